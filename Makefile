@@ -52,10 +52,10 @@ format: .venv/built
 sanitize: .venv/built
 	$(BIN)/python tests/sanitize.py
 
-# Every fuzzer for its part of an hour, with a new seed that is printed, or SEED; found cases are left in build/fuzz.
+# Every fuzzer for its part of an hour, or for ROUNDS of a fixed number of cases, with a new seed that is printed, or SEED; found cases are left in build/fuzz.
 MINUTES ?= 60
 fuzz: .venv/built
-	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.fuzz $(if $(ROUNDS),--rounds $(ROUNDS),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 # Lines and branches that the tests run: of src, then of core by gcov. Counts of a part of the tests are added up by
 # `coverage run -m pytest PART` for each, and one `coverage combine`.

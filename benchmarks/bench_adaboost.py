@@ -1,17 +1,20 @@
-"""AdaBoost's fit beside scikit-learn's, with the test errors of both; and where our time goes."""
+"""AdaBoost's fit beside scikit-learn's and boosted trees of histograms, with test errors; and where our time goes."""
 
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier as Peer
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.bench_histogram import kernel
-from benchmarks.figures import Figure, Findings, command
-from benchmarks.pairing import Spread, Work, collect, interleave, timed
+from benchmarks.figures import Findings, command
+from benchmarks.pairing import Work, collect, timed
+from benchmarks.races import OURS, PLAIN, Target, race
 from benchmarks.tables import Table, collisions, hastie
 from committee import AdaBoostClassifier, _core
 from committee.data.binning import Binned, Bins
@@ -19,45 +22,52 @@ from committee.data.frames import TableSchema
 from committee.learners.adaboost.emphasis import Discrete
 from committee.voters.growing import GrowthLimits, grower
 
+SCIKIT_LEARN = "scikit-learn"
+CAPTION = (
+    "Neither LightGBM nor XGBoost has AdaBoost. Beside it stand as many of their trees of the same depth, with a "
+    "learning rate of 1, no penalty and one row in a leaf, boosted by Newton's steps on the logistic loss, as in "
+    "LogitBoost: trees with numbers in their leaves, where AdaBoost's discrete votes are signs. Ours with "
+    "`calibrate=None` does what the peers do; as it comes it also fits on parts of the rows to calibrate its "
+    "probabilities."
+)
+
 
 def peer_of(model: AdaBoostClassifier) -> Peer:
     """scikit-learn's AdaBoost of the same rounds and depth."""
     return Peer(DecisionTreeClassifier(max_depth=model.max_depth), n_estimators=model.n_estimators, random_state=0)
 
 
-def race(
-    findings: Findings,
-    work: str,
-    model: AdaBoostClassifier,
-    train: Table,
-    test: Table,
-    rounds: int,
-    *,
-    faster: float,
-    closer: float | None = None,
-) -> None:
-    """Both fits in turn; then the errors of both on the test set, which may differ by `closer`."""
-    X, y = train
-    peer = peer_of(model)
-    trial = interleave({"committee": lambda: model.fit(X, y), "scikit-learn": lambda: peer.fit(X, y)}, rounds)
-    findings.add_ratio(f"{work}: fit", "scikit-learn", trial, "scikit-learn", "committee", faster)
-    ours, theirs = error(model, test), error(peer, test)
-    findings.add(
-        Figure(
-            f"{work}: difference of the test errors",
-            "scikit-learn",
-            "",
-            Spread.of(abs(ours - theirs)),
-            target=closer,
-            at_least=False,
-            remark=f"ours {ours:.4f}, theirs {theirs:.4f} on {len(test[1]):,} rows",
+def contenders(rounds: int, depth: int) -> dict[str, Any]:
+    """Programs of as many trees of one depth: AdaBoost's, and boosted trees on the logistic loss."""
+    model = AdaBoostClassifier(n_estimators=rounds, max_depth=depth)
+    found = {OURS: model, PLAIN: clone(model).set_params(calibrate=None), SCIKIT_LEARN: peer_of(model)}
+    if find_spec("lightgbm"):
+        from lightgbm import LGBMClassifier
+
+        found["LightGBM, logistic loss"] = LGBMClassifier(
+            n_estimators=rounds,
+            learning_rate=1.0,
+            num_leaves=2**depth,
+            max_depth=depth,
+            min_child_samples=1,
+            max_bin=255,
+            n_jobs=1,
+            verbose=-1,
         )
-    )
+    if find_spec("xgboost"):
+        from xgboost import XGBClassifier
 
-
-def error(model: Any, test: Table) -> float:
-    """Share of the test rows that are wrong."""
-    return float(np.mean(model.predict(test[0]) != test[1]))
+        found["XGBoost hist, logistic loss"] = XGBClassifier(
+            n_estimators=rounds,
+            learning_rate=1.0,
+            max_depth=depth,
+            min_child_weight=1e-3,
+            reg_lambda=0.0,
+            max_bin=255,
+            tree_method="hist",
+            n_jobs=1,
+        )
+    return found
 
 
 def parts(findings: Findings, train: Table, rounds: int, n_estimators: int) -> None:
@@ -71,7 +81,7 @@ def parts(findings: Findings, train: Table, rounds: int, n_estimators: int) -> N
     tree = growing.grow_classes(labels, weights, None, 0)
     rule = Discrete(2, float(len(y)), 1.0)
     factor = rule.round(tree).factor
-    model = AdaBoostClassifier(n_estimators=n_estimators)
+    model = AdaBoostClassifier(n_estimators=n_estimators, calibrate=None)
     works: dict[str, Work] = {
         "whole fit": lambda: model.fit(X, y),
         "schema and encoding": lambda: TableSchema.learn(X).encode(X),
@@ -91,29 +101,27 @@ def parts(findings: Findings, train: Table, rounds: int, n_estimators: int) -> N
 
 def measure(findings: Findings, quick: bool) -> None:
     """AdaBoost fit: 20 stump rounds on 100,000 x 28, and 200 rounds of depth 2 on 2,000 x 10; one thread."""
-    n, large_rounds, small_rounds, n_large = (10_000, 2, 3, 20) if quick else (100_000, 7, 15, 20)
+    n, large_rounds, small_rounds, n_large = (10_000, 2, 3, 20) if quick else (100_000, 5, 15, 20)
     findings.settings = {"rows": [n, 2_000], "rounds": [large_rounds, small_rounds], "threads": 1}
+    findings.caption = CAPTION
     train, test = collisions(n, seed=0), collisions(100_000, seed=1)
-    stumps = AdaBoostClassifier(n_estimators=n_large)
     race(
         findings,
         f"AdaBoost, {n_large} stump rounds, {n:,} x 28",
-        stumps,
+        contenders(n_large, 1),
         train,
         test,
         large_rounds,
-        faster=50,
-        closer=0.002,
+        target=Target(SCIKIT_LEARN, faster=50, closer=0.002),
     )
-    deep = AdaBoostClassifier(n_estimators=200, max_depth=2)
     race(
         findings,
         "AdaBoost, 200 rounds of depth 2, 2,000 x 10",
-        deep,
+        contenders(200, 2),
         hastie(2_000, seed=0),
         hastie(10_000, seed=1),
         small_rounds,
-        faster=15,
+        target=Target(SCIKIT_LEARN, faster=15, closer=0.01),
     )
     parts(findings, train, 3 if quick else 15, n_large)
 

@@ -1,4 +1,4 @@
-"""Random forests beside scikit-learn's: whole fits, test errors, the price of the out-of-bag curve; and the floor.
+"""Random forests beside those of others: whole fits, test errors, the price of the out-of-bag curve; and the floor.
 
 The floor of a tree is what its counting alone must cost: the rows of all its inner nodes (on 100,000 x 28 a drawn row
 passes 18 levels), times the columns that a node tries (5 of 28), times the third of a nanosecond that the histogram
@@ -12,59 +12,112 @@ thresholds, class shares and the joining of trees, some 180 MB of nodes.
 
 from __future__ import annotations
 
+import tempfile
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, interleave, timed
+from benchmarks.r_side import r_has, r_numbers
+from benchmarks.races import OURS, PLAIN, Program, Target, race
 from benchmarks.tables import Table, collisions, hastie
 from committee import RandomForestClassifier, RandomForestRegressor, _core
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
 from committee.learners.bagging.forest_trees import RowDraw, rows_where
 
-JOBS = 2
+JOBS = 1
+SCIKIT_LEARN, RANGER = "scikit-learn", "ranger (R)"
+FEWEST = 20
+DISTINCT = 0.632
+"""Share of the rows that a bootstrap draw has at least once."""
+CAPTION = (
+    "All grow the same number of trees and try the root of the number of columns at each split, on one thread. Ours, "
+    "scikit-learn's and ranger's see bootstrap draws; LightGBM's and XGBoost's see 63.2 % of the rows without "
+    "replacement, as many as a draw has. Of 20 rows in a leaf LightGBM may have as many leaves as that allows, and "
+    "XGBoost, which limits the sum of hessians (1/4 a row at the start of classes alike in number), is told 5; ranger "
+    "is left out there, as the version that was there limits the rows of a node that is split, not those of a leaf. On "
+    "100,000 rows trees to the last row are left out for LightGBM and XGBoost, as they take them minutes and "
+    "gigabytes. Ours with `calibrate=None` does what the peers do; as it comes it also calibrates its probabilities by "
+    "the out-of-bag votes."
+)
 
 
-def race(
-    findings: Findings,
-    work: str,
-    ours: Any,
-    peer: Any,
-    train: Table,
-    test: Table,
-    rounds: int,
-    *,
-    faster: float | None = None,
-    closer: float | None = None,
-) -> None:
-    """Both fits in turn; then the errors of both on the test set, of which ours may be larger by `closer`."""
-    X, y = train
-    trial = interleave({"committee": partial(ours.fit, X, y), "scikit-learn": partial(peer.fit, X, y)}, rounds)
-    findings.add_ratio(f"{work}: fit", "scikit-learn", trial, "scikit-learn", "committee", faster)
-    errors = [float(np.mean(model.predict(test[0]) != test[1])) for model in (ours, peer)]
-    findings.add(
-        Figure(
-            f"{work}: test error above theirs",
-            "scikit-learn",
-            "",
-            Spread.of(errors[0] - errors[1]),
-            target=closer,
-            at_least=False,
-            remark=f"ours {errors[0]:.4f}, theirs {errors[1]:.4f} on {len(test[1]):,} rows",
+def forests(trees: int, fewest: int) -> dict[str, Any]:
+    """Both of ours, and scikit-learn's: trees of any depth with so many rows in a leaf."""
+    options: dict[str, Any] = {
+        "n_estimators": trees,
+        "min_samples_leaf": fewest,
+        "random_state": 0,
+        "n_jobs": JOBS,
+    }
+    ours = RandomForestClassifier(**options)
+    return {OURS: ours, PLAIN: clone(ours).set_params(calibrate=None), SCIKIT_LEARN: PeerClassifier(**options)}
+
+
+def histogram_forests(trees: int, fewest: int, n: int, p: int) -> dict[str, Any]:
+    """Forests of the libraries of boosting, which find splits in histograms as ours do."""
+    alike: dict[str, Any] = {
+        "n_estimators": trees,
+        "subsample": DISTINCT,
+        "colsample_bynode": int(np.sqrt(p)) / p,
+        "random_state": 0,
+        "n_jobs": JOBS,
+    }
+    found: dict[str, Any] = {}
+    if find_spec("lightgbm"):
+        from lightgbm import LGBMClassifier
+
+        found["LightGBM rf"] = LGBMClassifier(
+            boosting_type="rf",
+            num_leaves=n // fewest,
+            min_child_samples=fewest,
+            min_child_weight=0.0,
+            subsample_freq=1,
+            max_bin=255,
+            verbose=-1,
+            **alike,
         )
-    )
+    if find_spec("xgboost"):
+        from xgboost import XGBRFClassifier
+
+        found["XGBRFClassifier"] = XGBRFClassifier(
+            max_depth=0, min_child_weight=fewest / 4, max_bin=255, reg_lambda=0.0, tree_method="hist", **alike
+        )
+    return found
+
+
+class Ranger:
+    """ranger in R, on the same rows, which it reads from files; it times its own fit."""
+
+    error = float("nan")
+
+    def __init__(self, folder: Path, train: Table, test: Table, trees: int) -> None:
+        p = train[0].shape[1]
+        self.arguments = (folder, p, trees, int(np.sqrt(p)), JOBS)
+        for name, (X, y) in (("train", train), ("test", test)):
+            np.asfortranarray(X).ravel(order="F").tofile(folder / f"{name}.X")
+            y.astype(np.float64).tofile(folder / f"{name}.y")
+
+    def __call__(self) -> tuple[float, float]:
+        """Fit in a process of its own, and tell the seconds by the clock on the wall and of the processors."""
+        ((wall, processor, self.error),) = r_numbers("ranger_side.R", *self.arguments)
+        return wall, processor
 
 
 def curve(findings: Findings, train: Table, n_estimators: int, rounds: int) -> None:
     """What `oob_score` costs: every row through the trees that did not see it, and the error after every tree."""
     X, y = train
     plain, judged = (
-        RandomForestClassifier(n_estimators, oob_score=oob, random_state=0, n_jobs=JOBS) for oob in (False, True)
+        RandomForestClassifier(n_estimators, oob_score=oob, calibrate=None, random_state=0, n_jobs=JOBS)
+        for oob in (False, True)
     )
     trial = interleave({"with": partial(judged.fit, X, y), "without": partial(plain.fit, X, y)}, rounds)
     work = f"forest, {n_estimators} trees, {len(y):,} x {X.shape[1]}: out-of-bag curve"
@@ -118,38 +171,47 @@ def floor(findings: Findings, train: Table, rounds: int) -> None:
 
 
 def measure(findings: Findings, quick: bool) -> None:
-    """Forests of 100 trees on 100,000 x 28, on 2,000 x 10, and of numbers; two jobs."""
-    n, small, trees, rounds = (5_000, 1_000, 10, 2) if quick else (100_000, 2_000, 100, 3)
+    """Forests of 20 trees on 100,000 x 28, to the last row and with 20 in a leaf, and of 100 on 2,000 x 10; numbers."""
+    n, small, trees, rounds = (5_000, 1_000, 10, 2) if quick else (100_000, 2_000, 20, 3)
     findings.settings = {"rows": [n, small], "trees": trees, "rounds": rounds, "jobs": JOBS}
+    findings.caption = CAPTION
     train, test = collisions(n, seed=0), collisions(n, seed=1)
-    options: dict[str, Any] = {"n_estimators": trees, "random_state": 0, "n_jobs": JOBS}
+    with tempfile.TemporaryDirectory() as folder:
+        programs: dict[str, Program] = {}
+        if r_has("ranger"):
+            programs[RANGER] = Ranger(Path(folder), train, test, trees)
+        else:
+            findings.settings["left out"] = "ranger: there is no Rscript, or it has no package ranger"
+        race(
+            findings,
+            f"forest, {trees} trees, {n:,} x 28",
+            forests(trees, 1),
+            train,
+            test,
+            rounds,
+            programs=programs,
+            target=Target(SCIKIT_LEARN, faster=10, closer=0.003),
+        )
     race(
         findings,
-        f"forest, {trees} trees, {n:,} x 28",
-        RandomForestClassifier(**options),
-        PeerClassifier(**options),
+        f"forest, {trees} trees of {FEWEST} rows in a leaf, {n:,} x 28",
+        forests(trees, FEWEST) | histogram_forests(trees, FEWEST, n, train[0].shape[1]),
         train,
         test,
         rounds,
-        faster=10,
-        closer=0.003,
     )
-    race(
-        findings,
-        f"forest, {trees} trees, {small:,} x 10",
-        RandomForestClassifier(**options),
-        PeerClassifier(**options),
-        hastie(small, seed=0),
-        hastie(10_000, seed=1),
-        rounds,
-    )
+    few = hastie(small, seed=0), hastie(10_000, seed=1)
+    many = 10 if quick else 100
+    models = forests(many, 1) | histogram_forests(many, 1, small, few[0][0].shape[1])
+    race(findings, f"forest, {many} trees, {small:,} x 10", models, *few, rounds)
     X, y = train[0][: n // 10], train[0][: n // 10, 21] + 0.1 * train[1][: n // 10]
+    options: dict[str, Any] = {"n_estimators": trees, "random_state": 0, "n_jobs": JOBS}
     numbers = {
-        "committee": partial(RandomForestRegressor(**options).fit, X[:, :21], y),
-        "scikit-learn": partial(PeerRegressor(**options).fit, X[:, :21], y),
+        OURS: partial(RandomForestRegressor(**options).fit, X[:, :21], y),
+        SCIKIT_LEARN: partial(PeerRegressor(**options).fit, X[:, :21], y),
     }
     work = f"regression forest, {trees} trees, {n // 10:,} x 21: fit"
-    findings.add_ratio(work, "scikit-learn", interleave(numbers, rounds), "scikit-learn", "committee")
+    findings.add_ratio(work, SCIKIT_LEARN, interleave(numbers, rounds), SCIKIT_LEARN, OURS)
     curve(findings, train, trees, rounds)
     floor(findings, train, 3 * rounds)
 

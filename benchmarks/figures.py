@@ -38,6 +38,8 @@ class Figure:
     wall: Spread | None = None
     """The same by wall time, where `reached` is by processor time."""
     remark: str = ""
+    quality: str = ""
+    """How good both sides' answers are, beside a ratio of their times: "error 26.8 / 26.9 %", ours first."""
 
     @property
     def met(self) -> bool | None:
@@ -59,6 +61,8 @@ class Findings:
     figures: list[Figure] = field(default_factory=list)
     timings: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    caption: str = ""
+    """What the rows share or lack, below the table: how alike the contenders were told to be."""
 
     def add(self, figure: Figure) -> None:
         """Report a figure."""
@@ -76,7 +80,15 @@ class Findings:
         }
 
     def add_ratio(
-        self, work: str, against: str, trial: Trial, slower: str, faster: str, target: float | None = None
+        self,
+        work: str,
+        against: str,
+        trial: Trial,
+        slower: str,
+        faster: str,
+        target: float | None = None,
+        *,
+        quality: str = "",
     ) -> None:
         """Report how many times faster single-threaded work is: by processor time, and by wall time beside it."""
         self.record(work, trial)
@@ -89,6 +101,7 @@ class Findings:
                 target,
                 clock="cpu",
                 wall=trial.ratio(slower, faster, "wall"),
+                quality=quality,
             )
         )
 
@@ -118,6 +131,7 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
         "machine": machine.describe(),
         "used_by_others": neighbours.share(),
         "settings": findings.settings,
+        "caption": findings.caption,
         "figures": [_figure_json(figure) for figure in findings.figures],
         "timings": findings.timings,
     }
@@ -147,6 +161,12 @@ def quartiles(spread: dict[str, Any]) -> str:
     return f"{short(spread['lower_quartile'])} .. {short(spread['upper_quartile'])}"
 
 
+def both(what: str, ours: float, theirs: float, digits: int = 3, unit: str = "") -> str:
+    """How good both sides are, the less the better: "error 26.8 / 26.9 %"; what looks worse is called so."""
+    said = [f"{value:.{digits}f}" for value in (ours, theirs)]
+    return f"{what} {said[0]} / {said[1]}{unit}{': worse' if float(said[0]) > float(said[1]) else ''}"
+
+
 def verdict(met: bool | None) -> str:
     """Word for it; nothing where there was no target."""
     return "" if met is None else "yes" if met else "NO"
@@ -162,9 +182,11 @@ def show(name: str, document: dict[str, Any], figures: list[Figure]) -> None:
         console.width = 150
     others = document["used_by_others"]
     busy = "" if others is None else f"; others used {others:.0%} of the processors"
-    table = Table(title=f"{name}{' (quick)' if document['quick'] else ''}{busy}", title_justify="left")
-    for heading in ("work", "against", "target", "median", "quartiles", "by wall time", "met"):
-        table.add_column(heading, justify="left" if heading in ("work", "against") else "right")
+    caption = document["caption"]
+    title = f"{name}{' (quick)' if document['quick'] else ''}{busy}"
+    table = Table(title=title, title_justify="left", caption=caption or None, caption_justify="left")
+    for heading in ("work", "against", "target", "median", "quartiles", "by wall time", "quality", "met"):
+        table.add_column(heading, justify="left" if heading in ("work", "against", "quality") else "right")
     for figure in figures:
         table.add_row(
             figure.work + (f" ({figure.remark})" if figure.remark else ""),
@@ -173,6 +195,7 @@ def show(name: str, document: dict[str, Any], figures: list[Figure]) -> None:
             f"{short(figure.reached.median)} {figure.unit}",
             quartiles(asdict(figure.reached)),
             f"{short(figure.wall.median)}" if figure.wall else "",
+            figure.quality,
             verdict(figure.met),
         )
     console.print(table)

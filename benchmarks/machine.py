@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-LIBRARIES = ("committee", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost")
+LIBRARIES = ("committee", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu")
 
 
 def describe() -> dict[str, object]:

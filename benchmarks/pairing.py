@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Clock = Literal["wall", "cpu"]
 Work = Callable[[], Any]
+Clocked = Callable[[], tuple[float, float]]
+"""Does its work and tells the seconds by the clock on the wall and of the processors."""
 
 SHORTEST = 0.02
 """Seconds that one measurement should last at least: quicker work is called several times over."""
@@ -70,6 +72,7 @@ def interleave(
     *,
     shortest: float = SHORTEST,
     before_round: Work | None = None,
+    clocked: Mapping[str, Clocked] | None = None,
 ) -> Trial:
     """Time the contenders in turn, `rounds` times, after one call of each to warm up.
 
@@ -83,16 +86,23 @@ def interleave(
         Work quicker than this many seconds is repeated within a measurement until it lasts about as long.
     before_round : callable
         Called before every round, such as to wait for a quiet machine; not timed.
+    clocked : mapping of name to measurement
+        Contenders that tell their own (wall, processor) seconds, such as programs in another language; they take
+        their turns after the others, without a warm-up.
     """
-    for work in contenders.values():
-        work()
-    calls = {name: max(1, math.ceil(shortest / max(1e-9, timed(work, 1)[0]))) for name, work in contenders.items()}
-    measures = {name: partial(timed, work, calls[name]) for name, work in contenders.items()}
-    return collect(measures, rounds, calls, before_round)
+    first = {name: timed(work, 1)[0] for name, work in contenders.items()}
+    # what took long at first is long enough, however much of that was warming up
+    once = {
+        name: timed(work, 1)[0] if first[name] < 50.0 * shortest else first[name] for name, work in contenders.items()
+    }
+    calls = {name: max(1, math.ceil(shortest / max(1e-9, seconds))) for name, seconds in once.items()}
+    measures: dict[str, Clocked] = {name: partial(timed, work, calls[name]) for name, work in contenders.items()}
+    own = clocked or {}
+    return collect(measures | dict(own), rounds, calls | dict.fromkeys(own, 1), before_round)
 
 
 def collect(
-    measures: Mapping[str, Callable[[], tuple[float, float]]],
+    measures: Mapping[str, Clocked],
     rounds: int,
     calls: dict[str, int] | None = None,
     before_round: Work | None = None,

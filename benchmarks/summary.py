@@ -9,6 +9,17 @@ from benchmarks.figures import load, quartiles, short, verdict
 from committee.files.replacement import write_file
 
 README = Path(__file__).parent / "README.md"
+ON_PAGES = {
+    "docs/blend.md": "autogluon committee committee_losses committee_predict committee_time distil distil_default "
+    "honesty prune",
+    "docs/decisions.md": "settings settings_choosing",
+    "docs/defaults.md": "defaults",
+    "docs/gradient-boosting.md": "replay",
+    "docs/papers/quadboost.md": "voter_sets",
+    "docs/pruning.md": "pruning pruning_choosing pruning_numbers",
+    "docs/scale.md": "scale",
+}
+"""Benchmarks whose figures stand on pages of their own, some of them hundreds; `--summary` leaves them there."""
 BEGIN, END = "<!-- summary: begin -->", "<!-- summary: end -->"
 
 
@@ -17,7 +28,11 @@ def write_summary() -> None:
     text = README.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN, 1)
     _, after = rest.split(END, 1)
-    write_file(README, f"{before}{BEGIN}\n{summary(load())}\n{END}{after}")
+    elsewhere = {name for names in ON_PAGES.values() for name in names.split()}
+    documents = [document for document in load() if document["benchmark"] not in elsewhere]
+    pages = ", ".join(f"[{page}](../{page})" for page in ON_PAGES)
+    told = f"The figures of {', '.join(f'`{name}`' for name in sorted(elsewhere))} stand on {pages}."
+    write_file(README, f"{before}{BEGIN}\n{told}\n\n{summary(documents)}\n{END}{after}")
 
 
 def summary(documents: list[dict[str, Any]]) -> str:
@@ -28,8 +43,10 @@ def summary(documents: list[dict[str, Any]]) -> str:
     for document in documents:
         machines.setdefault(_machine(document["machine"]), []).append(document["benchmark"])
     lines = [f"{' '.join(names)}: {machine}.\n" for machine, names in machines.items()]
-    lines += ["| work | against | target | median | quartiles | by wall time | met |", "|---|---|---|---|---|---|---|"]
+    headings = ("work", "against", "target", "median", "quartiles", "by wall time", "quality, ours / theirs", "met")
+    lines += [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     lines += [_row(figure) for document in documents for figure in document["figures"]]
+    lines += [f"\n`{each['benchmark']}`: {each['caption']}" for each in documents if each.get("caption")]
     lines += [line for document in documents for line in _parts(document)]
     lines += ["", "| benchmark | date | processors used by others |", "|---|---|---|"]
     for document in documents:
@@ -66,6 +83,7 @@ def _row(figure: dict[str, Any]) -> str:
         f"{short(figure['reached']['median'])} {figure['unit']}".strip(),
         quartiles(figure["reached"]),
         short(figure["wall"]["median"]) if figure["wall"] else "",
+        figure.get("quality", ""),
         verdict(figure["met"]),
     ]
     return f"| {' | '.join(cells)} |"

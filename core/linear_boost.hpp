@@ -155,6 +155,51 @@ struct Line {
   double intercept = 0.0, slope = 0.0;
 };
 
+// Weighted regressions of a response z on (1, x_j) for every feature j of a leaf.
+class Regressions {
+ public:
+  explicit Regressions(const Leaf& leaf) : leaf_(leaf), sums_(leaf.n_features()) {}
+
+  // Weights w and w z of the rows, and the sums of both.
+  void sum(const double* w, const double* wz, double weight, double response) {
+    feature_sums(leaf_.columns(), leaf_.stride(), leaf_.n_features(), w, wz, leaf_.stride(), sums_.data());
+    weight_ = weight;
+    response_ = response;
+    inverse_weight_ = 1.0 / weight;
+  }
+
+  // The line that leaves the least squared error.
+  Line least_squares() const {
+    double best = 0.0;
+    std::int64_t chosen = -1;
+    for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
+      if (!has_line(j)) continue;
+      const double decrease = shared(j) * shared(j) / spread(j);
+      if (decrease > best * (1.0 + 1e-10)) {
+        best = decrease;
+        chosen = j;
+      }
+    }
+    return line_of(chosen);
+  }
+
+  bool has_line(std::int64_t j) const { return spread(j) > 1e-10 * sums_[j].xx; }
+  Line line_of(std::int64_t j) const {
+    if (j < 0) return {-1, response_ / weight_, 0.0};
+    const double slope = shared(j) / spread(j);
+    return {j, (response_ - slope * sums_[j].x) / weight_, slope};
+  }
+
+ private:
+  // Weighted sums of squares and products about the mean, of feature j and of j with the response.
+  double spread(std::int64_t j) const { return sums_[j].xx - sums_[j].x * sums_[j].x * inverse_weight_; }
+  double shared(std::int64_t j) const { return sums_[j].xz - sums_[j].x * response_ * inverse_weight_; }
+
+  const Leaf& leaf_;
+  Vector<FeatureSums> sums_;
+  double weight_ = 0.0, response_ = 0.0, inverse_weight_ = 0.0;
+};
+
 // Boosts one output of one leaf.
 class LeafBoost {
  public:
@@ -170,7 +215,7 @@ class LeafBoost {
         wz2_(n_),
         trial_(n_),
         zero_(n_),
-        sums_(leaf.n_features()),
+        regressions_(leaf),
         slope_(leaf.n_features()) {}
 
   // Signs and weights of the leaf's rows; scores start at zero.
@@ -223,52 +268,29 @@ class LeafBoost {
   double score(std::int64_t i) const { return f_[i]; }
 
  private:
-  void sum_features() {
-    feature_sums(leaf_.columns(), n_, leaf_.n_features(), w_.data(), wz_.data(), n_, sums_.data());
-    inverse_weight_ = 1.0 / now_.weight;
-  }
+  void sum_features() { regressions_.sum(w_.data(), wz_.data(), now_.weight, now_.response); }
 
   // The feature whose weighted regression of z leaves the least squared error.
   Line least_squares() {
     sum_features();
-    double best = 0.0;
-    std::int64_t chosen = -1;
-    for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
-      if (!has_line(j)) continue;
-      const double decrease = shared(j) * shared(j) / spread(j);
-      if (decrease > best * (1.0 + 1e-10)) {
-        best = decrease;
-        chosen = j;
-      }
-    }
-    return line_of(chosen);
+    return regressions_.least_squares();
   }
 
   // The feature whose line gives the least risk: one pass over the rows for each.
   Line most_likely(LossName loss) {
     sum_features();
-    Line best = line_of(-1);
+    Line best = regressions_.line_of(-1);
     double least = risk_after(loss, best);
     for (std::int64_t j = 0; j < leaf_.n_features(); ++j) {
-      if (!has_line(j)) continue;
+      if (!regressions_.has_line(j)) continue;
       watch_.after(8 * n_);
-      const double risk = risk_after(loss, line_of(j));
+      const double risk = risk_after(loss, regressions_.line_of(j));
       if (risk < least * (1.0 - 1e-10)) {
         least = risk;
-        best = line_of(j);
+        best = regressions_.line_of(j);
       }
     }
     return best;
-  }
-
-  // Weighted sums of squares and products about the mean, of feature j and of j with the response.
-  double spread(std::int64_t j) const { return sums_[j].xx - sums_[j].x * sums_[j].x * inverse_weight_; }
-  double shared(std::int64_t j) const { return sums_[j].xz - sums_[j].x * now_.response * inverse_weight_; }
-  bool has_line(std::int64_t j) const { return spread(j) > 1e-10 * sums_[j].xx; }
-  Line line_of(std::int64_t j) const {
-    if (j < 0) return {-1, now_.response / now_.weight, 0.0};
-    const double slope = shared(j) / spread(j);
-    return {j, (now_.response - slope * sums_[j].x) / now_.weight, slope};
   }
 
   // The risk if the line were added; leaves the scores and Newton terms of that state in trial_, w2_, wz2_.
@@ -295,11 +317,11 @@ class LeafBoost {
   const Leaf& leaf_;
   const std::int64_t n_;
   Vector<double> f_, y_, v_, w_, wz_, w2_, wz2_, trial_, zero_;
-  Vector<FeatureSums> sums_;
+  Regressions regressions_;
   InterruptWatch watch_;
   Vector<double> slope_;
   NewtonSums now_{}, then_{};
-  double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0, inverse_weight_ = 0.0;
+  double intercept_ = 0.0, total_ = 0.0, largest_ = 0.0;
 };
 
 struct LeafModels {

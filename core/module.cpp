@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
   committee::register_linear_boost(m);
   committee::register_leaf_models(m);
   committee::register_leaf_lines(m);
+  committee::register_leaf_places(m);
   committee::register_cells(m);
   committee::register_coordinate_descent(m);
   committee::register_listed_rounds(m);

@@ -69,7 +69,9 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
     yield from (check_unit_weights, check_zero_weights_drop_rows)
     yield from (check_threads, check_forked_child, check_copies, check_second_fit)
     yield from (check_inputs_are_not_changed, check_memory_layouts, check_frames_of_numbers, check_frames_of_everything)
-    yield from (check_sparse_rows, check_pieces)
+    yield check_sparse_rows
+    if subject.in_pieces:
+        yield check_pieces
     yield from (check_search, check_pipeline, check_metadata_routing, check_subclass_with_fewer_parameters)
     yield check_saved_file if subject.storable else check_file_is_refused
     if subject.integer_weights:

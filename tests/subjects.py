@@ -31,6 +31,8 @@ class Subject:
     """All voters are the library's own."""
     several_targets: bool = False
     """It is fitted on two targets, which follow from the one that a check gives."""
+    in_pieces: bool = True
+    """It takes rows that come in pieces."""
     tolerance: float = 1e-9
     """By how much probabilities, or predicted numbers, may differ where sums are formed in another order."""
 

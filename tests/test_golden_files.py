@@ -49,6 +49,14 @@ def test_every_model_has_its_file_and_every_file_its_answers() -> None:
     assert files == {key.split("/")[1] for key in stored() if key.startswith("answers/")}
 
 
+def test_every_release_has_written_files() -> None:
+    """A version that is in the changes has golden files of its own, which all later ones load."""
+    changes = (FOLDER.parent.parent / "CHANGELOG.md").read_text("utf-8")
+    released = set(re.findall(r"^## (\d+\.\d+\.\d+)", changes, re.MULTILINE))
+    written = {whole_document(path)["package_version"] for path in FOLDER.rglob("*.safetensors")}
+    assert released and released <= written
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_the_file_answers_as_it_did(name: str, tmp_path: Path) -> None:
     path = FOLDER / f"{name}.safetensors"
@@ -56,7 +64,7 @@ def test_the_file_answers_as_it_did(name: str, tmp_path: Path) -> None:
     kind = MODELS[name][0]
     X = table({key.split("/")[2]: rows for key, rows in stored().items() if key.startswith(f"rows/{kind}/")})
     said = {key.split("/")[3]: answer for key, answer in stored().items() if key.startswith(f"answers/{name}/")}
-    logarithmic = document(name)["link"]["name"] == "log"
+    logarithmic = document(name).get("link", {}).get("name") == "log"
     for method, answer in said.items():
         now = getattr(model, method)(X)
         if method == "predict_proba" or logarithmic:
@@ -128,7 +136,7 @@ def known(folder: Path, name: str, *place: str | int) -> set[str]:
 
 
 def test_every_learner_has_a_file() -> None:
-    assert {document(name)["class"] for name in MODELS} == committee.LEARNERS.keys()
+    assert {document(name)["class"] for name in MODELS} - {"Committee"} == committee.LEARNERS.keys()
 
 
 def test_every_kind_of_voters_has_a_file(tmp_path: Path) -> None:

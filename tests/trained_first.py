@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import clone
 
-from committee import LeafReweighter, MarginReweighter
+from committee import LeafReweighter, LeafReweighterRegressor, MarginReweighter
 
 
 class _TrainsFirst:
@@ -40,3 +40,9 @@ class LeavesTrainedFirst(_TrainsFirst, LeafReweighter):
     """A re-weighter of leaves."""
 
     _model = LeafReweighter
+
+
+class NumbersTrainedFirst(_TrainsFirst, LeafReweighterRegressor):
+    """A re-weighter of leaves of numbers."""
+
+    _model = LeafReweighterRegressor

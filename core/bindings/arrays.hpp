@@ -155,6 +155,7 @@ void register_row_digests(nb::module_& m);
 void register_linear_boost(nb::module_& m);
 void register_leaf_models(nb::module_& m);
 void register_leaf_lines(nb::module_& m);
+void register_leaf_places(nb::module_& m);
 void register_cells(nb::module_& m);
 void register_coordinate_descent(nb::module_& m);
 void register_soft_stumps(nb::module_& m);

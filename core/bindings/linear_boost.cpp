@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../held_out_errors.hpp"
+#include "../joint_boost.hpp"
 #include "loss_name.hpp"
 
 namespace committee {
@@ -35,9 +36,8 @@ void require_rows(const RowsByLeaf& data, std::int64_t n) {
   }
 }
 
-nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,
-                          In1<double> weights, std::int64_t n_outputs, const std::string& link, int n_steps, double tol,
-                          double cap, bool by_likelihood, bool record, int n_threads) {
+RowsByLeaf rows_by_leaf(const In2<double>& D, const In1<std::int32_t>& rows, const In1<std::int64_t>& start,
+                        const In1<std::uint16_t>& labels, const In1<double>& weights, std::int64_t n_outputs) {
   require(length(start) >= 2 && start(0) == 0 && start(length(start) - 1) == length(rows),
           "start must run from 0 to the number of rows");
   require(length(labels) == extent(D, 0) && length(weights) == extent(D, 0),
@@ -45,9 +45,20 @@ nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_
   const RowsByLeaf data{D.data(),          extent(D, 1),  rows.data(),    start.data(),
                         length(start) - 1, labels.data(), weights.data(), n_outputs};
   require_rows(data, extent(D, 0));
+  return data;
+}
+
+BoostSettings checked_settings(const std::string& link, int n_steps, double tol, double cap, bool by_likelihood) {
   require(n_steps >= 1, "n_steps must be positive");
   require(tol >= 0.0 && cap > 0.0 && std::isfinite(cap), "tol must not be negative, cap must be positive and finite");
-  const BoostSettings settings{loss_named(link), n_steps, tol, cap, by_likelihood};
+  return {loss_named(link), n_steps, tol, cap, by_likelihood};
+}
+
+nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,
+                          In1<double> weights, std::int64_t n_outputs, const std::string& link, int n_steps, double tol,
+                          double cap, bool by_likelihood, bool record, int n_threads) {
+  const RowsByLeaf data = rows_by_leaf(D, rows, start, labels, weights, n_outputs);
+  const BoostSettings settings = checked_settings(link, n_steps, tol, cap, by_likelihood);
   LeafModels out;
   unlocked(n_threads, [&](ThreadTeam& team) { out = linear_boost(data, settings, record, team); });
   const std::int64_t L = data.n_leaves, K = n_outputs, B = n_steps, recorded = record ? L : 0;
@@ -55,6 +66,21 @@ nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_
       array_of(std::move(out.intercept), {L, K}), array_of(std::move(out.coefficient), {L, K, data.n_features}),
       array_of(std::move(out.score), {data.n_rows(), K}), array_of(std::move(out.path), {recorded, K, B}),
       array_of(std::move(out.risk), {recorded, K, B + 1}));
+}
+
+nb::tuple py_joint_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,
+                         In1<double> weights, std::int64_t n_outputs, const std::string& link, int n_steps, double tol,
+                         double cap, int n_threads) {
+  const RowsByLeaf data = rows_by_leaf(D, rows, start, labels, weights, n_outputs);
+  const BoostSettings settings = checked_settings(link, n_steps, tol, cap, false);
+  JointModels out;
+  unlocked(n_threads, [&](ThreadTeam& team) { out = joint_boost(data, settings, team); });
+  const std::int64_t L = data.n_leaves, K = n_outputs, B = n_steps;
+  LeafModels& models = out.models;
+  return nb::make_tuple(
+      array_of(std::move(models.intercept), {L, K}), array_of(std::move(models.coefficient), {L, K, data.n_features}),
+      array_of(std::move(models.score), {data.n_rows(), K}), array_of(std::move(models.path), {L, K, B}),
+      array_of(std::move(models.risk), {L, K, B + 1}), array_of(std::move(out.lines), {L, K, B, 2}));
 }
 
 nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> begin, In1<std::int64_t> end,
@@ -89,6 +115,9 @@ void register_linear_boost(nb::module_& m) {
   m.def("linear_boost", &py_linear_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
         "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
         "by_likelihood"_a, "record"_a, "n_threads"_a);
+  m.def("joint_boost", &py_joint_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
+        "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
+        "n_threads"_a);
   m.def("held_out_errors", &py_held_out_errors, "D"_a.noconvert(), "rows"_a.noconvert(), "begin"_a.noconvert(),
         "end"_a.noconvert(), "labels"_a.noconvert(), "weights"_a.noconvert(), "held_out"_a.noconvert(), "n_outputs"_a,
         "link"_a, "n_steps"_a, "cap"_a, "most_rows"_a, "n_threads"_a);

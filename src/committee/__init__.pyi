@@ -14,6 +14,8 @@ from committee.learners.bagging.subagging import SubaggingClassifier as Subaggin
 from committee.learners.blend.committee_classifier import CommitteeClassifier as CommitteeClassifier
 from committee.learners.blend.committee_regressor import CommitteeRegressor as CommitteeRegressor
 from committee.learners.blend.member_lines import MemberLines as MemberLines
+from committee.learners.conformal.conformal_classifier import ConformalClassifier as ConformalClassifier
+from committee.learners.conformal.conformal_regressor import ConformalRegressor as ConformalRegressor
 from committee.learners.gradient.functional_gradient_boosting import (
     FunctionalGradientBoostingClassifier as FunctionalGradientBoostingClassifier,
 )
@@ -37,6 +39,8 @@ from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV as Q
 from committee.learners.quadboost.quadboost_path import quadboost_path as quadboost_path
 from committee.learners.trained.certificates import certify as certify
 from committee.learners.trained.leaf_reweighter import LeafReweighter as LeafReweighter
+from committee.learners.trained.leaf_reweighter_regressor import LeafReweighterRegressor as LeafReweighterRegressor
+from committee.learners.trained.lossless_vote import lossless as lossless
 from committee.learners.trained.pruning import prune as prune
 from committee.learners.trained.reweighter import MarginReweighter as MarginReweighter
 from committee.learners.trees.probit_boost import LogitBoostClassifier as LogitBoostClassifier
@@ -45,6 +49,7 @@ from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier
 from committee.learners.trees.stump import AbstainingStump as AbstainingStump
 from committee.learners.trees.tree import TreeVoter as TreeVoter
 from committee.learners.trees.tree_regressor import TreeRegressor as TreeRegressor
+from committee.onnx.export import to_onnx as to_onnx
 from committee.vote.committee import Committee as Committee
 from committee.vote.margin_distribution import MarginDistribution as MarginDistribution
 from committee.vote.regression import RegressionCommittee as RegressionCommittee

@@ -507,6 +507,26 @@ def linear_boost(
     alone, -2: not taken) and the mean risk before and after every step ``(L, O, B + 1)``.
     """
 
+def joint_boost(
+    D: F64,
+    rows: I32,
+    start: I64,
+    labels: U16,
+    weights: F64,
+    n_outputs: int,
+    link: Literal["probit", "logit"],
+    n_steps: int,
+    tol: float,
+    cap: float,
+    n_threads: int,
+) -> tuple[F64, F64, F64, I32, F64, F64]:
+    """Component-wise gradient boosting of the scores of all classes together, in every leaf; as `linear_boost`.
+
+    The model is Psi(F_k) over its sum, Psi = Phi or sigma. Risks ``(L, O, B + 1)`` are each class's part of the mean
+    negative log-likelihood: their sum over the outputs is the risk. Returns the lines of the steps, too, ``(L, O, B,
+    2)``: their intercepts and slopes.
+    """
+
 def held_out_errors(
     D: F64,
     rows: I32,
@@ -562,6 +582,17 @@ class LeafModelTrees:
 
         Hard: one vote for its winner; otherwise the shares of its weight.
         """
+
+# --- leaf_places.hpp ---------------------------------------------------------------------------------------
+
+class LeafPlaces:
+    """Rows in the leaves of T trees: ``codes[t, i]`` is row i's leaf of tree t, one of ``start[t + 1] - start[t]``."""
+
+    def __init__(self, codes: NDArray[np.uint16] | NDArray[np.uint32], start: I64) -> None: ...
+    def scores(self, value: F64, n_threads: int) -> F64:
+        """``(n, D)``: sum over the trees of the values ``(leaves, D)`` of a row's leaves."""
+    def sums(self, value: F64, n_threads: int) -> F64:
+        """``(leaves, D)``: sum over the rows in a leaf of their values ``(n, D)``."""
 
 # --- line_fit.hpp, leaf_lines.hpp --------------------------------------------------------------------------
 

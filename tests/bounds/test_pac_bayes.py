@@ -12,6 +12,7 @@ from committee.bounds import (
     VoterLosses,
     binomial,
     c_bound_pac_bayes,
+    c_bound_weights,
     first_order,
     held_out_errors,
     tandem,
@@ -438,6 +439,53 @@ def test_tandem_weights_are_those_of_a_search_over_the_simplex():
 def test_tandem_weights_of_voters_alike_are_uniform():
     losses = VoterLosses(np.where(np.arange(100)[:, None] < 20, -1, 1) * np.ones((1, 4)), None, np.full(4, 0.25))
     np.testing.assert_allclose(tandem_weights(losses), 0.25)
+
+
+@pytest.mark.parametrize("oob", [False, True])
+def test_weights_of_the_c_bound_are_those_of_a_search_over_the_simplex(oob):
+    rng = np.random.default_rng(5)
+    wrong = (rng.random((1500, 1)) < 0.04) | (rng.random((1500, 3)) < [0.08, 0.12, 0.3])
+    unseen = rng.random((1500, 3)) < 0.7 if oob else None
+    losses = VoterLosses(np.where(wrong, -1, 1), unseen, np.array([0.2, 0.2, 0.6]))
+    rho = c_bound_weights(losses)
+    assert rho.min() >= 0.0 and rho.sum() == pytest.approx(1.0)
+    value = c_bound_pac_bayes(losses, rho).value
+    shares = np.linspace(0, 1, 13)
+    grid = [np.array([a, b, 1 - a - b]) for a in shares for b in shares if a + b <= 1.0]
+    assert value <= min(c_bound_pac_bayes(losses, each).value for each in grid) + (1e-3 if oob else 1e-5)
+    for other in (np.full(3, 1 / 3), losses.weights, tandem_weights(losses)):
+        assert value <= c_bound_pac_bayes(losses, other).value
+
+
+def test_where_the_c_bound_says_nothing_its_weights_are_some_all_the_same():
+    losses = random_losses(0, 12, 4, error=0.9)
+    assert c_bound_pac_bayes(losses).value == 1.0
+    np.testing.assert_allclose(c_bound_weights(losses), 0.25)
+
+
+def test_the_c_bound_of_its_own_weights_holds_in_a_thousand_draws():
+    """The weights of 12 draws are found, and each draw of 1,000 has the true moments among those that are possible."""
+    rng, chance, least = population(1)
+    delta, n, T = 0.2, 120, 3
+    least = least[:, :T]
+    true_pair = (least.T < 0).astype(float) * chance @ (least < 0)
+    true_apart = (least.T < 0).astype(float) * chance @ (least > 0)
+    true_apart += true_apart.T
+    failed = 0
+    for k, sample in enumerate(rng.choice(KINDS, p=chance, size=(DRAWS, n))):
+        losses = VoterLosses(least[sample], None, np.full(T, 1 / T))
+        if k < 12:
+            rho = c_bound_weights(losses, delta=delta, max_rounds=5)
+            assert c_bound_pac_bayes(losses, rho, delta).value >= truth(rho, chance, least)[0]
+        else:  # weights as far from equal ones as those, by a rule that costs less
+            rho = np.exp(-10 * losses.risk)
+            rho /= rho.sum()
+        seen, true = (
+            (rho @ e @ rho, rho @ d @ rho) for e, d in ((losses.tandem, losses.disagreement), (true_pair, true_apart))
+        )
+        c = PacBayesKl.of(np.outer(rho, rho), losses.pair_rows, 2 * log(T), delta, three_outcomes=True).c
+        failed += oracle.kl_outcomes((*seen, 1 - sum(seen)), (*true, 1 - sum(true))) > c
+    assert failed <= delta * DRAWS
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------

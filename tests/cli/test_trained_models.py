@@ -12,6 +12,7 @@ from committee import (
     CommitteeRegressor,
     MarginReweighter,
     RandomForestClassifier,
+    RandomForestRegressor,
     certify,
     load,
     prune,
@@ -92,6 +93,21 @@ def test_prune_of_a_table_trains_a_forest(folder, tmp_path):
     assert load(path).committee_.n_nodes <= 0.1 * load(folder / "forest.st").committee_.n_nodes
 
 
+def test_prune_of_numbers(folder, tmp_path):
+    path = tmp_path / "small.st"
+    result = succeed("prune", folder / "numbers.csv", "-t", "y", "--trees", 30, "--max-loss", 0.3, "-o", path)
+    frame = pl.read_csv(folder / "numbers.csv")
+    forest = RandomForestRegressor(30, oob_score=True, random_state=0).fit(*split_target(frame, "y"))
+    small = prune(forest, *split_target(frame, "y"), max_loss=0.3)
+    np.testing.assert_array_equal(load(path).predict(frame.drop("y")), small.predict(frame.drop("y")))
+    said = "squared_error lost against the whole model, as these folds estimate it: "
+    assert f"{said}{small.lost_:+.2%} ± {small.lost_error_:.2%} of its loss" in result.stderr
+    forest.save(tmp_path / "forest.st")
+    options = ("--max-nodes", 0.2, "--test", folder / "numbers.csv")
+    judged = succeed("prune", tmp_path / "forest.st", folder / "numbers.csv", *options)
+    assert "RMSE" in judged.stdout and "on parts that have not chosen the votes: R2 " in judged.stderr
+
+
 def test_prune_of_a_committee_of_ensembles_takes_no_rows(folder, tmp_path):
     path = tmp_path / "small.st"
     out = succeed("prune", folder / "numbers.st", "--max-nodes", 0.5, "-o", path).stdout
@@ -108,12 +124,15 @@ def test_prune_refuses(folder, tmp_path):
     assert "are both given" in fail("prune", data, folder / "new.csv", "-t", "target")
     assert "--max-nodes 'some' is no number" in fail("prune", model, data, "--max-nodes", "some")
     assert "--max-nodes 2.5 must be a share" in fail("prune", model, data, "--max-nodes", 2.5)
-    assert "--level 'tree' is unknown" in fail("prune", model, data, "--level", "tree")
+    assert "--level 'branch' is unknown" in fail("prune", model, data, "--level", "branch")
     assert "--max-voters is of whole voters" in fail("prune", model, data, "--max-voters", 3)
     assert "other rows were left out" in fail("prune", model, folder / "new.csv")
     assert "--on oob needs an ensemble that knows" in fail("prune", folder / "boosted.st", data)
     assert "give --max-nodes alone" in fail("prune", folder / "numbers.st", "--min-gain", 0.1)
-    assert "holds numbers, and forests of classes" in fail("prune", folder / "numbers.csv", "-t", "y")
+    table = folder / "numbers.csv"
+    assert "--metric 'accuracy' is unknown" in fail("prune", table, "-t", "y", "--trees", 30, "--metric", "accuracy")
+    assert "--metric 'squared_error' is unknown" in fail("prune", model, data, "--metric", "squared_error")
+    assert "--level voter gives voters weights" in fail("prune", table, "-t", "y", "--trees", 30, "--level", "voter")
 
 
 # --- certify ---------------------------------------------------------------------------------------------------------
@@ -124,8 +143,10 @@ def test_certify_is_that_of_python(folder):
     found = certify(load(folder / "forest.st"), *new(folder), 0.1)
     for bound in found.bounds.values():
         assert bound.name in out and f"{min(bound.value, 1.0):.4f}" in out
-    assert f"the error is at most {found.best.value:.4f} with probability 0.9 (test set), by 269 rows" in out
-    assert "if these rows had no part in training" in out
+    number, how, needs = found.sentences(f" of {folder / 'new.csv'}")
+    assert out.splitlines()[0] == number and number.startswith("With probability 90 % at most ")
+    assert found.headline.value < found.best.value  # with all of delta
+    assert how in out and f"Got from the 269 rows of {folder / 'new.csv'} held out" in how and needs in out
 
 
 def test_certify_by_rows_out_of_bag_beside_the_test_error(folder):
@@ -163,13 +184,25 @@ def test_certify_says_what_guessing_errs(folder, tmp_path):
     table[::10].write_csv(tmp_path / "few.csv")
     options = ("--bounds", "tandem", "--delta", 1e-9)
     out = succeed("certify", tmp_path / "forest.st", tmp_path / "few.csv", *options).stdout
-    assert re.search(r"  1\.0000 +says nothing", out) and "No bound is below the error of guessing" in out
+    assert (
+        re.search(r"  1\.0000 +says nothing", out) and "Nothing is proved of the error on new rows: the bound is" in out
+    )
 
 
 def test_certify_by_rows_without_answers(folder, tmp_path):
     pl.read_csv(folder / "new.csv").drop("target").write_csv(tmp_path / "bare.csv")
     out = succeed("certify", folder / "forest.st", folder / "new.csv", "--unlabelled", tmp_path / "bare.csv").stdout
     assert "unlabelled margins" in out
+
+
+def test_certify_knows_the_rows_of_the_training(folder, tmp_path):
+    model = tmp_path / "model.st"
+    made = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "-o", model)
+    succeed("fit", folder / "train.csv", "-t", "target", *made)
+    said = fail("certify", model, folder / "train.csv")
+    assert "the model has learned from all of these rows" in said and "--on oob" in said
+    assert "error at most" in succeed("certify", model, folder / "train.csv", "--on", "oob").stdout
+    assert "error at most" in succeed("certify", model, folder / "new.csv").stdout
 
 
 def test_certify_refuses(folder):

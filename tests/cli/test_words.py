@@ -69,7 +69,8 @@ def test_errors_speak_of_options(table, forest):
 
 def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
     one, same = tmp_path / "one.csv", tmp_path / "same.csv"
-    one.write_text("".join(table.read_text().splitlines(keepends=True)[:2]))
+    names, first = table.read_text().splitlines()[:2]
+    one.write_text(f"{names}\n12.75,{first.partition(',')[2]}\n")  # a row that the model has not learned from
     same.write_text("a,label\n" + "".join(f"{k / 3:.2f},y\n" for k in range(30)))
     said = succeed("fit", same, "-t", "label", "-m", "tree").stderr
     assert "not known, as all rows are of one class" in said and "learned from 30 rows x 1 column in" in said

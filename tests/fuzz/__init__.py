@@ -19,6 +19,9 @@ FUZZERS = {
 }
 """Fuzzers by name; a further one is a class as `Fuzzer` describes it, and a line here."""
 
+ROUND = {"checkpoint_files": 50, "commands": 40, "inputs": 40, "kills": 6, "model_files": 800, "storms": 100}
+"""Cases of each fuzzer in a round, some three seconds of each; unlike a time, the same anywhere."""
+
 CORPUS = Path(__file__).parent / "corpus"
 """Cases that once showed a fault, a folder for each fuzzer: ``test_corpus`` runs each."""
 

@@ -1,4 +1,4 @@
-"""Run fuzzers one after the other: ``python -m tests.fuzz [NAME ...] --minutes N [--seed S] [--again FILE]``."""
+"""Run fuzzers in turn: ``python -m tests.fuzz [NAME ...] --minutes N | --rounds N [--seed S] [--again F]``."""
 
 import argparse
 import secrets
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.conftest import pytest_report_header  # sets the kernels to test, before anything imports them
-from tests.fuzz import FUZZERS, fuzzer
+from tests.fuzz import FUZZERS, ROUND, fuzzer
 from tests.fuzz.loop import fuzz
 
 MEMORY_DISK = Path("/dev/shm")
@@ -21,7 +21,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     known = ", ".join(FUZZERS)
     parser.add_argument("names", nargs="*", default=list(FUZZERS), help=f"fuzzers (default: {known})")
-    parser.add_argument("--minutes", type=float, default=1.0, help="shared out to the fuzzers (default: 1)")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, default=1.0, help="shared out to the fuzzers (default: 1)")
+    length.add_argument("--rounds", type=int, help="as often a fixed number of cases, some 20 seconds of all fuzzers")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="default: a new one")
     parser.add_argument("--again", type=Path, help="run the case of this file once, and nothing else")
     options = parser.parse_args()
@@ -38,7 +40,11 @@ def main() -> int:
                 print(name, tested.run(options.again.read_bytes()))
                 continue
             print(f"{name}: seed {options.seed}", flush=True)
-            findings = fuzz(name, tested, options.seed, FOUND, seconds=60.0 * options.minutes / len(options.names))
+            if options.rounds is None:
+                limits = {"seconds": 60.0 * options.minutes / len(options.names)}
+            else:
+                limits = {"cases": options.rounds * ROUND[name]}
+            findings = fuzz(name, tested, options.seed, FOUND, **limits)
         print(findings, flush=True)
         for path in findings.faults:
             print(f"  {path}: {path.with_suffix('.txt').read_text().strip().splitlines()[-1]}")

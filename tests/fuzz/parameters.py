@@ -22,6 +22,12 @@ MOST |= {"n_leaf_steps": 15, "n_draws": 40, "n_paths": 40, "n_alphas": 5, "n_sta
 FIXED: dict[str, Any] = {"n_jobs": 1, "cv": 2, "time_budget": None, "time_limit": None, "effort": "fast"}
 """Threads change no bits, which other tests hold; a budget of seconds ends where it likes; little effort is enough."""
 
+INSIDE: dict[str, list[Any]] = {
+    "ConformalClassifier": [committee.RandomForestClassifier(5), committee.ProbabilisticAdaBoostClassifier(3)],
+    "ConformalRegressor": [committee.RandomForestRegressor(5), committee.GradientBoostingRegressor(3)],
+}
+"""What is fitted many times inside another, so it has to be small; they leave rows out by themselves, or do not."""
+
 
 class RefusedByVoterError(ValueError):
     """What a voter of the user's says of rows that it does not take."""
@@ -108,6 +114,8 @@ def learner_of(rng: Generator, name: str, columns: list[str]) -> Any:
             drawn[parameter] = FIXED[parameter]
         elif parameter == "random_state":
             drawn[parameter] = int(rng.integers(100))
+        elif parameter == "estimator" and name.startswith("Conformal"):
+            drawn[parameter] = choose(rng, *INSIDE[name])
         elif rng.random() < 0.5:
             continue
         elif parameter in ("voter", "estimator", "dictionary"):

@@ -1,4 +1,4 @@
-"""Every fuzzer for a few seconds, and every case that once showed a fault.
+"""A round of every fuzzer, and every case that once showed a fault.
 
 The cases follow from the code: what has changed meets new ones, and the same code the same ones wherever it is tried.
 """
@@ -6,10 +6,8 @@ The cases follow from the code: what has changed meets new ones, and the same co
 import pytest
 
 from committee.files.code_digest import code_digest
-from tests.fuzz import CORPUS, FUZZERS, fuzzer, time_limit
+from tests.fuzz import CORPUS, FUZZERS, ROUND, fuzzer, time_limit
 from tests.fuzz.loop import SLOWEST, fuzz
-
-SECONDS = 3.0
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_new_cases_show_no_fault(name, tmp_path):
     (tmp_path / "work").mkdir()
     seed = int(code_digest(FUZZERS[name].partition(":")[0]), 16) % 2**32
-    findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, seconds=SECONDS)
+    findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, cases=ROUND[name])
     print(findings)
     faults = [path.with_suffix(".txt").read_text() for path in findings.faults]
     assert not faults, f"seed {findings.seed}, cases {findings.faults}:\n{faults[0]}"

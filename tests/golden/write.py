@@ -8,6 +8,7 @@ writes the models named, or all of them.
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,18 @@ from committee import (
     AdaBoostClassifier,
     ArcGVClassifier,
     BoostingTreeClassifier,
+    Committee,
     CommitteeClassifier,
     CommitteeRegressor,
+    ConformalClassifier,
+    ConformalRegressor,
     DOOMBoostClassifier,
     FunctionalGradientBoostingClassifier,
     FunctionalGradientBoostingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LeafReweighter,
+    LeafReweighterRegressor,
     LogitBoostClassifier,
     LPBoostClassifier,
     MarginReweighter,
@@ -56,6 +61,8 @@ from committee import (
 from committee.files.provenance import Estimate, Provenance
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
 from committee.report.known_rows import row_sketch
+from committee.voters.rounds import Rounds
+from committee.voters.shared_forest import SharedForest
 from tests.small_portfolio import use_small_members
 
 FOLDER = Path(__file__).parent
@@ -229,6 +236,7 @@ for _given in (Huber(delta=0.5), Tweedie(power=1.2), Quantile(0.3), Quantiles((0
 
 # rounds of learners that predict numbers
 add("functional_three", "mixed", "text 3", FunctionalGradientBoostingClassifier(n_estimators=2, random_state=0))
+add("functional_rounds", "mixed", "text 3", FunctionalGradientBoostingClassifier(n_estimators=3, random_state=0))
 add("functional_regressor", "gaps", "number", FunctionalGradientBoostingRegressor("huber", n_estimators=3))
 
 # sums of squares: stumps, trees and learners as signed voters
@@ -337,7 +345,33 @@ add("reweighted_xgboost", "plain", "integers 2", lambda X, y: xgboost(X, (y == 0
 add("reweighted_lightgbm", "gaps", "integers 3", lightgbm)
 add("pruned_voters", "mixed", "text 2", lambda X, y: prune(FOREST.fit(X, y), X, y, level="voter", max_voters=2))
 add("pruned_leaves", "mixed", "text 3", lambda X, y: prune(FOREST.fit(X, y), X, y, max_nodes=0.5))
+add(
+    "leaves_of_numbers",
+    "gaps",
+    "number",
+    lambda X, y: LeafReweighterRegressor(
+        RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, y), max_nodes=0.5, cv=3
+    ).fit(X, y),
+)
 add("leaves", "gaps", "text 2", lambda X, y: LeafReweighter(FOREST.fit(X, y), max_nodes=0.5, cv=3).fit(X, y))
+
+
+def shared(model: Any) -> Make:
+    """The committee alone, its equal sub-trees stored once."""
+
+    def make(X: Any, y: Any) -> Any:
+        voters = model.fit(X, y).committee_.voters
+        rounds = isinstance(voters, Rounds)
+        forest = SharedForest.of(voters.forest if rounds else voters)
+        return replace(model.committee_, voters=replace(voters, forest=forest) if rounds else forest)
+
+    return make
+
+
+# equal sub-trees stored once
+add("shared_labels", "mixed", "text 2", shared(AdaBoostClassifier(5, max_depth=2, random_state=0)))
+add("shared_shares", "gaps", "text 3", shared(RandomForestClassifier(6, max_depth=3, random_state=0)))
+add("shared_rounds", "mixed", "text 3", shared(gradient("log_loss", "text 3")))
 
 
 # ensembles as members
@@ -355,13 +389,38 @@ add("committee", "mixed", "text 3", with_small_members(CommitteeClassifier(**ALL
 add("committee_two", "gaps", "truth 2", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
 add("committee_regressor", "mixed", "number", with_small_members(CommitteeRegressor(**ALL_MEMBERS)))
 
+# sets and intervals
+add(
+    "conformal_sets",
+    "mixed",
+    "text 3",
+    ConformalClassifier(
+        TreeVoter(max_depth=2), 0.3, cv=2, nonconformity="aps", randomised=True, per_class=True, random_state=0
+    ),
+)
+add(
+    "conformal_bag",
+    "gaps",
+    "text 2",
+    ConformalClassifier(RandomForestClassifier(8, max_samples=0.5, max_depth=2), method="plus", random_state=0),
+)
+add("conformal_folds", "gaps", "number", ConformalRegressor(TreeRegressor(**SMALL), cv=2, method="plus"))
+add(
+    "conformal_normalised",
+    "gaps",
+    "number",
+    ConformalRegressor(TreeRegressor(**SMALL), cv=2, nonconformity="normalised", difficulty=TreeRegressor(**SMALL)),
+)
+
 
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
 def answers(model: Any, X: Any) -> dict[str, NDArray[Any]]:
     """Everything that a model says of a table's rows, by the name of the method."""
-    methods = ("predict",) if is_regressor(model) else ("predict", "decision_function", "predict_proba")
+    numbers = not isinstance(model, Committee) and is_regressor(model)
+    methods = ["predict"] if numbers else ["predict", "decision_function", "predict_proba"]
+    methods += [method for method in ("predict_interval", "p_values") if hasattr(model, method)]
     return {method: getattr(model, method)(X) for method in methods}
 
 

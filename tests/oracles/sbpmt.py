@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, ndtr
 
 from tests.oracles import grow, linear_boost
 
@@ -54,14 +55,18 @@ class Boosted:
         return total / sum(self.alpha)
 
 
-def model_tree(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> Floats:
-    """Scores ``(n, O)`` of all rows by a model tree trained on the drawn ones."""
+def model_tree(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe, of_labels: Floats | None = None) -> Floats:
+    """Scores ``(n, O)`` of all rows by a model tree trained on the drawn ones.
+
+    With `of_labels` ``(n, K)`` score k is boosted by the weights in column k, and so is a tree of its own.
+    """
     if recipe.per_class and rows.n_classes > 2:
         shared = replace(recipe, per_class=False)
         one_class = [
             replace(rows, labels=(rows.labels == k).astype(np.uint16), n_classes=2) for k in range(rows.n_classes)
         ]
-        return np.hstack([model_tree(part, weights, drawn, shared) for part in one_class])
+        by_class = np.tile(weights, (rows.n_classes, 1)).T if of_labels is None else of_labels
+        return np.hstack([model_tree(part, by_class[:, k].copy(), drawn, shared) for k, part in enumerate(one_class)])
     n_outputs = 1 if rows.n_classes == 2 else rows.n_classes
     statistics = grow.class_statistics(rows.labels, weights, rows.n_classes)
     table = grow.Table(rows.codes, rows.n_bins, rows.categorical, "gini", statistics, weights, drawn)
@@ -69,8 +74,10 @@ def model_tree(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> 
     scores = np.zeros((len(rows.labels), n_outputs))
     for leaf, reached in leaves(nodes, rows.codes):
         Y = linear_boost.signs(rows.labels[leaf], n_outputs)
-        fit = linear_boost.boost(rows.D[leaf], Y, weights[leaf], recipe.leaf)
-        scores[reached] = fit.intercept + rows.D[reached] @ fit.coefficient.T
+        for k in range(n_outputs):
+            v = (weights if of_labels is None else of_labels[:, k])[leaf]
+            fit = linear_boost.boost(rows.D[leaf], Y[:, [k]], v, recipe.leaf)
+            scores[reached, k] = fit.intercept[0] + rows.D[reached] @ fit.coefficient[0]
     return scores
 
 
@@ -93,8 +100,59 @@ def elect(scores: Floats) -> Integers:
     return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
+def boost_labels(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> Boosted:
+    """AdaBoost.M2 and AdaBoost.MH as their papers write them, label by label; their alpha is doubled for MH."""
+    K, y = rows.n_classes, rows.labels.astype(int)
+    m2 = recipe.emphasis == "m2"
+    D = np.zeros((len(y), K))
+    for i in drawn:
+        for k in range(K):
+            D[i, k] = weights[i] if not m2 or k != y[i] else 0.0
+    D /= D.sum()
+    alphas: list[float] = []
+    errors: list[float] = []
+    votes: list[Integers] = []
+    for _ in range(recipe.n_rounds):
+        w = D.sum(axis=1)
+        of_labels = D.copy()
+        if m2:
+            of_labels[np.arange(len(y)), y] = w
+        scores = model_tree(rows, w, drawn, recipe, of_labels if K > 2 else None)
+        vote = elect(scores)
+        curve = ndtr if recipe.leaf.link == "probit" else expit
+        p = curve(np.hstack([-scores, scores]) if K == 2 else scores)
+        p /= p.sum(axis=1, keepdims=True)
+        error = float(w[vote != y].sum())
+        if error == 0:
+            return Boosted([1.0], [0.0], vote[:, None])
+        change = np.ones_like(D)
+        if m2:
+            loss = 0.5 * sum(D[i, k] * (1 - p[i, y[i]] + p[i, k]) for i in drawn for k in range(K) if k != y[i])
+            beta = loss / (1 - loss)
+            alpha = np.log(1 / beta)
+            for i in drawn:
+                for k in range(K):
+                    change[i, k] = beta ** (0.5 * (1 + p[i, y[i]] - p[i, k]))
+        else:
+            h = np.where(vote[:, None] == np.arange(K), 1.0, -1.0)
+            Y = np.where(y[:, None] == np.arange(K), 1.0, -1.0)
+            r = float((D * Y * h).sum())
+            alpha = 2 * 0.5 * np.log((1 + r) / (1 - r))
+            change = np.exp(-0.5 * alpha * Y * h)
+        if alpha <= 1e-9:
+            return Boosted(alphas, errors, np.stack(votes, axis=1)) if votes else Boosted([1.0], [error], vote[:, None])
+        alphas.append(float(alpha))
+        errors.append(error)
+        votes.append(vote)
+        D = D * change
+        D /= D.sum()
+    return Boosted(alphas, errors, np.stack(votes, axis=1))
+
+
 def boost(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> Boosted:
     """Algorithm 3 on the drawn rows."""
+    if recipe.emphasis in ("m2", "mh"):
+        return boost_labels(rows, weights, drawn, recipe)
     J = rows.n_classes
     w = np.zeros(len(weights))
     w[drawn] = weights[drawn] / weights[drawn].sum()
@@ -107,12 +165,14 @@ def boost(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -> Boost
         error = float(w[wrong].sum())
         if error == 0:  # decides the committee
             return Boosted([1.0], [0.0], vote[:, None])
-        if error >= 1 - 1 / J - 1e-12:
+        if error >= 1 - 1 / (2 if recipe.emphasis == "m1" else J) - 1e-12:
             if not votes:
                 return Boosted([1.0], [error], vote[:, None])
             break
         odds = np.log((1 - error) / error)
-        alpha = float((odds if recipe.emphasis == "samme" else odds / 2) + np.log(J - 1))
+        alpha = float(
+            odds if recipe.emphasis == "m1" else odds * (1 if recipe.emphasis == "samme" else 0.5) + np.log(J - 1)
+        )
         alphas.append(alpha)
         errors.append(error)
         votes.append(vote)

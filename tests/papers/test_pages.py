@@ -14,24 +14,17 @@ from committee.papers import PAPERS
 from tests.papers.paper_pages import PAGES, PageTable, assert_same_numbers, same_cell, tables_of
 
 FOLDER, DATA = (os.environ.get(name) for name in ("COMMITTEE_PAPERS", "COMMITTEE_DATA"))  # no test sees the latter
-OPTIONS = {"margins": {"repeats": 20}, "sbpmt": {"figure": 2, "repeats": 20}}
-"""Options of the run that a page shows, other than the defaults; of SBPMT the part that takes minutes."""
-EARLIER = {
-    "quadboost": "Tables 1 and 2 are of a run before AdaBoost took the best edge, as the page says (2026-11-23)",
-    "margins": "the splits were run before the tables had the median and the equilibrium margin (2026-11-23)",
+OPTIONS = {
+    "quadboost": {"anew": True},
+    "margins": {"repeats": 100, "depth_splits": 0},
+    "sbpmt": {"figure": 2, "repeats": 20},
 }
-"""Pages of earlier runs."""
+"""Options of the run that a page shows, other than the defaults; of SBPMT the part that takes minutes."""
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*came from code that has changed since:UserWarning")
-@pytest.mark.parametrize(
-    "paper",
-    [
-        pytest.param(paper, marks=[pytest.mark.xfail(reason=EARLIER[paper])] if paper in EARLIER else [])
-        for paper in PAPERS
-    ],
-)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_a_whole_run_prints_the_page(paper):
     assert FOLDER and DATA, "COMMITTEE_PAPERS names the folder of the runs, and COMMITTEE_DATA that of the tables"
     out, page = Path(FOLDER) / paper, PAGES / f"{paper}.md"

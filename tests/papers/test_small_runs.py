@@ -31,7 +31,6 @@ OTHER_TABLES = {
         "SBPMT against | accuracy more | won-lost-level, p | Poisson-binomial | tables by paired t": "--rivals",
         "columns | SBPMT | random forest | XGBoost (100) | less random forest | less XGBoost (100)": "--study numeric",
         "rows | T = 1 | T = n^0.25 | T = n^0.5 | T = n^0.75": "--study consistency",
-        "setting | choosing half: error, % | log loss | checking half: error, % | log loss": "bench_settings",
     },
     "quadboost": {
         "method | grid": "what was set",
@@ -56,11 +55,8 @@ OTHER_TABLES = {
         "figure | error | error after | mean gain | least gain | least after | less variance | less range": (
             "the document's own tables"
         ),
-        "depth | method | trees | leaves | min | median | mean | equ. | test error": "--depths",
-        # 20 splits, run before these tables had the median and the equilibrium margin (2026-11-23)
-        "weights | mean up | min up | all up | var down | range down | + - = | corrected": "an earlier run",
-        "weights | change of | points | rho | within | tables - +": "an earlier run",
-        "table | training | UWS, EWS, PWS | SM1 | SM2 | one split | 100 splits": "an earlier run",
+        "depth | method | trees | leaves | min | median | mean | equ. | test error": "--depth-splits",
+        "table | training | UWS, EWS, PWS | SM1 | SM2 | one split | 100 splits": "no --variants",
     },
 }
 """What prints the pages' tables that this run does not print, by their headings."""

@@ -118,7 +118,9 @@ def test_committees_of_learners_come_back(name: str, tmp_path: Path) -> None:
     rows = np.load(FOLDER / "answers.npz")
     kind = MODELS[name][0]
     X = table({key.split("/")[2]: rows[key] for key in rows if key.startswith(f"rows/{kind}/")})
-    assert_same_committee(saved_again(model.committee_, tmp_path), model.committee_, model.validate_rows(X))
+    vote = getattr(model, "committee_", model)  # some files hold a committee alone
+    named = model.validate_rows(X) if vote is not model else X
+    assert_same_committee(saved_again(vote, tmp_path), vote, named)
 
 
 def test_without_a_table_and_classes_in_any_order(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from committee.bounds.base_class import ln_tree_class as ln_tree_class
 from committee.bounds.binomial_tail import binomial as binomial
+from committee.bounds.c_bound_minimum import c_bound_weights as c_bound_weights
 from committee.bounds.equilibrium import equilibrium_margin as equilibrium_margin
 from committee.bounds.finite_class_margins import schapire_margin as schapire_margin
 from committee.bounds.gibbs_loss import first_order as first_order
@@ -21,6 +22,7 @@ from committee.bounds.subsample_vote import majority as majority
 from committee.bounds.subsample_vote import subagging as subagging
 from committee.bounds.tandem_loss import tandem as tandem
 from committee.bounds.tandem_minimum import tandem_weights as tandem_weights
+from committee.bounds.tight_order import tight_margin as tight_margin
 from committee.bounds.training_margins import exponential_loss as exponential_loss
 from committee.bounds.training_margins import margin_product as margin_product
 from committee.bounds.unlabelled_rows import unlabelled_margins as unlabelled_margins
@@ -33,3 +35,4 @@ from committee.bounds.voting_margins import voting_certified as voting_certified
 from committee.bounds.weight_norm import Surrogate as Surrogate
 from committee.bounds.weight_norm import ensemble_margin as ensemble_margin
 from committee.bounds.weight_norm import ensemble_norm as ensemble_norm
+from committee.bounds.weight_sums import partition as partition

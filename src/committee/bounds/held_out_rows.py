@@ -8,6 +8,9 @@ from committee.bounds.arguments import risk_of_failure
 from committee.bounds.result import Bound
 from committee.bounds.voter_losses import VoterLosses
 
+NEAR = 0.05
+"""A bound no further than this above the share of wrong rows is called near."""
+
 
 def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     """Error on new rows of a vote that was fixed before the rows were seen: by how many of them it gets wrong.
@@ -50,9 +53,28 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     wrong = int(losses.errors.sum())
     return losses.bound(
         name="test set",
-        value=1.0 if wrong == n else float(beta.ppf(1.0 - delta, wrong + 1, n - wrong)),
+        value=_most(wrong, n, delta),
         terms={"wrong": float(wrong), "rows": float(n), "error": wrong / n},
-        advice="A better vote; more rows.",
+        advice=f"A better vote; more rows{_rows_to_be_near(wrong, n, delta)}.",
         delta=delta,
         remarks=("For a vote that was fixed before these rows were seen, weights included.",),
     )
+
+
+def _most(wrong: float, n: float, delta: float) -> float:
+    return 1.0 if wrong >= n else float(beta.ppf(1.0 - delta, wrong + 1.0, n - wrong))
+
+
+def _rows_to_be_near(wrong: int, n: int, delta: float) -> str:
+    """About how many rows, wrong as often as these, would bring the bound near to that share; "" where it is."""
+    share = wrong / n
+    if wrong == n or _most(wrong, n, delta) <= share + NEAR:
+        return ""
+    low, high = float(n), 2.0 * n
+    while _most(share * high, high, delta) > share + NEAR:
+        low, high = high, 2.0 * high
+    while high - low > 0.5:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _most(share * middle, middle, delta) > share + NEAR else (low, middle)
+    rows = float(f"{high:.2g}")
+    return f" (some {rows:,.0f} would bring it within {NEAR:g} of the share that is wrong)"

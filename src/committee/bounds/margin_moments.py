@@ -116,7 +116,7 @@ def c_bound_pac_bayes(
     d = mean_over(pairs, losses.pair_rows, losses.disagreement)
     if form == "joint":
         kl = PacBayesKl.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta, three_outcomes=True)
-        worst_e, worst_d = _worst_pair(e, d, kl.c) if kl.unknown == 0.0 else (1.0, 0.0)
+        worst_e, worst_d = worst_pair(e, d, kl.c) if kl.unknown == 0.0 else (1.0, 0.0)
         worst_r = worst_e + 0.5 * worst_d
     else:
         kl = PacBayesKl.of(pairs, losses.pair_rows, 2.0 * losses.ln_prior, delta / 2.0)
@@ -145,7 +145,7 @@ def _c(r: F64, d: F64) -> F64:
     return np.asarray(np.where(said, 1.0 - (1.0 - 2.0 * r) ** 2 / np.where(said, 1.0 - 2.0 * d, 1.0), 1.0)).clip(0.0)
 
 
-def _worst_pair(e: float, d: float, c: float) -> tuple[float, float]:
+def worst_pair(e: float, d: float, c: float) -> tuple[float, float]:
     """The possible tandem loss and disagreement of the largest C-bound.
 
     For each disagreement the largest tandem loss is an inverse of kl of two outcomes, as

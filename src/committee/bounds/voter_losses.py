@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
 from typing import Any
@@ -48,6 +48,9 @@ class VoterLosses:
         its weight among; None: T.
     wrong : bool array (n,), default=None
         Rows that the vote itself gets wrong; None: those with W >= 1/2, ties among them.
+    names_classes : bool, default=False
+        Every voter names one class on every row there may be: none abstains or gives scores, so that W is a sum of some
+        of the weights.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class VoterLosses:
     untouched: NDArray[np.bool_] | None = None
     n_candidates: int | None = None
     wrong: NDArray[np.bool_] | None = None
+    names_classes: bool = False
 
     def of_untouched(self) -> VoterLosses:
         """The losses on the rows that no voter has seen, as on held-out rows: all of them, unless out of bag.
@@ -83,7 +87,9 @@ class VoterLosses:
                 "reserve."
             )
         wrong = None if self.wrong is None else self.wrong[self.untouched]
-        return VoterLosses(self.least[self.untouched], None, self.weights, self.turned, self.n_classes, wrong=wrong)
+        return replace(
+            self, least=self.least[self.untouched], unseen=None, untouched=None, n_candidates=None, wrong=wrong
+        )
 
     @property
     def errors(self) -> NDArray[np.bool_]:

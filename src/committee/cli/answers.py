@@ -24,12 +24,15 @@ class Answers:
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     ids : tuple of str
         Columns that name the rows.
+    alpha : float, default=None
+        Share of rows that sets or intervals may miss, of models that have them; None: what the model was trained for.
     """
 
     learner: Any
     proba: bool = False
     safe_cells: bool = False
     ids: tuple[str, ...] = ()
+    alpha: float | None = None
     unknown: UnknownCategories = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,11 +82,18 @@ class Answers:
         import polars as pl
 
         result = pl.DataFrame(_named(self.learner, self.learner.predict(X)))
-        if not self.proba:
-            return result
-        chances = self.learner.predict_proba(X)
-        names = [f"probability:{label}" for label in self.learner.classes_]
-        return result.with_columns(pl.Series(n, chances[:, k]) for k, n in enumerate(names))
+        if self.proba:
+            chances = self.learner.predict_proba(X)
+            names = [f"probability:{label}" for label in self.learner.classes_]
+            result = result.with_columns(pl.Series(n, chances[:, k]) for k, n in enumerate(names))
+        if hasattr(self.learner, "predict_interval"):
+            ends = self.learner.predict_interval(X, self.alpha)
+            return result.with_columns(pl.Series(n, ends[:, k]) for k, n in enumerate(("lower", "upper")))
+        if hasattr(self.learner, "predict_set"):
+            inside = self.learner.predict_set(X, self.alpha)
+            names = [f"in set:{label}" for label in self.learner.classes_]
+            return result.with_columns(pl.Series(n, inside[:, k]) for k, n in enumerate(names))
+        return result
 
 
 def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
@@ -100,6 +110,7 @@ def _named(learner: Any, predicted: Any) -> dict[str, Any]:
     if predicted.ndim == 1:
         return {"prediction": predicted}
     from committee.report.number_figures import quantile_levels
+    from committee.report.prediction_sets import model_inside
 
-    levels = quantile_levels(learner, predicted.shape[1])
+    levels = quantile_levels(model_inside(learner), predicted.shape[1])
     return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(levels)}

@@ -13,14 +13,13 @@ from committee.cli.files import load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids
-from committee.data.counts import counted
 from committee.data.names import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from committee.bounds.result import Bound
-    from committee.learners.trained.certificates import Certificate
+    from committee.learners.trained.certificate import Certificate
     from committee.report.grid import Grid
 
 
@@ -31,7 +30,9 @@ def certify(
     table: TableOptions,
     target: AnswersColumn = None,
     on: RowsAre = "validation",
-    delta: Annotated[float, typer.Option(help="Probability with which any of the bounds may fail.")] = 0.05,
+    delta: Annotated[
+        float, typer.Option(help="Probability with which the number may fail; and, apart from it, any of the table.")
+    ] = 0.05,
     bounds: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Bounds by name; by default all that the rows can give.", show_default=False),
@@ -52,20 +53,29 @@ def certify(
 ) -> None:
     """Say what the error of a model of classes on new rows cannot exceed, with probability 1 - delta.
 
+    One number comes first, with how it was got and what it needs; then the table of all bounds, which share delta.
+
     The rows must have had no part in training; with --on oob they are those of the training, each judged by the voters
-    that have not drawn it. Training rows given as others make numbers that mean nothing.
+    that have not drawn it. Training rows given as others make numbers that mean nothing, and are refused where the file
+    knows them.
 
     Example: committee certify model.safetensors new.csv --target outcome
     """
     with errors_in_one_line(debug):
         from committee import certify as certified
         from committee.cli.labelled_rows import labelled_rows
+        from committee.report.known_rows import known_rows, learned_from
 
         check_choice("--on", on, ("validation", "oob"))
         check_choice("--votes", votes, ("own", "labels"))
         learner = load_learner(model)
         refuse_numbers(learner, model, "certified")
         rows = labelled_rows(learner, data, target, table)
+        if on == "validation" and (learned := learned_from(learner, known_rows(learner, rows.X))):
+            raise ValueError(
+                f"{learned}: they prove nothing of new ones; give rows that it has not seen, or --on oob for those "
+                "that some of its voters have not"
+            )
         further = None if test is None else labelled_rows(learner, test, target, table)
         names = split_names(bounds)
         try:
@@ -83,10 +93,10 @@ def certify(
             )
         except TypeError as error:
             raise ValueError(f"{model} cannot be certified: {error}") from error
-        print_grids([certificate_grid(found)])
-        console().print()
         for sentence in certificate_sentences(found, data, rows.y):
             console().print(printable(sentence), soft_wrap=True)
+        console().print()
+        print_grids([certificate_grid(found)])
 
 
 def certificate_grid(found: Certificate) -> Grid:
@@ -106,39 +116,29 @@ def certificate_grid(found: Certificate) -> Grid:
         for row in records
     )
     columns = ("bound", "error at most", *(("above test error",) if tested else ()), "", "smaller by")
-    return Grid("Bounds on the error on new rows", columns, rows, "lr" + ("r" if tested else "") + "ll")
+    title = f"All bounds, which hold together with probability {1.0 - found.delta:g}"
+    return Grid(title, columns, rows, "lr" + ("r" if tested else "") + "ll")
 
 
 def certificate_sentences(found: Certificate, data: Path, y: NDArray[Any]) -> list[str]:
-    """What the smallest bound says, by which rows with the labels `y`, beside guessing, and the test error."""
-    surely = f"with probability {1.0 - found.delta:g}"
-    by = {
-        "validation": f"{counted(found.n_rows, 'row')} of {data}",
-        "oob": f"{counted(found.n_rows, 'training row')}, out of bag",
-    }[found.on]
-    best: Any = found.best
-    if found.vacuous:
-        sentences = [f"No bound is below the error of guessing, by {by}; more rows make bounds smaller."]
-    else:
-        sentences = [f"On new rows of this kind the error is at most {best.value:.4f} {surely} ({best.name}), by {by}."]
-    if found.on == "validation":
-        sentences.append("That holds if these rows had no part in training.")
-    sentences.append(_beside_guessing(best, y))
+    """The one number, how it was got and what it needs; then guessing on rows of the labels `y`, and the test error."""
+    sentences = list(found.sentences(f" of {data}"))
+    sentences.append(_beside_guessing(found.headline, y))
     if found.test_error is not None:
         sentences.append(f"The error on the further rows is {found.test_error:.4f}.")
     return sentences
 
 
-def _beside_guessing(best: Bound, y: NDArray[Any]) -> str:
-    """What guessing errs, of the two kinds, and whether the smallest bound is below what the classes' shares give."""
+def _beside_guessing(bound: Bound, y: NDArray[Any]) -> str:
+    """What guessing errs, of the two kinds, and whether the bound is below what the classes' shares give."""
     import numpy as np
 
     labels, counts = np.unique(y, return_counts=True)
     most = labels.tolist()[int(counts.argmax())]
     error = 1.0 - float(counts.max()) / len(y)
-    small = "" if best.vacuous or best.value < error else ": no bound shows that the model does better than that"
+    small = "" if bound.vacuous or bound.value < error else ": the bound does not show that the model does better"
     return (
-        f"A class drawn by equal chances is wrong with probability {best.trivial:.4g}: bounds from there on say"
+        f"A class drawn by equal chances is wrong with probability {bound.trivial:.4g}: bounds from there on say"
         f" nothing. Always saying {most}, the most frequent class, errs {error:.4f} on these rows{small}."
     )
 

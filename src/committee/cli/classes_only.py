@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 _INSTEAD = {
-    "pruned": "of such models committees of ensembles alone are pruned: committee fit, then committee prune MODEL;"
-    " a single forest or booster is smaller if it is fitted with fewer or smaller trees, such as -p max_leaf_nodes=16",
     "certified": "bounds are on how often a class is wrong; committee evaluate says how large errors are on new rows",
     "asked for margins": "margins are of votes for classes; committee evaluate says how large errors are, and with"
     " --report on which rows",

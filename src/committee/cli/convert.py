@@ -18,8 +18,8 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Model of scikit-learn (.skops, or a pickle), XGBoost (.json, .ubj) or LightGBM (.txt), of classes or"
-            " of a number."
+            help="Model of scikit-learn (.skops, or a pickle), XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost"
+            " (.json, .cbm), of classes or of a number."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File of the committee, customarily .safetensors.")],

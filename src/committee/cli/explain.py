@@ -44,6 +44,7 @@ def explain(
     Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
     """
     with errors_in_one_line(debug, picture, report):
+        from committee.report.prediction_sets import model_inside, set_of_row
         from committee.report.row_explanation import RowExplanation
         from committee.report.row_sentences import row_grid, row_sentences
 
@@ -56,7 +57,7 @@ def explain(
             raise ValueError(f"--row {row} is not there: {data} has {of_rows}")
         label_of_row = _class_of(learner, label) if quantile is None else _quantile_of(learner, quantile)
         try:
-            found = RowExplanation.of(learner, X[row : row + 1], 0, label=label_of_row)
+            found = RowExplanation.of(model_inside(learner), X[row : row + 1], 0, label=label_of_row)
         except TypeError as error:
             raise ValueError(
                 f"{model} cannot be explained: {error} Models of trees can, such as committee, gradient_boosting and"
@@ -64,7 +65,7 @@ def explain(
             ) from error
         terminal, name = console(), f"row {row:,} of {data} (the first is 0)"
         terminal.print(printable(f"{name}: {found.remark}"), soft_wrap=True)
-        for sentence in row_sentences(found):
+        for sentence in [*row_sentences(found), *filter(None, [set_of_row(learner, X[row : row + 1])])]:
             terminal.print(printable(sentence), soft_wrap=True)
         terminal.print()
         print_grids([row_grid(found, most)])

@@ -18,7 +18,7 @@ from committee.cli.inputs import Scratch, name_of_data
 from committee.cli.model_options import check_choice
 from committee.cli.remembered import remember
 from committee.cli.table_options import FILES, TrainingOptions, split_names, takes_table_options
-from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, say, say_notes
+from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say, say_notes
 from committee.cli.time_limits import check_time_limit
 from committee.cli.training_table import training_table
 from committee.data.reading.missing_cells import words_of_marks
@@ -26,6 +26,8 @@ from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from committee.cli.training_table import TrainingTable
 
 FOLDS = 5
 """Folds by which a single learner is judged."""
@@ -69,6 +71,17 @@ Folds = Annotated[
     typer.Option(
         help="Of a single learner: so many more fits, each on the rows of all other folds, say how good it is; 0: none."
         " By default 5.",
+        show_default=False,
+    ),
+]
+ConformalAlpha = Annotated[
+    float | None,
+    typer.Option(
+        "--conformal",
+        metavar="ALPHA",
+        help="Add sets of classes, or intervals of numbers, that miss a share of at most about ALPHA of new rows, such"
+        " as 0.1: by rows that the fit leaves out itself (committee, random_forest, sbpmt, subagging), else by 5 more"
+        " fits.",
         show_default=False,
     ),
 ]
@@ -118,6 +131,7 @@ def fit(
     folds: Folds = None,
     seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
     categorical: Categorical = None,
+    conformal: ConformalAlpha = None,
     checkpoint: CheckpointFile = None,
     row_digests: RowDigests = True,
     progress: MemberProgress = None,
@@ -135,9 +149,11 @@ def fit(
         from committee.cli.task import of_target
         from committee.files.provenance import Provenance
         from committee.report.known_rows import row_sketch
+        from committee.report.prediction_sets import model_inside, sets_grid
 
         model = "committee" if model == "auto" else model
         _check_options(model, task, folds)
+        _check_conformal(conformal, checkpoint)
         check_time_limit(time_limit)
         if effort is not None:
             check_choice("--effort", effort, EFFORTS)
@@ -166,7 +182,7 @@ def fit(
             say(f"note: going on from {checkpoint}")
         start = time.perf_counter()
         with notes_on_warnings(), member_progress(learner, wanted=progress if model == "committee" else False):
-            learner.fit(rows.X, rows.y, checkpoint=checkpoint)
+            learner = _fitted(learner, rows, conformal, checkpoint)
         seconds = time.perf_counter() - start
         if rows.files is not None:
             rows.files.refuse_changes()
@@ -175,12 +191,43 @@ def fit(
         learner.provenance_ = made
         if output is not None:
             _save(learner, output, checkpoint)
-        estimate = describe_fit(learner, model, rows, seconds, FOLDS if folds is None else folds)
+        estimate = describe_fit(model_inside(learner), model, rows, seconds, FOLDS if folds is None else folds)
+        if conformal is not None:
+            print_grids([grid for grid in [sets_grid(learner)] if grid is not None])
         if output is not None:
             sketch = row_sketch(learner, rows.X) if row_digests else None
             learner.provenance_ = replace(made, estimate=estimate, rows=sketch)
             learner.save(output)  # once more: what was there is whole, should one of the last steps be interrupted
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
+
+
+def _check_conformal(alpha: float | None, checkpoint: Path | None) -> None:
+    """Refuse a share that is none, before the table is read."""
+    if alpha is None:
+        return
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"--conformal {alpha:g} must be above 0 and below 1, such as 0.1")
+    if checkpoint is not None:
+        raise ValueError("--checkpoint keeps no part of what --conformal adds; leave one of them out")
+
+
+def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoint: Path | None) -> Any:
+    """Train a learner, or what gives sets or intervals around it."""
+    if conformal is None:
+        return learner.fit(rows.X, rows.y, checkpoint=checkpoint)
+    from committee import ConformalClassifier, ConformalRegressor
+
+    around: Any = ConformalClassifier if hasattr(learner, "predict_proba") else ConformalRegressor
+    seed = learner.get_params().get("random_state")
+    quantiles = {"nonconformity": "quantile"} if _predicts_quantiles(learner) else {}
+    return around(learner, conformal, random_state=seed, **quantiles).fit(rows.X, rows.y)
+
+
+def _predicts_quantiles(learner: Any) -> bool:
+    """Whether an unfitted regressor will predict several quantiles."""
+    import numpy as np
+
+    return getattr(learner, "loss", None) == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1
 
 
 def _check_options(model: str, task: str | None, folds: int | None) -> None:

@@ -7,15 +7,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from committee.cli.terminal import note, notes_on_warnings
 from committee.data.extras import needed
 from committee.vote.adapters.boosted_model import BoostedModel
-from committee.vote.adapters.boosters import parts_of_model, regression_parts_of_model
+from committee.vote.adapters.boosters import BOOSTERS, parts_of_model, regression_parts_of_model
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 
-TRUSTED = ("sklearn.tree._tree.Tree",)
-"""Types beyond those of skops that are read: arrays of nodes, which run no code and are checked."""
+TRUSTED = (
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils._bunch.Bunch",
+    # of the encoder of categories, which is looked at and not called
+    "functools.partial",
+    "sklearn.utils.validation.check_array",
+)
+"""Types beyond those of skops that are read: arrays of nodes, which run no code and are checked, and their shells."""
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -26,7 +35,7 @@ def foreign_committee(path: Path, *, trust_pickle: bool) -> Any:
     Parameters
     ----------
     path : path
-        .skops, .json or .ubj of XGBoost, .txt of LightGBM, or a pickle.
+        .skops, .json or .ubj of XGBoost, .txt of LightGBM, .json or .cbm of CatBoost, or a pickle.
     trust_pickle : bool
         Whether a pickle may be opened, which can run any code.
 
@@ -58,15 +67,45 @@ def _voting(model: Any) -> Any:
     return (RegressionCommittee if numbers else Committee).from_estimator(model)
 
 
-def _of_trees(model: BoostedModel) -> Committee | RegressionCommittee:
+def _of_trees(model: BoostedModel, classes: NDArray[Any] | None = None) -> Committee | RegressionCommittee:
     """The committee of boosted trees, of classes or of numbers."""
     if model.number_link is None:
-        return Committee(*parts_of_model(model))
+        return Committee(*parts_of_model(model, classes))
     return RegressionCommittee(*regression_parts_of_model(model))
 
 
-def _xgboost_json(path: Path) -> Committee | RegressionCommittee:
-    return _of_xgboost(path, path.read_bytes())
+def _json(path: Path) -> Committee | RegressionCommittee:
+    """Of XGBoost or of CatBoost."""
+    document = path.read_bytes()
+    return _of_catboost(path, document) if b'"model_info"' in document else _of_xgboost(path, document)
+
+
+def _catboost_binary(path: Path) -> Committee | RegressionCommittee:
+    """CatBoost's own form, which CatBoost itself makes JSON of."""
+    try:
+        import catboost
+    except ImportError as error:
+        raise ValueError(
+            f"{path} is read by catboost, which is not installed: pip install catboost; or save it as .json"
+        ) from error
+    model = catboost.CatBoost()
+    try:
+        model.load_model(str(path))
+    except catboost.CatBoostError as error:
+        raise ValueError(f"{path} is no model of CatBoost: {str(error).splitlines()[0]}") from error
+    return _of_trees(*BOOSTERS["catboost"](model))
+
+
+def _of_catboost(path: Path, document: bytes) -> Committee | RegressionCommittee:
+    from committee.vote.adapters.catboost_model import catboost_model
+
+    try:
+        model, classes = catboost_model(document)
+    except (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(
+            f"{path} is no model of CatBoost, or one of a version that is not known{_lacks(error)}"
+        ) from error
+    return _of_trees(model, classes)
 
 
 def _xgboost_ubj(path: Path) -> Committee | RegressionCommittee:
@@ -153,7 +192,8 @@ def _unpickled(path: Path, trusted: bool) -> Any:
 
 READERS: dict[str, Callable[[Path], Any]] = {
     ".skops": _skops,
-    ".json": _xgboost_json,
+    ".json": _json,
+    ".cbm": _catboost_binary,
     ".ubj": _xgboost_ubj,
     ".txt": _lightgbm_text,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from committee.cli.predictions import check_ending, predictions_by_parts, write_
 from committee.cli.reading import watched
 from committee.cli.standard_input import STANDARD
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
-from committee.cli.terminal import Debug, Progress, errors_in_one_line, say, say_notes
+from committee.cli.terminal import Debug, Progress, errors_in_one_line, notes_on_warnings, say, say_notes
 from committee.data.names import known_names, printable
 from committee.data.reading.missing_cells import words_of_marks
 
@@ -50,6 +50,14 @@ def predict(
     safe_cells: Annotated[
         bool, typer.Option("--safe-cells", help="Put ' before labels that a spreadsheet would run as formulas.")
     ] = False,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a model trained with --conformal: share of rows that sets or intervals may miss, if another than"
+            " it was trained for.",
+            show_default=False,
+        ),
+    ] = None,
     ids: Annotated[
         list[str] | None,
         typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, as they are."),
@@ -59,9 +67,10 @@ def predict(
 ) -> None:
     """Predict the rows of a table, or of several files one after the other.
 
-    Columns are matched by name, in any order; a note names those that the model does not use.
+    Columns are matched by name, in any order; a note names those that the model does not use. A model trained with
+    --conformal adds lower and upper, or for each class whether it is in the set.
     """
-    with errors_in_one_line(debug, output):
+    with errors_in_one_line(debug, output), notes_on_warnings():
         import polars as pl
 
         from committee.data.pieces.cells_alongside import CellsAlongside
@@ -75,8 +84,10 @@ def predict(
         learner = load_learner(model)
         if proba and not hasattr(learner, "predict_proba"):
             raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
+        if alpha is not None:
+            _check_alpha(learner, model, alpha)
         names = tuple(dict.fromkeys(split_names(ids)))
-        answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=names)
+        answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=names, alpha=alpha)
         if are_in_pieces(data) or is_large(data[0]):
             pieces = scanned(data, table, form=form_for(learner, table))
             marks: dict[str, Counter[str]] = {}
@@ -98,6 +109,14 @@ def predict(
                 write_predictions(result, place)
                 say(f"{result.height:,} predictions written to {place}")
         say_notes(answers.unknown.notes())
+
+
+def _check_alpha(learner: Any, model: Path, alpha: float) -> None:
+    """Refuse a share that is none, or a model without sets and intervals."""
+    if not (hasattr(learner, "predict_set") or hasattr(learner, "predict_interval")):
+        raise ValueError(f"--alpha is of models trained with --conformal, and {model} holds a {type(learner).__name__}")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"--alpha {alpha:g} must be above 0 and below 1")
 
 
 def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.classes_only import refuse_numbers
 from committee.cli.derived import keep_provenance
 from committee.cli.files import check_writable, load_learner
 from committee.cli.margins import OBJECTIVES
@@ -39,10 +38,15 @@ def prune(
     ] = None,
     *,
     table: TrainingOptions,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes.")] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the classes, or numbers.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the smaller model.")] = None,
     level: Annotated[
-        str, typer.Option(metavar="leaf|voter", help="Drop sub-trees, and let leaves vote anew; or drop whole voters.")
+        str,
+        typer.Option(
+            metavar="leaf|subtree|depth|tree|voter",
+            help="Drop trees and sub-trees, whichever does best; or sub-trees, the lowest levels of trees, or"
+            " whole trees alone; and let leaves vote anew. Or drop whole voters, and give the others new weights.",
+        ),
     ] = "leaf",
     max_nodes: Annotated[
         str | None,
@@ -57,7 +61,32 @@ def prune(
     ] = None,
     min_gain: Annotated[
         float | None,
-        typer.Option(help="The smallest model is taken that loses less accuracy than this.", show_default=False),
+        typer.Option(
+            help="The smallest model is taken that loses less accuracy, or R2, than this.", show_default=False
+        ),
+    ] = None,
+    max_loss: Annotated[
+        float | None,
+        typer.Option(
+            help="The smallest model is taken that loses at most this much of --metric against the whole one.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What --max-loss counts: accuracy (the default), log_loss or brier; of numbers squared_error,"
+            " absolute_error or pinball, as a share of what the whole loses. Or a score of all rows: roc_auc, f1,"
+            " balanced_accuracy, r2 and others of scikit-learn.",
+            show_default=False,
+        ),
+    ] = None,
+    quantile: Annotated[
+        float | None,
+        typer.Option(
+            help="The quantile that a model of numbers predicts, where it does not say so itself.", show_default=False
+        ),
     ] = None,
     objective: Annotated[
         str, typer.Option(metavar="NAME", help="With --level voter: what new weights suit, see committee margins.")
@@ -70,7 +99,7 @@ def prune(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Make a trained model of classes smaller: a tenth of its nodes, whose leaves vote anew.
+    """Make a trained model smaller: a tenth of its nodes, whose leaves vote anew.
 
     Rows out of bag need a model that knows its draws, such as a forest fitted with -p oob_score=True.
 
@@ -78,13 +107,20 @@ def prune(
     """
     with errors_in_one_line(debug, output):
         from committee.cli.labelled_rows import labelled_rows
-        from committee.learners.blend.blend import Blend
 
-        check_choice("--level", level, ("leaf", "voter"))
+        check_choice("--level", level, ("leaf", "subtree", "depth", "tree", "voter"))
         check_choice("--objective", objective, OBJECTIVES)
         check_choice("--on", on, ("oob", "validation", "train"))
+        if max_loss is not None and not 0.0 <= max_loss < float("inf"):
+            raise ValueError(f"--max-loss {max_loss:g} must be a finite number that is not negative")
         check_writable(output, read=[source, data, test])
-        limits = {"max_nodes": _share_or_number(max_nodes), "max_voters": max_voters, "min_gain": min_gain}
+        limits: dict[str, Any] = {
+            "max_nodes": _share_or_number(max_nodes),
+            "max_voters": max_voters,
+            "min_gain": min_gain,
+            "max_loss": max_loss,
+            "metric": metric,
+        }
         rows: LabelledRows | None
         if not source.exists():
             raise FileNotFoundError(f"there is no file {str(source)!r}")
@@ -95,14 +131,13 @@ def prune(
             on = "oob"
         else:
             before = load_learner(source)
-            if not isinstance(before, Blend):
-                refuse_numbers(before, source, "pruned")
             rows = None if data is None else labelled_rows(before, data, target, table)
-        after = _smaller(before, rows, str(source), level, {"on": on, "objective": objective}, limits)
+        _check_metric(metric, classes=hasattr(before, "classes_"))
+        after = _smaller(before, rows, str(source), level, {"on": on, "objective": objective}, limits, quantile)
         remember_as(before, after)
         judging = None if test is None else labelled_rows(before, test, target, table)
         print_grids([_sizes(before, after, judging, test)])
-        for sentence in _accuracies(before, after, rows, on):
+        for sentence in _accuracies(before, after, rows, on, max_loss):
             say(sentence)
         if output is None:
             note("the model is not kept; --output FILE keeps it")
@@ -110,6 +145,16 @@ def prune(
             keep_provenance(after, before)
             after.save(output)
             say(f"saved to {output} ({output.stat().st_size:,} bytes)")
+
+
+def _check_metric(metric: str | None, *, classes: bool) -> None:
+    """Refuse a metric of the other kind of answers."""
+    from committee.learners.trained.number_loss import NUMBER_LOSSES
+    from committee.learners.trained.row_loss import ROW_LOSSES
+    from committee.learners.trained.score_metric import judges
+
+    if metric is not None and not judges(metric, of_numbers=not classes):
+        check_choice("--metric", metric, (*(ROW_LOSSES if classes else NUMBER_LOSSES), "roc_auc" if classes else "r2"))
 
 
 def _is_model(source: Path) -> bool:
@@ -125,21 +170,18 @@ def _forest(
     source: Path, target: str | None, table: TrainingOptions, trees: int, seed: int
 ) -> tuple[Any, LabelledRows]:
     """Train a forest on a table, which remembers its draws."""
-    from committee import RandomForestClassifier
+    from committee import RandomForestClassifier, RandomForestRegressor
     from committee.cli.labelled_rows import LabelledRows
     from committee.cli.training_table import whole_table
     from committee.data.task import task_of
     from committee.report.known_rows import provenance_of
 
     if target is None:
-        raise ValueError("--target is missing: name the column that holds the classes")
+        raise ValueError("--target is missing: name the column that holds the classes or numbers")
     read = whole_table(source, target, table, ())
-    if task_of(read.y) == "numbers":
-        raise ValueError(
-            f"target {target!r} holds numbers, and forests of classes are pruned; of numbers prune a committee of"
-            " ensembles: committee fit, then committee prune MODEL"
-        )
-    forest = RandomForestClassifier(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
+    kind = RandomForestRegressor if task_of(read.y) == "numbers" else RandomForestClassifier
+    with notes_on_warnings():
+        forest: Any = kind(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
     remember(forest, read.forms, read.missing)
     forest.provenance_ = provenance_of(forest, read.X, target=target, data=source.name)
     say(f"forest of {counted(trees, 'tree')}, trained on {counted(len(read.y), 'row')}")
@@ -147,15 +189,21 @@ def _forest(
 
 
 def _smaller(
-    model: Any, rows: LabelledRows | None, name: str, level: str, by: dict[str, str], limits: dict[str, Any]
+    model: Any,
+    rows: LabelledRows | None,
+    name: str,
+    level: str,
+    by: dict[str, str],
+    limits: dict[str, Any],
+    quantile: float | None,
 ) -> Any:
     """The smaller model."""
     from committee import prune as pruned
     from committee.learners.blend.blend import Blend
 
     with notes_on_warnings():
-        if isinstance(model, Blend) and (level == "leaf" or rows is None or not hasattr(model, "classes_")):
-            if limits["max_voters"] is not None or limits["min_gain"] is not None:
+        if isinstance(model, Blend) and (level != "voter" or rows is None or not hasattr(model, "classes_")):
+            if any(limits[name] is not None for name in ("max_voters", "min_gain", "max_loss")):
                 raise ValueError(
                     f"{name} holds a committee of ensembles; give --max-nodes alone, or --level voter with DATA"
                 )
@@ -168,10 +216,10 @@ def _smaller(
             raise ValueError(
                 f"DATA is missing: {name} holds a {type(model).__name__}, and rows choose what stays of it"
             )
-        if level == "leaf" and limits["max_voters"] is not None:
+        if level != "voter" and limits["max_voters"] is not None:
             raise ValueError("--max-voters is of whole voters; add --level voter, or give --max-nodes")
         try:
-            return pruned(model, rows.X, rows.y, level=level, **by, **limits)  # type: ignore[arg-type]  # checked
+            return pruned(model, rows.X, rows.y, level=level, quantile=quantile, **by, **limits)  # type: ignore[arg-type]  # checked
         except TypeError as error:
             raise ValueError(f"{name} cannot be pruned: {error}") from error
 
@@ -197,10 +245,39 @@ def _sizes(before: Any, after: Any, judging: LabelledRows | None, test: Path | N
     return Grid(title, ("", "before", "after"), tuple(rows), "lrr")
 
 
-def _accuracies(before: Any, after: Any, rows: LabelledRows | None, on: str) -> list[str]:
+def _accuracies(before: Any, after: Any, rows: LabelledRows | None, on: str, max_loss: float | None) -> list[str]:
     """How good the smaller model is on the rows that it was made by, and what folds of these say of one like it."""
     if rows is None or not hasattr(after, "voters_"):
         return []
+    said = [_on_these_rows(before, after, rows, on)] if hasattr(after, "classes_") else []
+    path = getattr(after, "path_", None)
+    step = None
+    if path is not None:
+        step = next((step for step in path.steps if step.cut.n_nodes == after.committee_.n_nodes), None)
+    if path is not None and step is not None:
+        judge = path.judge
+        figures = f"{_spoken(judge.score_name)} {step.score:.4f}"
+        if judge.loss_name != "loss":
+            figures += f", {_spoken(judge.loss_name)} {step.loss:.4f}"
+        said.append(f"by folds of these rows, on parts that have not chosen the votes: {figures}")
+    if max_loss is not None and after.committee_.n_nodes < before.committee_.n_nodes:
+        lost, error = after.lost_, after.lost_error_
+        in_shares = path is not None and path.judge.contract.in_shares
+        amount = f"{lost:+.2%} ± {error:.2%} of its loss" if in_shares else f"{lost:+.4f} ± {error:.4f}"
+        named = after.metric_name if path is not None else after.pruning_path_.metric
+        said.append(f"{named} lost against the whole model, as these folds estimate it: {amount}")
+    return said
+
+
+def _spoken(name: str) -> str:
+    """A figure's name in words."""
+    return {"r2": "R2", "d2_pinball": "share of a constant's pinball loss that is saved"}.get(
+        name, name.replace("_", " ")
+    )
+
+
+def _on_these_rows(before: Any, after: Any, rows: LabelledRows, on: str) -> str:
+    """How often the smaller model is right on the rows that it was made by."""
     from committee.learners.trained.unseen_rows import unseen_in_fit
     from committee.vote.margin_distribution import MarginDistribution
 
@@ -213,16 +290,10 @@ def _accuracies(before: Any, after: Any, rows: LabelledRows | None, on: str) -> 
         "validation": "given",
         "train": "of the training",
     }[on]
-    said = [
+    return (
         f"the smaller model on {counted(found.n_rows, 'row')} {by}: accuracy {1.0 - found.error:.4f}, which flatters,"
         " as they chose its votes"
-    ]
-    path = getattr(after, "path_", None)
-    if path is not None:
-        step = path.steps[path.chosen(after.min_gain)]
-        accuracy = f"accuracy {step.accuracy:.4f}, log loss {step.log_loss:.4f}"
-        said.append(f"by folds of these rows, on parts that have not chosen the votes: {accuracy}")
-    return said
+    )
 
 
 def _share_or_number(text: str | None) -> float | int | None:

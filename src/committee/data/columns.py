@@ -193,8 +193,8 @@ class UnknownCategoryError(ValueError):
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(
-            f"{found}, which the model does not know and, being XGBoost's, refuses; leave such rows out, or make the "
-            "cell missing"
+            f"{found}, which the model does not know and, made of another library's, refuses; leave such rows out, or "
+            "make the cell missing"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

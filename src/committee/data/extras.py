@@ -9,8 +9,10 @@ EXTRAS = {
     "highspy": "lp",
     "jinja2": "cli",
     "matplotlib": "plots",
+    "onnx": "onnx",
     "polars": "polars",
     "rich": "cli",
+    "skl2onnx": "onnx",
     "skops": "convert",
     "typer": "cli",
 }
@@ -21,7 +23,7 @@ class MissingExtraError(ImportError):
     """A package is not installed that this part of the library needs."""
 
 
-def needed(package: str, what: str) -> None:
+def needed(package: str, what: str, instead: str = "") -> None:
     """Check that an optional package is installed, before it is imported.
 
     Parameters
@@ -30,6 +32,8 @@ def needed(package: str, what: str) -> None:
         A key of `EXTRAS`.
     what : str
         What needs it, as the beginning of a sentence: "a picture".
+    instead : str, default=""
+        What works without it, as the end of that sentence.
 
     Raises
     ------
@@ -44,5 +48,5 @@ def needed(package: str, what: str) -> None:
     if find_spec(package) is None:
         raise MissingExtraError(
             f'{what} needs {package}, which is not installed: pip install "committee[{EXTRAS[package]}]", or'
-            ' "committee[all]" for everything'
+            ' "committee[all]" for everything' + (f"; {instead}" if instead else "")
         )

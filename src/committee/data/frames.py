@@ -329,7 +329,7 @@ class TableSchema:
         for j, (categories, values) in enumerate(zip(self.categories, self._values, strict=True)):
             if categories is not None:
                 codes = number_codes(matrix[:, j], categories, self.column(j))
-                if self.refuses_unknown:
+                if self.refuses_unknown and categories:
                     refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), codes, self.column(j))
                 encoded[:, j] = codes if values is None else values.numbers(codes, np.isnan(matrix[:, j]))
         return encoded
@@ -441,7 +441,7 @@ class TableSchema:
         if categories is None:
             return column.numbers()
         codes = column.codes(categories)
-        if self.refuses_unknown:
+        if self.refuses_unknown and categories:  # a column without any is not looked at
             column.refuse_unknown(codes)
         return codes if values is None else values.numbers(codes, column.missing())
 

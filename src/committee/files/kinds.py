@@ -17,6 +17,7 @@ from committee.files.tensors import Document, Tensors
 
 VOTERS = {
     "forest": "committee.voters.forest:Forest",
+    "shared_forest": "committee.voters.shared_forest:SharedForest",
     "rounds": "committee.voters.rounds:Rounds",
     "model_trees": "committee.voters.model_forest:ModelForest",
     "linear_scores": "committee.voters.linear_scores:LinearScores",
@@ -25,6 +26,7 @@ VOTERS = {
     "estimators": "committee.voters.estimators:EstimatorVoters",
     "signed": "committee.voters.signed:SignedVoters",
     "regressors": "committee.voters.regressors:RegressorVoters",
+    "regressor_rounds": "committee.voters.regressor_rounds:RegressorRounds",
     "members": "committee.vote.members:MemberCommittees",
     "graph": "committee.voters.path_majority:PathMajority",  # reads graphs with and without a majority of their paths
 }

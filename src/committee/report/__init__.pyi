@@ -9,9 +9,11 @@ from committee.report.displays.mean_contribution import MeanContributionDisplay 
 from committee.report.displays.member_disagreement import MemberDisagreementDisplay as MemberDisagreementDisplay
 from committee.report.displays.member_votes import MemberVotesDisplay as MemberVotesDisplay
 from committee.report.displays.nest import NestDisplay as NestDisplay
+from committee.report.displays.pruning_path import PruningPathDisplay as PruningPathDisplay
 from committee.report.displays.quadboost_path import QuadBoostPathDisplay as QuadBoostPathDisplay
 from committee.report.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from committee.report.displays.risk import RiskPathDisplay as RiskPathDisplay
+from committee.report.displays.small_ensemble import SmallEnsembleDisplay as SmallEnsembleDisplay
 from committee.report.displays.tree import TreeDisplay as TreeDisplay
 
 DISPLAYS: dict[str, str]

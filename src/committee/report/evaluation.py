@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.counts import counted
 from committee.report.confusion import Confusion
+from committee.report.covered_rows import CoveredRows
 from committee.report.grid import BLANK, Grid
 from committee.report.measured import Measured
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.number_figures import number_figures, quantile_figures, quantile_levels
+from committee.report.prediction_sets import model_inside
 from committee.report.reliability import N_BINS, Reliability
 from committee.report.tables import metric_words
 
@@ -118,9 +120,11 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
     predicted = np.asarray(model.predict(X))
     if len(predicted) != len(truth):
         raise ValueError(f"y has {len(truth)} answers; X has {len(predicted)} rows.")
-    if hasattr(model, "classes_"):
-        return _of_classes(model, X, truth, predicted)
-    return _of_numbers(model, truth, predicted)
+    found = (
+        _of_classes(model, X, truth, predicted) if hasattr(model, "classes_") else _of_numbers(model, truth, predicted)
+    )
+    covered = CoveredRows.of(model, X, truth)
+    return found if covered is None else replace(found, figures=(*found.figures, *covered.figures()))
 
 
 def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
@@ -155,7 +159,7 @@ def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluat
             f"y holds {y.dtype}, or numbers that are not finite; the {type(model).__name__} is of numbers."
         )
     truth, columns = y.astype(np.float64), predicted.reshape(len(y), -1).astype(np.float64)
-    levels = quantile_levels(model, columns.shape[1])
+    levels = quantile_levels(model_inside(model), columns.shape[1])
     if not levels:
         if columns.shape[1] > 1:
             raise ValueError(f"model predicts {columns.shape[1]} numbers of each row; one is evaluated at a time.")

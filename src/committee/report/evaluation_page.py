@@ -16,6 +16,7 @@ from committee.report.explained.importance_picture import importance_picture
 from committee.report.explained.model_card import model_card
 from committee.report.explained.number_pictures import quantile_picture, residual_pictures, residuals_by_prediction
 from committee.report.explained.probability_pictures import margin_picture, ranking_pictures, reliability_picture
+from committee.report.explained.set_pictures import set_section
 from committee.report.explained.wrong_row_pictures import wrong_rows
 from committee.report.known_rows import known_rows_sentence
 from committee.report.number_figures import quantile_levels, quantile_sentences
@@ -95,6 +96,7 @@ def answer_sections(found: Explanation) -> list[Section]:
         return []
     return [
         Section("Figures", [replace(found.evaluation.grids()[0], title="Figures")]),  # the page says of which rows
+        *([] if found.covered is None else [set_section(found.covered)]),
         *(_classes(found) if found.of_classes else _numbers(found)),
         Section("Rows that are most wrong", wrong_rows(found)),
     ]
@@ -148,6 +150,8 @@ def _verdict(found: Explanation) -> list[str]:
     by_name = {figure.name: figure for figure in found.evaluation.figures}
     learned = known_rows_sentence(found.model, found.known_rows, found.evaluation)
     caution = [] if learned is None else [f"But {learned}."]
+    if found.covered is not None:
+        caution = [found.covered.sentence, *caution]
     if found.of_classes:
         assert found.y is not None
         low, high = accuracy_interval(found.y, found.predicted)

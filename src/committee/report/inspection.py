@@ -13,6 +13,7 @@ from committee.data.counts import counted
 from committee.data.names import listing
 from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
+from committee.report.prediction_sets import model_inside, sets_grid
 from committee.report.training_words import training_terms
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.leaf_models import leaf_models, model_trees
@@ -52,8 +53,11 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     >>> inspection(model)[0].rows[0]
     ('learner', 'AdaBoostClassifier')
     """
+    sets = sets_grid(model)
+    model = model_inside(model)
     grids: list[Grid | None] = [
         _identity(model, file_bytes),
+        sets,
         Grid("Training", ("", ""), tuple(training_terms(model)) if hasattr(model, "provenance_") else (), "ll"),
         _parameters(model),
         *([members_grid(model), left_out_grid(model)] if has_members(model) else [_voters(model)]),

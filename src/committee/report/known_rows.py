@@ -108,6 +108,14 @@ def known_rows_sentence(model: Any, known: KnownRows | None, found: Evaluation) 
     """
     if known is None:
         return _by_accuracy(model, found)
+    learned = learned_from(model, known)
+    return learned and f"{learned}; of new rows the figures say less"
+
+
+def learned_from(model: Any, known: KnownRows | None) -> str | None:
+    """Say that, and of how many of the rows, a model has learned; None where that is not known, or may be by chance."""
+    if known is None:
+        return None
     from scipy.stats import binomtest
 
     sketch = model.provenance_.rows
@@ -121,7 +129,7 @@ def known_rows_sentence(model: Any, known: KnownRows | None, found: Evaluation) 
     else:
         which = f"about {known.share:.1%} of these rows, as {known.n_judged:,} of them tell"
     chance = f" (by chance it would be about {repeated:.1%})" if repeated >= OFTEN else ""
-    return f"the model has learned from {which}, or from equal ones{chance}; of new rows the figures say less"
+    return f"the model has learned from {which}, or from equal ones{chance}"
 
 
 def _by_accuracy(model: Any, found: Evaluation) -> str | None:

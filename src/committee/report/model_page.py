@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.report.displays.ensemble_words import is_small
 from committee.report.displays.risk import RiskPathDisplay
+from committee.report.displays.small_ensemble import SmallEnsembleDisplay
 from committee.report.drawn import svg_of
 from committee.report.evaluation_page import answer_sections, column_sections, rows_and_training
 from committee.report.explained.columns import encoded_rows
@@ -71,6 +73,7 @@ def render_model(
         name or type(model).__name__,
         [
             *column_sections(found),
+            Section("All of its trees", _all_trees(found)),
             Section("Leaves in words", _leaves(found)),
             *_members(found),
             *answer_sections(found),
@@ -90,7 +93,7 @@ def _lead(found: Explanation, data: str) -> str:
 
 def _tables(found: Explanation, file_bytes: int | None, margins: NDArray[np.float64] | None) -> list[Section]:
     """All that `inspection` says, but for what pictures show."""
-    grids = inspection(found.model, file_bytes=file_bytes, margins=margins)
+    grids = inspection(found.around or found.model, file_bytes=file_bytes, margins=margins)
     parts: list[Part] = [grid for grid in grids if not grid.title.startswith("Most used features")]
     if hasattr(found.model, "risk_path_"):
         parts.append(_risk(found.model))
@@ -103,6 +106,17 @@ def _risk(model: Any) -> Picture:
         "Mean risk of the training rows after every step; where a curve is flat, more steps change nothing.",
         svg_of(RiskPathDisplay.from_estimator(model).figure_, "Curves of the mean training risk"),
     )
+
+
+def _all_trees(found: Explanation) -> list[Part]:
+    """Of a small ensemble every tree; with rows, the way of one."""
+    if not is_small(found.model):
+        return []
+    display = SmallEnsembleDisplay.from_estimator(found.model, None if found.X is None else found.some_rows)
+    caption = (
+        "Trees that can change the vote most come first. Below each leaf stands what it says; bars have one scale."
+    )
+    return [Picture("", caption, svg_of(display.figure_, display.text))]
 
 
 def _leaves(found: Explanation) -> list[Part]:

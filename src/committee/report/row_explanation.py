@@ -86,7 +86,7 @@ class RowExplanation:
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
         found = shares_of_row(estimator, one, label)
-        labels = tuple(_values_in_words(encoded[row], estimator.table_, one))
+        labels = tuple(values_in_words(encoded[row], estimator.table_, one))
         of_classes = hasattr(estimator, "classes_")
         return cls(labels, found.contributions, found.subject, found.total, of_classes, found.predicted, found.remark)
 
@@ -118,7 +118,7 @@ def start_in_words(total: str) -> str:
     return "no column known" if total == "probability" else "mean of training rows"
 
 
-def _values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
+def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
     """``age = 41`` for every column of an encoded row, whose cells are those of the table `one`."""
     words = []
     for j, value in enumerate(encoded.tolist()):

@@ -115,9 +115,11 @@ class Committee(WeightedVotes):
         ----------
         estimator : fitted classifier
             scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``, ``BaggingClassifier``,
-            ``AdaBoostClassifier`` or ``VotingClassifier``, XGBoost's ``XGBClassifier``, LightGBM's
-            ``LGBMClassifier`` or either's ``Booster``, or any learner of this library. Ensembles whose members
-            are all decision trees become native ones: a `Forest`, or `Rounds` of several scores.
+            ``AdaBoostClassifier``, ``VotingClassifier``, ``GradientBoostingClassifier`` or
+            ``HistGradientBoostingClassifier``, XGBoost's ``XGBClassifier``, LightGBM's
+            ``LGBMClassifier`` or either's ``Booster``, CatBoost's ``CatBoostClassifier``, or any learner of this
+            library. Ensembles whose members are all decision trees become native ones: a `Forest`, or `Rounds` of
+            several scores. A ``Pipeline`` that ends in trees and looks at one column at a time is taken as a whole.
 
         Returns
         -------
@@ -145,8 +147,11 @@ class Committee(WeightedVotes):
         >>> committee.n_voters, committee.n_nodes
         (10, 30)
         """
+        from committee.vote.adapters.pipelines import is_pipeline, on_input_of
         from committee.vote.adapters.scikit_learn import no_adapter, parts_of  # imports scikit-learn's ensembles
 
+        if is_pipeline(estimator):
+            return cls(*on_input_of(estimator, parts_of(estimator[-1])))
         parts = parts_of(estimator)
         if parts is not None:
             return cls(*parts)
@@ -190,8 +195,17 @@ class Committee(WeightedVotes):
         --------
         ``committee.predict_proba(X).max(axis=1)`` is how sure the committee is.
         """
-        tally = self._tally(self.encode(X), n_threads)
-        return self._probability(tally, self._total(self.weights))
+        return self.probability_of(self.voters.tally(self.encode(X), self.weights, n_threads))
+
+    def probability_of(self, votes: Scores) -> Scores:
+        """Class probabilities of rows whose weighted sums of votes ``(n, D)`` are known, D as the voters have it.
+
+        Examples
+        --------
+        ``committee.probability_of(committee.voters.tally(data, committee.weights, 1))`` is ``predict_proba`` of
+        encoded rows.
+        """
+        return self._probability(self._settled(votes), self._total(self.weights))
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
         """The vote matrix H: what each voter says about each row; the intercept is none of them.

@@ -85,8 +85,10 @@ class RegressionCommittee(WeightedVotes):
         Parameters
         ----------
         estimator : fitted regressor
-            scikit-learn's ``RandomForestRegressor`` or ``ExtraTreesRegressor``, XGBoost's ``XGBRegressor``, LightGBM's
-            ``LGBMRegressor`` or either's ``Booster``, of one number, or any learner of this library.
+            scikit-learn's ``RandomForestRegressor``, ``ExtraTreesRegressor``, ``GradientBoostingRegressor``,
+            ``HistGradientBoostingRegressor``, or ``BaggingRegressor`` or ``VotingRegressor`` of decision trees,
+            XGBoost's ``XGBRegressor``, LightGBM's ``LGBMRegressor`` or either's ``Booster``, CatBoost's
+            ``CatBoostRegressor``, of one number, or any learner of this library.
 
         Returns
         -------
@@ -116,8 +118,11 @@ class RegressionCommittee(WeightedVotes):
         own = getattr(estimator, "committee_", None)
         if isinstance(own, RegressionCommittee):
             return own
+        from committee.vote.adapters.pipelines import is_pipeline, on_input_of
         from committee.vote.adapters.regressors import regression_parts_of  # imports scikit-learn's ensembles
 
+        if is_pipeline(estimator):
+            return cls(*on_input_of(estimator, regression_parts_of(estimator[-1])))
         return cls(*regression_parts_of(estimator))
 
     @classmethod

@@ -315,7 +315,10 @@ class WeightedVotes(Storable, ABC):
 
     def _tally(self, data: Any, n_threads: int) -> Scores:
         """F_0 and all votes, ``(n, D)``."""
-        votes = self.voters.tally(data, self.weights, n_threads)
+        return self._settled(self.voters.tally(data, self.weights, n_threads))
+
+    def _settled(self, votes: Scores) -> Scores:
+        """The sum of all voters' votes on top of the intercept, as it is handed out."""
         return self._settle(self._started(votes), self._total(self.weights))
 
     def _stages(self, data: Any, n_threads: int) -> Iterator[tuple[Scores, float]]:

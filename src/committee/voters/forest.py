@@ -279,23 +279,21 @@ class Forest(FlatTrees):
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the trees into a model file."""
+        described = self._described("forest")
+        tensors.put_fields(self, (*_STORED, described["vote"]))
+        return described
+
+    def _described(self, kind: str) -> Document:
+        """What a document says of trees, beside their arrays."""
         vote = "label" if self.label is not None else "value"
-        tensors.put_fields(self, (*_STORED, vote))
-        return {
-            "kind": "forest",
-            "n_features": int(self.n_features),
-            "n_classes": int(self.n_classes),
-            "vote": vote,
-        }
+        return {"kind": kind, "n_features": int(self.n_features), "n_classes": int(self.n_classes), "vote": vote}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         """Read what `to_document` wrote, trusting no value."""
         from committee.files.header import read_count
 
-        vote = field(document, "vote", str)
-        if vote not in ("label", "value"):
-            raise ValueError(f"vote is {vote!r}; it must be 'label' or 'value'")
+        vote = read_vote(document)
         arrays = {"label": None, "value": None} | tensors.take_fields((*_STORED, vote))
         forest = cls(read_count(document, "n_features"), read_count(document, "n_classes"), **arrays)
         forest.check()
@@ -352,3 +350,11 @@ class Forest(FlatTrees):
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2 or shape[1] != self.n_features:
             raise ValueError(f"X has shape {shape}; the forest needs (n, {self.n_features}).")
+
+
+def read_vote(document: Document) -> str:
+    """The array that holds the votes of a document's leaves: "label" or "value"."""
+    vote: str = field(document, "vote", str)
+    if vote not in ("label", "value"):
+        raise ValueError(f"vote is {vote!r}; it must be 'label' or 'value'")
+    return vote

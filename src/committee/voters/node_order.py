@@ -32,6 +32,11 @@ def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Ind
     sizes : intp array (T,)
         Nodes of each tree.
 
+    Raises
+    ------
+    ValueError
+        If the nodes are no trees, as a crafted file may have them: a child is no node, a root, or one of two parents.
+
     Examples
     --------
     >>> import numpy as np
@@ -41,6 +46,7 @@ def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Ind
     >>> order.tolist(), sizes.tolist()
     ([0, 3, 2, 1, 4], [5])
     """
+    _check_trees(np.concatenate([root, left[split], right[split]]), len(left))
     level, tree = np.asarray(root, dtype=np.intp), np.arange(len(root))
     levels, trees = [], []
     while len(level):
@@ -55,3 +61,12 @@ def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Ind
     position = np.full(len(left), -1, dtype=np.intp)
     position[order] = np.arange(len(order))
     return order, position, np.bincount(owner, minlength=len(root))
+
+
+def _check_trees(led_to: Index, n_nodes: int) -> None:
+    """Refuse nodes that two lead to, on which a walk may never end."""
+    inside = ((led_to >= 0) & (led_to < n_nodes)).all()
+    if not inside or np.bincount(led_to, minlength=1).max() > 1:
+        raise ValueError(
+            "a tree has nodes whose children are none of its nodes, or those of two parents; it is no tree"
+        )

@@ -100,15 +100,15 @@ class PathMajority:
 
     def probability(self, X: F64, n_threads: int = 1) -> tuple[F64, F64]:
         """P(H(x) > 0) and its standard error, ``(n, D)`` each; the errors are 0 where P is exact."""
-        if self._ways is not None:
+        if self.every_way is not None:
             # sums of path probabilities may pass 1 by a rounding
-            P = np.clip(self._ways.tally(X, n_threads=n_threads), 0.0, 1.0)
+            P = np.clip(self.every_way.tally(X, n_threads=n_threads), 0.0, 1.0)
             return P, np.zeros_like(P)
         P = self.graph.positive_paths(X, self.n_paths, n_threads) / self.n_paths
         return P, np.sqrt(P * (1.0 - P) / self.n_paths)
 
     @cached_property
-    def _ways(self) -> VoteGraph | None:
+    def every_way(self) -> VoteGraph | None:
         """The graph as a tree of all paths, voting 1 where H > 0 at the end; None if there are too many."""
         following, start = self.graph.next, self.graph.start
         node: list[int] = []

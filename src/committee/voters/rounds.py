@@ -13,6 +13,7 @@ from committee.data.sparse import Matrix
 from committee.data.typed_json import field
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.shared_forest import SharedForest
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -137,9 +138,11 @@ class Rounds:
     def from_document(cls, document: Document, tensors: Tensors) -> Rounds:
         """Read what `to_document` wrote, trusting no value."""
         trees = field(document, "trees", dict)
-        if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "value":
+        kinds: dict[str, type[Forest]] = {"forest": Forest, "shared_forest": SharedForest}
+        kind = kinds.get(field(trees, "kind", str))
+        if kind is None or field(trees, "vote", str) != "value":
             raise ValueError("the trees of rounds must be a forest of values")
-        rounds = cls(Forest.from_document(trees, tensors.part("trees")), field(document, "n_outputs", int))
+        rounds = cls(kind.from_document(trees, tensors.part("trees")), field(document, "n_outputs", int))
         rounds.check()
         return rounds
 

@@ -98,6 +98,51 @@ def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
     assert same >= 2
 
 
+@pytest.mark.parametrize(
+    ("params", "n_classes"),
+    [
+        ({"emphasis": "m1"}, 3),
+        ({"emphasis": "m2", "voting": "soft"}, 2),
+        ({"emphasis": "m2", "voting": "soft"}, 3),
+        ({"emphasis": "m2", "tree": "per_class", "link": "logit"}, 3),
+        ({"emphasis": "mh", "voting": "shares"}, 3),
+        ({"emphasis": "mh", "tree": "per_class"}, 3),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_other_adaboosts_are_those_by_hand(params, n_classes, weighted):
+    for seed in range(3):
+        X, y = table(seed, n_classes=n_classes)
+        w = np.random.default_rng(seed).exponential(size=len(y)) + 0.05 if weighted else None
+        model = small(**params, random_state=seed).fit(X, y, w)
+        ours = voters(model)
+        for m, committee in enumerate(committees_by_hand(model, X, y, w)):
+            mine = slice(ours.start[m], ours.start[m + 1])
+            assert_allclose(ours.alpha[mine], committee.alpha, rtol=1e-6)
+            assert_allclose(model.errors_[mine], committee.errors, rtol=1e-6)
+            assert_array_equal(replace(ours[m].members, soft=False).votes(X), committee.votes)
+        assert (model.errors_ <= model.risks_ / np.log(2.0)).all()
+
+
+def test_for_two_classes_three_adaboosts_are_one():
+    X, y = table(0, 200)
+    samme, m1, mh = (small(emphasis=name, n_boosting_rounds=6).fit(X, y) for name in ("samme", "m1", "mh"))
+    assert len(samme.errors_) == 18
+    for other in (m1, mh):
+        assert_allclose(other.errors_, samme.errors_, rtol=1e-9)
+        assert_allclose(voters(other).alpha, voters(samme).alpha, rtol=1e-9)
+        assert_array_equal(other.predict(X), samme.predict(X))
+
+
+def test_adaboost_m1_ends_where_half_of_the_weight_is_wrong():
+    X, y = table(0, 200, 5, noise=8.0)
+    model = small(emphasis="m1", n_boosting_rounds=10, voting="shares").fit(X, y)
+    alone = np.diff(voters(model).start) == 1
+    assert alone.any() and (model.errors_[voters(model).start[:-1]][alone] >= 0.5).any()
+    others = np.diff(voters(small(emphasis="samme", n_boosting_rounds=10).fit(X, y)).start)
+    assert others.sum() > len(model.errors_)
+
+
 @pytest.mark.parametrize("voting", ["hard", "shares"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("tree", ["shared", "per_class"])

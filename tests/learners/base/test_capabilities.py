@@ -135,7 +135,14 @@ SUBJECTS = [
         ),
         integer_weights=False,
     ),
+    Subject(
+        committee.SBPMTClassifier(
+            3, 2, 8, emphasis="m2", leaf_steps="gradient", min_samples_leaf=8, max_features=None, random_state=0
+        ),
+        integer_weights=False,
+    ),
     Subject(committee.ProbitBoostClassifier(20, random_state=0)),
+    Subject(committee.ProbitBoostClassifier(20, steps="gradient", random_state=0)),
     Subject(committee.ProbitBoostClassifier(8, learner="stump", random_state=0)),
     Subject(committee.LogitBoostClassifier(10, selection="likelihood", random_state=0)),
     Subject(committee.LogitBoostClassifier(8, learner="stump", max_bins=16, random_state=0)),
@@ -261,13 +268,24 @@ SUBJECTS = [
         integer_weights=False,
         draws_columns=True,
     ),
+    Subject(
+        committee.ConformalClassifier(
+            committee.RandomForestClassifier(8, max_samples=0.3, min_weight_leaf=0.05), random_state=0
+        ),
+        integer_weights=False,
+        draws_columns=True,
+        scale_free=True,
+        in_pieces=False,
+    ),
+    Subject(committee.ConformalRegressor(committee.TreeRegressor(max_depth=3), cv=2, random_state=0), in_pieces=False),
 ]
 
 
 def test_every_learner_is_checked():
     assert {type(subject.model).__name__ for subject in SUBJECTS} == set(committee.LEARNERS) - {
         "MarginReweighter",
-        "LeafReweighter",  # they take what is trained already: test_reweighter_checks.py
+        "LeafReweighter",
+        "LeafReweighterRegressor",  # they take what is trained already: test_reweighter_checks.py
     }
 
 

@@ -55,7 +55,8 @@ def attempt(name, path, monkeypatch, n=float("inf"), **params):
 def test_every_learner_has_a_case_or_is_trained_in_one_step():
     tried = {type(make()).__name__ for _, make in CASES.values()}
     one_step = {"AbstainingStump", "ProbitModelTreeClassifier", "TreeRegressor", "TreeVoter"}
-    without = {"LeafReweighter", "MarginReweighter"}
+    of_trained = {"LeafReweighter", "LeafReweighterRegressor", "MarginReweighter"}
+    without = {"ConformalClassifier", "ConformalRegressor", *of_trained}
     of_any_base = {"FunctionalGradientBoostingClassifier", "FunctionalGradientBoostingRegressor"}  # which refuse
     assert tried | one_step | without | of_any_base == set(c.LEARNERS) and not tried & one_step
     assert not any("checkpoint" in signature(c.learner(name).fit).parameters for name in without)

@@ -25,11 +25,14 @@ from committee import (
 )
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.trained import for_sbpmt
+from committee.learners.trained.leaf_cut import LeafRows
 from tests.learners.base.test_capabilities import SUBJECTS
 from tests.subjects import assert_same_bits, numbers, weights
 
 NAMES = np.array(["ant", "bee", "cow"])
 CLASSIFIERS = [subject for subject in SUBJECTS if is_classifier(subject.model)]
+BALANCED = [subject for subject in CLASSIFIERS if not subject.model.get_params().get("reserve")]
+"""A reserve's labels must have no part in the fit, and "balanced" counts all."""
 DRAWING = (RandomForestClassifier, SBPMTClassifier, SubaggingClassifier)
 
 
@@ -64,6 +67,15 @@ def test_same_bits_as_multiplied_weights(subject, n_classes):
         assert_same_bits(
             subject.fit(X, y, w, class_weight=given), subject.fit(X, y, w * compute_sample_weight(given, y)), X
         )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("subject", BALANCED, ids=lambda subject: " ".join(repr(subject.model).split()))
+def test_same_bits_as_balanced_by_hand(subject, n_classes):
+    X, y = table(n_classes)
+    w = weights(len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of rounds and chance, which both fits say
         balanced = subject.fit(X, y, balanced_by_hand(y, w))
         assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), balanced, X)
         w[y == "bee"] = 0.0
@@ -201,8 +213,9 @@ def test_out_of_bag_figures_are_of_weighted_rows():
 def test_balanced_subsample_takes_back_what_classes_weighed_before(model):
     X, y = table(3)
     subsampled = clone(model).set_params(class_weight="balanced_subsample").fit(X, y)
-    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
-    assert not np.array_equal(subsampled.predict_proba(X), balanced.predict_proba(X))
+    other = None if model.get_params().get("reserve") else "balanced"
+    weighed = clone(model).set_params(class_weight=other).fit(X, y)
+    assert not np.array_equal(subsampled.predict_proba(X), weighed.predict_proba(X))
     again = clone(model).set_params(class_weight="balanced_subsample").fit(X, y, 3.0 * (1 + (y == "bee")))
     assert_allclose(again.predict_proba(X), subsampled.predict_proba(X), atol=1e-8)
 
@@ -291,6 +304,8 @@ def test_trained_ensembles_are_reweighted_by_classes(on):
     given = {0: 3.0, 1: 0.25}
     multiplied = w * compute_sample_weight(given, y)
     for kind in (MarginReweighter, LeafReweighter):
+        if kind is LeafReweighter and on == "train":
+            continue  # its votes are fitted to shares of classes, which they weigh: see the next test
         weighted = kind(forest, on=on, class_weight=given).fit(X, y, w)
         assert_same_bits(weighted, kind(forest, on=on).fit(X, y, multiplied), X)
         if kind is MarginReweighter:
@@ -299,6 +314,16 @@ def test_trained_ensembles_are_reweighted_by_classes(on):
             assert_same_bits(
                 weighted.prune(sample_weight=w, **limits), plain.prune(sample_weight=multiplied, **limits), X
             )
+
+
+def test_classes_weigh_the_shares_that_votes_are_fitted_to():
+    # a row of shares p is K rows, one of each class, of weight w c_k p_k
+    random = np.random.default_rng(1)
+    share, w, c = random.dirichlet(np.ones(3), 50), random.exponential(size=50), np.array([0.5, 2.0, 30.0])
+    y = random.integers(3, size=50)
+    rows = LeafRows(np.zeros((50, 1), np.intp), None, y, w * c[y]).towards(share, c)
+    assert_allclose(rows.weight[:, None] * rows.target, w[:, None] * c * share, rtol=1e-12)
+    assert_allclose(rows.target.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_a_tree_of_one_class_alone():

@@ -41,9 +41,11 @@ LEARNERS = [
     committee.ProbitModelTreeClassifier(5, link="logit", selection="likelihood"),
     committee.SBPMTClassifier(3, 2, 10),
     committee.SBPMTClassifier(3, 2, 10, voting="soft", emphasis="samme", min_samples_leaf=5),
-    committee.SBPMTClassifier(3, 2, 10, tree="per_class", link="logit", min_samples_leaf=5),
+    committee.SBPMTClassifier(3, 2, 10, tree="per_class", link="logit", min_samples_leaf=5, emphasis="mh"),
+    committee.SBPMTClassifier(2, 2, 10, leaf_steps="gradient", emphasis="m2", min_samples_leaf=5),
     committee.ProbitBoostClassifier(10),
     committee.ProbitBoostClassifier(5, learner="stump"),
+    committee.ProbitBoostClassifier(5, learner="stump", steps="gradient"),
     committee.LogitBoostClassifier(10, selection="likelihood"),
     committee.LogitBoostClassifier(5, learner="stump"),
     committee.LPBoostClassifier(0.2),
@@ -104,6 +106,9 @@ LEARNERS = [
     committee.CommitteeClassifier("fast", cv=2, random_state=0),
     committee.CommitteeRegressor("fast", cv=2, random_state=0),
     committee.CommitteeRegressor("fast", cv=2, loss="quantile", random_state=0),
+    committee.ConformalClassifier(committee.RandomForestClassifier(8, max_samples=0.3), 0.2, random_state=0),
+    committee.ConformalClassifier(LogisticRegression(), cv=2, nonconformity="aps"),
+    committee.ConformalRegressor(committee.TreeRegressor(max_depth=3), cv=2),
 ]
 
 OF_THE_INTERFACE = {
@@ -144,6 +149,8 @@ WITH_A_CLASS_OF_ONE_ROW = (
 
 def has_leaves_of_light_rows(learner: Any) -> bool:
     """Whether a leaf or a stump's side of rows of the light class alone predicts that class, whatever it weighs."""
+    if isinstance(learner, committee.ConformalClassifier):
+        return has_leaves_of_light_rows(learner.estimator)
     if isinstance(learner, committee.SubaggingClassifier):
         return not isinstance(learner.estimator, LogisticRegression)
     if isinstance(learner, committee.LPBoostClassifier):
@@ -175,6 +182,8 @@ def expected_failures(learner: Any) -> dict[str, str]:
 
 def failures_by_nature(learner: Any) -> dict[str, str]:
     """The checks that a learner fails because of how it draws, holds out or breaks ties, and why."""
+    if isinstance(learner, committee.ConformalClassifier):
+        return failures_by_nature(learner.estimator)
     if isinstance(learner, committee.SubaggingClassifier | committee.SBPMTClassifier):
         # scikit-learn expects the same of its own BaggingClassifier
         return {
@@ -207,7 +216,8 @@ def failures_by_nature(learner: Any) -> dict[str, str]:
 def test_every_learner_is_checked():
     assert {type(learner).__name__ for learner in LEARNERS} == set(committee.LEARNERS) - {
         "MarginReweighter",
-        "LeafReweighter",  # they take what is trained already: test_reweighter_checks.py
+        "LeafReweighter",
+        "LeafReweighterRegressor",  # they take what is trained already: test_reweighter_checks.py
     }
 
 

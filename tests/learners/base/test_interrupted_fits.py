@@ -67,8 +67,10 @@ class VoterOfUser(DecisionTreeClassifier):
         return super().fit(X, y, sample_weight, check_input)
 
 
-def trained() -> Any:
-    forest = committee.RandomForestClassifier(5, max_leaf_nodes=6, random_state=0)
+def trained(kind: Any) -> Any:
+    numbers = is_regressor(kind(None))
+    of = committee.RandomForestRegressor if numbers else committee.RandomForestClassifier
+    forest = of(5, max_leaf_nodes=6, random_state=0)
     return forest.fit(*first_rows(forest))
 
 
@@ -118,20 +120,24 @@ OF_USERS: list[Any] = [
     committee.ProbabilisticAdaBoostClassifier(3, voter=VoterOfUser(max_depth=1)),
     committee.BoostingTreeClassifier(3, voter=VoterOfUser(max_depth=1)),
 ]
-OF_TRAINED = [committee.MarginReweighter, committee.LeafReweighter]
+OF_TRAINED = [committee.MarginReweighter, committee.LeafReweighter, committee.LeafReweighterRegressor]
+WITHOUT_CALLBACKS: list[Any] = [
+    committee.ConformalClassifier(committee.RandomForestClassifier(8, max_samples=0.3), random_state=0),
+    committee.ConformalRegressor(committee.TreeRegressor(max_depth=3), cv=2, random_state=0),
+]
 
 
 def unfitted(kind: Any) -> Any:
-    return kind(trained(), on="train") if kind in OF_TRAINED else clone(kind)
+    return kind(trained(kind), on="train") if kind in OF_TRAINED else clone(kind)
 
 
-ALL = pytest.mark.parametrize("kind", [*OF_ITS_OWN, *OF_TRAINED], ids=str)
+ALL = pytest.mark.parametrize("kind", [*OF_ITS_OWN, *OF_TRAINED, *WITHOUT_CALLBACKS], ids=str)
 
 
 def test_every_learner_is_interrupted():
-    assert {type(kind).__name__ for kind in OF_ITS_OWN} | {kind.__name__ for kind in OF_TRAINED} == set(
-        committee.LEARNERS
-    )
+    assert {type(kind).__name__ for kind in [*OF_ITS_OWN, *WITHOUT_CALLBACKS]} | {
+        kind.__name__ for kind in OF_TRAINED
+    } == set(committee.LEARNERS)
 
 
 @contextmanager

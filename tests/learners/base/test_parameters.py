@@ -124,7 +124,7 @@ OWN_WORDING = {
     "max_depth": {"ProbitModelTreeClassifier", "SBPMTClassifier"},  # may follow the rows
     "max_leaf_nodes": {"GradientBoostingClassifier", "GradientBoostingRegressor"},  # follow the rows
     "min_impurity_decrease": {"ProbitModelTreeClassifier", "SBPMTClassifier"},  # or pruning in its place
-    "random_state": {"LeafReweighter"},  # a number, as the folds can be drawn again from it
+    "random_state": {"LeafReweighter", "LeafReweighterRegressor"},  # a number, as the folds can be drawn again from it
     "voter": {"BoostingTreeClassifier", "MatryoshkaClassifier", "ProbabilisticAdaBoostClassifier"},  # may draw
 }
 

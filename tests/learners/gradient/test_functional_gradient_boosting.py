@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingRegressor as TheirBoosting
 from sklearn.linear_model import LinearRegression, Ridge
@@ -19,9 +20,11 @@ from committee import (
     FunctionalGradientBoostingClassifier,
     FunctionalGradientBoostingRegressor,
     TreeRegressor,
+    load,
 )
 from committee.learners.gradient.line_search import FLAT
 from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
+from committee.voters.regressor_rounds import RegressorRounds
 from tests.subjects import noisy_scores, numbers
 
 SPLINES = make_pipeline(SplineTransformer(n_knots=4, degree=2), Ridge())
@@ -51,7 +54,7 @@ def test_rounds_are_fits_to_the_antigradient_and_best_steps(loss, n_classes, bas
         peers = [type(base)(**base.get_params(deep=False)) for _ in range(D)]
         weighted = {"ridge__sample_weight" if base is SPLINES else "sample_weight": w}
         b = np.stack([peer.fit(X, -g, **weighted).predict(X) for peer, g in zip(peers, gradient, strict=True)])
-        votes = committee.voters[t * D : (t + 1) * D].votes(X).sum(axis=1).T
+        votes = committee.voters[t].votes(X)[:, 0].T
         assert_allclose(votes, b, rtol=1e-7, atol=1e-8)
 
         def after(a, F=F, b=b):
@@ -63,10 +66,9 @@ def test_rounds_are_fits_to_the_antigradient_and_best_steps(loss, n_classes, bas
             longest = -(w * gradient * b).sum() / (w * hessian * b**2).sum()
         bounds = (0.0, longest * np.abs(b).max())
         best = minimize_scalar(after, bounds=bounds, method="bounded", options={"xatol": 1e-9})
-        steps = committee.weights[t * D : (t + 1) * D]
-        assert_array_equal(steps, steps[0])
-        assert risk(F + steps[0] / 0.7 * b) <= best.fun + FLAT and steps[0] / 0.7 <= longest * (1.0 + 1e-9)
-        F = F + steps[0] * b
+        step = committee.weights[t]
+        assert risk(F + step / 0.7 * b) <= best.fun + FLAT and step / 0.7 <= longest * (1.0 + 1e-9)
+        F = F + step * b
         assert_allclose(risk(F), model.training_objectives_[t + 1], rtol=1e-7)
     assert (np.diff(model.training_objectives_) < 0).all()
     assert_allclose(committee.decision_function(X), F.T if D > 1 else F[0], rtol=1e-7, atol=1e-7)
@@ -136,11 +138,41 @@ def test_early_stopping_keeps_the_best_rounds():
     model = FunctionalGradientBoostingClassifier(n_estimators=60, early_stopping=True, n_iter_no_change=4, **settings)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     best = model.best_iteration_
-    assert model.committee_.n_voters == 3 * best < 180
+    assert model.committee_.n_voters == best < 60
     assert model.validation_losses_.argmin() == best - 1 == len(model.validation_losses_) - 1
     p = model.predict_proba(X_val)
     assert_allclose(model.validation_losses_[-1], -np.log(p[np.arange(len(y_val)), y_val]).mean(), rtol=1e-9)
     assert_array_equal(p, model.set_params(n_estimators=best, early_stopping=False).fit(X, y).predict_proba(X_val))
+
+
+@pytest.mark.parametrize("targets", ["classes", "numbers"])
+def test_a_round_of_several_scores_is_one_voter(targets, tmp_path):
+    """Stages, votes, choices and files count rounds, as those of the other boosters do."""
+    if targets == "classes":
+        X, y = numbers(3, 300)
+        model = FunctionalGradientBoostingClassifier(n_estimators=6, random_state=0).fit(X, y)
+    else:
+        X, _ = numbers(2, 300)
+        y = np.column_stack([X[:, 0] ** 2, X[:, 1], X[:, 0] * X[:, 1]])
+        model = FunctionalGradientBoostingRegressor(n_estimators=6, random_state=0).fit(X, y)
+    committee = model.committee_
+    stages = list(committee.staged_decision_function(X))
+    assert len(stages) == committee.n_voters == len(list(model.staged_predict(X))) == 6
+    for t, stage in enumerate(stages, start=1):
+        shorter = clone(model).set_params(n_estimators=t).fit(X, y)
+        assert_array_equal(stage, shorter.committee_.decision_function(X))
+        assert_allclose(stage, committee.select(range(t)).decision_function(X), rtol=1e-12)
+    voters, votes = committee.voters, committee.voters.votes(X)
+    assert votes.shape == (300, 6, 3)
+    assert_allclose(voters.tally(X, committee.weights), np.einsum("t,ntk->nk", committee.weights, votes), rtol=1e-9)
+    gaps = (votes[..., :, None] - votes[..., None, :]).max(axis=(0, 2, 3))
+    assert (gaps <= voters.spread * (1.0 + 1e-9)).all() and (voters.n_nodes > 2 * 3).all()
+    model.save(tmp_path / "model.safetensors")
+    assert_array_equal(list(load(tmp_path / "model.safetensors").staged_predict(X)), list(model.staged_predict(X)))
+    with pytest.raises(ValueError, match="2 regressors are no whole rounds of 3"):
+        RegressorRounds(voters.regressors[:2])
+    with pytest.raises(ValueError, match=r"weights has shape \(18,\); 6 rounds need \(6,\)"):
+        voters.tally(X, np.ones(18))
 
 
 def test_missing_values_and_categories_go_where_the_base_takes_them():

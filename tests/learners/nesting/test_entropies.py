@@ -1,5 +1,6 @@
 """The entropy of the weights that voters are trained with, growth by it, and the end at a training error."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.special import entr
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
+from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.nested_fit import NestedClassifier
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 
@@ -84,6 +86,44 @@ def test_the_fit_ends_at_the_training_error_that_is_asked_for(model: NestedClass
     if isinstance(model, ProbabilisticAdaBoostClassifier):
         fewer = ProbabilisticAdaBoostClassifier(course[-1] - 1, calibrate=None).fit(X, y, sample_weight=weight)
         assert 1.0 - fewer.score(X, y, sample_weight=weight) > 0.12
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ProbabilisticAdaBoostClassifier(20),
+        BoostingTreeClassifier(30),
+        MatryoshkaClassifier(levels=5),
+        MatryoshkaClassifier([3, 2, 2], collect="sign"),
+        MatryoshkaClassifier("greedy", max_voters=30, collect="sign"),
+    ],
+    ids=str,
+)
+def test_the_error_that_is_followed_is_that_of_the_committee(
+    model: NestedClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E[H] of the training rows, added up voter after voter and changed where sub-trees are collected by sign."""
+    X, y = table(300)
+    seen: list[Growth] = []
+    asked = Growth.training_error
+    monkeypatch.setattr(Growth, "training_error", lambda growth: (seen.append(growth), asked(growth))[1])
+    weight = np.where(np.arange(len(X)) % 7 == 0, 0.0, np.arange(len(X)) % 2 + 1.0)
+    model.set_params(target_error=1e-9, calibrate=None).fit(X, y, sample_weight=weight)
+    expected = seen[-1].expected
+    assert expected is not None and len(model.bounds_) == len(seen[-1]) > 11
+    assert_allclose(expected, model.decision_function(X)[weight > 0.0], rtol=1e-9, atol=1e-9)
+
+
+def test_following_the_error_takes_memory_by_rows_and_not_by_voters() -> None:
+    X, y = table(4000)
+    peaks = []
+    for share in (None, 1e-9):
+        model = BoostingTreeClassifier(100, target_error=share, calibrate=None)
+        tracemalloc.start()
+        model.fit(X, y)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 8 * 8 * len(X)
 
 
 def test_of_several_classes_each_score_has_its_share_of_the_error() -> None:

@@ -15,7 +15,8 @@ from committee.learners.pools.distinct_rows import DistinctRows
 from committee.learners.pools.pool import Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
-from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty, Penalty
+from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty
+from committee.objectives.programs.penalty import Penalty
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import votes as oracle

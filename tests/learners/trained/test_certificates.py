@@ -1,6 +1,7 @@
 """Certificates of fitted ensembles: whose votes they are about, which rows count, and what is refused."""
 
 import warnings
+from math import ceil
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from committee import (
     SubaggingClassifier,
     TreeVoter,
 )
-from committee.bounds import first_order, tandem
+from committee.bounds import first_order, held_out_errors, tandem
 from committee.learners.trained import certify, voter_losses
 from committee.learners.trained.certificates import CERTIFICATES, WHOLE_VOTE
 from committee.learners.trained.unseen_rows import unseen_rows
@@ -35,7 +36,8 @@ from committee.voters.regressors import RegressorVoters
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
-OUT_OF_BAG = tuple(name for name in CERTIFICATES if name not in WHOLE_VOTE)
+SCORES = tuple(name for name in CERTIFICATES if name != "partition")
+OUT_OF_BAG = tuple(name for name in SCORES if name not in WHOLE_VOTE)
 
 
 def forest(**parameters):
@@ -264,6 +266,24 @@ def test_unseen_rows_of_a_committee_are_unknown():
         unseen_rows(committee, committee.n_voters, y)
 
 
+@pytest.mark.parametrize(
+    ("model", "table", "votes", "named"),
+    [
+        (AdaBoostClassifier(n_estimators=5), CANCER, "own", True),
+        (AdaBoostClassifier(n_estimators=5), WINE, "own", True),
+        (AdaBoostClassifier(n_estimators=15, vote="abstaining"), WINE, "own", False),
+        (RandomForestClassifier(5, max_depth=3, random_state=0), WINE, "own", False),
+        (RandomForestClassifier(5, max_depth=3, random_state=0), WINE, "labels", True),
+        (GradientBoostingClassifier(n_estimators=5), CANCER, "own", False),
+    ],
+)
+def test_whose_voters_name_a_class_on_every_row(model, table, votes, named):
+    losses = voter_losses(model.fit(*table), *table, votes=votes)
+    assert losses.names_classes is named
+    if named:
+        assert np.isin(losses.least, (-1, 1)).all()
+
+
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
@@ -280,8 +300,19 @@ def test_a_certificate_out_of_bag():
     assert alone.best.value == first_order(losses).value < found["first_order"].value
     assert alone.test_error is None and alone.rows()[0]["gap"] is None
     text = str(found)
-    assert text.splitlines()[0] == "RandomForestClassifier: error on new rows, by 426 rows, out of bag"
-    assert f"test error {found.test_error:.4f}" in text and "second order (tandem)" in text and "max_samples" in text
+    assert found.headline is found.best  # no row is new to the whole vote
+    lines = text.splitlines()
+    assert tuple(lines[:3]) == found.sentences()
+    assert (
+        lines[0]
+        == f"With probability 95 % at most {ceil(found.best.value * 1000) / 10:g} % of new rows are misclassified."
+    )
+    assert (
+        f"426 rows, each judged by the voters that have not drawn it: {found.best.name}, the least of 4 bounds"
+        in lines[1]
+    )
+    assert "the draws did not look at the labels" in lines[2]
+    assert f"Test error {found.test_error:.4f}." in text and "second order (tandem)" in text and "max_samples" in text
     assert found.rows()[0]["gap"] == found["first_order"].value - found.test_error
 
 
@@ -289,7 +320,7 @@ def test_a_certificate_shows_itself_without_the_votes():
     X, y = CANCER
     certificate = certify(forest().fit(X, y), X, y, on="oob")
     assert repr(certificate) == str(certificate)
-    lines = str(certificate).splitlines()[2:]
+    lines = str(certificate).splitlines()[4:]
     columns = {line.index(f"{b.value:7.4f}") for line, b in zip(lines, certificate.bounds.values(), strict=True)}
     assert len(columns) == 1  # numbers stand under one another
     assert "array" not in repr(certificate.best) and certificate.best.name in repr(certificate.best)
@@ -300,6 +331,14 @@ def test_a_certificate_on_held_out_rows():
     model = AdaBoostClassifier(n_estimators=30).fit(X, y)
     found = certify(model, new, labels)
     assert tuple(found.bounds) == tuple(CERTIFICATES) and found.best is found["test_set"]
+    assert (
+        found.headline.value == certify(model, new, labels, bounds=("test_set",))["test_set"].value < found.best.value
+    )
+    assert found["partition"].value <= found["binomial"].value  # by the same inequality, which fails at once for both
+    assert found["test_set"].value == held_out_errors(voter_losses(model, new, labels), 0.05 / 6).value
+    assert "these rows had no part in training, weights and choices included" in found.sentences()[2]
+    by_pairs = certify(model, new, labels, bounds=("tandem",))
+    assert by_pairs.headline is by_pairs["tandem"] and "training the voters" in by_pairs.sentences()[2]
     assert 1 - model.score(new, labels) < found.best.value < 0.12
     assert "held-out rows" in str(found) and "test error" not in str(found)
     assert found.n_untouched == 0
@@ -335,10 +374,14 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ({"delta": 0.0}, "delta is 0.0, the probability"),
         ({"X_test": WINE[0]}, "X_test and y_test go together"),
         ({"bounds": "tandem"}, "bounds='tandem' is one name; give a tuple"),
-        ({"bounds": ("vc",)}, "bounds holds 'vc'; known are test_set, binomial, first_order"),
+        ({"bounds": ("vc",)}, "bounds holds 'vc'; known are test_set, binomial, partition, first_order"),
         (
             {"bounds": ("binomial",), "on": "oob"},
             "'binomial', which needs on='validation', or rows that no voter has drawn",
+        ),
+        (
+            {"bounds": ("partition",)},
+            "'partition', which needs voters that name one class each, such as votes='labels'",
         ),
         ({"bounds": ("unlabelled_margins",)}, "'unlabelled_margins', which needs X_unlabelled"),
         ({"X_unlabelled": WINE[0], "votes": "labels"}, "X_unlabelled is given with votes='labels'"),
@@ -368,9 +411,14 @@ def test_a_reserve_judges_the_whole_vote():
     X, new, y, labels = train_test_split(*CANCER, random_state=0)
     model = forest(reserve=0.25).fit(X, y)
     found = certify(model, X, y, on="oob", X_test=new, y_test=labels)
-    assert tuple(found.bounds) == tuple(CERTIFICATES) and found.best is found["test_set"]
+    assert tuple(found.bounds) == SCORES and found.best is found["test_set"]
+    assert found.headline.value == held_out_errors(voter_losses(model, X, y, on="oob").of_untouched(), 0.05).value
+    assert (
+        f"Got from the 106 rows that no voter has drawn, of which the vote gets {int(found.headline.terms['wrong'])}"
+        in (found.sentences()[1])
+    )
     assert found.n_rows == 426 and found.n_untouched == len(model.reserved_rows_) == 106
-    assert "by 426 rows, out of bag, 106 of which no voter has drawn" in str(found)
+    assert "426 rows, out of bag, 106 of which no voter has drawn" in str(found)
     assert found.test_error < found.best.value < 0.2
     held = X[model.reserved_rows_], y[model.reserved_rows_]
     for name in WHOLE_VOTE:
@@ -528,3 +576,11 @@ def test_regressors_have_votes_without_a_bound():
     with pytest.raises(ValueError, match=r"'tandem', which needs votes with a bound: regressors may say any number"):
         certify(vote, far, np.ones(500, int), bounds=("test_set", "tandem"))
     assert "tandem" in certify(given, X, y, votes="labels").bounds
+
+
+def test_a_few_rows_that_all_draws_left_by_chance_are_not_the_one_number():
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(30, max_samples=0.2, random_state=0, oob_score=True).fit(X[:399], y[:399])
+    found = certify(forest, X[:399], y[:399], on="oob")
+    assert 0 < found.n_untouched < 30 and found["test_set"].vacuous
+    assert found.headline.value == min(bound.value for bound in found.bounds.values()) < 0.4

@@ -130,6 +130,22 @@ def test_sbpmt_is_below_its_bounds(emphasis, n_classes, theta):
     assert exact == pytest.approx([design.A, design.B, design.C])
 
 
+def test_where_labels_have_weights_no_product_bounds_the_margins():
+    for n_classes, emphasis, kinds in (
+        (2, "mh", {"margins", "boosting", "probit_risk"}),  # for two classes it is AdaBoost
+        (2, "m2", {"boosting"}),
+        (3, "m1", {"margins"}),
+        (3, "mh", set()),
+        (3, "m2", set()),
+    ):
+        X, y = noisy(300, n_classes)
+        model = SBPMTClassifier(**FAST, voting="shares", emphasis=emphasis).fit(X, y)
+        found = for_sbpmt(model, X, y, vc_dimension=3)
+        assert set(found) == kinds
+        if "margins" in found:
+            assert found["margins"].terms["observed"] <= found["margins"].value
+
+
 def test_a_loaded_model_has_the_same_bounds(tmp_path):
     X, y = noisy()
     model = SBPMTClassifier(**HARD).fit(X, y)
@@ -183,6 +199,21 @@ def test_soft_votes_have_no_theorem_3():
     X, y = noisy()
     found = for_sbpmt(SBPMTClassifier(**FAST, voting="soft").fit(X, y), X, y)
     assert set(found) == {"margins", "boosting", "probit_risk"}
+    assert all("by the classes that they name" in bound.remarks[-1] for bound in found.values())
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.3, 0.9])
+def test_bounds_of_soft_votes_are_of_the_labels_that_trees_name(theta):
+    # trees without an error are unsure of some rows: the margins of their probabilities are above no theta
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    y = (X[:, 0] > 0).astype(int)
+    settings = {"n_estimators": 5, "n_boosting_rounds": 3, "n_leaf_steps": 1, "max_depth": 2, "random_state": 0}
+    soft, labels = (
+        for_sbpmt(SBPMTClassifier(**settings, voting=voting).fit(X, y), X, y, theta=theta, vc_dimension=3)
+        for voting in ("soft", "shares")
+    )
+    assert soft["margins"].terms["observed"] <= soft["margins"].value
+    assert {name: bound.value for name, bound in soft.items()} == {name: b.value for name, b in labels.items()}
 
 
 def test_named_labels():

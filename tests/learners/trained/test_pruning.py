@@ -4,10 +4,11 @@ import pickle
 
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import make_classification, make_friedman1
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from committee import LeafReweighter, MarginReweighter, prune
+from committee import Committee, LeafReweighter, MarginReweighter, prune
+from committee.learners.trained.tree_nodes import TreeNodes, highest_levels
 
 X, y = make_classification(300, 8, n_informative=4, flip_y=0.1, random_state=1)
 FOREST = RandomForestClassifier(40, random_state=0).fit(X, y)
@@ -22,6 +23,33 @@ def test_each_level_is_its_class_and_the_forest_stays_as_it_is():
     by_hand = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_nodes=0.1)
     assert_array_equal(voters.decision_function(X), by_hand.decision_function(X))
     assert pickle.dumps(FOREST) == before
+
+
+def test_levels_between_leaves_and_voters():
+    trees = Committee.from_estimator(FOREST).voters
+    small = {level: prune(FOREST, X, y, level=level, max_nodes=0.2) for level in ("subtree", "depth", "tree")}
+    assert all(0.1 * NODES < model.committee_.n_nodes <= 0.2 * NODES for model in small.values())
+    whole = small["tree"]
+    assert_array_equal(whole.committee_.voters.n_nodes, trees.n_nodes[whole.voters_])
+    # all trees of a depth, but for the first ones, which have a level more
+    nodes = TreeNodes.of(trees)
+    split = highest_levels(nodes, 500)
+    assert nodes.n_left(split) in (499, 500)
+    depths = [int(split[level].any()) for level in nodes.levels]
+    full = sum(depths) - 1
+    assert all(split[level].all() for level in nodes.levels[:full]) and depths[: full + 1] == [1] * (full + 1)
+    assert small["depth"].committee_.n_voters > whole.committee_.n_voters
+    by_hand = LeafReweighter(FOREST, max_nodes=0.2, growth=(2.0, 4.0, 8.0)).fit(X, y)
+    assert_array_equal(small["subtree"].decision_function(X), by_hand.decision_function(X))
+
+
+def test_a_quantile_is_what_votes_are_fitted_to():
+    rows, numbers = make_friedman1(200, noise=1.0, random_state=0)
+    forest = RandomForestRegressor(30, random_state=0).fit(rows, numbers)
+    upper = prune(forest, rows, numbers, quantile=0.9, max_nodes=0.3, level="tree")
+    assert upper.quantile_ == 0.9 and (numbers <= upper.predict(rows)).mean() > 0.8
+    with pytest.raises(ValueError, match="level='tree' drops whole trees of numbers"):
+        prune(forest, rows, numbers, level="voter")
 
 
 def test_a_reweighted_ensemble_loses_leaves_too():
@@ -61,8 +89,9 @@ def test_a_limit_of_voters_is_the_only_one():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_voters": 10}, "max_voters=10 with level='leaf', which limits nodes"),
-        ({"level": "tree"}, "level='tree' is unknown; choose 'leaf' or 'voter'"),
+        ({"max_voters": 10}, "max_voters=10 is of whole voters, and this level limits nodes"),
+        ({"level": "branch"}, "level='branch' is unknown; choose 'leaf', 'subtree', 'depth', 'tree', 'voter'"),
+        ({"quantile": 0.9}, "quantile=0.9 is of ensembles of numbers"),
         ({"max_nodes": "10%"}, "max_nodes"),
         ({"max_nodes": "10%", "level": "voter"}, "max_nodes='10%' must be a share"),
         ({"on": "holdout"}, "on"),

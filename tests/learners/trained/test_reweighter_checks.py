@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee import AdaBoostClassifier, GradientBoostingClassifier, SubaggingClassifier
+from committee import AdaBoostClassifier, GradientBoostingClassifier, SubaggingClassifier, TreeRegressor
 from tests.checks import (
     check_class_without_weight_disappears,
     check_file_is_refused,
@@ -17,7 +17,7 @@ from tests.checks import (
 from tests.gradient_cases import PLAIN
 from tests.subjects import Subject
 from tests.table_checks import check_inputs_are_not_changed, check_pieces
-from tests.trained_first import LeavesTrainedFirst, TrainedFirst
+from tests.trained_first import LeavesTrainedFirst, NumbersTrainedFirst, TrainedFirst
 
 
 def gradient(n_estimators: int = 5) -> GradientBoostingClassifier:
@@ -27,6 +27,12 @@ def gradient(n_estimators: int = 5) -> GradientBoostingClassifier:
 def leaves(ensemble: Any) -> LeavesTrainedFirst:
     """With nothing to choose, as folds are of rows and not of their weights."""
     return LeavesTrainedFirst(ensemble, on="train", max_nodes=0.5, C=(1.0,), growth=(1.0,))
+
+
+def leaves_of_numbers() -> NumbersTrainedFirst:
+    """The same of a tree of numbers."""
+    tree = TreeRegressor(max_depth=4, random_state=0)
+    return NumbersTrainedFirst(tree, on="train", max_nodes=0.5, C=(1.0,), growth=(1.0,))
 
 
 def expected_failures(learner: Any) -> dict[str, str]:
@@ -48,6 +54,7 @@ def expected_failures(learner: Any) -> dict[str, str]:
         TrainedFirst(gradient(), "uniform", slack=0.1),
         TrainedFirst(SubaggingClassifier(n_estimators=3, random_state=0), "variance"),
         leaves(AdaBoostClassifier(n_estimators=5, max_depth=2, random_state=0)),
+        leaves_of_numbers(),
     ],
     expected_failed_checks=expected_failures,
     xfail_strict=True,
@@ -72,13 +79,16 @@ SUBJECTS = [
     Subject(TrainedFirst(gradient()), storable=False, tolerance=1e-7),
     Subject(TrainedFirst(gradient(8), "mincq"), storable=False, tolerance=1e-5),
     Subject(leaves(AdaBoostClassifier(n_estimators=5, max_depth=2, random_state=0)), storable=False, tolerance=1e-3),
+    Subject(leaves_of_numbers(), storable=False, tolerance=1e-6),
 ]
 
 
 @pytest.mark.parametrize(
     ("subject", "check"),
     [
-        pytest.param(subject, check, id=f"{getattr(subject.model, 'objective', 'leaves')}-{check.__name__}")
+        pytest.param(
+            subject, check, id=f"{getattr(subject.model, 'objective', type(subject.model).__name__)}-{check.__name__}"
+        )
         for subject in SUBJECTS
         for check in yield_checks(subject)
         if check not in NOT_PROMISED

@@ -13,7 +13,8 @@ from sklearn.linear_model import ElasticNet
 from committee import QuadBoostClassifier
 from committee.objectives.programs.coordinate_steps import cyclic_sweeps, greedy_rounds
 from committee.objectives.programs.named_penalties import PENALTIES
-from committee.objectives.programs.penalties import L1Penalty, L2Penalty, LinfPenalty, NoPenalty, Penalty
+from committee.objectives.programs.penalties import L1Penalty, L2Penalty, LinfPenalty, NoPenalty
+from committee.objectives.programs.penalty import Penalty
 
 F64 = NDArray[np.float64]
 ALL = [NoPenalty(), L1Penalty(0.03), L2Penalty(0.1), LinfPenalty(0.15)]

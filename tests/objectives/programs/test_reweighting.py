@@ -12,7 +12,8 @@ from sklearn.linear_model import Lasso, Ridge
 
 from committee.learners.quadboost.score_runs import WeightHistory
 from committee.objectives.programs.coordinate_steps import first_largest
-from committee.objectives.programs.penalties import L1Penalty, L2Penalty, LinfPenalty, NoPenalty, Penalty
+from committee.objectives.programs.penalties import L1Penalty, L2Penalty, LinfPenalty, NoPenalty
+from committee.objectives.programs.penalty import Penalty
 from committee.objectives.programs.reweighting import reweight
 from tests.oracles import votes as oracle
 

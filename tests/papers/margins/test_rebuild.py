@@ -17,7 +17,7 @@ def run(*arguments):
 def test_the_command(folder, tmp_path):
     out = tmp_path / "out"
     result = run(
-        "--data", folder, "--tables", "sonar,ionosphere", "--repeats", 1, "--depths", 0, "--jobs", 2, "--out", out
+        "--data", folder, "--tables", "sonar,ionosphere", "--repeats", 1, "--depth-splits", 0, "--jobs", 2, "--out", out
     )
     assert result.exit_code == 0, result.output
     assert "Directions: in how many of 2 tables" in " ".join(result.stdout.split())
@@ -36,20 +36,25 @@ def test_the_command(folder, tmp_path):
 
 
 def test_an_interrupted_run_goes_on(folder, tmp_path):
-    options = {"tables": ["sonar"], "repeats": 2, "depths": 0}
+    options = {"tables": ["sonar"], "repeats": 2, "depth_splits": 0}
     whole = rebuild(folder, tmp_path / "whole", **options)
     resumed, seen = broken_off_and_resumed(rebuild, 3, folder, tmp_path / "broken", **options)
     assert seen == [(done, 6, "sonar") for done in (4, 5, 6)]
     assert [*resumed[:21], *resumed[22:]] == [*whole[:21], *whole[22:]], "all but the times"
     one = rebuild(
-        folder, tmp_path / "whole", tables=["sonar"], repeats=1, depths=0, progress=lambda *_: pytest.fail("run again")
+        folder,
+        tmp_path / "whole",
+        tables=["sonar"],
+        repeats=1,
+        depth_splits=0,
+        progress=lambda *_: pytest.fail("run again"),
     )
     assert "mean of 1 split(s)" in one[0].title
 
 
 def test_other_ensembles_and_objectives(folder, tmp_path):
     """Stumps, other k, targets and measures of distance; and trees without a limit, which are all one ensemble."""
-    options = {"tables": ["ionosphere"], "repeats": 1, "trees": 8, "depths": 0}
+    options = {"tables": ["ionosphere"], "repeats": 1, "trees": 8, "depth_splits": 0}
     grids = {grid.title[:10]: grid for grid in rebuild(folder, tmp_path / "stumps", depth=1, variants=True, **options)}
     assert grids["Forest: tr"].columns[2] == "2 leaves"
     lines = pl.read_csv(tmp_path / "stumps" / "splits.csv").filter(pl.col("ensemble") == "forest")
@@ -64,7 +69,7 @@ def test_other_ensembles_and_objectives(folder, tmp_path):
 
 
 def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
-    rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, depths=0)
+    rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, depth_splits=0)
     with pytest.raises(ValueError, match="seed=0 instead of 1"):
         rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, seed=1)
     assert_other_rows_are_refused(rebuild, folder, tmp_path, "ionosphere")
@@ -78,7 +83,7 @@ def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
         ({"trees": 0}, "got repeats=10, trees=0, jobs=1"),
         ({"depth": -1}, "depth=-1 is no depth of a tree; use 1 to 30, or 0 for trees without a limit"),
         ({"depth": 31}, "depth=31 is no depth of a tree"),
-        ({"depths": -1}, "depths=-1 is no number of splits; 0 leaves the comparison over depths out"),
+        ({"depth_splits": -1}, "depth_splits=-1 is no number of splits; 0 leaves the comparison over depths out"),
         ({"tables": ["sonr"]}, "tables names 'sonr', which is not there; did you mean 'sonar'"),
         ({"figure": 7}, "figure=7 cannot be rebuilt; use 1, 2, 3, 4, 5 or 6"),
         ({"figure": 6, "tables": ["sonar"]}, "figure=6 is of table 'ionosphere', which --tables leaves out"),

@@ -375,7 +375,6 @@ def refusals() -> list[Any]:
             (trained("reg:logistic"), ValueError, "objective='reg:logistic'"),
             (trained("rank:pairwise"), ValueError, "objective='rank:pairwise'"),
             (xgboost(labels=np.zeros(200, int)), ValueError, "knows 1 classes, and its trees are for 2"),
-            (lightgbm(clean, linear_tree=True), ValueError, "linear_tree=True"),
             (lightgbm(objective=lambda y, p: (p - y, np.ones(len(y)))), ValueError, "an objective of one's own"),
             (of_light("regression"), ValueError, "give it to RegressionCommittee.from_estimator"),
             (of_light("cross_entropy"), ValueError, "objective='cross_entropy'"),

@@ -18,6 +18,7 @@ from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -423,7 +424,7 @@ def test_not_fitted(name):
         (RandomForestClassifier, "must be a fitted classifier"),
         ("forest", "must be a fitted classifier"),
         (GaussianNB(), "GaussianNB, for which there is no adapter. Known are RandomForestClassifier"),
-        (GradientBoostingClassifier(), "no adapter"),
+        (IsolationForest(), "no adapter"),
     ],
 )
 def test_no_committee(estimator, message):

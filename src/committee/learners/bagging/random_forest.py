@@ -17,7 +17,7 @@ from committee.data.rows import Rows, TargetRows, have_weight
 from committee.learners.bagging.forest_fit import ForestEstimator
 from committee.learners.bagging.forest_trees import BalancedTrees, ClassTrees, RowDraw, TargetTrees
 from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets
-from committee.learners.bagging.reserve import Reserve
+from committee.learners.bagging.reserve import Reserve, refuse_learned_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.estimator import BaseRegressor
@@ -128,6 +128,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     ) -> tuple[Rows, Reserve | None]:
         if not self.reserve:
             return rows, None
+        refuse_learned_weights(self.class_weight, self.reserve)
         rows, reserve, self.table_ = Reserve.draw(
             rows, self.reserve, self.table_, self.classes_, have_weight(sample_weight, len(rows)), random
         )

@@ -39,6 +39,15 @@ def reserved(n: int, share: float, random: np.random.RandomState) -> Mask:
     return mask
 
 
+def refuse_learned_weights(class_weight: Any, reserve: float) -> None:
+    """Refuse class weights that the reserve's labels would have a part in."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        raise ValueError(
+            f"class_weight='balanced' counts the labels of all rows, and those of reserve={reserve} must have no part "
+            "in the fit; give the weights as a dict."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Reserve:
     """The rows that a forest was not shown, and how they are numbered."""

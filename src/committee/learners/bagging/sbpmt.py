@@ -13,17 +13,18 @@ from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from committee import _core
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.adaboost.emphasis import is_chance, samme_weight
+from committee.learners.adaboost.emphasis import is_chance
 from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draws_of, out_of_bag, packed_draws
 from committee.learners.bagging.subsampled_vote import SubsampledVote
+from committee.learners.bagging.tree_emphasis import EMPHASES, EmphasisName
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.trees.model_tree_limits import ModelTreeLimits
+from committee.learners.trees.joint_likelihood import JointLikelihood, leaf_losses
+from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
 from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeTable
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
@@ -75,18 +76,17 @@ def boost(
     weights: F64,
     drawn: NDArray[np.int32],
     n_rounds: int,
-    emphasis: Literal["samme", "half"],
+    emphasis: EmphasisName,
     seed: int,
 ) -> BoostedTrees:
     """AdaBoost of model trees on the drawn rows (Algorithm 4).
 
     err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
-    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). A tree that errs nowhere decides
-    the committee alone; one no better than chance is left out, unless it is the first.
+    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). The others are in tree_emphasis.py. A tree
+    that errs nowhere decides the committee alone; one no better than chance is left out, unless it is the first.
 
     Equation: sbpmt-boosting (docs/theory.md).
     """
-    J = table.n_classes
     w = np.zeros(len(table.labels))
     w[drawn] = weights[drawn] / weights[drawn].sum()
     if not w[drawn].all():
@@ -95,37 +95,36 @@ def boost(
             f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
         )
     boosted = BoostedTrees([], [], [], [])
+    weighing = EMPHASES[emphasis](table.labels, w, table.n_classes, limits.link)
     for t in range(n_rounds):
-        tree = table.fit(limits, w, drawn, seed + t)
+        w = weighing.of_rows
+        tree = table.fit(limits, w, drawn, seed + t, weighing.of_scores)
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
-        risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits.link)
+        risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
         if error <= 0.0:
             return BoostedTrees([tree.voters], [1.0], [0.0], [risk])
-        if is_chance(error, J):
+        alpha = weighing.alpha(tree, wrong, error)
+        if alpha is None:
             return boosted if boosted.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])
-        odds = samme_weight(error, error, J) - np.log(J - 1.0)
-        alpha = float((odds if emphasis == "samme" else 0.5 * odds) + np.log(J - 1.0))
         boosted.trees.append(tree.voters)
         boosted.alpha.append(alpha)
         boosted.errors.append(error)
         boosted.risks.append(risk)
-        w[drawn[wrong]] *= np.exp(alpha)
-        w /= w.sum()
+        weighing.move(tree, wrong, alpha)
     return boosted
 
 
-def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, link: LinkName) -> float:
+def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits: ModelTreeLimits) -> float:
     """Weighted risk of a model tree's scores on the rows it was trained on: what its leaves have lowered.
 
     Two classes: sum w_i Q(y_i f(x_i)), Q = -ln Phi (or the logit's ln(1 + exp(-x))). More: the sum over the
     classes' scores, "class k or not". A row that is wrong has Q >= ln 2 in one of them, so that the weighted
-    error is at most risk / ln 2.
+    error is at most risk / ln 2. So it is of scores boosted together, whose risk is -ln P(y).
     """
-    n_scores = tree.scores.shape[1]
-    positive = labels[:, None] == (np.ones(1) if n_scores == 1 else np.arange(n_scores))
-    _, _, loss = _core.newton_terms(link, np.where(positive, tree.scores, -tree.scores).ravel())
-    return float(weights @ loss.reshape(-1, n_scores).sum(axis=1))
+    if limits.leaf_steps == "gradient":
+        return float(weights @ JointLikelihood(limits.link).losses(tree.scores, labels))
+    return float(weights @ leaf_losses(limits.link, tree.scores, labels, joint=False).sum(axis=1))
 
 
 @with_parameters
@@ -136,10 +135,10 @@ class SBPMTClassifier(SubsampledVote):
     `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. The committees so made vote together: by
     their trees' probabilities, or, as in the paper, each with one vote for its weighted majority.
 
-    The defaults are one setting for all tables: the best of some forty tried on 19 of the paper's 22 tables, but for
-    two that were a little better and slower (10 boosting rounds, 51 subsamples). Later the size of the trees was made
-    to follow the rows, on other tables (docs/papers/sbpmt.md). The paper's own are ``max_depth=6,
-    min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
+    The defaults are one setting for all tables, near the best of those that were tried: more rounds or subsamples have
+    a lower log loss and take more than twice the time, and hard votes have fewer errors on some tables
+    (docs/defaults.md). The paper's own are ``max_depth=6, min_impurity_decrease=0, max_features=None, emphasis="half",
+    voting="hard"``.
 
     Attributes
     ----------
@@ -198,14 +197,22 @@ class SBPMTClassifier(SubsampledVote):
     min_weight_leaf: float = shared.min_weight_leaf()
     min_impurity_decrease: float | Literal["auto"] = shared.model_tree_decrease("auto")
     max_features: int | float | str | None = shared.max_features(0.5, "Half of them make the committees differ more.")
-    emphasis: Literal["samme", "half"] = parameter(
-        "samme", "alpha = ln((1 - err) / err) + ln(J - 1), or the paper's with half the first logarithm."
+    emphasis: EmphasisName = parameter(
+        "samme",
+        """
+        The AdaBoost on each subsample. "samme": alpha = ln((1 - err) / err) + ln(J - 1), and wrong rows' weights grow
+        by exp(alpha). "half": the paper's, with half the first logarithm. "m1": AdaBoost.M1, without ln(J - 1), which
+        ends where a tree errs on half of the weight. "m2" and "mh": AdaBoost.M2, by the trees' probabilities, and
+        AdaBoost.MH, by the classes that they name; both weigh each label of each row. For two classes "samme", "m1" and
+        "mh" are one.
+        """,
     )
     voting: Literal["hard", "shares", "soft"] = parameter(
         "soft",
         """"hard": a committee casts one vote. "shares": it gives the shares of its members' weights. "soft": it gives
         its members' probabilities, averaged by their weights; the best probabilities of the three.""",
     )
+    leaf_steps: Literal["newton", "gradient"] = shared.leaf_steps()
     link: LinkName = shared.leaf_link()
     tree: Literal["shared", "per_class"] = shared.trees_of_classes()
     selection: Literal["error", "likelihood"] = shared.selection()
@@ -216,6 +223,10 @@ class SBPMTClassifier(SubsampledVote):
     categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
     n_jobs: int | None = shared.n_jobs("Subsamples trained at the same time")
+
+    def _check_parameters(self) -> None:
+        check_leaf_steps(self)
+        super()._check_parameters()
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         """Draw rows, and boost model trees on each draw."""
@@ -270,7 +281,7 @@ class SBPMTClassifier(SubsampledVote):
         """Share of each feature in a row's mean linear score over the trees.
 
         The mean is over the committees, and within each over its trees by their weights alpha. It is not what the
-        committees vote with: every tree names a class, every committee casts one vote. The two nearly always agree,
+        committees vote with, which are probabilities or the classes that trees name. The two nearly always agree,
         and where they do not the contributions explain the mean score alone. ``return_vote`` gives both.
 
         Parameters
@@ -288,7 +299,7 @@ class SBPMTClassifier(SubsampledVote):
             Features in order and last the bias. They add up to the mean score: positive speaks for
             ``classes_[1]``, or for class k.
         vote : float64 array (n, K)
-            Share of the committees' weight that votes for each class; only if ``return_vote``.
+            What the committees say of each class, in the mean; only if ``return_vote``.
 
         Raises
         ------

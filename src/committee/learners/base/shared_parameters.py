@@ -156,6 +156,16 @@ def n_leaf_steps() -> int | Literal["cv"]:
     return parameter(100, text, COUNT)
 
 
+def leaf_steps() -> Literal["newton", "gradient"]:
+    """Steps of the boosting in a leaf of a model tree."""
+    return parameter(
+        "newton",
+        """Boosting in a leaf: "newton", the paper's, a score for each class by itself, or "gradient", the scores of all
+        classes together by steps along the gradient of their joint likelihood; see `ProbitBoostClassifier`. The latter
+        needs ``tree="shared"`` and ``selection="error"``.""",
+    )
+
+
 def leaf_link() -> Literal["probit", "logit"]:
     """Loss and link of a model tree's leaves."""
     text = """Loss and link of the leaves: "probit" is the paper's, "logit" LogitBoost by the same steps."""

@@ -58,11 +58,11 @@ class StoredLearner(Storable, BaseEstimator):
         header = Header(model.n_features_in_, names, classes, getattr(model, "table_", None))
         votes = model.committee_.votes_to_document(tensors)
         return {
-            **_describe_unfitted(model, left_out=model.trained_parameters),
+            **describe_unfitted(model, left_out=model.trained_parameters),
             **header.to_document(),
             "link": votes["link"],
             "voters": votes["voters"],
-            "attributes": _describe_attributes(model.stored_values(), tensors.part("attributes")),
+            "attributes": describe_attributes(model.stored_values(), tensors.part("attributes")),
             **votes,
         }
 
@@ -78,7 +78,7 @@ class StoredLearner(Storable, BaseEstimator):
         from committee.files.header import Header, read_sorted_classes
         from committee.files.kinds import COMMITTEES
 
-        model: Any = _rebuild_unfitted(document, tensors.depth)
+        model: Any = rebuild_unfitted(document, tensors.depth)
         model._validate_params()
         regresses = isinstance(model, RegressorMixin)
         header = Header.from_document(document, None if regresses else read_sorted_classes)
@@ -90,14 +90,18 @@ class StoredLearner(Storable, BaseEstimator):
         committee = resolve_name(COMMITTEES["RegressionCommittee" if regresses else "Committee"])
         model.committee_ = committee.votes_from_document(document, tensors, header)
         model._check_voters(document["voters"]["kind"])
-        own = tensors.part("attributes")
-        for name, value in field(document, "attributes", dict).items():
-            if name not in model.stored_attributes:
-                raise ValueError(f"{type(model).__name__} stores no attribute {name!r}")
-            setattr(model, name, own.take(name) if value == {"tensor": True} else decode(value))
+        model._read_attributes(document, tensors)
         model._from_file()
         rebuilt: Self = model
         return rebuilt
+
+    def _read_attributes(self, document: Document, tensors: Tensors) -> None:
+        """Set the attributes that `describe_attributes` wrote."""
+        own = tensors.part("attributes")
+        for name, value in field(document, "attributes", dict).items():
+            if name not in self.stored_attributes:
+                raise ValueError(f"{type(self).__name__} stores no attribute {name!r}")
+            setattr(self, name, own.take(name) if value == {"tensor": True} else decode(value))
 
     def _check_voters(self, kind: str) -> None:
         """Refuse a kind of voters that this learner does not train."""
@@ -122,7 +126,8 @@ class StoredLearner(Storable, BaseEstimator):
         """Undo `_for_file` on a learner that was read, distrusting it: ``ValueError`` for what it cannot have given."""
 
 
-def _describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
+def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
+    """Write fitted attributes down, arrays of numbers among the tensors."""
     attributes: Document = {}
     for name, value in values.items():
         if isinstance(value, np.ndarray) and value.dtype.name in NUMERIC:
@@ -136,7 +141,8 @@ def _describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
 # -- parameters -----------------------------------------------------------------------------------------------
 
 
-def _describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
+def describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
+    """Write the class and the parameters of a learner down, but for those that are left out."""
     from committee.files.kinds import check_learner
 
     check_learner(learner)
@@ -152,7 +158,7 @@ def _describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document
 
 def _describe_parameter(name: str, value: Any) -> Any:
     if isinstance(value, BaseEstimator):
-        return {"learner": _describe_unfitted(value)}
+        return {"learner": describe_unfitted(value)}
     if not hasattr(value, "gradient_hessian"):
         return encode(value, name)
     from committee.objectives.losses import LOSSES
@@ -165,7 +171,8 @@ def _describe_parameter(name: str, value: Any) -> Any:
     return {"loss": value.to_json()}
 
 
-def _rebuild_unfitted(document: Document, depth: int) -> Any:
+def rebuild_unfitted(document: Document, depth: int) -> Any:
+    """Make what `describe_unfitted` wrote; parameters that are trained models are None."""
     from committee.files.kinds import learner_class
 
     name = field(document, "class", str)
@@ -181,7 +188,7 @@ def _rebuild_unfitted(document: Document, depth: int) -> Any:
 
 def _rebuild_parameter(value: Any, depth: int) -> Any:
     if isinstance(value, dict) and value.keys() == {"learner"}:
-        return _rebuild_unfitted(field(value, "learner", dict), depth + 1)
+        return rebuild_unfitted(field(value, "learner", dict), depth + 1)
     if isinstance(value, dict) and value.keys() == {"loss"}:
         from committee.objectives.losses import from_json
 

@@ -19,11 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.array_checks import check_array, check_range
 from committee.data.memory_text import bytes_of
 from committee.data.names import hint_of_names, is_unicode
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, have_weight
 from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
+from committee.learners.bagging.draws import among_all
+from committee.learners.bagging.reserve import Reserve
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
@@ -41,7 +43,7 @@ from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_
 from committee.learners.blend.reducible import ReducibleBlend
 from committee.learners.blend.suited import suited_to_sparse_rows
 from committee.learners.blend.time_limit import TimeLimit
-from committee.learners.blend.weighing import Blended, Weighing, rows_of_all
+from committee.learners.blend.weighing import Blended, Weighing, answers_of_all, rows_of_all
 from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
@@ -54,6 +56,12 @@ if TYPE_CHECKING:
     from committee.files.checkpoint import Checkpoint
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
+
+KEPT = ("oof_decision_function_", "oof_prediction_")
+"""What `keep_oof` keeps of classes and of numbers."""
+
+RESERVED = ("reserved_rows_", "reserve_loss_", "reserve_score_")
+"""What a fit with a `reserve` tells of it."""
 
 
 @with_parameters
@@ -143,6 +151,12 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         weighted anew.""",
         Interval(Real, 0.0, None, closed="left"),
     )
+    keep_oof: bool = parameter(
+        False,
+        """Keep what the vote says of each training row by fits that have not seen it: ``oof_decision_function_`` of
+        classes, ``(n, n_classes)``, or ``oof_prediction_``, NaN where there is none; not saved. The weights of members
+        and temperatures were chosen by it.""",
+    )
     on_interrupt: Literal["raise", "keep"] = parameter(
         "raise",
         """If the fit is interrupted (Ctrl-C): "raise" leaves the estimator as it was, "keep" ends the fit with the
@@ -199,8 +213,15 @@ class Blend(ReducibleBlend, CommitteeEstimator):
                 "sklearn.model_selection.GroupKFold(5)."
             )
         with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
+            for name in (*KEPT, *RESERVED):  # of an earlier fit
+                self.__dict__.pop(name, None)
             tasks.begin()
-            tasks.end(self._constant(rows) or self._blended(rows, tasks.y, groups, tasks))
+            found = self._constant(rows)
+            if not found:
+                rows, counted, reserve = self._reserved(rows, tasks)
+                found = self._blended(rows, counted, groups, tasks)
+                found |= self._told_by(reserve, found["committee_"])
+            tasks.end(found)
         return self
 
     # --- one learner's own ---------------------------------------------------------------------------------------
@@ -246,6 +267,14 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _vote(self, blended: Blended) -> Any:
         """Return the committee."""
 
+    def _reserved(self, rows: Any, tasks: FitTasks) -> tuple[Any, Mask, Reserve | None]:
+        """Return the rows of the fit, which of the user's rows they are, and those that it has no part of."""
+        return rows, have_weight(tasks.sample_weight, len(rows)), None
+
+    def _told_by(self, reserve: Reserve | None, committee: Any) -> dict[str, Any]:
+        """Return the attributes of the reserve."""
+        return {}
+
     # --- the fit -------------------------------------------------------------------------------------------------
 
     @property
@@ -263,17 +292,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _most_tasks(self, X: Any) -> int:
         return len(self._wanted())
 
-    def _blended(
-        self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks
-    ) -> dict[str, Any]:
-        folds = self._folds(rows, y, groups, tasks)
+    def _blended(self, rows: Any, counted: Mask, groups: ArrayLike | None, tasks: FitTasks) -> dict[str, Any]:
+        """Return the fitted attributes, by rows that are those of the user that are `counted`."""
+        folds = self._folds(rows, counted, groups, tasks)
         wanted, unsuited = self._suited(self._wanted(len(rows)), rows)
         if self._has_splitter or not left_out_unseen(rows, self.table_, folds):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
         fits = FoldFits(rows, folds, categorical, int(tasks.random().randint(2**30)), self.n_jobs)
         limit = TimeLimit(self.time_limit, tasks.begun)
-        training = Training(fits, Judged.of(folds), limit, tasks, self.number_loss)
+        training = Training(fits, Judged.of(folds), limit, tasks, self.number_loss, counted)
         if not folds:
             return self._unjudged(training)
         wanted, too_large = self._with_room(wanted, rows, folds)
@@ -287,7 +315,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             wanted,
             unsuited,
             lambda members: self._weighed(members, training.rows, training.judged),
-            lambda blended, left_out: self._described(blended, left_out, len(training.judged.folds)),
+            lambda blended, left_out: {
+                **self._described(blended, left_out, len(training.judged.folds)),
+                **self._kept_answers(blended, training),
+            },
         )
         try:
             run.train()
@@ -342,13 +373,21 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             "n_folds_": n_folds,
         }
 
-    def _folds(self, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:
+    def _kept_answers(self, blended: Blended, training: Training) -> dict[str, Any]:
+        """Return what the vote says of the training rows by fits that have not seen them, where that is to be kept."""
+        if not self.keep_oof or blended.answers is None or blended.row is None:
+            return {}
+        answers = answers_of_all(training.rows, blended.row, blended.answers, n_threads(self.n_jobs))
+        every = among_all(answers, training.counted)
+        return {KEPT[1]: every[:, 0]} if self._numbers else {KEPT[0]: every}
+
+    def _folds(self, rows: Rows | TargetRows, counted: Mask, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:
         """Return the folds by which members are judged; none if the rows are too few."""
         if not self._has_splitter:
             k = n_folds(len(rows), self.effort) if self.cv is None else int(self.cv)
             folds = list(Folds.of(rows, k, n_threads(self.n_jobs)))
             return folds if len(folds) > 1 else []
-        return given_folds(self.cv, rows, y, groups, tasks.sample_weight)
+        return given_folds(self.cv, rows, tasks.y, groups, counted)
 
     @property
     def _has_splitter(self) -> bool:
@@ -366,7 +405,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             lambda answers: self._score(answers, rows, judged),
         )
         with one_blas_thread():  # how many there are would be in the last bits of sums over rows
-            return weighing.blended(members, known, self.min_gain)
+            return replace(weighing.blended(members, known, self.min_gain), row=judged.row)
 
     # --- what it says of itself ----------------------------------------------------------------------------------
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.learners.bagging.reserve import Reserve, refuse_learned_weights
 from committee.learners.base.estimator import BaseClassifier
-from committee.learners.base.parameters import with_parameters
-from committee.learners.blend.blend import Blend
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.blend.blend import RESERVED, Blend
 from committee.learners.blend.member import Judged
 from committee.learners.blend.pool import log_loss_weights
 from committee.learners.blend.weighing import Blended
@@ -42,6 +47,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
     ----------
     committee_ : Committee
         The fits of all members, each a committee that votes with its probabilities; link `Share`.
+    reserved_rows_ : int64 array
+        Numbers of the rows of the `reserve`, ascending; with `reserve` alone.
+    reserve_loss_, reserve_score_ : float
+        Mean log loss and accuracy of the vote on these rows, each counted once; with `reserve` alone.
 
     References
     ----------
@@ -58,9 +67,47 @@ class CommitteeClassifier(Blend, BaseClassifier):
     (True, ['member', 'weight'])
     """
 
+    stored_attributes: ClassVar[tuple[str, ...]] = (*Blend.stored_attributes, *RESERVED)
+
+    reserve: float = parameter(
+        0.0,
+        """Share of the rows that has no part in anything: no fit is given it, and no temperature or weight is chosen
+        by it. ``certify(model, X, y, on="oob")`` bounds the error of the whole vote by it. 0: none, as all rows are
+        worth more in training where no bound is wanted.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+        after="keep_oof",
+    )
+
     @property
     def _numbers(self) -> bool:
         return False
+
+    def _reserved(self, rows: Rows, tasks: FitTasks) -> tuple[Rows, Mask, Reserve | None]:
+        rows, counted, _ = super()._reserved(rows, tasks)
+        if not self.reserve:
+            return rows, counted, None
+        if self._has_splitter:
+            raise ValueError(
+                f"reserve={self.reserve} is drawn without regard to groups or time, which cv={self.cv!r} may heed; "
+                "leave one of them out, or hold rows back yourself and certify with on='validation'."
+            )
+        refuse_learned_weights(self.class_weight, self.reserve)
+        rows, reserve, self.table_ = Reserve.draw(
+            rows, self.reserve, self.table_, self.classes_, counted, tasks.random()
+        )
+        return rows, reserve.others, reserve
+
+    def _told_by(self, reserve: Reserve | None, committee: Committee) -> dict[str, Any]:
+        if reserve is None:
+            return {}
+        labels = reserve.rows.labels
+        votes = committee.voters.tally(reserve.rows.cells, committee.weights, n_threads(self.n_jobs))
+        shares = committee.probability_of(votes)
+        return {
+            "reserved_rows_": reserve.numbers,
+            "reserve_loss_": log_loss_of(labels, shares),
+            "reserve_score_": float((shares.argmax(axis=1) == labels).mean()),
+        }
 
     def _losses(self, answers: F64, rows: Rows, judged: Judged) -> F64:
         return -np.log(np.maximum(_of_class(answers, rows, judged), LEAST))
@@ -113,6 +160,11 @@ class CommitteeClassifier(Blend, BaseClassifier):
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
         shares = probability_contributions(self.committee_, rows, n_threads=threads)
         return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
+
+
+def log_loss_of(labels: NDArray[np.unsignedinteger | np.intp], shares: F64) -> float:
+    """Mean log loss of probabilities ``(n, K)``, each row counted once."""
+    return float(-np.log(np.maximum(shares[np.arange(len(labels)), labels], LEAST)).mean())
 
 
 def _of_class(answers: F64, rows: Rows, judged: Judged) -> F64:

@@ -90,6 +90,8 @@ class Training:
     """The fit that it is part of, with the fits that a checkpoint knows."""
     loss: Loss | None
     """Loss of numbers, in which candidates for means are moved; None where classes are predicted."""
+    counted: Mask
+    """Which of the user's rows these are."""
     ahead: FitsAhead | None = None
     """Fits on folds by an executor; None if they are trained here, one after the other."""
 

@@ -99,5 +99,7 @@ def _of_parts(blend: Any, members: Sequence[PrunableMember], left: NDArray[np.in
     for name, of_members in (("left_out_losses_", "member_losses_"), ("left_out_seconds_", "member_seconds_")):
         if hasattr(blend, name):  # earlier files have none
             setattr(small, name, np.concatenate([getattr(blend, name), getattr(blend, of_members)[gone]]))
-    small.oof_loss_ = small.oof_score_ = float("nan")  # no row has judged this vote
+    for name in ("oof_loss_", "oof_score_", "reserve_loss_", "reserve_score_"):  # no row has judged this vote
+        if hasattr(blend, name):
+            setattr(small, name, float("nan"))
     return small

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import norm
 
-from committee.data.number_types import F64, Mask
+from committee.data.number_types import F64, Index, Mask
+from committee.data.row_digests import row_digests
+from committee.data.rows import Rows, TargetRows
 from committee.learners.blend.member import LeftOut, Member
 from committee.vote.members import MemberCommittees
 
@@ -31,6 +33,10 @@ class Blended:
     """Accuracy of the vote, or R2."""
     left_out: Sequence[LeftOut] = ()
     """Trained candidates without weight."""
+    answers: F64 | None = None
+    """What the vote says of the judged rows that all members answer to, ``(n, K)``; None where nothing judges."""
+    row: Index | None = None
+    """Numbers of these rows."""
 
     @property
     def voters(self) -> tuple[Any, F64]:
@@ -48,6 +54,25 @@ def rows_of_all(members: Sequence[Member]) -> Mask:
         answered.pop()
         known = np.all(answered, axis=0)
     return np.asarray(known)
+
+
+def answers_of_all(rows: Rows | TargetRows, row: Index, answers: F64, n_threads: int = 1) -> F64:
+    """Answers to all rows of a fit ``(n, K)``, by those to judged ones, of which equal rows are judged as one.
+
+    Several answers to a row are averaged; rows that have none are NaN.
+    """
+    number = row_digests(rows.X, n_threads)
+    if isinstance(rows, TargetRows):
+        number = number + row_digests(rows.target.reshape(len(rows), -1), n_threads) * np.uint64(3)
+    else:
+        number = number + rows.labels
+    different, same = np.unique(number, return_inverse=True)
+    total, count = np.zeros((len(different), answers.shape[1])), np.zeros(len(different))
+    np.add.at(total, same[row], answers)
+    np.add.at(count, same[row], 1.0)
+    mean = np.full_like(total, np.nan)
+    np.divide(total, count[:, None], out=mean, where=count[:, None] > 0.0)
+    return np.asarray(mean[same])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +124,7 @@ class Weighing:
             if one not in chosen
         ]
         loss = float(share @ self.losses(mean))
-        return Blended(chosen, weights, alone, gains, loss, self.score(mean), others)
+        return Blended(chosen, weights, alone, gains, loss, self.score(mean), others, mean)
 
     def _vote(self, answers: Sequence[F64]) -> tuple[F64, F64]:
         """Weights of some members, and the mean of their answers."""

@@ -27,6 +27,7 @@ from committee.learners.gradient.scores import Target
 from committee.learners.pools.classifier_pool import Clones
 from committee.learners.trees.tree_regressor import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice
+from committee.voters.regressor_rounds import RegressorRounds
 from committee.voters.regressors import RegressorVoters
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 class FunctionalGradientBoosting(Boosting):
     """Base of the two learners: rounds of any regressor on the antigradient of a loss."""
 
-    voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors",)
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors", "regressor_rounds")
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "validation_losses_",
         "validation_scores_",
@@ -96,7 +97,7 @@ class FunctionalGradientBoosting(Boosting):
         """Number of classes; None of numbers."""
 
     @abstractmethod
-    def _vote(self, voters: RegressorVoters, weights: F64, loss: Loss, intercept: F64) -> Any:
+    def _vote(self, voters: RegressorVoters | RegressorRounds, weights: F64, loss: Loss, intercept: F64) -> Any:
         """Return the committee."""
 
     # --- the rounds of both --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from committee.learners.gradient.functional_fit import FunctionalGradientBoostin
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
+from committee.voters.regressor_rounds import RegressorRounds
 from committee.voters.regressors import RegressorVoters
 
 
@@ -29,8 +30,8 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
     Attributes
     ----------
     committee_ : Committee
-        The base learners, one for each score and round, their steps as weights, and the best constant score as
-        intercept.
+        The rounds, each a voter with a base learner for each score, their steps as weights, and the best constant
+        score as intercept.
 
     References
     ----------
@@ -70,7 +71,7 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
     def _n_classes(self) -> int | None:
         return len(self.classes_)
 
-    def _vote(self, voters: RegressorVoters, weights: F64, loss: Loss, intercept: F64) -> Committee:
+    def _vote(self, voters: RegressorVoters | RegressorRounds, weights: F64, loss: Loss, intercept: F64) -> Committee:
         link: Any = loss.link
         return Committee(voters, weights, self.classes_, link, self.table_, intercept)
 
@@ -86,8 +87,8 @@ class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoost
     Attributes
     ----------
     committee_ : RegressionCommittee
-        The base learners, one for each score and round, their steps as weights, and the best constant score as
-        intercept.
+        The rounds, each a voter with a base learner for each score, their steps as weights, and the best constant
+        score as intercept.
 
     References
     ----------
@@ -125,6 +126,8 @@ class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoost
     def _n_classes(self) -> int | None:
         return None
 
-    def _vote(self, voters: RegressorVoters, weights: F64, loss: Loss, intercept: F64) -> RegressionCommittee:
+    def _vote(
+        self, voters: RegressorVoters | RegressorRounds, weights: F64, loss: Loss, intercept: F64
+    ) -> RegressionCommittee:
         link: Any = loss.link
         return RegressionCommittee(voters, weights, link, self.table_, intercept)

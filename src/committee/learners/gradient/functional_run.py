@@ -12,6 +12,7 @@ from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.round_draws import Draws
 from committee.learners.gradient.scores import Target
 from committee.learners.pools.classifier_pool import Clones
+from committee.voters.regressor_rounds import RegressorRounds
 from committee.voters.regressors import RegressorVoters, predicted
 
 LARGEST = 1e150
@@ -117,15 +118,16 @@ class FunctionalRun(BoostingRun):
             )
         return descent
 
-    def voters(self, first: int, end: int) -> RegressorVoters:
-        """Return the base learners of the rounds from `first` to `end`."""
+    def voters(self, first: int, end: int) -> RegressorVoters | RegressorRounds:
+        """Return the base learners of the rounds from `first` to `end`: a round is one voter."""
         D = len(self.intercept)
         some = slice(first * D, end * D)
         output = np.tile(np.arange(D), end - first)
-        return RegressorVoters(self.members[some], output, np.array(self.spreads[some]), D, self.n_classes)
+        voters = RegressorVoters(self.members[some], output, np.array(self.spreads[some]), D, self.n_classes)
+        return voters if D == 1 else RegressorRounds(voters)
 
-    def committee(self, n_rounds: int) -> tuple[RegressorVoters, F64]:
-        """Return the base learners of the first rounds and their steps, but for rounds that went nowhere.
+    def committee(self, n_rounds: int) -> tuple[RegressorVoters | RegressorRounds, F64]:
+        """Return the first rounds and their steps, but for rounds that went nowhere.
 
         If none went anywhere the first stays, as a committee needs a voter.
         """
@@ -135,8 +137,8 @@ class FunctionalRun(BoostingRun):
         return self.voters(0, n_rounds)[moved], self.weights(0, n_rounds)[moved]
 
     def weights(self, first: int, end: int) -> F64:
-        """Return the steps of these base learners."""
-        return np.repeat(self.steps[first:end], len(self.intercept))
+        """Return the steps of these rounds."""
+        return np.array(self.steps[first:end], dtype=np.float64)
 
 
 def start_scores(intercept: F64, n: int) -> F64:

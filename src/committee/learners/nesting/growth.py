@@ -42,7 +42,7 @@ class Leaf:
     share: float | None = None
     """Expected share of the training rows that come here, where it is known without looking at them."""
     score: float = 0.0
-    """H of the leaf where one path leads here."""
+    """H of the leaf where one path leads here, or where all paths were given the same votes."""
 
 
 @dataclass
@@ -83,8 +83,8 @@ class Growth:
     """Whether leaves keep p(l, x_i), which collecting them needs."""
     sampled: SampledLearner | None = None
     """The same weak learner, drawing answers, where probabilities are estimated."""
-    keep_answers: bool = False
-    """Whether the probabilities of the voters on the training rows are kept, which `training_error` needs."""
+    expected: F64 | None = None
+    """``(n,)``: E[H] of the training rows as of now, zeros at first; None where it is not followed."""
     trained: list[Trained] = field(default_factory=list)
     following: list[list[int]] = field(default_factory=list)
     """Where + and - of each node lead, -1 for nowhere yet."""
@@ -97,8 +97,6 @@ class Growth:
     edges: list[float] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
     """Of the weights that each voter was trained with, relative to the rows' own; see `relative_entropy`."""
-    answers: list[NDArray[np.float32]] = field(default_factory=list)
-    """q of every node, ``(n,)``, where kept."""
     shares: list[float] = field(default_factory=list)
     """Expected share of the training rows that come to each voter."""
     collected: list[list[int]] = field(default_factory=list)
@@ -206,8 +204,9 @@ class Growth:
         self.normalisers.append(Z)
         self.edges.append(found.edge)
         self.entropies.append(self.entropy(leaf))
-        if self.keep_answers:
-            self.answers.append(self._q(found).astype(np.float32))
+        if self.expected is not None:
+            q, (plus, minus) = self._q(found), self.vote[node]
+            self.expected += self.reached(leaf) * (q * plus + (1.0 - q) * minus)
         self.shares.append(self._share(leaf, found))
         return node
 
@@ -217,15 +216,25 @@ class Growth:
 
     def training_error(self) -> float:
         """Share of the training rows, by weight, that E[H] gets wrong as of now; a tie elects the class -."""
-        total, reach = np.zeros(len(self.weights)), np.zeros((len(self), len(self.weights)))
-        reach[0] = 1.0
-        for node, (following, votes, q) in enumerate(zip(self.following, self.vote, self.answers, strict=True)):
-            for onward, vote, chance in zip(following, votes, (q, 1.0 - q), strict=True):
-                came = reach[node] * chance
-                total += vote * came
-                if onward >= 0:
-                    reach[onward] += came
-        return float(self.weights @ ((total > 0.0) != (self.positive == 1)))
+        assert self.expected is not None
+        return float(self.weights @ ((self.expected > 0.0) != (self.positive == 1)))
+
+    def reached(self, leaf: Leaf) -> F64:
+        """p(l, x_i), ``(n,)``: where all rows come, as leaves keep it, or from the weights of a leaf at one path.
+
+        Those are w_i p(l, x_i) exp(-H y_i). In float32 they are 0 where H y_i is above some 90; such a row's E[H]
+        lacks the votes behind it, beside which what it has is far from 0.
+        """
+        if leaf.share == 1.0:
+            return np.ones(len(self.weights))
+        if leaf.reach is not None:
+            kept: F64 = np.minimum(leaf.reach, 1.0, dtype=np.float64)
+            return kept
+        factors = np.exp(leaf.score * _SIGN)[1 - self.positive]
+        found = np.zeros_like(self.weights)
+        np.divide(leaf.weights, self.weights, out=found, where=self.weights > 0.0)
+        np.minimum(found * factors, 1.0, out=found)
+        return found
 
     def measured(self, leaf: Leaf, trained: Trained) -> Branching:
         """W, alpha and Z of a voter at a leaf."""

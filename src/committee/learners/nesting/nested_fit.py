@@ -145,7 +145,7 @@ class NestedClassifier(CalibratedClassifier):
     target_error: float | None = parameter(
         None,
         """Stop when E[H] gets at most this share of the training rows wrong, in (0, 1); of more than two classes all
-        scores together, each its share of it. Every voter then looks through the whole graph once more.""",
+        scores together, each its share of it. E[H] is then kept beside the weights, 8 bytes a row and score.""",
         FRACTION,
     )
     time_budget: float | None = parameter(
@@ -276,9 +276,9 @@ class NestedClassifier(CalibratedClassifier):
             if self.n_draws is not None or is_only_drawn(member):
                 stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
                 sampled = SampledLearner(learner, stopping, self.estimate, random)
-            kept_answers = self.target_error is not None
+            expected = None if self.target_error is None else np.zeros(len(rows))
             limits = 0.25 / rows.count, threads, precision, self._keeps_reach()
-            growths.append(Growth(learner, positive, weights, *limits, sampled, kept_answers))
+            growths.append(Growth(learner, positive, weights, *limits, sampled, expected))
         return growths
 
     def _warn_of_chance(self, growths: list[Growth]) -> None:

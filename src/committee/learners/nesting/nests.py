@@ -80,11 +80,17 @@ class Collector:
         for node in nodes:
             growth.vote[node] = [0.0, 0.0]
         leaves = []
+        if growth.expected is not None:
+            for leaf in (leaf for group in groups for leaf in group):
+                growth.expected -= leaf.score * growth.reached(leaf)
         for answer, group in zip((PLUS, MINUS), groups, strict=True):
             joined = growth.merged(group)
             vote = float(alpha[answer]) * (1.0 if answer == PLUS else -1.0)
             for node, side in joined.edges:
                 growth.vote[node][side] = vote
+            joined.score = entry.score + vote
+            if growth.expected is not None:
+                growth.expected += joined.score * growth.reached(joined)
             y = 2.0 * growth.positive - 1.0
             weights = self._by_reach(entry) * self._reach(joined) * np.exp(-vote * y)
             joined.weights = weights.astype(growth.precision)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, I8
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.voters.protocol import Voters
 
 

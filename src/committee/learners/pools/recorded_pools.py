@@ -14,7 +14,7 @@ from committee.learners.base.recorded_growth import RecordedGrower
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 
 
 @singledispatch

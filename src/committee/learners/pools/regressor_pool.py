@@ -12,7 +12,7 @@ from committee.data.number_types import F64
 from committee.learners.base.scikit_types import BaseEstimator
 from committee.learners.pools.classifier_pool import Clones
 from committee.learners.pools.pool import Candidate, Pool
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.voters.regressors import RegressorVoters, predicted
 
 

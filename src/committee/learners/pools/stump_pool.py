@@ -14,7 +14,7 @@ from committee.data.number_types import F64, I8
 from committee.data.sparse import Matrix
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.coordinate_steps import first_largest
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.voters.forest import Forest
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
 

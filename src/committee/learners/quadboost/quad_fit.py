@@ -31,7 +31,7 @@ from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets, p
 from committee.learners.quadboost.score_runs import Schedule
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.vote.committee import Committee
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link

@@ -13,7 +13,7 @@ from committee.data.number_types import F64, I8
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.quadboost.score_runs import GramRun, ResidualRun, Schedule, ScoreRun
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
 

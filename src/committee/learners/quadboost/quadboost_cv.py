@@ -27,7 +27,7 @@ from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
 from committee.objectives.programs.coordinate_steps import greedy_rounds
 from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.vote.scores import elected
 from committee.voters.stump_dictionary import StumpDictionary
 

@@ -19,7 +19,7 @@ from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quad_voters import Products, products_of
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.objectives.programs.reweighting import reweight
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64, Index
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.coordinate_steps import greedy_rounds
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 from committee.objectives.programs.reweighting import reweight
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-from committee.learners.trained.certificates import Certificate as Certificate
+from committee.learners.trained.certificate import Certificate as Certificate
 from committee.learners.trained.certificates import certify as certify
 from committee.learners.trained.ensemble_losses import voter_losses as voter_losses
 from committee.learners.trained.fitted_bounds import for_adaboost as for_adaboost
@@ -6,5 +6,8 @@ from committee.learners.trained.fitted_bounds import for_sbpmt as for_sbpmt
 from committee.learners.trained.fitted_bounds import for_vote as for_vote
 from committee.learners.trained.fitted_norm import for_quadboost as for_quadboost
 from committee.learners.trained.leaf_reweighter import LeafReweighter as LeafReweighter
+from committee.learners.trained.leaf_reweighter_regressor import LeafReweighterRegressor as LeafReweighterRegressor
+from committee.learners.trained.lossless_vote import LosslessVote as LosslessVote
+from committee.learners.trained.lossless_vote import lossless as lossless
 from committee.learners.trained.pruning import prune as prune
 from committee.learners.trained.reweighter import MarginReweighter as MarginReweighter

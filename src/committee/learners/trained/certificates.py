@@ -1,9 +1,8 @@
-"""Every certificate that a fitted ensemble can have, in one table beside its test error."""
+"""What is proved of the error of a fitted ensemble: one number first, then every bound that it can have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,13 +18,16 @@ from committee.bounds.result import Bound
 from committee.bounds.tandem_loss import tandem
 from committee.bounds.unlabelled_rows import unlabelled_margins
 from committee.bounds.voter_losses import VoterLosses
+from committee.bounds.weight_sums import partition
 from committee.learners.base.estimator import BaseClassifier
+from committee.learners.trained.certificate import Certificate
 from committee.learners.trained.ensemble_losses import JudgedOn, Votes, voter_losses
 from committee.vote.committee import Committee
 
 CERTIFICATES: dict[str, Callable[..., Bound]] = {
     "test_set": held_out_errors,
     "binomial": binomial,
+    "partition": partition,
     "first_order": first_order,
     "tandem": tandem,
     "c_bound_separate": partial(c_bound_pac_bayes, form="separate"),
@@ -39,86 +41,12 @@ WHOLE_VOTE = ("test_set", "binomial")
 UNLABELLED = "unlabelled_margins"
 """The one that needs rows without labels too."""
 
+HEADLINE = "test_set"
+"""The one number where the rows can give it, with all of delta: as close as a bound by these rows can be."""
 
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Upper bounds on the error of a vote on new rows, all of which hold together.
-
-    Parameters
-    ----------
-    ensemble : str
-        Type of the ensemble.
-    on : {"validation", "oob"}
-        Which rows judge it.
-    n_rows : int
-        How many.
-    delta : float
-        Probability with which any of the bounds may fail.
-    bounds : dict of str to Bound
-        By their names in `CERTIFICATES`, and "unlabelled_margins".
-    test_error : float or None
-        Error on rows whose labels the bounds know nothing of.
-    n_untouched : int, default=0
-        How many of the rows out of bag no voter has seen; "test_set" and "binomial" are by these alone.
-
-    Examples
-    --------
-    ``certificate["tandem"].value``, ``certificate.best.value``, ``print(certificate)``.
-    """
-
-    ensemble: str
-    on: JudgedOn
-    n_rows: int
-    delta: float
-    bounds: dict[str, Bound]
-    test_error: float | None = None
-    n_untouched: int = 0
-
-    def __getitem__(self, name: str) -> Bound:
-        return self.bounds[name]
-
-    @property
-    def best(self) -> Bound:
-        """The smallest bound; as all hold together, it may be chosen after the event."""
-        return min(self.bounds.values(), key=lambda bound: bound.value)
-
-    @property
-    def vacuous(self) -> bool:
-        """True if no bound is below the error of guessing, 1 - 1 / K."""
-        return self.best.vacuous
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a bound: ``bound``, ``value``, ``vacuous``, ``gap`` (value less test error), ``advice``."""
-        return [
-            {
-                "bound": bound.name,
-                "value": bound.value,
-                "vacuous": bound.vacuous,
-                "gap": None if self.test_error is None else bound.value - self.test_error,
-                "advice": bound.advice,
-            }
-            for bound in self.bounds.values()
-        ]
-
-    def __repr__(self) -> str:
-        return str(self)  # its inputs are the votes of all voters
-
-    def __str__(self) -> str:
-        rows = {"validation": "held-out rows", "oob": "rows, out of bag"}[self.on]
-        untouched = f", {self.n_untouched} of which no voter has drawn" if self.n_untouched else ""
-        lines = [
-            f"{self.ensemble}: error on new rows, by {self.n_rows} {rows}{untouched}",
-            f"all bounds together hold with probability {1.0 - self.delta:g}"
-            + ("" if self.test_error is None else f"; test error {self.test_error:.4f}"),
-        ]
-        width = max(len(bound.name) for bound in self.bounds.values())
-        for row in self.rows():
-            gap = "" if row["gap"] is None else f"{row['gap']:+8.4f}"
-            lines.append(
-                f"  {row['bound']:{width}s}  {row['value']:7.4f}{gap}  {'vacuous' if row['vacuous'] else '':7s}  "
-                f"{row['advice']}"
-            )
-        return "\n".join(lines)
+LEAST_UNTOUCHED = 30
+"""Rows that no voter has drawn from which on they make the headline: a few that all draws left by chance prove next to
+nothing. Their number depends on no label, so that the choice needs no part of delta."""
 
 
 def certify(
@@ -136,10 +64,11 @@ def certify(
     X_unlabelled: Any = None,
     n_threads: int = 1,
 ) -> Certificate:
-    """Bounds on the error of a fitted ensemble on new rows, with every constant, beside its test error.
+    """What the error of a fitted ensemble on new rows cannot exceed: one number, and a table of bounds.
 
-    The ensemble's absolute weights are the posterior, equal weights the prior. Delta is shared out evenly among the
-    bounds in question, so that the smallest may be believed.
+    Which bound the one number is does not depend on the rows. Where they are new to the whole vote it is the test-set
+    bound ("test_set"), with all of delta; else the least of the table, whose bounds share delta evenly, so that the
+    smallest may be believed. The ensemble's absolute weights are the posterior, equal weights the prior.
 
     Parameters
     ----------
@@ -152,19 +81,20 @@ def certify(
     y : array-like (n,)
         Their labels.
     delta : float, default=0.05
-        Probability with which any of the bounds may fail.
+        Probability with which the one number may fail; and, apart from it, any of the bounds of the table.
     on : {"validation", "oob"}, default="validation"
         "oob": each voter, and each pair of voters, is judged by the rows that its draws left out. For voters trained on
         draws: `RandomForestClassifier` and `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``),
         `SBPMTClassifier`, scikit-learn's forests and bagging. Rows that no voter has drawn, such as the `reserve` of a
-        `RandomForestClassifier`, count for every voter and every pair, and judge the whole vote too.
+        `RandomForestClassifier` or a `CommitteeClassifier`, count for every voter and every pair, and judge the whole
+        vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error, if it is to stand beside the bounds.
     bounds : tuple of str, default=None
         Names out of "test_set", "binomial" (both by held-out rows, or those out of bag that no voter has drawn),
-        "first_order", "tandem", "c_bound_separate", "c_bound", "unlabelled_margins" (with `X_unlabelled`); None: all
-        that the rows can give. "test_set" is for an ensemble whose weights, too, were fixed before these rows were
-        seen; leave it out for one re-weighted on them.
+        "partition" (of voters that name one class each), "first_order", "tandem", "c_bound_separate", "c_bound",
+        "unlabelled_margins" (with `X_unlabelled`); None: all that the rows can give. "test_set" is for an ensemble
+        whose weights, too, were fixed before these rows were seen; leave it out for one re-weighted on them.
     votes : {"own", "labels"}, default="own"
         "own": the ensemble's vote as it is. "labels": of voters that give scores, the vote in which each names one
         class; the test error is then of this vote too.
@@ -197,8 +127,10 @@ def certify(
     >>> X, X_test, y, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> forest = RandomForestClassifier(max_samples=0.3, oob_score=True, random_state=0).fit(X, y)
     >>> certificate = certify(forest, X, y, on="oob", X_test=X_test, y_test=y_test)
-    >>> certificate.test_error < certificate.best.value < 0.4
+    >>> certificate.test_error < certificate.headline.value < 0.4
     True
+    >>> print(certificate.sentences()[1].partition(": ")[2])
+    first order, the least of 4 bounds that share delta.
     """
     delta = risk_of_failure(delta)
     if (X_test is None) != (y_test is None):
@@ -224,9 +156,11 @@ def certify(
                 needs = "votes with a bound: regressors may say any number of new rows; votes='labels' has one"
             elif name == UNLABELLED:
                 needs = "X_unlabelled"
+            elif name == "partition":
+                needs = "voters that name one class each, such as votes='labels'"
             raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
     test_error = None if y_test is None else _error(ensemble, X_test, y_test, votes, n_threads)
-    share = delta / len(names)
+    share = delta / _n_events(names, losses)
     by_name = {}
     for name in names:
         if name == UNLABELLED:
@@ -234,7 +168,13 @@ def certify(
         else:
             by_name[name] = CERTIFICATES[name](losses.of_untouched() if name in WHOLE_VOTE else losses, delta=share)
     n_untouched = 0 if losses.untouched is None else int(losses.untouched.sum())
-    return Certificate(type(ensemble).__name__, on, losses.n_rows, delta, by_name, test_error, n_untouched)
+    if HEADLINE in names and (losses.unseen is None or n_untouched >= LEAST_UNTOUCHED):
+        headline = CERTIFICATES[HEADLINE](losses.of_untouched(), delta=delta)
+    else:
+        headline = min(by_name.values(), key=lambda bound: bound.value)
+    return Certificate(
+        type(ensemble).__name__, on, losses.n_rows, delta, headline, by_name, test_error, n_untouched, votes
+    )
 
 
 def _has_bounded_votes(ensemble: Any) -> bool:
@@ -247,8 +187,18 @@ def _possible(losses: VoterLosses, unlabelled: bool, *, bounded: bool) -> tuple[
     whole = losses.unseen is None or (losses.untouched is not None and bool(losses.untouched.any()))
     if not bounded:
         return ("test_set",)
-    names = tuple(name for name in CERTIFICATES if whole or name not in WHOLE_VOTE)
+    names = tuple(
+        name
+        for name in CERTIFICATES
+        if (whole or name not in WHOLE_VOTE) and (losses.names_classes or name != "partition")
+    )
     return (*names, UNLABELLED) if unlabelled else names
+
+
+def _n_events(names: tuple[str, ...], losses: VoterLosses) -> int:
+    """How many inequalities may fail, each with its share of delta; the partition bound is by that of another."""
+    same = "binomial" if losses.unseen is None else "first_order"
+    return len({same if name == "partition" else name for name in names})
 
 
 def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:

@@ -15,12 +15,15 @@ from committee.learners.trained.leaf_reweighter import LeafReweighter
 from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
 from committee.learners.trained.unseen_rows import (
     check_against_memory,
+    check_against_reserve,
     refuse_weighted_draws,
     unseen_rows,
     untouched_rows,
 )
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
+from committee.voters.estimators import EstimatorVoters
+from committee.voters.forest import Forest
 
 JudgedOn: TypeAlias = Literal["validation", "oob"]
 Votes: TypeAlias = Literal["own", "labels"]
@@ -83,6 +86,7 @@ def voter_losses(
         refuse_weighted_draws(_first_trained(ensemble))
         unseen = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
         check_against_memory(ensemble, committee, signed, unseen)
+        check_against_reserve(ensemble, X, y)
         untouched, candidates = untouched_rows(ensemble, unseen), _n_candidates(ensemble)
     S: NDArray[Any] = signed.matrix.reshape(signed.n_rows, -1, signed.n_voters)
     weights = signed.weights
@@ -99,9 +103,21 @@ def voter_losses(
     S = S[:, 0] if S.shape[1] == 1 else S.min(axis=1)
     if S.dtype != np.int8:
         S = np.clip(S, -1.0, 1.0)  # a vote over its spread may pass 1 by a rounding; that of a regressor by more
-    return VoterLosses(
-        S, unseen, np.abs(weights), bool(negative.any()), committee.n_classes, untouched, candidates, wrong
-    )
+    turned, K = bool(negative.any()), committee.n_classes
+    named_by_all = _names_classes(committee, votes) and not (turned and K > 2)
+    return VoterLosses(S, unseen, np.abs(weights), turned, K, untouched, candidates, wrong, named_by_all)
+
+
+def _names_classes(committee: Committee, votes: Votes) -> bool:
+    """Whether every voter names one class on every row that there may be; known of trees and fitted classifiers."""
+    voters: Any = committee.voters
+    if committee.intercept is not None:
+        return False
+    if voters.kind != "label":
+        return votes == "labels"
+    if isinstance(voters, Forest):
+        return voters.label is not None and bool((voters.label[voters.feature < 0] >= 0).all())
+    return isinstance(voters, EstimatorVoters)
 
 
 def _first_trained(ensemble: Any) -> Any:

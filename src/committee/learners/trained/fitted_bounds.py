@@ -26,6 +26,11 @@ from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.trees.model_tree_limits import depth_for
 from committee.learners.trees.tree import TreeVoter
 
+BY_LABELS = (
+    "With voting='soft' the committees vote by probabilities, of which the theorem says nothing: the bound is on the "
+    "weighted vote of the same trees by the classes that they name."
+)
+
 
 def for_sbpmt(
     model: SBPMTClassifier,
@@ -39,18 +44,19 @@ def for_sbpmt(
     """Every bound that applies to a fitted SBPMT.
 
     - ``"margins"``: share of a committee's training rows with margin <= theta, mean over the committees. Theorem 5
-      for two classes and ``emphasis="samme"``, else the exponential-loss product. The term ``observed`` is the
-      share itself.
+      for two classes and AdaBoost's own weights (``emphasis="samme"``, "m1" and "mh"), else the exponential-loss
+      product. The term ``observed`` is the share itself. Not where labels have weights: "m2", and "mh" of more classes.
     - ``"boosting"``, two classes only: Theorem 4, error of a committee on new rows by its training error. All M
       hold together with probability 1 - delta; the value is their mean.
-    - ``"probit_risk"``, two classes only: Theorem 6, the same by the risk of the leaves. With ``emphasis="half"``,
+    - ``"probit_risk"``, two classes only, and not "m2": Theorem 6, the same by the risk of the leaves. With "half",
       and for a committee with a tree of risk ln(2) / 2 or more, the exponential-loss product of risk / ln 2
       takes the place of exp(-2 sum gamma_t^2), or 1 if that is less.
     - ``"majority"``, hard votes only: error of the whole vote by the committees' mean error, estimated out of bag.
     - ``"subagging"``, hard votes only: Theorem 3 with the exact A, B, C of the draws; p_sub at each row is estimated
       by the share of wrong votes among the committees that did not see it.
 
-    The last two rest on an estimate and are no guarantees; their remarks say so.
+    The last two rest on an estimate and are no guarantees; their remarks say so. The first three are of trees that name
+    a class each: with soft votes they bound what the committees would say if their trees did, and say so.
 
     Parameters
     ----------
@@ -95,10 +101,12 @@ def for_sbpmt(
     encoded, labels = _training_rows(model, X, y)
     drawn = unpacked(model.draws_)[:, : len(labels)]
     margins = _committee_margins(model, encoded, labels)
-    bounds = {"margins": _margins(model, margins, drawn, theta)}
+    bounds = {"margins": _margins(model, margins, drawn, theta)} if _weighs_rows(model) else {}
     if len(model.classes_) == 2:
         d = _vc_dimension(model, int(drawn[0].sum())) if vc_dimension is None else vc_dimension
         bounds |= _on_new_rows(model, margins, drawn, d, delta)
+    if model.voting == "soft":
+        bounds = {name: replace(bound, remarks=(*bound.remarks, BY_LABELS)) for name, bound in bounds.items()}
     if model.voting == "hard":
         bounds |= _of_the_vote(model, margins, drawn)
     return bounds
@@ -280,8 +288,13 @@ def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, N
 
 
 def _committee_margins(model: SBPMTClassifier, encoded: F64, labels: NDArray[np.int64]) -> F64:
-    """Margin of every row in every committee, ``(M, n)``; one committee at a time, as shares are K times larger."""
+    """Margin of every row in the vote by labels of every committee, ``(M, n)``.
+
+    The theorems are of trees that name a class: of soft votes the labels alone count. One committee at a time, as
+    shares are K times larger.
+    """
     voters: Any = model.committee_.voters
+    voters = replace(voters, members=replace(voters.members, soft=False))
     margins = np.empty((len(voters), len(labels)))
     rows = np.arange(len(labels))
     for m in range(len(voters)):
@@ -301,7 +314,12 @@ def _trees(model: SBPMTClassifier) -> list[tuple[F64, F64, F64]]:
 
 
 def _is_classical(model: SBPMTClassifier) -> bool:
-    return model.emphasis == "samme" and len(model.classes_) == 2
+    return model.emphasis in ("samme", "m1", "mh") and len(model.classes_) == 2
+
+
+def _weighs_rows(model: SBPMTClassifier) -> bool:
+    """Tell whether a round multiplies the weights of its wrong rows by exp(alpha), and changes nothing else."""
+    return model.emphasis in ("samme", "half", "m1") or _is_classical(model)
 
 
 def _margins(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], theta: float) -> Bound:
@@ -313,9 +331,9 @@ def _margins(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], the
         each.append(margin_product(errors, theta) if exact else exponential_loss(errors, alpha, theta))
     observed = [float((m[d] <= theta).mean()) for m, d in zip(margins, drawn, strict=True)]
     remark = (
-        f"Theorem 5 does not apply to {len(model.classes_)} classes with emphasis={model.emphasis!r}: it is for two, "
+        f"Theorem 5 is for two classes and AdaBoost's own weights, the model has {len(model.classes_)} and "
+        f"emphasis={model.emphasis!r}. The product of the exponential loss holds for any."
     )
-    remark += "and AdaBoost's own weights. The product of the exponential loss holds for any."
     values = [bound.value for bound in each]
     return Bound(
         name="Theorem 5, margin product" if classical else "exponential-loss product",
@@ -355,14 +373,16 @@ def _on_new_rows(
         f"{1.0 - delta:g} over the training rows"
     )
     rounds = model.n_boosting_rounds
-    boosting = boosting_vc(training_error, m, rounds, vc_dimension, delta / M)
+    boosting = replace(boosting_vc(training_error, m, rounds, vc_dimension, delta / M), statement=statement)
+    if not _weighs_rows(model):
+        return {"boosting": boosting}
     probit = boosting_vc(float(np.mean(by_risk)), m, rounds, vc_dimension, delta / M)
     other = (
         f"Theorem 6 does not apply to emphasis={model.emphasis!r}: it is for AdaBoost's own weights. The product of "
         "the exponential loss, with risk / ln 2 for the error, takes the place of exp(-2 sum gamma_t^2)."
     )
     return {
-        "boosting": replace(boosting, statement=statement),
+        "boosting": boosting,
         "probit_risk": replace(
             probit,
             name="Theorem 6, probit risk" if classical else "probit-risk product",

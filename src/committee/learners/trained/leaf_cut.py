@@ -1,35 +1,32 @@
-"""Some trees of a forest cut to a limit of nodes, and new votes of all their leaves at once.
-
-The votes are by a logistic regression on those that the trees have.
-"""
+"""Some trees of a forest cut to a limit of nodes, and the rows that speak of their leaves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
 from committee.data.number_types import F64, Index, Mask
-from committee.learners.trained.tree_nodes import TreeNodes, leaf_weight, node_votes, shrunk_votes, weakest_links
+from committee.learners.trained.leaf_regression import LeafColumns, LeafRegression
+from committee.learners.trained.tree_nodes import (
+    TreeNodes,
+    highest_levels,
+    leaf_weight,
+    node_votes,
+    shares_of_classes,
+    shrunk_votes,
+    weakest_links,
+)
+from committee.learners.trained.vote_loss import LOGISTIC, VoteLoss
 from committee.voters.forest import Forest
 
 SHRINKAGES = (10.0, 50.0)
 """Versions of the nodes' votes beside their own: shrunk as if each node had these many rows of its parent's vote."""
 
-FREEDOM = 10.0
-"""Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
-
-TOLERANCE = 1e-8
-"""Largest derivative of the mean loss at which a regression ends."""
-
-MOST_STEPS = 200
-"""Newton steps of one regression; where leaves tell the rows apart, under wild weights or a wild `C`, none is last."""
-
-WEAKEST, STRONGEST = 1e-150, 1e150
-"""Limits of `C` times the rows' weight, whose inverse must be a number too; beyond them votes change no more."""
+LEAST_SHARE = 0.01
+"""Of a class in a shrunk vote, before its logarithm is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +36,15 @@ class LeafRows:
     leaf: NDArray[np.signedinteger]
     """``(n, T)``: node of each tree that each row reaches, numbered through all trees."""
     unseen: Mask | None
-    """``(n, T)``: trees that have not seen the row, of whose leaves alone it speaks; None: all."""
-    y: Index
-    """``(n,)``: class numbers."""
+    """``(n, T)``: trees that have not seen the row; None: all count as such."""
+    y: Index | F64
+    """``(n,)``: class numbers, or numbers."""
     weight: F64 | None
     """``(n,)``: row weights."""
+    target: F64 | None = None
+    """``(n, K)``: shares of the classes, or numbers in other units, that votes are fitted to; None: `y`."""
+    loss: VoteLoss = LOGISTIC
+    """What votes are fitted with."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -52,28 +53,65 @@ class LeafRows:
         """Some of the rows."""
         unseen = None if self.unseen is None else self.unseen[rows]
         weight = None if self.weight is None else self.weight[rows]
-        return LeafRows(self.leaf[rows], unseen, self.y[rows], weight)
+        target = None if self.target is None else self.target[rows]
+        return LeafRows(self.leaf[rows], unseen, self.y[rows], weight, target, self.loss)
+
+    def towards(self, probability: F64, of_classes: F64) -> LeafRows:
+        """The same rows, to be fitted to probabilities ``(n, K)`` in place of their labels.
+
+        Weights of classes ``(K,)``, which are part of the rows' weights by their labels, then weigh the shares.
+        """
+        share = probability * of_classes
+        total = share.sum(axis=1)
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        weight = weight / of_classes[np.asarray(self.y, dtype=np.intp)] * total
+        return replace(self, weight=weight, target=share / total[:, None])
+
+    @property
+    def aim(self) -> Index | F64:
+        """What votes are fitted to: class numbers ``(n,)``, shares of the classes ``(n, K)``, or numbers ``(n, 1)``."""
+        return self.y if self.target is None else self.target
 
 
 @dataclass(frozen=True, eq=False)
 class LeafCut:
     """Some trees of a forest, cut to a limit of nodes."""
 
-    n_classes: int
-    """Number of classes."""
     trees: Index
     """``(K,)``: numbers of the trees."""
+    offset: NDArray[np.int64]
+    """``(T + 1,)``: nodes of the forest's trees."""
     stands: Index
     """``(N,)``: node that stands for each node of the forest."""
-    votes: F64
-    """``(N, V)``: versions of the votes of the forest's nodes, times the weight of their tree."""
+    is_leaf: Mask
+    """``(N,)``: nodes that are leaves now."""
+    versions: F64
+    """``(V, N, D)``: versions of the votes of the forest's nodes, times the weight of their tree."""
     n_nodes: int
     """Nodes that are left."""
 
-    def design(self, rows: LeafRows) -> LeafDesign:
-        """The rows' columns in a regression on the leaves."""
-        unseen = None if rows.unseen is None else rows.unseen[:, self.trees]
-        return LeafDesign(self.stands[rows.leaf[:, self.trees]], unseen, self.votes)
+    @cached_property
+    def columns(self) -> LeafColumns:
+        """The leaves that are left, tree by tree."""
+        stay = np.flatnonzero(self.is_leaf)
+        ends = np.searchsorted(stay, self.offset[self.trees])
+        return LeafColumns.of(
+            [stay[a:b] for a, b in zip(ends, np.searchsorted(stay, self.offset[self.trees + 1]), strict=True)],
+            len(self.stands),
+        )
+
+    def reached(self, rows: LeafRows) -> NDArray[np.int32]:
+        """The leaves that are left and that the rows reach, ``(n, K)``."""
+        leaf: NDArray[np.int32] = self.stands.astype(np.int32)[rows.leaf[:, self.trees]]
+        return leaf
+
+    def unseen(self, rows: LeafRows) -> Mask | None:
+        """Which of the trees have not seen the rows, ``(n, K)``."""
+        return None if rows.unseen is None else rows.unseen[:, self.trees]
+
+    def score(self, rows: LeafRows, value: F64) -> F64:
+        """Mean of the nodes' values ``(N, D)`` over the trees that have not seen a row, ``(n, D)``."""
+        return self.columns.mean(self.reached(rows), self.unseen(rows), self.columns.values(value))
 
     def judges(self, rows: LeafRows) -> Mask:
         """Rows that at least one of the trees has not seen, ``(n,)``."""
@@ -81,10 +119,13 @@ class LeafCut:
             return np.ones(len(rows), dtype=bool)
         return np.asarray(rows.unseen[:, self.trees].any(axis=1))
 
-    def refit(self, rows: LeafRows, C: float, tol: float = TOLERANCE) -> F64:
-        """New votes of the nodes ``(N, D)``; rows that all of the trees have seen have no part in them."""
-        rows = rows.select(np.flatnonzero(self.judges(rows)))
-        return refit_leaves(self.design(rows), rows.y, self.n_classes, C, rows.weight, tol)
+    def regression(self, rows: LeafRows, n_threads: int = 1) -> LeafRegression:
+        """New votes of the leaves by these rows; those that all of the trees have seen have no part in it."""
+        judging = self.judges(rows)
+        if not judging.all():
+            rows = rows.select(np.flatnonzero(judging))
+        reached, unseen = self.reached(rows), self.unseen(rows)
+        return LeafRegression(self.columns, reached, unseen, self.versions, rows.aim, rows.weight, n_threads, rows.loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,155 +136,61 @@ class LeafCutter:
     """The trees."""
     mass: F64
     """``(N,)``: training weight of the leaves."""
-    votes: F64
-    """``(N, V)``: versions of the nodes' votes, times their tree's weight: their own, and shrunk by `SHRINKAGES`."""
+    versions: F64
+    """``(V, N, D)``: versions of the nodes' votes, times their tree's weight: their own, and shrunk by `SHRINKAGES`; of
+    votes that are shares of classes the logarithms of the shrunk ones too, or for two classes their log-odds."""
+    from_below: bool = False
+    """Whether the lowest levels of all trees go, in place of their weakest sub-trees."""
 
     @classmethod
-    def of(cls, forest: Forest, weights: F64) -> LeafCutter:
+    def of(cls, forest: Forest, weights: F64, from_below: bool = False) -> LeafCutter:
         """The cutter of trees with weights ``(T,)`` in their committee."""
         nodes = TreeNodes.of(forest)
         own, mass = node_votes(forest, nodes), leaf_weight(forest, nodes)
         weight = nodes.upwards(mass)
-        versions = [own, *(shrunk_votes(own, weight, nodes, strength) for strength in SHRINKAGES)]
-        return cls(forest, mass, np.hstack(versions) * np.repeat(weights, forest.n_nodes)[:, None])
+        shrunk = [shrunk_votes(own, weight, nodes, strength) for strength in SHRINKAGES]
+        versions = [own, *shrunk]
+        if shares_of_classes(forest):
+            versions += [_logarithms(votes) for votes in shrunk]
+        return cls(forest, mass, np.stack(versions) * np.repeat(weights, forest.n_nodes)[:, None], from_below)
 
     def cut(self, order: Index, max_nodes: int, growth: float) -> LeafCut:
         """Cut the first trees of an order, those that have `growth` times `max_nodes` nodes together, to `max_nodes`.
 
-        Their weakest sub-trees go, by the votes of their leaves and the rows that made them; no label is looked at, so
-        that a cut can be judged by any rows. With `growth` 1 the trees stay whole, but for a first one that is too
-        large alone.
+        Their weakest sub-trees go, by the votes of their leaves and the rows that made them, or their lowest levels; no
+        label is looked at, so that a cut can be judged by any rows. With `growth` 1 the trees stay whole, but for a
+        first one that is too large alone.
         """
         trees = order[: trees_within(self.forest.n_nodes[order], max_nodes, growth)]
         part = self.forest[trees]
         # the place in the whole forest of each of the part's nodes
         numbers = np.arange(part.offset[-1]) + np.repeat(self.forest.offset[trees] - part.offset[:-1], part.n_nodes)
         nodes = TreeNodes.of(part)
-        own = self.votes[numbers, : self.votes.shape[1] // (1 + len(SHRINKAGES))]
-        local = nodes.stand_ins(weakest_links(nodes, own, self.mass[numbers], max_nodes))
+        if self.from_below:
+            split = highest_levels(nodes, max_nodes)
+        else:
+            split = weakest_links(nodes, self.versions[0, numbers], self.mass[numbers], max_nodes)
+        local = nodes.stand_ins(split)
         stands = np.arange(len(self.mass))
         stands[numbers] = numbers[local]
-        n_nodes = int((local == np.arange(len(local))).sum())
-        return LeafCut(self.forest.n_classes, trees, stands, self.votes, n_nodes)
+        stays = local == np.arange(len(local))
+        is_leaf = np.zeros(len(stands), dtype=bool)
+        is_leaf[numbers] = stays & ~split
+        return LeafCut(trees, self.forest.offset, stands, is_leaf, self.versions, int(stays.sum()))
 
 
 def trees_within(n_nodes: NDArray[np.int64], max_nodes: int, growth: float) -> int:
     """Number of first trees that have at most `growth` times `max_nodes` nodes together; one, if the first has more.
 
-    No more than `max_nodes`, as every tree keeps its root.
+    No more than a third of `max_nodes`, so that every tree can keep a split.
     """
     within = int(np.searchsorted(np.cumsum(n_nodes), growth * max_nodes, side="right"))
-    return min(max(1, within), max_nodes)
+    return max(1, min(within, max_nodes // 3))
 
 
-# -- new votes of the leaves --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class LeafDesign:
-    """Columns of a logistic regression on leaves.
-
-    Row i speaks of the trees A_i alone: all, or those that have not seen it. To a tree that was grown on it the row is
-    no evidence, as its leaf agrees with its label whatever the label is. The columns are
-
-    - an indicator for each leaf l of each tree t, sqrt(K) / |A_i| where t in A_i and i reaches l;
-    - the means over A_i of the trees' votes as they are, in each of the versions in `votes`, at a large scale.
-
-    So the score of a row is a mean over A_i of leaves' votes, each a combination of its given versions and a deviation
-    of its own. A new row is unseen by all K trees, and its score the mean over these: dividing by |A_i| puts training
-    rows on the same scale.
-    """
-
-    leaf: NDArray[np.signedinteger]
-    """``(n, K)``: node that row i reaches in tree t, numbered through all trees."""
-    unseen: Mask | None
-    """``(n, K)``: A_i; None: all."""
-    votes: F64
-    """``(N, V)``: versions of the nodes' votes, V = versions x D."""
-
-    @property
-    def share(self) -> F64:
-        """1 / |A_i| for the trees in A_i, else 0; ``(n, K)``."""
-        if self.unseen is None:
-            return np.full(self.leaf.shape, 1.0 / self.leaf.shape[1])
-        share: F64 = self.unseen / np.maximum(self.unseen.sum(axis=1, keepdims=True), 1)
-        return share
-
-    def indicators(self, column: Index, n_columns: int) -> sparse.csr_matrix:
-        """The leaves' columns; `column` has the number of each node's, -1 for none."""
-        # sqrt(K): the indicators of a row have norm 1 or so, and C one meaning, however many trees there are
-        share = self.share * np.sqrt(self.leaf.shape[1])
-        place = column[self.leaf]
-        there = (share > 0.0) & (place >= 0)
-        ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        return sparse.csr_matrix((share[there], place[there], ends), shape=(len(place), n_columns))
-
-    def score(self, value: F64) -> F64:
-        """Mean over the trees in A_i of the values ``(N, D)`` of their leaves, ``(n, D)``."""
-        share = self.share
-        return np.stack([np.einsum("it,it->i", share, column[self.leaf]) for column in value.T], axis=1)
-
-
-def refit_leaves(
-    design: LeafDesign, y: Index, n_classes: int, C: float, sample_weight: F64 | None = None, tol: float = TOLERANCE
-) -> F64:
-    """Return the votes ``(N, D)`` of all nodes of K trees that are likeliest on these rows, each unseen by some tree.
-
-    With f_i the score of row i by `LeafDesign`, least
-
-        C sum_i w_i log(1 + exp(-y_i f_i)) + |deviations|^2 / 2 + |coefficients of versions|^2 / 2,
-
-    for more than two classes each of them against the rest (D = K, else 1). Penalised are the leaves' deviations from
-    their trees' votes, not the votes: without evidence a leaf keeps its say. The mean of the votes over the trees is
-    the score; the intercept is among them. The solver ends where no derivative of the mean
-    loss exceeds `tol`.
-
-    References
-    ----------
-    S. Ren, X. Cao, Y. Wei, J. Sun (2015). Global refinement of random forest. CVPR (there on rows that all trees have
-    seen, with a penalty on the votes themselves).
-    """
-    # a leaf that no row speaks of has no column: nothing tells it to deviate
-    used = np.zeros(len(design.votes), dtype=bool)
-    used[design.leaf if design.unseen is None else design.leaf[design.unseen]] = True
-    n_used = int(used.sum())
-    column = np.full(len(used), -1, dtype=np.intp)
-    column[used] = np.arange(n_used)
-    leaves = design.indicators(column, n_used)
-
-    # the versions' scores, scaled to a large spread, so that the penalty hardly touches their coefficients;
-    # a version of no spread (a forest of stubs) says nothing beside the intercept
-    means = design.score(design.votes)
-    centre = np.average(means, axis=0, weights=sample_weight)
-    spread = np.sqrt(np.average((means - centre) ** 2, axis=0, weights=sample_weight))
-    scale = np.divide(FREEDOM, spread, out=np.zeros_like(spread), where=spread > 1e-12)
-
-    value = np.empty((len(used), 1 if n_classes == 2 else n_classes))
-    for k in range(value.shape[1]):
-        is_class = y == (1 if n_classes == 2 else k)
-        own = slice(k, None, value.shape[1])  # the versions' votes for this class
-        matrix = sparse.hstack([leaves, sparse.csr_matrix(means[:, own] * scale[own])]).tocsr()
-        coefficients, intercept = _likeliest(matrix, is_class, C, sample_weight, tol)
-        # back from columns to votes: as every tree has one leaf in the mean, the intercept may be added to each leaf
-        value[:, k] = design.votes[:, own] @ (scale[own] * coefficients[n_used:]) + intercept
-        value[used, k] += np.sqrt(design.leaf.shape[1]) * coefficients[:n_used]
-    return value
-
-
-def _likeliest(
-    matrix: sparse.csr_matrix, is_class: Mask, C: float, sample_weight: F64 | None, tol: float
-) -> tuple[F64, float]:
-    """Coefficients and intercept of one logistic regression."""
-    if is_class.all() or not is_class.any():
-        # as likely as if half a row were of the other kind
-        return np.zeros(matrix.shape[1]), float(np.log(2.0 * len(is_class)) * (1 if is_class.all() else -1))
-    # the intercept is a column too, and hardly penalised
-    constant = sparse.csr_matrix(np.full((matrix.shape[0], 1), FREEDOM))
-    wide = sparse.hstack([matrix, constant]).tocsr()
-    # every step is Python's, so that Ctrl-C ends it; liblinear knows neither that nor, under wild weights, an end
-    total = float(len(is_class) if sample_weight is None else sample_weight.sum())
-    C = min(max(C, WEAKEST / total), STRONGEST / total)
-    model = LogisticRegression(C=C, solver="newton-cg", fit_intercept=False, tol=tol, max_iter=MOST_STEPS)
-    model.fit(wide, is_class, sample_weight)
-    *coefficients, intercept = model.coef_[0]
-    return np.array(coefficients), FREEDOM * float(intercept)
+def _logarithms(votes: F64) -> F64:
+    """Of shares of classes ``(N, K)``; of the second share less the first ``(N, 1)`` their log-odds."""
+    if votes.shape[1] > 1:
+        return np.log(np.maximum(votes, LEAST_SHARE))
+    second = np.clip((1.0 + votes) / 2.0, LEAST_SHARE, 1.0 - LEAST_SHARE)
+    return np.log(second / (1.0 - second))

@@ -6,26 +6,20 @@ from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from committee.data.extras import needed
 from committee.data.number_types import F64, Index, Mask
+from committee.learners.trained.cut_fold import CutFold, Split
 from committee.learners.trained.leaf_cut import LeafCut, LeafCutter, LeafRows
-from committee.vote.links.probability import Logistic
+from committee.learners.trained.mean_and_error import increasing, mean_and_error, mean_of_known
+from committee.learners.trained.vote_judge import VoteJudge
 
 if TYPE_CHECKING:
     import polars as pl
-
-Split = tuple[Index, Index]
-
-CHOOSING = 1e-4
-"""Tolerance of the votes that only choose."""
-
-LINK = Logistic(scale=1.0)
-"""Refitted scores are log-odds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +31,25 @@ class LeafStep:
     growth: float
     """How many times too large the trees were before."""
     C: float
-    """Penalty of the leaves' new votes, see `refit_leaves`."""
-    log_loss: float
-    """That of rows of other folds, each judged by the trees that have not seen it; left out are rows that all trees of
-    a cut with the same limit have seen."""
-    right: F64
-    """Which of these rows were right, 1 or 0; NaN for those left out."""
-    accuracy: float
-    """That of the path's first cut, less what this one loses on the rows that both judge: small cuts judge few, which
-    may be easy ones."""
-    accuracy_error: float = 0.0
-    """Standard error of what is lost; 0 for the first."""
+    """Penalty of the leaves' new votes, see `LeafRegression`."""
+    loss: float
+    """Log loss of rows of other folds, or for numbers the loss that votes are fitted with, as if all trees were new to
+    them (see `CutFold`); left out are rows that all trees of a cut with the same limit have seen."""
+    scores: F64
+    """Which of these rows were right, 1 or 0 as judged by the trees that have not seen them, and from there to what all
+    trees would say; for numbers 1 less the part of a constant's loss; NaN for those left out."""
+    score: float
+    """Accuracy, or for numbers R^2: that of the path's first cut, less what this one loses on the rows that both judge,
+    as small cuts judge few, which may be easy ones."""
+    kept: F64
+    """What the contract's metric keeps of these rows, judged so, ``(d, rows)``; NaN for those left out."""
+    score_error: float = 0.0
+    """Standard error of what is lost of the score; 0 for the first."""
+    lost: float = np.nan
+    """How much the mean loss is above the whole ensemble's, for numbers as a share of that, on rows that both judge;
+    NaN where that is not known."""
+    lost_error: float = np.nan
+    """Standard error of that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,19 +60,38 @@ class LeafPath:
     ----------
     steps : tuple of LeafStep
         The best at each limit of nodes, the largest limit first.
+    judge : VoteJudge
+        What they were judged by.
     """
 
     steps: tuple[LeafStep, ...]
+    judge: VoteJudge
 
     def chosen(self, min_gain: float | None) -> int:
-        """The smallest that is less than `min_gain` of accuracy below the best; None: the first.
+        """The smallest whose score is less than `min_gain` below the best; None: the first.
 
-        Accuracies count less their standard errors, as the smallest cuts are judged by few rows.
+        What scores fall is joined by `increasing`, as of many small cuts some are lucky, and counts with its standard
+        error, as these are judged by few rows.
         """
         if min_gain is None:
             return 0
-        sure = [step.accuracy - step.accuracy_error for step in self.steps]
-        return max(i for i, accuracy in enumerate(sure) if max(sure) - accuracy < min_gain or i == 0)
+        errors = np.array([step.score_error for step in self.steps])
+        sure = -increasing(np.array([-step.score for step in self.steps]), errors) - errors
+        return max(i for i, score in enumerate(sure) if max(sure) - score < min_gain or i == 0)
+
+    def lost(self) -> F64:
+        """What the cuts lose against the whole ensemble, ``(steps,)``, estimates that increase as they get smaller.
+
+        They are joined by `increasing`; NaN where no rows tell.
+        """
+        return increasing(
+            np.array([step.lost for step in self.steps]), np.array([step.lost_error for step in self.steps])
+        )
+
+    def within(self, max_loss: float) -> int | None:
+        """The smallest that loses at most so much, its standard error added, against the whole; None if none does."""
+        kept = np.flatnonzero(self.lost() + [step.lost_error for step in self.steps] <= max_loss)
+        return int(kept[-1]) if len(kept) else None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.table()})"
@@ -84,8 +105,11 @@ class LeafPath:
             "n_nodes": [step.cut.n_nodes for step in self.steps],
             "n_trees": [len(step.cut.trees) for step in self.steps],
         }
-        for name in ("growth", "C", "log_loss", "accuracy", "accuracy_error"):
-            columns[name] = [getattr(step, name) for step in self.steps]
+        score = self.judge.score_name
+        words = {"loss": self.judge.loss_name, "score": score, "score_error": f"{score}_error"}
+        for name in ("growth", "C", "loss", "score", "score_error", "lost", "lost_error"):
+            columns[words.get(name, name)] = [getattr(step, name) for step in self.steps]
+        columns["lost_joined"] = self.lost()
         return pl.DataFrame(columns)
 
 
@@ -107,23 +131,47 @@ class LeafSearch:
     """Trees as they are taken: by all rows, and by those of each fold."""
     growth: tuple[float, ...]
     C: tuple[float, ...]
-    """Values to try, C increasing; see `LeafCutter.cut` and `refit_leaves`."""
+    """Values to try, C increasing; see `LeafCutter.cut` and `LeafRegression`."""
+    judge: VoteJudge
+    """What is asked of each row."""
+    whole: F64 | None
+    """What a contract keeps of the whole ensemble, on all rows ``(d, n)``; None where it has seen them."""
 
-    def path(self, limits: tuple[int, ...], n_threads: int = 1) -> LeafPath:
-        """Return the cut of least log loss at each limit of nodes; folds are fitted `n_threads` at a time."""
+    def path(self, limits: tuple[int, ...], n_threads: int = 1, max_loss: float | None = None) -> LeafPath:
+        """Return the cut of least loss at each limit of nodes; folds are fitted `n_threads` at a time.
+
+        With `max_loss` the path ends where two cuts in a row lose more: the smallest ones are judged by few rows, and
+        of many some are lucky.
+        """
+        steps: list[LeafStep] = []
         with ThreadPoolExecutor(n_threads) as pool:
-            first, *others = (self._best_within(limit, pool) for limit in limits)
-        return LeafPath((first, *(self._against(first, step) for step in others)))
+            for limit in limits:
+                best = self._best_within(limit, pool)
+                if best is None:
+                    break
+                step = self._beside_whole(best)
+                steps.append(self._against(steps[0], step) if steps else step)
+                if max_loss is not None and len(steps) > 1 and min(steps[-1].lost, steps[-2].lost) > max_loss:
+                    break
+        if not steps:
+            raise ValueError(
+                f"no row of X can judge a cut to {limits[0]} nodes, as all trees of one way or another to cut have "
+                "seen it; give more rows, or a larger max_nodes."
+            )
+        return LeafPath(tuple(steps), self.judge)
 
-    def _best_within(self, limit: int, pool: Executor) -> LeafStep:
-        """The least log loss that some growth and C reach with so many nodes."""
+    def _best_within(self, limit: int, pool: Executor) -> LeafStep | None:
+        """The least loss that some growth and C reach with so many nodes; None if no row can judge them."""
         ways = [[self.cutter.cut(order, limit, growth) for order in self.orders] for growth in self.growth]
         judging = self._judging(ways)
-        tried = [
-            self._best_step(partial(self._judged, growth, cuts, judging, pool))
-            for growth, cuts in zip(self.growth, ways, strict=True)
-        ]
-        return min(tried, key=attrgetter("log_loss"))
+        if not any(mask.any() for mask in judging):
+            return None
+        tried = []
+        for growth, cuts in zip(self.growth, ways, strict=True):
+            make = partial(CutFold, self.rows, judge=self.judge)
+            folds = list(pool.map(make, self.folds, cuts[1:], judging))
+            tried.append(self._best_step(partial(self._judged, growth, cuts[0], folds, pool)))
+        return min(tried, key=attrgetter("loss"))
 
     def _best_step(self, judge: partial[LeafStep]) -> LeafStep:
         """Step up or down from the middle C while the loss, which decreases along C and increases again, decreases."""
@@ -133,7 +181,7 @@ class LeafSearch:
             start = best
             for C in towards:
                 step = judge(C)
-                if step.log_loss >= best.log_loss:
+                if step.loss >= best.loss:
                     break
                 best = step
             if best is not start:
@@ -146,42 +194,37 @@ class LeafSearch:
         for i, (_, test) in enumerate(self.folds):
             held = self.rows.select(test)
             judging = np.logical_and.reduce([cuts[1 + i].judges(held) for cuts in ways])
-            masks.append(judging if judging.any() else ~judging)
+            masks.append(judging)
         return masks
 
-    def _judged(self, growth: float, cuts: list[LeafCut], judging: list[Mask], pool: Executor, C: float) -> LeafStep:
+    def _judged(self, growth: float, cut: LeafCut, folds: list[CutFold], pool: Executor, C: float) -> LeafStep:
         """The step of one growth and C, by all folds."""
-        held_out = pool.map(partial(self._held_out, C), self.folds, cuts[1:], judging)
-        loss, right = map(np.concatenate, zip(*held_out, strict=True))
-        return LeafStep(cuts[0], growth, C, _mean(loss, self._weight), right, _mean(right, self._weight))
+        figures, kept = zip(*pool.map(methodcaller("judged", C), folds), strict=True)
+        (loss, scores), weight = np.concatenate(figures, axis=1), self._weight
+        known = max(map(len, kept))  # a fold that judges nothing has no more than that to say
+        every = np.concatenate([part if len(part) == known else np.tile(part, (known, 1)) for part in kept], axis=1)
+        return LeafStep(cut, growth, C, mean_of_known(loss, weight), scores, mean_of_known(scores, weight), every)
 
-    def _held_out(self, C: float, fold: Split, cut: LeafCut, judging: Mask) -> tuple[F64, F64]:
-        """Log loss of a fold's rows by the votes that the others give, and which are right; NaN where none judges."""
-        train, test = fold
-        held = self.rows.select(test[judging])
-        value = cut.refit(self.rows.select(train), C, CHOOSING)
-        probability = LINK.probability(cut.design(held).score(value))
-        loss, right = np.full((2, len(test)), np.nan)
-        loss[judging] = -np.log(np.maximum(probability[np.arange(len(held)), held.y], np.finfo(float).tiny))
-        right[judging] = probability.argmax(axis=1) == held.y
-        return loss, right
+    @property
+    def _tested(self) -> Index:
+        """Rows that folds test, one fold after the other."""
+        return np.concatenate([test for _, test in self.folds])
 
     @property
     def _weight(self) -> F64:
-        """Weights of the rows that folds test, one fold after the other."""
-        tested = np.concatenate([test for _, test in self.folds])
-        return np.ones(len(tested)) if self.rows.weight is None else self.rows.weight[tested]
+        """Weights of the rows that folds test."""
+        return np.ones(len(self._tested)) if self.rows.weight is None else self.rows.weight[self._tested]
+
+    def _beside_whole(self, step: LeafStep) -> LeafStep:
+        """The step with what it loses against the whole ensemble."""
+        if self.whole is None:
+            return step
+        tested = self._tested
+        y, whole = self.rows.y[tested], self.whole[:, tested]
+        lost, error = self.judge.contract.lost(y, step.kept, whole, self._weight)
+        return replace(step, lost=lost, lost_error=error)
 
     def _against(self, first: LeafStep, step: LeafStep) -> LeafStep:
-        """The step with its accuracy by the rows that the first one judges too, as differences in pairs."""
-        lost, weight = first.right - step.right, self._weight
-        mean = _mean(lost, weight)
-        share = np.where(np.isfinite(lost), weight, 0.0) / weight[np.isfinite(lost)].sum()
-        error = float(np.sqrt(np.nansum((share * (lost - mean)) ** 2)))
-        return replace(step, accuracy=first.accuracy - mean, accuracy_error=error)
-
-
-def _mean(values: F64, weight: F64) -> float:
-    """Weighted mean of the values that are there."""
-    there = np.isfinite(values)
-    return float(np.average(values[there], weights=weight[there]))
+        """The step with its score by the rows that the first one judges too, as differences in pairs."""
+        mean, error = mean_and_error(first.scores - step.scores, self._weight)
+        return replace(step, score=first.score - mean, score_error=error)

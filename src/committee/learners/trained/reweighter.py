@@ -9,46 +9,45 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.named import read_named
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.trained.class_metric import class_metric
+from committee.learners.trained.contract_metric import check_contract
+from committee.learners.trained.few_trees import refuse_few
 from committee.learners.trained.leaf_reweighter import LeafReweighter
-from committee.learners.trained.pruning_levels import LeafPruning, Limits, PruningLevel
+from committee.learners.trained.pruning_levels import (
+    DepthPruning,
+    LeafPruning,
+    Limits,
+    PruningLevel,
+    SubtreePruning,
+    TreePruning,
+)
+from committee.learners.trained.reweighted import reweighted
+from committee.learners.trained.score_metric import metric_name
+from committee.learners.trained.stored_reweighter import StoredReweighter
 from committee.learners.trained.trained_ensemble import (
     RowsGiven,
-    TrainedEnsembleClassifier,
     refuse_missing,
     trained_committee,
 )
-from committee.learners.trained.unseen_rows import unseen_in_fit
-from committee.learners.trained.voter_path import PruningPath, pruning_path
+from committee.learners.trained.unseen_rows import refuse_weighted_draws, unseen_in_fit
+from committee.learners.trained.voter_contract import VoterContract, warn_that_none_is_within
+from committee.learners.trained.voter_path import PrunedVote, PruningPath, pruning_path
 from committee.objectives.margins.margin_variance import Form
-from committee.objectives.margins.named_objectives import OBJECTIVES, objective_of
+from committee.objectives.margins.named_objectives import objective_of
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
-from committee.vote.committee import Committee
-from committee.vote.links.probability import Link, Share, Softmax
 from committee.vote.signed_votes import SignedVotes
-
-_STORED: dict[str, type] = {
-    "objective_": dict,
-    "voters_": np.ndarray,
-    "value_": float,
-    "value_before_": float,
-    "gap_": float,
-    "status_": str,
-    "n_rows_used_": int,
-    "n_rounds_": int,
-}
-"""Fitted attributes of a `MarginReweighter` that a file has beside its committee, and what they are there."""
 
 
 @with_parameters
-class MarginReweighter(TrainedEnsembleClassifier):
+class MarginReweighter(StoredReweighter):
     """New weights for the voters of a trained ensemble, by an objective of its margins.
 
     The ensemble is frozen: it is neither trained nor changed, `clone` keeps it as it is, and its own parameters cannot
@@ -85,6 +84,9 @@ class MarginReweighter(TrainedEnsembleClassifier):
         Programs that were solved.
     pruning_path_ : PruningPath
         After `prune`, of what it returns.
+    lost_, lost_error_ : float
+        After `committee.prune` with `max_loss`: how much more the vote loses than the whole ensemble on rows that its
+        voters have not seen and folds that did not find its weights, and the standard error of that.
 
     Raises
     ------
@@ -109,7 +111,6 @@ class MarginReweighter(TrainedEnsembleClassifier):
     True
     """
 
-    stored_attributes: ClassVar[tuple[str, ...]] = tuple(_STORED)
     _not_pickled: ClassVar[tuple[str, ...]] = ("_lines",)
 
     voters_: NDArray[np.intp] = fitted()
@@ -117,6 +118,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
     own_weights_: F64 = fitted()
     objective_: Objective = fitted()
     pruning_path_: PruningPath = fitted()
+    lost_: float = fitted()
+    lost_error_: float = fitted()
 
     objective: str | Objective = parameter(
         "soft_margin",
@@ -196,13 +199,14 @@ class MarginReweighter(TrainedEnsembleClassifier):
         solved = objective.solve(lines)
         new = solved.weights * lines.sign
         voters = np.flatnonzero(new)
-        reweighted = _reweighted(committee, voters, new[voters])
+        weighed = reweighted(committee, voters, new[voters])
         with self._as_before_if_it_fails():
-            self.__dict__.pop("pruning_path_", None)
+            for name in ("pruning_path_", "lost_", "lost_error_"):
+                self.__dict__.pop(name, None)
             table = self._take_columns(ensemble, committee, X)
-            committee, reweighted = replace(committee, table=table), replace(reweighted, table=table)
+            committee, weighed = replace(committee, table=table), replace(weighed, table=table)
             self.objective_, self.classes_ = objective, committee.classes
-            self.committee_, self.voters_ = reweighted, voters
+            self.committee_, self.voters_ = weighed, voters
             self.weights_, self.own_weights_ = new, votes.weights
             self.value_, self.value_before_, self.gap_ = solved.value, solved.before, solved.gap
             self.status_, self.n_rows_used_, self.n_rounds_ = solved.status, solved.n_rows_used, solved.rounds
@@ -221,7 +225,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         max_voters: int | None = None,
         min_gain: float | None = None,
         *,
-        level: Literal["voter", "leaf"] = "voter",
+        level: Literal["voter", "leaf", "subtree", "depth", "tree"] = "voter",
         max_nodes: float | None = None,
         resolve: bool = False,
         X: Any = None,
@@ -241,9 +245,9 @@ class MarginReweighter(TrainedEnsembleClassifier):
             Voters stay as long as they gain this much accuracy: the smallest committee is taken that is less than this
             below the best larger one. None: the largest that the limits allow, which without one drops only voters of
             weight 0.
-        level : {"voter", "leaf"}, default="voter"
-            "leaf": sub-trees go too, and all leaves that stay vote anew; a `LeafReweighter` is returned. It takes
-            `max_nodes` (a tenth if None) and `min_gain`, and needs `X` and `y`, which are what `on` says.
+        level : {"voter", "leaf", "subtree", "depth", "tree"}, default="voter"
+            All but "voter": all leaves that stay vote anew, see `committee.prune`; a `LeafReweighter` is returned. It
+            takes `max_nodes` (a tenth if None) and `min_gain`, and needs `X` and `y`, which are what `on` says.
         max_nodes : float or int, default=None
             Most tree nodes: a share (0, 1] of the ensemble's, or a whole number of at least 1; one voter stays even so.
         resolve : bool, default=False
@@ -285,12 +289,47 @@ class MarginReweighter(TrainedEnsembleClassifier):
         lines = self._lines_for_pruning(X, y, sample_weight)
         again = self.objective_ if resolve else None
         path = pruning_path(self._all, lines, self.weights_ * lines.sign, objective=again)
-        step = path.steps[path.chosen(limits.max_voters, limits.min_gain, limits.max_nodes)]
+        return self._taken(path, path.steps[path.chosen(limits.max_voters, limits.min_gain, limits.max_nodes)], lines)
+
+    def within_loss(self, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Return a copy with the fewest voters that keep a contract on the rows of the fit; see `prune`, the function.
+
+        If none do it has all voters with their own weights, and a warning says so.
+        """
+        committee, lines, threads = self._all, self._lines, n_threads(self.n_jobs)
+        assert lines is not None and limits.max_loss is not None
+        metric = class_metric(limits.metric or "accuracy", committee.classes)
+        labels = committee.class_indices(y)
+        weight = self._weights(y, sample_weight, len(labels))
+        counts = np.ones(len(labels), dtype=bool) if weight is None else weight > 0.0
+        if self.on == "oob":
+            refuse_weighted_draws(self.trained)
+            unseen = unseen_in_fit(self.trained, committee, X, y, sample_weight)
+            refuse_few(unseen[counts], limits.max_loss)
+            counts &= unseen.any(axis=1)
+        data = _safe_indexing(committee.encode(X), np.flatnonzero(counts))
+        rows = VoterContract(committee, lines, data, labels[counts], metric, self.objective_, threads)
+        path = rows.judged(pruning_path(committee, lines, self.weights_ * lines.sign))
+        path = replace(path, metric=metric_name(limits.metric or "accuracy"), max_loss=limits.max_loss)
+        chosen = path.within(limits.max_loss, limits.max_voters, limits.max_nodes)
+        if chosen is None:
+            first = path.steps[path.chosen(limits.max_voters, None, limits.max_nodes)]
+            warn_that_none_is_within(path, first, limits.max_loss, path.metric)
+            whole = self._taken(path, path.before, lines)
+            whole.ensemble = whole._all = whole.committee_ = committee
+            whole.lost_ = whole.lost_error_ = 0.0
+            return whole
+        small = self._taken(path, path.steps[chosen], lines)
+        small.lost_, small.lost_error_ = float(path.lost()[chosen]), path.steps[chosen].lost_error
+        return small
+
+    def _taken(self, path: PruningPath, step: PrunedVote, lines: MarginMatrix) -> Self:
+        """A copy that has the voters of a step of its path."""
         weights = step.weights * lines.sign[step.voters]
         every = np.zeros(len(self.weights_))
         every[step.voters] = step.weights
         pruned = copy.copy(self)
-        pruned.ensemble = pruned._all = pruned.committee_ = _reweighted(self._all, step.voters, weights)
+        pruned.ensemble = pruned._all = pruned.committee_ = reweighted(self._all, step.voters, weights)
         pruned.voters_, pruned.pruning_path_ = step.voters, path
         pruned.weights_ = pruned.own_weights_ = weights
         pruned.value_, pruned.gap_ = self.objective_.value(lines, every), float("nan")
@@ -314,60 +353,6 @@ class MarginReweighter(TrainedEnsembleClassifier):
         check_is_fitted(self)
         return self.committee_.margins(self.validate_rows(X), y, n_threads=n_threads(self.n_jobs))
 
-    def _for_file(self) -> Self:
-        """With the objectives by name, and the voters by their numbers in the ensemble, which is not in a file."""
-        stored = copy.copy(self)
-        stored.objective_ = _named_objective("objective_", self.objective_)
-        if isinstance(self.objective, Objective):
-            stored.objective = _named_objective("objective", self.objective)
-        return stored
-
-    def _from_file(self) -> None:
-        """A loaded re-weighter's ensemble is its own small committee, and its weights are the committee's."""
-        committee = self.committee_
-        for name, kind in _STORED.items():
-            if not isinstance(getattr(self, name, None), kind):
-                raise ValueError(f"{name} is {getattr(self, name, 'absent')!r}, which is not what fit sets")
-        if isinstance(self.objective, dict):
-            self.objective = _objective_named(self.objective)
-        self._objective()
-        self.objective_ = _objective_named(self.objective_)
-        if self.voters_.ndim != 1 or self.voters_.dtype.kind != "i" or (self.voters_ < 0).any():
-            raise ValueError("voters_ are not numbers of voters")
-        weights = committee.weights * committee.voters.spread
-        if not np.abs(weights).sum() > 0.0:
-            raise ValueError("no voter has any weight")
-        self.weights_ = self.own_weights_ = weights / np.abs(weights).sum()
-        self.ensemble = self._all = committee
-
-
-def _reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) -> Committee:
-    """Some of the voters with their weights, in units of spread; their absolute sum stays the committee's own."""
-    spread = committee.voters.spread
-    total = float(np.abs(committee.weights) @ spread)
-    each = weights * total / np.abs(weights).sum()
-    each = np.divide(each, spread[voters], out=np.zeros(len(voters)), where=spread[voters] > 0.0)
-    link: Link | None = Softmax() if isinstance(committee.link, Share) and (each < 0.0).any() else None
-    chosen = committee.select(voters, each, link=link)
-    if committee.intercept is None:
-        return chosen
-    # it counts as in the lines, where every voter or its opposite has it: less where weights cancel each other
-    sign = np.where(committee.weights[voters] < 0.0, -1.0, 1.0)
-    return replace(chosen, intercept=committee.intercept * (float(weights @ sign) / float(np.abs(weights).sum())))
-
-
-def _named_objective(name: str, objective: Objective) -> Any:
-    if type(objective) not in OBJECTIVES.values():
-        raise TypeError(
-            f"{name} is a {type(objective).__module__}.{type(objective).__qualname__}, and a model file holds only "
-            f"committee's own objectives ({', '.join(OBJECTIVES)}). Use skops.io.dump or joblib.dump for this model."
-        )
-    return objective.to_json()
-
-
-def _objective_named(stored: Any) -> Objective:
-    return read_named(stored, OBJECTIVES, "objective")
-
 
 class VoterPruning(PruningLevel):
     """Whole voters go, whatever they are, least weight first; the others have weights by an objective."""
@@ -376,8 +361,12 @@ class VoterPruning(PruningLevel):
         self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> MarginReweighter:
         """See `PruningLevel`."""
+        if limits.max_loss is not None:
+            check_contract(limits.max_loss, limits.min_gain, self.on)
         model = MarginReweighter(ensemble, self.objective, on=self.on, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        return model.without_voters(limits)
+        if limits.max_loss is None:
+            return model.without_voters(limits)
+        return model.within_loss(limits, X, y, sample_weight)
 
     def of_reweighted(
         self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
@@ -386,12 +375,18 @@ class VoterPruning(PruningLevel):
         return model.without_voters(limits, resolve, X, y, sample_weight)
 
 
-LEVELS: dict[str, type[PruningLevel]] = {"leaf": LeafPruning, "voter": VoterPruning}
+LEVELS: dict[str, type[PruningLevel]] = {
+    "leaf": LeafPruning,
+    "subtree": SubtreePruning,
+    "depth": DepthPruning,
+    "tree": TreePruning,
+    "voter": VoterPruning,
+}
 """Every way to prune under its name; a further one is one more class, in a file of its own, and one more entry."""
 
 
 def pruning_level(name: str) -> type[PruningLevel]:
     """Return the level of a name, or refuse it."""
     if name not in LEVELS:
-        raise ValueError(f"level={name!r} is unknown; choose {' or '.join(map(repr, LEVELS))}.")
+        raise ValueError(f"level={name!r} is unknown; choose {', '.join(map(repr, LEVELS))}.")
     return LEVELS[name]

@@ -16,12 +16,13 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.rows import refuse_total
-from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
 from committee.learners.trained.scikit_forest import scikit_forest
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
+from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.estimators import EstimatorVoters
 
 RowsGiven = Literal["train", "oob", "validation"]
@@ -29,8 +30,8 @@ RowsGiven = Literal["train", "oob", "validation"]
 
 
 @with_parameters
-class TrainedEnsembleClassifier(MetaEstimatorMixin, BaseClassifier):
-    """Base of classifiers whose first parameter is a trained `ensemble`: frozen, neither trained nor changed.
+class TrainedEnsemble(MetaEstimatorMixin, CommitteeEstimator):
+    """Base of models whose first parameter is a trained `ensemble`: frozen, neither trained nor changed.
 
     `clone` keeps the ensemble as it is, and its own parameters cannot be set through this object.
     """
@@ -39,9 +40,6 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, BaseClassifier):
     trained_parameters: ClassVar[tuple[str, ...]] = ("ensemble",)
     _not_pickled: ClassVar[tuple[str, ...]] = ()
     """Attributes of a fit that are larger than the model."""
-
-    committee_: Committee = fitted()
-    classes_: NDArray[Any] = fitted()
 
     ensemble: Any = required(
         """A learner of this library, or what `Committee.from_estimator` takes; a ``FrozenEstimator`` around it is
@@ -88,12 +86,7 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, BaseClassifier):
     def _takes_sparse(self) -> bool:
         return hasattr(self.trained, "__sklearn_tags__") and bool(get_tags(self.trained).input_tags.sparse)
 
-    def as_sklearn(self) -> RandomForestClassifier:
-        """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
-        check_is_fitted(self)
-        return scikit_forest(self.committee_)
-
-    def _take_columns(self, ensemble: Any, committee: Committee, X: Any) -> TableSchema | None:
+    def _take_columns(self, ensemble: Any, committee: WeightedVotes, X: Any) -> TableSchema | None:
         """Set the ensemble's columns; those that it has no names for have the names of the rows."""
         for name in ("n_features_in_", "feature_names_in_", "provenance_"):
             self.__dict__.pop(name, None)
@@ -132,6 +125,26 @@ class TrainedEnsembleClassifier(MetaEstimatorMixin, BaseClassifier):
         return hasattr(self, "committee_")
 
 
+@with_parameters
+class TrainedEnsembleClassifier(TrainedEnsemble, BaseClassifier):
+    """Base of classifiers that are made from a trained ensemble."""
+
+    committee_: Committee = fitted()
+    classes_: NDArray[Any] = fitted()
+
+    def as_sklearn(self) -> RandomForestClassifier:
+        """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
+        check_is_fitted(self)
+        return scikit_forest(self.committee_)
+
+
+@with_parameters
+class TrainedEnsembleRegressor(TrainedEnsemble, BaseRegressor):
+    """Base of regressors that are made from a trained ensemble of numbers."""
+
+    committee_: RegressionCommittee = fitted()
+
+
 def trained_committee(ensemble: Any) -> Committee:
     """The committee of an ensemble that votes for two classes or more.
 
@@ -152,7 +165,32 @@ def trained_committee(ensemble: Any) -> Committee:
     return committee
 
 
-def refuse_missing(ensemble: Any, committee: Committee, X: Any) -> None:
+def trained_regression(ensemble: Any) -> RegressionCommittee:
+    """The committee of an ensemble that predicts one number.
+
+    Raises
+    ------
+    NotFittedError
+        If it is not fitted.
+    TypeError
+        If it is no regressor, or of a kind that is not known.
+    ValueError
+        If it predicts several numbers.
+    """
+    if isinstance(ensemble, Committee) or hasattr(ensemble, "classes_"):
+        raise TypeError(f"ensemble is {ensemble!r}, which votes for classes; LeafReweighter makes it smaller.")
+    if isinstance(ensemble, CommitteeEstimator):
+        check_is_fitted(ensemble)
+    committee = ensemble if isinstance(ensemble, RegressionCommittee) else RegressionCommittee.from_estimator(ensemble)
+    if committee.n_outputs != 1:
+        raise ValueError(
+            f"ensemble predicts {committee.n_outputs} numbers of each row, and leaves vote for one; train an ensemble "
+            "for each, such as one for each quantile."
+        )
+    return committee
+
+
+def refuse_missing(ensemble: Any, committee: WeightedVotes, X: Any) -> None:
     """Refuse missing values that the ensemble refuses, though its voters by themselves know a way for them.
 
     Raises

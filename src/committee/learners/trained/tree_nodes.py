@@ -86,6 +86,15 @@ def leaf_votes(forest: Forest) -> F64:
     return named
 
 
+def shares_of_classes(forest: Forest) -> bool:
+    """Whether the votes of the leaves are shares of the classes, which sum to one, and no scores."""
+    if forest.value is None:
+        return True
+    leaf = forest.value[forest.left < 0]
+    sums = leaf.sum(axis=1)
+    return leaf.shape[1] == forest.n_classes and bool((leaf >= 0.0).all()) and bool(np.abs(sums - 1.0).max() < 1e-9)
+
+
 def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
     """Votes of all nodes: at a leaf its own, above the mean of its leaves by their training weight.
 
@@ -170,6 +179,27 @@ def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> 
         if low > 0.0 and high < low * (1.0 + 1e-9):
             break
     return _best(nodes, change, high)
+
+
+def highest_levels(nodes: TreeNodes, max_nodes: int) -> Mask:
+    """Cut all trees at one depth, the first of them a level deeper as far as the nodes stay within a limit.
+
+    Roots stay, so that the limit is at least T.
+
+    Returns
+    -------
+    bool array (N,)
+        Nodes that stay split.
+    """
+    split = np.zeros(len(nodes), dtype=bool)
+    left = max_nodes - (len(nodes.offset) - 1)
+    for level in nodes.levels:
+        if 2 * len(level) > left:
+            split[np.sort(level)[: max(0, left // 2)]] = True
+            break
+        split[level] = True
+        left -= 2 * len(level)
+    return split
 
 
 def _change(nodes: TreeNodes, votes: F64, weight: F64) -> F64:

@@ -7,27 +7,30 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import column_or_1d
 
-from committee.data.number_types import Mask
+from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import class_numbers
 from committee.learners.bagging.draws import draw
+from committee.learners.bagging.forest_fit import ForestEstimator
 from committee.learners.bagging.forest_trees import RowDraw
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.bagging.reserve import reserved
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.blend.blend import Blend
-from committee.learners.trained.trained_ensemble import TrainedEnsembleClassifier
+from committee.learners.blend.committee_classifier import CommitteeClassifier, log_loss_of
+from committee.learners.trained.trained_ensemble import TrainedEnsemble
 from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
 from committee.vote.signed_votes import SignedVotes
 
 REMEMBERED = 1e-6
 """By how much an out-of-bag share may differ from the one that the fit remembers."""
 
 OTHER_ROWS = (
-    "X and y are not the rows that the RandomForestClassifier was trained on: other rows were left out. Give the "
-    "training rows, in the same order, with their weights."
+    "X and y are not the rows that the {} was trained on: other rows were left out. Give the training rows, in the "
+    "same order, with their weights."
 )
 
 
@@ -35,17 +38,17 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
     """Return which voters did not see which of their training rows, ``(n, T)``.
 
     The draws of ``SBPMTClassifier`` are stored, those of scikit-learn's forests and bagging are their
-    ``estimators_samples_``. Those of ``RandomForestClassifier`` and ``SubaggingClassifier`` are drawn again from
+    ``estimators_samples_``. Those of this library's random forests and ``SubaggingClassifier`` are drawn again from
     ``random_state``, which has to be a whole number.
 
     Parameters
     ----------
-    ensemble : fitted classifier
+    ensemble : fitted classifier or forest of numbers
         Trained on these rows, in the same order.
     n_voters : int
         Number of its voters T.
     y, sample_weight : array-like (n,)
-        The labels and the weights (None: none) that it was trained on.
+        The labels or numbers and the weights (None: none) that it was trained on.
 
     Raises
     ------
@@ -55,11 +58,7 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
         committee of ensembles.
     """
     if isinstance(ensemble, Blend):
-        raise ValueError(
-            f"on='oob' has no rows that are new to the {type(ensemble).__name__}: members that draw rows have seen all "
-            "of them by some of their trees, and temperatures, steps and weights were chosen by what the fits of folds "
-            "have not seen. Keep rows from its fit, and use on='validation'."
-        )
+        return np.repeat(_of_reserve(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
     table = getattr(ensemble, "table_", None)
     if table is not None and table.values:
         j = next(j for j, values in enumerate(table.values) if values is not None)
@@ -68,11 +67,11 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
             f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all of them. Use held-out "
             "rows instead, or leave out that column."
         )
-    if isinstance(ensemble, TrainedEnsembleClassifier):
+    if isinstance(ensemble, TrainedEnsemble):
         return _of_kept_voters(ensemble, n_voters, y, sample_weight)
     labels = column_or_1d(y)
     kind = type(ensemble).__name__
-    if isinstance(ensemble, RandomForestClassifier):
+    if isinstance(ensemble, ForestEstimator):
         out = _of_forest(ensemble, n_voters, labels, sample_weight)
     elif isinstance(ensemble, SubaggingClassifier):
         out = _of_subagging(ensemble, n_voters, labels, sample_weight)
@@ -87,17 +86,64 @@ def unseen_rows(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: Array
     return out
 
 
-def _of_kept_voters(
-    model: TrainedEnsembleClassifier, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Mask:
+def _of_kept_voters(model: TrainedEnsemble, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
     """Voters that a model has left of a trained ensemble's voters have seen what they had seen there."""
     trained, left = model.trained, np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
-    if trained is getattr(model, "committee_", None) or isinstance(trained, Committee) or len(left) != n_voters:
+    if (
+        trained is getattr(model, "committee_", None)
+        or isinstance(trained, Committee | RegressionCommittee)
+        or len(left) != n_voters
+    ):
         raise ValueError(
             f"on='oob' needs an ensemble that knows which rows each voter was trained on; this "
             f"{type(model).__name__} has forgotten its own. Give the ensemble that it was made from, or held-out rows."
         )
-    return unseen_rows(trained, Committee.from_estimator(trained).n_voters, y, sample_weight)[:, left]
+    kind = Committee if isinstance(model.committee_, Committee) else RegressionCommittee
+    return unseen_rows(trained, kind.from_estimator(trained).n_voters, y, sample_weight)[:, left]
+
+
+def _of_reserve(blend: Blend, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
+    """Rows ``(n,)`` that no fit of a committee of ensembles was given."""
+    reserve = getattr(blend, "reserved_rows_", None)
+    if reserve is None:
+        raise ValueError(
+            f"on='oob' has no rows that are new to the {type(blend).__name__}: members that draw rows have seen all "
+            "of them by some of their trees, and temperatures, steps and weights were chosen by what the fits of folds "
+            "have not seen. Fit a CommitteeClassifier with reserve=0.1, or keep rows from its fit, and use "
+            "on='validation'."
+        )
+    counted = _counted(column_or_1d(y), sample_weight)
+    if (
+        len(reserve) != int(blend.reserve * counted.sum())
+        or (reserve >= len(counted)).any()
+        or not counted[reserve].all()
+    ):
+        raise ValueError(OTHER_ROWS.format(type(blend).__name__))
+    rows = np.zeros(len(counted), dtype=bool)
+    rows[reserve] = True
+    return rows
+
+
+def check_against_reserve(ensemble: Any, X: Any, y: ArrayLike) -> None:
+    """Refuse rows on which a committee of ensembles does not have the log loss that it remembers of its reserve.
+
+    Raises
+    ------
+    ValueError
+        If the loss differs, or the committee has been pruned since and remembers none.
+    """
+    if not (isinstance(ensemble, CommitteeClassifier) and hasattr(ensemble, "reserved_rows_")):
+        return
+    reserve = ensemble.reserved_rows_
+    if np.isnan(ensemble.reserve_loss_):
+        raise ValueError(
+            f"this {type(ensemble).__name__} was pruned after its fit, and remembers nothing of its reserve by which "
+            "rows could be checked; give the rows of reserved_rows_ alone, with on='validation'."
+        )
+    shares = ensemble.predict_proba(_safe_indexing(X, reserve))
+    numbers = ensemble.committee_.class_indices(np.asarray(y)[reserve])
+    if not abs(log_loss_of(numbers, shares) - ensemble.reserve_loss_) <= REMEMBERED:
+        raise ValueError(OTHER_ROWS.format(type(ensemble).__name__))
 
 
 def _of_samples(ensemble: Any, kind: str, n_voters: int, n: int) -> Mask:
@@ -130,7 +176,7 @@ def _seed(ensemble: Any) -> int:
 
 
 def _of_forest(
-    forest: RandomForestClassifier, n_voters: int, labels: NDArray[Any], sample_weight: ArrayLike | None
+    forest: ForestEstimator[Any], n_voters: int, labels: NDArray[Any], sample_weight: ArrayLike | None
 ) -> Mask:
     counted = _counted(labels, sample_weight)
     most = forest.max_estimators if forest.n_estimators == "oob" else forest.n_estimators
@@ -139,17 +185,18 @@ def _of_forest(
     if forest.reserve > 0.0:
         reserve = np.flatnonzero(counted)[reserved(int(counted.sum()), forest.reserve, random)]
         if not np.array_equal(reserve, getattr(forest, "reserved_rows_", ())):
-            raise ValueError(OTHER_ROWS)
+            raise ValueError(OTHER_ROWS.format(type(forest).__name__))
         out[reserve], counted[reserve] = True, False
     seeds = random.randint(2**31 - 1, size=most)
     drawing = RowDraw.of(int(counted.sum()), forest.max_samples, forest.bootstrap)
     for t in range(n_voters):
         out[counted, t] = drawing.times(int(seeds[t])) == 0
-    judged = getattr(forest, "oob_decision_function_", None)
+    judged = getattr(forest, "oob_decision_function_", getattr(forest, "oob_prediction_", None))
     if judged is not None and not (
-        len(judged) == len(labels) and np.array_equal(np.isfinite(judged[:, 0]), out.any(axis=1))
+        len(judged) == len(labels)
+        and np.array_equal(np.isfinite(judged.reshape(len(judged), -1)[:, 0]), out.any(axis=1))
     ):
-        raise ValueError(OTHER_ROWS)
+        raise ValueError(OTHER_ROWS.format(type(forest).__name__))
     return out
 
 
@@ -168,7 +215,7 @@ def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
     unseen : bool array (n, T)
         What it says.
     """
-    if isinstance(ensemble, TrainedEnsembleClassifier):
+    if isinstance(ensemble, TrainedEnsemble):
         if ensemble.on != "validation":
             return np.zeros(len(unseen), dtype=bool)  # weights were chosen by them
         return untouched_rows(ensemble.trained, unseen)
@@ -193,6 +240,13 @@ def _of_subagging(
     return out
 
 
+def drew_by_weight(ensemble: Any) -> bool:
+    """Whether rows that an ensemble may have drawn had different weights, by which it drew them."""
+    weight = getattr(ensemble, "_sample_weight", None)
+    drawn = np.zeros(0) if weight is None else np.asarray(weight)[np.asarray(weight) > 0]
+    return len(drawn) > 0 and bool(drawn.max() > drawn.min() * (1.0 + 1e-12))
+
+
 def refuse_weighted_draws(ensemble: Any) -> None:
     """Refuse an ensemble that drew heavy rows more often: those that a voter has not seen are then light ones.
 
@@ -204,11 +258,7 @@ def refuse_weighted_draws(ensemble: Any) -> None:
     ValueError
         If rows that it may have drawn had different weights.
     """
-    weight = getattr(ensemble, "_sample_weight", None)
-    if weight is None or not (np.asarray(weight) > 0).any():
-        return
-    drawn = np.asarray(weight)[np.asarray(weight) > 0]
-    if drawn.max() > drawn.min() * (1.0 + 1e-12):
+    if drew_by_weight(ensemble):
         raise ValueError(
             f"{type(ensemble).__name__} drew rows of greater weight more often (sample_weight or class_weight), so "
             "that those out of bag are not like new rows; use held-out rows instead, or train it without weights."
@@ -233,6 +283,7 @@ def unseen_in_fit(
     Votes that are known already may be given as `signed`.
     """
     unseen = unseen_rows(ensemble, committee.n_voters, y, sample_weight)
+    check_against_reserve(ensemble, X, y)
     if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
         check_against_memory(ensemble, committee, signed or SignedVotes.of(committee, X, y), unseen)
     return unseen
@@ -284,3 +335,33 @@ def check_against_memory(ensemble: Any, committee: Committee, signed: SignedVote
     if differ.any():
         at = int(signed.row[differ.argmax()])
         raise ValueError(f"The out-of-bag vote on row {at} is not the one that ensemble remembers; {wrong}")
+
+
+def check_remembered_numbers(ensemble: Any, place: Index, predicted: F64) -> None:
+    """Refuse rows, or draws, whose out-of-bag prediction is not the one that an ensemble of numbers remembers.
+
+    Parameters
+    ----------
+    ensemble : fitted regressor
+        Any; one without ``oob_prediction_`` is not checked.
+    place : intp array (m,)
+        Rows of the fit that some of its trees have not seen.
+    predicted : float64 array (m,)
+        What these trees predict of them.
+
+    Raises
+    ------
+    ValueError
+        If one row's prediction differs.
+    """
+    remembered = getattr(ensemble, "oob_prediction_", None)
+    if remembered is None:
+        return
+    wrong = "X and y must be all the rows that ensemble was fitted on, in their order, and its parameters as they were."
+    if place[-1] >= len(remembered):
+        raise ValueError(f"X has more than the {len(remembered)} rows that ensemble remembers; {wrong}")
+    known = np.asarray(remembered, dtype=np.float64).reshape(len(remembered), -1)[place, 0]
+    differ = ~np.isclose(predicted, known, rtol=REMEMBERED, atol=REMEMBERED * float(np.ptp(predicted)))
+    if differ.any():
+        at = int(place[differ.argmax()])
+        raise ValueError(f"The out-of-bag prediction of row {at} is not the one that ensemble remembers; {wrong}")

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.learners.trained.mean_and_error import increasing
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.committee import Committee
@@ -50,6 +51,10 @@ class PrunedVote:
     least_margin: float
     n_nodes: int
     nbytes: int
+    lost: float = np.nan
+    """How much more it loses than the whole ensemble, where a contract was judged."""
+    lost_error: float = np.nan
+    """Standard error of that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +71,10 @@ class PruningPath:
 
     steps: tuple[PrunedVote, ...]
     before: PrunedVote
+    metric: str = ""
+    """What a contract counted; empty if there was none."""
+    max_loss: float | None = None
+    """Most that it allowed."""
 
     def chosen(
         self, max_voters: int | None = None, min_gain: float | None = None, max_nodes: float | None = None
@@ -95,6 +104,22 @@ class PruningPath:
         best = max(self.steps[i].accuracy for i in allowed)
         return max(i for i in allowed if best - self.steps[i].accuracy < min_gain or i == allowed[0])
 
+    def lost(self) -> F64:
+        """What the committees lose against the whole ensemble, ``(steps,)``, joined by `increasing`."""
+        return increasing(
+            np.array([step.lost for step in self.steps]), np.array([step.lost_error for step in self.steps])
+        )
+
+    def within(self, max_loss: float, max_voters: int | None = None, max_nodes: float | None = None) -> int | None:
+        """Place of the smallest that loses at most so much, its standard error added; None if none within limits does.
+
+        Limits are those of `chosen`.
+        """
+        sure = self.lost() + [step.lost_error for step in self.steps]
+        kept = np.flatnonzero(sure <= max_loss)
+        first = self.chosen(max_voters, None, max_nodes)
+        return int(kept[-1]) if len(kept) and kept[-1] >= first else None
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.table()})"
 
@@ -103,9 +128,11 @@ class PruningPath:
         needed("polars", "the table of a path")
         import polars as pl
 
-        names = ("accuracy", "mean_margin", "least_margin", "n_nodes", "nbytes")
+        names: tuple[str, ...] = ("accuracy", "mean_margin", "least_margin", "n_nodes", "nbytes")
         every = (self.before, *self.steps)
         columns: dict[str, Any] = {"n_voters": [len(step.voters) for step in every]}
+        if any(np.isfinite(step.lost) for step in self.steps):
+            names = (*names, "lost", "lost_error")
         columns |= {name: [getattr(step, name) for step in every] for name in names}
         return pl.DataFrame({"committee": ["own weights"] + ["re-weighted"] * len(self.steps), **columns})
 
@@ -140,14 +167,14 @@ def pruning_path(
         left = np.sort(np.argsort(-np.abs(now), kind="stable")[:size])
         stay, now = stay[left], now[left] / np.abs(now[left]).sum()
         if objective is not None and len(stay) > 1:
-            solved = _solved(objective, lines.select(stay, np.abs(now)), now)
+            solved = solved_or_kept(objective, lines.select(stay, np.abs(now)), now)
             stay, now = stay[solved != 0.0], solved[solved != 0.0]
         steps.append(_judged(committee, lines, stay, now))
     everyone = np.arange(lines.n_voters)
     return PruningPath(tuple(steps), _judged(committee, lines, everyone, lines.own))
 
 
-def _solved(objective: Objective, lines: MarginMatrix, weights: F64) -> F64:
+def solved_or_kept(objective: Objective, lines: MarginMatrix, weights: F64) -> F64:
     """The objective's weights; the present ones where it has no room, or requires what these voters cannot do."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

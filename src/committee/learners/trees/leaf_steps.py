@@ -36,25 +36,59 @@ class LeafBoosting:
     D: F64
     labels: NDArray[np.uint16]
     weights: F64
+    """Of rows ``(n,)``, or of rows for each score ``(n, O)``."""
     n_outputs: int
     link: LinkName
     tol: float
     cap: float
     by_likelihood: bool
     n_threads: int
+    joint: bool = False
+    """All scores of a leaf together, along the gradient of their likelihood."""
 
     def boosted(self, rows: NDArray[np.int32], start: NDArray[np.int64], n_steps: int) -> BoostedScores:
         """Boost every score by so many steps, or until it ends; leaf l has ``rows[start[l]:start[l + 1]]``."""
+        if self.joint:
+            return _core.joint_boost(
+                self.D, rows, start, self.labels, self.weights, self.n_outputs, self.link, n_steps, self.tol, self.cap,
+                self.n_threads,
+            )[:5]  # fmt: skip
+        if self.weights.ndim == 1:
+            return self._boosted(rows, start, n_steps, self.labels, self.weights, self.n_outputs)
+        each = [
+            self._boosted(rows, start, n_steps, (self.labels == k).astype(np.uint16), self.weights[:, k].copy(), 1)
+            for k in range(self.n_outputs)
+        ]
+        intercept, coefficient, scores, path, risk = (
+            np.concatenate([score[i] for score in each], axis=1) for i in range(5)
+        )
+        return intercept, coefficient, scores, path, risk
+
+    def _boosted(
+        self,
+        rows: NDArray[np.int32],
+        start: NDArray[np.int64],
+        n_steps: int,
+        labels: NDArray[np.uint16],
+        weights: F64,
+        n_outputs: int,
+    ) -> BoostedScores:
         return _core.linear_boost(
-            self.D, rows, start, self.labels, self.weights, self.n_outputs, self.link, n_steps, self.tol, self.cap,
+            self.D, rows, start, labels, weights, n_outputs, self.link, n_steps, self.tol, self.cap,
             self.by_likelihood, True, self.n_threads,
         )  # fmt: skip
 
     def errors(self, rows: NDArray[np.int32], scores: F64) -> F64:
-        """Weight of each row where the sign of a score is not its class's, else 0, ``(m, O)``."""
+        """Weight of each row where the sign of a score is not its class's, else 0, ``(m, O)``.
+
+        Of scores that are boosted together, where they elect another class: the same for each.
+        """
+        if self.joint and self.n_outputs > 1:
+            others = (scores.argmax(axis=1) != self.labels[rows]) * self.weights[rows]
+            return np.repeat(others[:, None], self.n_outputs, axis=1)
         classes = np.ones(1) if self.n_outputs == 1 else np.arange(self.n_outputs)
         wrong = (self.labels[rows][:, None] == classes) != (scores > 0.0)
-        return np.where(wrong, self.weights[rows][:, None], 0.0)
+        return np.where(wrong, self.weights[rows].reshape(len(rows), -1), 0.0)
 
 
 def boosted_leaves(boosting: LeafBoosting, leaves: LeafRows, n_steps: int | Literal["cv"], seed: int) -> BoostedScores:

@@ -21,6 +21,7 @@ class ModelTreeLimits:
 
     growth: GrowthLimits
     n_leaf_steps: int | Literal["cv"]
+    leaf_steps: Literal["newton", "gradient"]
     link: LinkName
     tree: Literal["shared", "per_class"]
     selection: Literal["error", "likelihood"]
@@ -36,7 +37,28 @@ class ModelTreeLimits:
             growth = replace(growth, max_depth=depth_for(n_rows, growth.min_samples_leaf))
         if pruned:
             growth = replace(growth, min_impurity_decrease=0.0)
-        return cls(growth, learner.n_leaf_steps, learner.link, learner.tree, learner.selection, learner.tol, pruned)
+        return cls(
+            growth, learner.n_leaf_steps, learner.leaf_steps, learner.link, learner.tree, learner.selection,
+            learner.tol, pruned,
+        )  # fmt: skip
+
+
+def check_leaf_steps(learner: Any) -> None:
+    """Refuse parameters of a learner that boosting along the gradient in leaves has no use for.
+
+    Raises
+    ------
+    ValueError
+        If trees are per class, or columns are chosen by likelihood.
+    """
+    if learner.leaf_steps == "newton":
+        return
+    for name, needed in (("tree", "shared"), ("selection", "error")):
+        if getattr(learner, name) != needed:
+            raise ValueError(
+                f"leaf_steps='gradient' boosts the scores of all classes together, along the gradient, and {name} is "
+                f"{getattr(learner, name)!r}. Set {name}={needed!r}, or leaf_steps='newton'."
+            )
 
 
 def depth_for(n_rows: int, min_samples_leaf: int) -> int:

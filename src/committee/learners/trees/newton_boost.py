@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -94,13 +94,18 @@ class NewtonRun(BoostingRun):
         """Return the scores after the first steps."""
 
     def held_out_risk(self, held_out: Rows) -> AddedVotes:
-        """Follow the risk of held-out rows, summed over the outputs."""
+        """Follow the risk of held-out rows."""
+        start = np.zeros((len(held_out.labels), self.boost.n_outputs))
+        return AddedVotes(lambda t: self.votes(held_out.dense, t), self._risk_of(held_out), start)
+
+    def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
+        """Risk of the rows by their scores, summed over the outputs."""
         signs = self.boost.signs(held_out.labels)
 
         def risk(F: F64) -> float:
             return sum(self.boost.risk_of(f, s, held_out.weights) for f, s in zip(F.T, signs.T, strict=True))
 
-        return AddedVotes(lambda t: self.votes(held_out.dense, t), risk, np.zeros_like(signs))
+        return risk
 
 
 # -- lines --------------------------------------------------------------------------------------------------
@@ -123,13 +128,13 @@ class LineRun(NewtonRun):
     def advance(self) -> None:
         """Take all steps the first time; then count one more, or all of them."""
         if not self.n_rounds:
-            self.all = _lines(self.boost, self.rows, self.design, self.D)
+            self.all = self._boosted(self.boost.n_steps)
         n_steps = self.all.path.shape[1]
         self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
         self.finished = self.n_rounds == n_steps
 
     def held_out_risk(self, held_out: Rows) -> AddedVotes:
-        """Follow the risk of held-out rows, summed over the outputs."""
+        """Follow the risk of held-out rows."""
         self.one_by_one = True
         self._held_out = self.design.matrix(held_out.dense)
         return super().held_out_risk(held_out)
@@ -137,7 +142,7 @@ class LineRun(NewtonRun):
     def votes(self, X: F64, t: int) -> F64:
         """Votes of the next step on the held-out rows."""
         if t == 1:
-            self._steps = _line_steps(self.boost, self.rows, self.D, self.all)
+            self._steps = self._walk()
         column, intercept, slope = next(self._steps)
         return intercept + slope * np.where(column < 0, 0.0, self._held_out[:, np.maximum(column, 0)])
 
@@ -145,23 +150,42 @@ class LineRun(NewtonRun):
         """Return the scores after the first steps."""
         if n_rounds == self.all.path.shape[1]:
             return self.all
-        return _lines(replace(self.boost, n_steps=n_rounds), self.rows, self.design, self.D)
+        return self._boosted(n_rounds)
+
+    def _boosted(self, n_steps: int) -> Boosted:
+        """Take so many steps from the start."""
+        boost, rows, n = self.boost, self.rows, len(self.rows.labels)
+        everyone, cap = np.arange(n, dtype=np.int32), SCORE_CAP[boost.link]
+        intercept, coefficient, _, path, risk = _core.linear_boost(
+            self.D, everyone, np.array([0, n]), rows.labels, rows.weights, boost.n_outputs, boost.link, n_steps,
+            boost.tol, cap, boost.by_likelihood, True, boost.threads,
+        )  # fmt: skip
+        return linear_voters(boost, rows, self.design, self.D, intercept[0], coefficient[0], path[0], risk[0])
+
+    def _walk(self) -> Iterator[tuple[NDArray[np.int32], F64, F64]]:
+        """Design column, intercept and slope of every step of every output, ``(O,)`` each."""
+        return _line_steps(self.boost, self.rows, self.D, self.all)
 
 
-def _lines(boost: NewtonBoost, rows: Rows, design: Design, D: F64) -> Boosted:
-    n = len(rows.labels)
-    everyone, cap = np.arange(n, dtype=np.int32), SCORE_CAP[boost.link]
-    intercept, coefficient, _, path, risk = _core.linear_boost(
-        D, everyone, np.array([0, n]), rows.labels, rows.weights, boost.n_outputs, boost.link, boost.n_steps,
-        boost.tol, cap, boost.by_likelihood, True, boost.threads,
-    )  # fmt: skip
+def linear_voters(
+    boost: NewtonBoost,
+    rows: Rows,
+    design: Design,
+    D: F64,
+    intercept: F64,
+    coefficient: F64,
+    path: NDArray[np.int32],
+    risk: F64,
+) -> Boosted:
+    """Put together the sums of the lines and how they came about, without the steps that no score has taken."""
+    n, cap = len(rows.labels), SCORE_CAP[boost.link]
     class_weight: F64 = np.bincount(rows.labels, rows.weights, boost.n_classes).astype(np.float64)
-    taken = max(1, int((path[0] > -2).sum(axis=1).max()))
-    path, risk = path[0, :, :taken].copy(), risk[0, :, : taken + 1].copy()
+    taken = max(1, int((path > -2).sum(axis=1).max()))
+    path, risk = path[:, :taken].copy(), risk[:, : taken + 1].copy()
     first = D[0]  # means are taken about it, so that a column far from 0 loses no digits
     centre = first + np.average(D - first, axis=0, weights=rows.weights)
     record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], _risk_decrease(path, risk, design)[None])
-    voters = LinearScores.everywhere(design, intercept[0], coefficient[0], boost.link, cap, class_weight, n, record)
+    voters = LinearScores.everywhere(design, intercept, coefficient, boost.link, cap, class_weight, n, record)
     return Boosted(voters, path, risk)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
@@ -16,6 +18,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.trees.gradient_steps import JointLineRun, JointStumpRun
 from committee.learners.trees.newton_boost import LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
@@ -24,6 +27,14 @@ from committee.voters.model_forest import LinkName
 
 if TYPE_CHECKING:
     from committee.learners.base.scoring import HeldOutVotes
+
+RUNS: dict[tuple[str, str], Callable[[NewtonBoost, Rows, TableSchema], NewtonRun]] = {
+    ("newton", "line"): LineRun,
+    ("newton", "stump"): StumpRun,
+    ("gradient", "line"): JointLineRun,
+    ("gradient", "stump"): JointStumpRun,
+}
+"""Boosting by `steps` and `learner`."""
 
 
 @with_parameters
@@ -49,7 +60,14 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
         columns and a missing value as the column's mean with a column of its own for being missing. Stumps make a
         sum of step functions; categories are split into subsets, and missing values learn their side.""",
     )
-    selection: Literal["error", "likelihood"] = shared.selection('For stumps only "error".')
+    steps: Literal["newton", "gradient"] = parameter(
+        "newton",
+        """"newton": a score for each class by itself ("class k or not"), by Newton steps. "gradient": the scores of all
+        classes together, by steps along the gradient of their joint likelihood.""",
+    )
+    selection: Literal["error", "likelihood"] = shared.selection(
+        'For stumps, and for steps along the gradient, only "error".'
+    )
     tol: float = shared.newton_tol("Boosting")
     max_bins: int = shared.max_bins("For stumps.")
     categorical_features: Any = shared.categorical_features()
@@ -64,6 +82,11 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
                 f"selection={self.selection!r} chooses among lines; a stump is the one of least squared error. "
                 "Set selection='error', or learner='line'."
             )
+        if self.steps == "gradient" and self.selection != "error":
+            raise ValueError(
+                f"selection={self.selection!r} chooses among Newton steps; steps='gradient' takes the line nearest to "
+                "the gradient. Set selection='error', or steps='newton'."
+            )
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> NewtonRun:
         boost = NewtonBoost(
@@ -75,7 +98,7 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
             self.max_bins,
             n_threads(self.n_jobs),
         )
-        return (LineRun if self.learner == "line" else StumpRun)(boost, rows, self.table_)
+        return RUNS[self.steps, self.learner](boost, rows, self.table_)
 
     def _early_stopping(self, run: NewtonRun, held_out: Rows) -> EarlyStopping:
         return EarlyStopping(run.held_out_risk(held_out), self.n_iter_no_change)
@@ -144,6 +167,12 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     with few coefficients if the steps are few [1]_. ``learner="stump"`` adds a regression stump [2]_. More
     than two classes: one score for each ("class k or not"), P(k) = Phi(F_k) / sum_j Phi(F_j).
 
+    ``steps="gradient"`` is gradient ProbitBoost [2]_: it maximises the likelihood of that P(k) in all scores together.
+    The gradient of a row of class y is r_k = lambda(F_k) ([y = k] - P(k)), for two classes y lambda(y F); for each
+    class the line or stump d_k that is nearest to it joins, and all by one step, eta = sum v r . d / sum v Var_P(lambda
+    d) (that of Fisher scoring along d), halved until the risk -ln P(y) decreases. Newton's step would need a concave
+    likelihood, which in several scores this is not.
+
     Attributes
     ----------
     committee_ : Committee
@@ -159,7 +188,8 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
         Choice of every step: a design column (lines) or a column of the table (stumps); -1: a constant; -2: the
         score had stopped.
     risk_path_ : float64 array (n_outputs, steps + 1)
-        Mean risk before and after every step; it never rises.
+        Mean risk before and after every step; it never rises. Of "gradient" steps their sum over the outputs is the
+        risk, which decreases by each in proportion to sum v r_k d_k.
     validation_risks_ : float64 array or None
         Held-out risk after each step, summed over the outputs, when early stopping is on.
 
@@ -213,8 +243,9 @@ class LogitBoostClassifier(ScoreBoostClassifier):
 
     Notes
     -----
-    The scores of more than two classes are those of separate questions; Friedman et al. tie them to a sum of
-    zero instead. Where a line parts the classes, steps that would take a training score past +-40 are not taken.
+    The scores of more than two classes are those of separate questions, or with ``steps="gradient"`` of the likelihood
+    of P(k); Friedman et al. tie them to a sum of zero instead. Where a line parts the classes, steps that would take a
+    training score past +-40 are not taken.
 
     References
     ----------

@@ -20,8 +20,9 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
+from committee.learners.trees.joint_likelihood import leaf_losses
 from committee.learners.trees.leaf_steps import LeafBoosting, boosted_leaves
-from committee.learners.trees.model_tree_limits import ModelTreeLimits
+from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
 from committee.learners.trees.reduced_error_pruning import pruned
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
@@ -52,15 +53,26 @@ class ModelTreeTable:
         self.D = rows.designed(self.design)
         self.weights = rows.weights
 
-    def fit(self, limits: ModelTreeLimits, weights: F64, drawn: NDArray[np.int32], seed: int) -> ModelTree:
-        """One model tree on the drawn rows.
+    def fit(
+        self,
+        limits: ModelTreeLimits,
+        weights: F64,
+        drawn: NDArray[np.int32],
+        seed: int,
+        of_scores: F64 | None = None,
+    ) -> ModelTree:
+        """One model tree on the drawn rows, whose weights ``(n,)`` are positive.
+
+        With `of_scores` ``(n, K)`` the score of class k is boosted by the weights in its column, and a tree of its own
+        is grown by them.
 
         Equation: model-tree (docs/theory.md).
         """
         if limits.tree == "shared" or self.n_classes == 2:
-            return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes)
+            return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes, of_scores)
+        by_class = np.repeat(weights[:, None], self.n_classes, axis=1) if of_scores is None else of_scores
         one_class = [
-            self._shared(limits, weights, drawn, seed, (self.labels == k).astype(np.uint16), 2)
+            self._shared(limits, by_class[:, k].copy(), drawn, seed, (self.labels == k).astype(np.uint16), 2)
             for k in range(self.n_classes)
         ]
         trees = ModelForest.concatenate([tree.voters for tree in one_class])
@@ -76,6 +88,7 @@ class ModelTreeTable:
         seed: int,
         labels: NDArray[np.uint16],
         n_classes: int,
+        of_scores: F64 | None = None,
     ) -> ModelTree:
         growing = grower(self.binned, "gini", n_classes, limits.growth, self.threads)
         tree = growing.grow_classes(labels, weights, drawn, seed)
@@ -90,15 +103,20 @@ class ModelTreeTable:
         leaves, start = np.unique(leaf[order], return_index=True)
         inside = drawn[order]
         by_leaf = LeafRows(inside, np.append(start, len(drawn)), self.D[inside])
+        joint = limits.leaf_steps == "gradient"
         boosting = LeafBoosting(
-            self.D, labels, weights, n_outputs, limits.link, limits.tol, SCORE_CAP[limits.link],
-            limits.selection == "likelihood", self.threads,
+            self.D, labels, weights if of_scores is None or joint else of_scores, n_outputs, limits.link, limits.tol,
+            SCORE_CAP[limits.link], limits.selection == "likelihood", self.threads, joint,
         )  # fmt: skip
         intercept, coefficient, scores, _, risk = boosted_leaves(boosting, by_leaf, limits.n_leaf_steps, seed)
         model = np.full(len(tree.feature), -1, dtype=np.int32)
         model[leaves] = np.arange(len(leaves))
         forest = forest_of([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
-        decrease = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, risk[:, :, -1])
+        in_the_end = risk[:, :, -1]
+        if n_outputs > 1 and (joint or of_scores is not None):  # their risk is another, or in other weights
+            losses = leaf_losses(limits.link, scores, labels[inside], joint)
+            in_the_end = by_leaf.sums(weights[inside, None] * losses) / by_leaf.sums(weights[inside, None])
+        decrease = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, in_the_end)
         w = self.weights[inside]
         record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), decrease[None])
         voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=record)
@@ -131,7 +149,8 @@ class ProbitModelTreeClassifier(BaseClassifier):
     `n_leaf_steps` Newton steps on the risk -ln Phi(y f): every step regresses the working response
     z = y / (x + lambda(x)) on one feature with weights w = lambda(x) (x + lambda(x)), x = y f,
     lambda = phi / Phi, and adds the line of the feature with the least weighted squared error. More than two
-    classes: one score per class ("class k or not"), the largest elects. A leaf that holds one class says so.
+    classes: one score per class ("class k or not"), the largest elects. A leaf that holds one class says so. Steps
+    along the gradient, and their risk, are those of `ProbitBoostClassifier`.
 
     Attributes
     ----------
@@ -167,6 +186,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
 
     n_leaf_steps: int | Literal["cv"] = shared.n_leaf_steps()
     _: KW_ONLY
+    leaf_steps: Literal["newton", "gradient"] = shared.leaf_steps()
     link: LinkName = shared.leaf_link()
     tree: Literal["shared", "per_class"] = shared.trees_of_classes()
     max_depth: int | Literal["auto"] | None = shared.model_tree_depth(6)
@@ -184,6 +204,9 @@ class ProbitModelTreeClassifier(BaseClassifier):
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("model_trees",)
     stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
+
+    def _check_parameters(self) -> None:
+        check_leaf_steps(self)
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         prepared = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))

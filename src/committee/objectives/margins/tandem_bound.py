@@ -167,7 +167,7 @@ def least_tandem_bound(
         rounds += 1
         e = min(max(tandem_loss(pairs, rho), 1e-12), 1.0 - 1e-12)  # at 0 and 1 the slope has no end
         p = min(tandem_complexity(pairs, rho, ln_prior, delta).above(e), 1.0 - 1e-12)
-        rho = _descended(both, rho, 2.0 / (n * log(p * (1.0 - e) / (e * (1.0 - p)))), max_steps)
+        rho = descended(both, rho, 2.0 / (n * log(p * (1.0 - e) / (e * (1.0 - p)))), max_steps)
         value = tandem_bound(pairs, rho, ln_prior, delta)
         if value < lowest:
             best, lowest = rho, value
@@ -182,7 +182,7 @@ def _ln_prior(lines: MarginMatrix) -> float:
     return log(2 * lines.n_voters if (lines.sign < 0.0).any() else lines.n_voters)
 
 
-def _descended(both: F64, rho: F64, strength: float, max_steps: int) -> F64:
+def descended(both: F64, rho: F64, strength: float, max_steps: int) -> F64:
     """rho' E rho + strength sum rho ln rho made smaller by steps of the exponentiated gradient, each halved until it
     does; the objective never rises."""
     least = np.finfo(np.float64).tiny

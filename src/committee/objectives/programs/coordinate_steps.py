@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 
 TIE = 1e-10
 """A later voter must lower the risk by more than this share over the best so far: ties go to the first."""

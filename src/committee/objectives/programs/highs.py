@@ -84,18 +84,25 @@ def _run_once(highs: Any) -> None:
     """Let HiGHS work, and see signals."""
     if highs.getNumRow() * highs.getNumCol() < LARGE:
         highs.run()
-        return
+    else:
+        run_interruptibly(highs, highs.cbSimplexInterrupt)
+
+
+def run_interruptibly(highs: Any, *asking: Any) -> None:
+    """Let HiGHS work in a thread of its own, and end it on a signal where one of its events asks."""
     stopping = Event()
 
     def look(event: Any) -> None:
         if stopping.is_set():
             event.interrupt()
 
-    highs.cbSimplexInterrupt += look
+    for each in asking:
+        each += look
     try:
         in_own_thread(highs.run, stopping.set)
     finally:
-        highs.cbSimplexInterrupt -= look
+        for each in asking:
+            each -= look
 
 
 def on_the_simplex(weights: ArrayLike) -> F64:

@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 
 from committee.data.number_types import F64, Mask
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 
 NEARLY_ONE = 1.0 - 2.0**-52
 """Largest share of its bound that a weight has; artanh is finite there."""

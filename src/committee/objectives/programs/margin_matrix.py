@@ -216,6 +216,16 @@ class MarginMatrix:
             return margins, self.row_weight
         return (margins / np.where(total > 0.0, total, 1.0))[some], row_weight / row_weight.sum()
 
+    def weighted(self, row_weight: F64) -> MarginMatrix:
+        """The same lines with other weights of the rows ``(n,)``; those of weight 0 are left out.
+
+        Raises
+        ------
+        ValueError
+            If no row is left.
+        """
+        return replace(self, row_weight=row_weight, scale=None)._counted()
+
     def select(self, voters: NDArray[np.intp], own: F64) -> MarginMatrix:
         """The lines of some voters, whose own weights are set; without rows that all of them have seen.
 

@@ -7,7 +7,7 @@ import scipy.linalg as la
 
 from committee.data.number_types import F64
 from committee.objectives.programs.coordinate_steps import cyclic_sweeps
-from committee.objectives.programs.penalties import Penalty
+from committee.objectives.programs.penalty import Penalty
 
 ROUNDING = 1e-13
 """Share of the largest product with the target below which a distance is noise: no step lowers it further."""

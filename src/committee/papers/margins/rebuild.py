@@ -23,7 +23,7 @@ def rebuild(
     trees: Annotated[int, "Trees of every ensemble; the document has 200."] = 200,
     depth: Annotated[int, "Depth of the trees of AdaBoost and of the first forest; 1 are stumps, 0 no limit."] = 2,
     variants: Annotated[bool, "Other k of EWS, targets of SM2 and its robust forms, too."] = False,
-    depths: Annotated[int, "Splits for arc-gv, MD-Boost, DOOM II and AdaBoost over depths; 0: none."] = 2,
+    depth_splits: Annotated[int, "Splits for arc-gv, MD-Boost, DOOM II and AdaBoost over tree depths; 0: none."] = 2,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and forests."] = 0,
     jobs: Jobs = 1,
@@ -49,13 +49,13 @@ def rebuild(
     from committee.papers.shared.folds import Fold
 
     check_at_least_one(repeats=repeats, trees=trees, jobs=jobs)
-    if depths < 0:
-        raise ValueError(f"depths={depths} is no number of splits; 0 leaves the comparison over depths out")
+    if depth_splits < 0:
+        raise ValueError(f"depth_splits={depth_splits} is no number of splits; 0 leaves the comparison over depths out")
     if not 0 <= depth <= MOST_DEPTH:
         raise ValueError(f"depth={depth} is no depth of a tree; use 1 to {MOST_DEPTH}, or 0 for trees without a limit")
     sources = {row.name: row for row in ([BUNDLED] if small else source_data())}
     asked = Ensembles(FEW_TREES if small else trees, depth or None, variants or small)
-    repeats, depths = (1, min(depths, 1)) if small else (repeats, depths)
+    repeats, depth_splits = (1, min(depth_splits, 1)) if small else (repeats, depth_splits)
     chosen = in_order(tables, list(sources))
     if small and figure in figures.DATA:
         needed = figures.DATA[figure]
@@ -81,7 +81,7 @@ def rebuild(
             {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": f"{BOOSTING}{depth_name}"},
             partial(depth_cell, Fold(table, repeat, seed), DEPTHS[depth_name], asked.trees),
         )
-        for repeat in range(depths)
+        for repeat in range(depth_splits)
         for name, table in read.items()
         for depth_name in names
     ]
@@ -91,8 +91,8 @@ def rebuild(
     results = MarginResults(cells, tuple(chosen), repeats, asked)
     of_depths = {(t, r, e.removeprefix(BOOSTING)): c for (t, r, e), c in cells.items() if e.startswith(BOOSTING)}
     grids = report.grids(results)
-    if depths:
-        boosted = DepthResults(of_depths, tuple(chosen), depths, names)
+    if depth_splits:
+        boosted = DepthResults(of_depths, tuple(chosen), depth_splits, names)
         depth_report.write(boosted, out)
         grids += depth_report.grids(boosted)
     grids = [*grids, *figures.write(numbers, read, seed, out)]

@@ -151,6 +151,7 @@ def _rivals(run: _Run, rows: "list[PublishedAccuracies]", folder: "Folder", figu
     from committee.papers.shared.figures import save
     from committee.papers.shared.pages import write_csv
 
+    others.warn_of_missing()
     name, methods = f"rivals-{run.settings}", [OURS, *others.installed_rivals()]
     tasks = others.tasks(rows, folder, run.settings, methods, run.repeats, run.seed)
     described = others.described(run.settings, run.seed)

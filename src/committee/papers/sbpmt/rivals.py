@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +39,14 @@ def _forest(schema: TableSchema, seed: int) -> Any:
     return on_one_hot(schema, RandomForestClassifier(500, random_state=seed))
 
 
+def _imputed(model: Any) -> Any:
+    """Medians of columns for missing numbers, for the methods of scikit-learn that refuse these."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), model)
+
+
 def _gbm(schema: TableSchema, seed: int) -> Any:
     """By the defaults of R's gbm: stumps with ten rows on each side."""
     from sklearn.ensemble import GradientBoostingClassifier
@@ -45,7 +54,7 @@ def _gbm(schema: TableSchema, seed: int) -> Any:
     model = GradientBoostingClassifier(
         n_estimators=100, learning_rate=0.1, max_depth=1, min_samples_leaf=10, subsample=SHARE, random_state=seed
     )
-    return on_one_hot(schema, model)
+    return on_one_hot(schema, _imputed(model))
 
 
 def _adaboost(schema: TableSchema, seed: int) -> Any:
@@ -54,7 +63,7 @@ def _adaboost(schema: TableSchema, seed: int) -> Any:
     from sklearn.tree import DecisionTreeClassifier
 
     tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)
-    return on_one_hot(schema, AdaBoostClassifier(tree, n_estimators=100, random_state=seed))
+    return on_one_hot(schema, _imputed(AdaBoostClassifier(tree, n_estimators=100, random_state=seed)))
 
 
 def _xgboost(rounds: int, schema: TableSchema, seed: int) -> Any:
@@ -105,6 +114,17 @@ RIVALS: dict[str, Rival] = {
 def installed_rivals() -> list[str]:
     """Return those whose library is installed, in order."""
     return [name for name, rival in RIVALS.items() if find_spec(rival.module)]
+
+
+def warn_of_missing() -> None:
+    """Tell which methods will have no column, as their library is not installed, and how to install it."""
+    missing = {name: rival.module for name, rival in RIVALS.items() if not find_spec(rival.module)}
+    if missing:
+        warnings.warn(
+            f"left out: {', '.join(missing)}, as {' and '.join(dict.fromkeys(missing.values()))} cannot be found; "
+            'pip install "committee[peers]" installs the libraries of all methods',
+            stacklevel=2,
+        )
 
 
 def tasks(

@@ -33,6 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "n_estimators": 21,
         "n_boosting_rounds": 5,
         "n_leaf_steps": 100,
+        "leaf_steps": "newton",
         "max_samples": 0.7,
         "max_depth": 6,
         "min_samples_leaf": 20,

@@ -238,9 +238,13 @@ def room(ax: Axes, width: float, height: float) -> float:
 
 def text_width(text: str, size: float) -> float:
     """Width of a text in inches."""
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
-    return float(TextPath((0.0, 0.0), text, size=size).get_extents().x1) / 72.0 if text else 0.0
+    if not text:
+        return 0.0
+    points, *_ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)
+    return float(points) / 72.0
 
 
 def percent(share: float) -> str:

@@ -64,7 +64,7 @@ class TreeWords:
         ValueError
             If there is no tree of that number, or no tree for that class.
         """
-        votes = _votes_of(estimator)
+        votes = votes_of(estimator)
         trees = MemberTrees.of(votes.voters, votes.weights, "TreeDisplay")
         n_trees = len(trees.forest) // trees.per_round
         tree = place("tree", tree, n_trees)
@@ -74,7 +74,7 @@ class TreeWords:
         speaks = _Leaves(votes, float(trees.weights[t]), k if trees.per_round > 1 else None)
         values, subject = speaks.of_model_tree(t, len(forest.feature)) if speaks.are_model_trees else speaks.of(forest)
         said = [speaks.words(value) for value in values]
-        table = table_with_forms(votes.table or _plain_table(forest), estimator)
+        table = table_with_forms(votes.table or plain_table(forest), estimator)
         slopes = _slopes(votes.voters, t, float(trees.weights[t]), table)
         leaves, colors = ([each[i] for each in said] for i in (0, 1))
         tell = "sign of the mean" if speaks.have_lines and np.size(values[0]) == 1 and values[0] is not None else ""
@@ -234,7 +234,7 @@ def _whose(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
     return known.index(for_class)
 
 
-def _votes_of(estimator: Any) -> WeightedVotes:
+def votes_of(estimator: Any) -> WeightedVotes:
     """The committee of a fitted learner, of this library or another; one that is given as it is."""
     votes = getattr(estimator, "committee_", estimator)
     if isinstance(votes, WeightedVotes):
@@ -254,7 +254,7 @@ def table_with_forms(table: TableSchema, estimator: Any) -> TableSchema:
     return table if known is None or table.written else table.with_forms(known.forms)
 
 
-def _plain_table(forest: Forest) -> TableSchema:
+def plain_table(forest: Forest) -> TableSchema:
     """Columns of trees whose table is not known, with the codes as names of their categories."""
     n_codes = np.zeros(forest.n_features, dtype=np.int64)
     np.maximum.at(

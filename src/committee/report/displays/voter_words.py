@@ -19,6 +19,9 @@ _MOST_NAMED = 22
 _MOST_LISTED, _LEAST_LISTED = 14, 8
 """Letters of listed categories; one is always listed, and cut to the lesser where missing values are listed too."""
 
+_MOST_PLAIN = 30
+"""Letters of what a column must be, where that has a line to itself."""
+
 _GAPS = "missing"
 
 
@@ -73,6 +76,49 @@ def split_words(forest: Forest, node: int, table: TableSchema) -> str:
     return f"{_cut(table.quantity(j), _MOST_NAMED)} <= {_threshold(table, j, c)}"
 
 
+def plain_split(forest: Forest, node: int, table: TableSchema) -> tuple[str, str]:
+    """Condition under which a row goes left at a split, but for missing values: the column, and what it must be.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import TreeVoter
+    >>> from committee.report.displays.voter_words import plain_split
+    >>> tree = TreeVoter(max_depth=1).fit(*load_iris(return_X_y=True))
+    >>> plain_split(tree.committee_.voters, 0, tree.table_)
+    ('x2', '≤ 2.45')
+    """
+    j, c = int(forest.feature[node]), float(forest.threshold[node])
+    words = forest.category_bits[int(forest.category_offset[node]) : int(forest.category_offset[node + 1])]
+    known = [str(word) for word in table.coded(j) or ()]
+    goes_left = _all_alike(words, known, c, ascending=False)
+    if goes_left is not None:
+        return middle_cut(table.column(j)), "is known" if goes_left else "is missing"
+    if len(words):
+        return middle_cut(table.column(j)), _plain_categories(words, known)
+    return middle_cut(table.quantity(j)), f"≤ {_threshold(table, j, c)}"
+
+
+def _plain_categories(words: NDArray[np.uint32], known: list[str]) -> str:
+    """The categories by which a row goes left: all of few, or how many they are and the first of them."""
+    inside = [known[code] for code in codes_in(words).tolist() if code < len(known)]
+    outside = [word for word in known if word not in inside]
+    if len(inside) == 1:
+        return f"is {_cut(inside[0], _MOST_PLAIN)}"
+    if len(outside) == 1:
+        return f"is not {_cut(outside[0], _MOST_PLAIN)}"
+    if len(whole := f"is {', '.join(inside[:-1])} or {inside[-1]}") <= _MOST_PLAIN:
+        return whole
+    if len(other := f"is not {', '.join(outside[:-1])} or {outside[-1]}") <= _MOST_PLAIN:
+        return other
+    text = f"is one of {len(inside)}: {_cut(inside[0], _MOST_LISTED)}"
+    for word in inside[1:]:
+        if len(text) + len(word) + 5 > _MOST_PLAIN:
+            break
+        text += f", {word}"
+    return f"{text}, …"
+
+
 def _all_alike(words: NDArray[np.uint32], known: list[str], c: float, ascending: bool) -> bool | None:
     """Whether the condition holds for every known value, or for none; None if for some."""
     if not len(words):
@@ -112,3 +158,10 @@ def _number(value: float, digits: int = 4) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def middle_cut(text: str, most: int = 26) -> str:
+    """A column's name without its middle, if it is too long: names that begin alike often end otherwise."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2].rstrip()}…{text[len(text) - most + most // 2 + 1 :].lstrip()}"

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index
 from committee.data.row_sketch import KnownRows
+from committee.report.covered_rows import CoveredRows
 from committee.report.evaluation import Evaluation, evaluate
 from committee.report.explained.columns import TableRows, spread_rows
 from committee.report.explained.curves import RankedClass, ranked_classes
@@ -18,6 +19,7 @@ from committee.report.explained.effects import MOST_ROWS, Effect, effects, remem
 from committee.report.explained.importances import Importances
 from committee.report.known_rows import known_rows
 from committee.report.number_figures import quantile_levels
+from committee.report.prediction_sets import model_inside
 from committee.report.row_explanation import RowExplanation
 from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.scores import lead
@@ -45,6 +47,8 @@ class Explanation:
     X: Any = None
     y: NDArray[Any] | None = None
     """Labels or numbers of the rows; None if they are not known."""
+    around: Any = None
+    """Conformal model that the model is inside of; None if there is none."""
 
     @classmethod
     def of(cls, model: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
@@ -58,7 +62,8 @@ class Explanation:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(model)
-        return cls(model, X, None if y is None else np.asarray(y))
+        inside = model_inside(model)
+        return cls(inside, X, None if y is None else np.asarray(y), None if inside is model else model)
 
     # --- what it is ----------------------------------------------------------------------------------------------
 
@@ -123,7 +128,12 @@ class Explanation:
         """Every figure; None if the rows' labels or numbers are not known, or there is but one class."""
         if self.y is None or (self.of_classes and len(np.union1d(self.model.classes_, self.y)) < 2):
             return None
-        return evaluate(self.model, self.X, self.y)
+        return evaluate(self.model if self.around is None else self.around, self.X, self.y)
+
+    @cached_property
+    def covered(self) -> CoveredRows | None:
+        """Sets or intervals of a conformal model around it; None if there is none, or no answers are known."""
+        return None if self.around is None or self.y is None else CoveredRows.of(self.around, self.X, self.y)
 
     @cached_property
     def known_rows(self) -> KnownRows | None:

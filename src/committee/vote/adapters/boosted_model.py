@@ -11,6 +11,9 @@ from committee.data.number_types import F64, Index
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.links.mean import MeanLink
 from committee.voters.forest import Forest
+from committee.voters.leaf_lines import LeafLines
+from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.node_order import breadth_first
 from committee.voters.rounds import Rounds
 
 
@@ -23,7 +26,8 @@ class BoostedModel:
     trees : LinkedTrees
         All trees that count.
     score : intp array (T,)
-        The score that each tree adds to; as many trees for one as for another.
+        The score that each tree adds to; as many trees for one as for another. Not looked at where leaves have a number
+        for each score.
     intercept : float64 array (D,)
         Where the scores start. D = 1: the log-odds of the second of two classes (over `sigmoid`); else one score for
         each class.
@@ -37,6 +41,8 @@ class BoostedModel:
         The scores are means over the rounds, not sums.
     number_link : MeanLink or None, default=None
         How the number that is predicted follows from the score; None: classes are.
+    lines : LeafLines or None, default=None
+        Lines of the nodes of `trees`; None: they have none.
 
     Examples
     --------
@@ -51,6 +57,7 @@ class BoostedModel:
     sigmoid: float = 1.0
     averaged: bool = False
     number_link: MeanLink | None = None
+    lines: LeafLines | None = None
 
     @property
     def n_classes(self) -> int:
@@ -58,12 +65,17 @@ class BoostedModel:
         return max(2, len(self.intercept))
 
     @property
-    def voters(self) -> Forest | Rounds:
+    def voters(self) -> Forest | Rounds | LinearLeaves:
         """A voter for each tree; with several scores one for each round, which has a tree for every score."""
         D = len(self.intercept)
+        if self.trees.value.ndim == 2:
+            return self.trees.forest(n_classes=D, n_categories=self.table.n_categories)
         # the t-th trees of all scores are a round, in whatever order they are stored
         rounds = np.argsort(self.score, kind="stable").reshape(D, -1).T
         trees = replace(self.trees, root=self.trees.root[rounds.ravel()])
         of_two = D == 1 and self.number_link is None
         forest = trees.forest(n_classes=2 if of_two else 1, n_categories=self.table.n_categories)
+        if self.lines is not None:
+            order, _, _ = breadth_first(trees.left, trees.right, trees.feature >= 0, trees.root)
+            return LinearLeaves(forest, self.lines.take(order), D)
         return forest if D == 1 else Rounds(forest, D)

@@ -1,16 +1,20 @@
-"""Parts of committees of the trees that XGBoost and LightGBM boosted, which are read as data: neither is imported."""
+"""Parts of committees of the trees that XGBoost, LightGBM and CatBoost boosted, read as data: none is imported."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from committee.vote.adapters.boosted_model import BoostedModel
+from committee.vote.adapters.catboost_model import catboost_model
 from committee.vote.adapters.lightgbm_model import lightgbm_model
 from committee.vote.adapters.parts import CommitteeParts, RegressionParts
 from committee.vote.adapters.xgboost_model import xgboost_model
@@ -18,7 +22,7 @@ from committee.vote.links.probability import Link, Logistic, Softmax
 
 
 def is_booster(estimator: Any) -> bool:
-    """Whether an object, or a class that it inherits from, is of XGBoost or LightGBM by the name of its module.
+    """Whether an object, or a class that it inherits from, is of one of `BOOSTERS` by the name of its module.
 
     Examples
     --------
@@ -37,7 +41,7 @@ def parts_of_booster(estimator: Any) -> CommitteeParts:
 
     Parameters
     ----------
-    estimator : XGBClassifier, LGBMClassifier, or the Booster of either
+    estimator : XGBClassifier, LGBMClassifier, the Booster of either, or CatBoostClassifier
         Fitted on classes. A bare booster's classes are 0, ..., K - 1.
 
     Returns
@@ -164,12 +168,32 @@ def _lightgbm(estimator: Any, learner: str = "LGBMClassifier") -> Read:
     return lightgbm_model(estimator.booster_.model_to_string()), getattr(estimator, "classes_", None)
 
 
-BOOSTERS: dict[str, Callable[[Any], Read]] = {"xgboost": _xgboost, "lightgbm": _lightgbm}
+def _catboost(estimator: Any, learner: str = "CatBoost") -> Read:
+    _kind(estimator, learner)
+    if not estimator.is_fitted():
+        raise NotFittedError(f"This {type(estimator).__name__} instance is not fitted yet; call its fit first.")
+    with TemporaryDirectory() as folder:  # it writes to files alone
+        path = Path(folder) / "model.json"
+        try:
+            estimator.save_model(str(path), format="json")
+        except Exception as error:  # CatBoost has one class for all its errors, of its own
+            raise ValueError(f"estimator cannot be written as JSON, from which it is read: {error}") from error
+        model, classes = catboost_model(path.read_bytes())
+    return model, None if model.number_link is not None else _labels(estimator, classes)
+
+
+def _labels(estimator: Any, recorded: NDArray[Any] | None) -> NDArray[Any] | None:
+    known = np.asarray(getattr(estimator, "classes_", ()))
+    return known if known.size else recorded
+
+
+BOOSTERS: dict[str, Callable[[Any], Read]] = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost}
 """Readers of each library's boosters, by the name of its package."""
 
 REGRESSORS: dict[str, Callable[[Any], Read]] = {
     "xgboost": partial(_xgboost, learner="XGBRegressor"),
     "lightgbm": partial(_lightgbm, learner="LGBMRegressor"),
+    "catboost": _catboost,
 }
 """The same of boosters of numbers."""
 

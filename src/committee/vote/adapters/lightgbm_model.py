@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from committee.data.category_bits import codes_in
 from committee.data.columns import Category
 from committee.data.frames import TableSchema
-from committee.data.number_types import Index
+from committee.data.number_types import F64, Index
 from committee.vote.adapters.boosted_model import BoostedModel
+from committee.vote.adapters.lightgbm_lines import FURTHEST, LeafModel, with_lines
 from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.adapters.zero_as_missing import ZERO, part_zeros
 from committee.vote.links.mean import Identity, Log, MeanLink
@@ -61,7 +62,7 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
     Raises
     ------
     ValueError
-        If the booster has linear leaves, predicts something else than classes or numbers or by a loss of one's own, has
+        If the booster predicts something else than classes or numbers or by a loss of one's own, has
         ordered categories among the columns, or its zeros, counted as missing, need trees that are too large.
 
     Examples
@@ -81,11 +82,15 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
     intercept = np.zeros(n_scores)
     if not averaged:
         intercept[: len(trees)] = [tree.without_start() for tree in trees[:n_scores]]
+    linked, lines = _linked(trees, columns), None
+    if any(tree.is_linear for tree in trees):
+        linked, lines = with_lines(linked, _leaf_models(trees), *_extent(header))
     return BoostedModel(
-        _linked(trees, columns),
+        linked,
         np.arange(len(trees)) % n_scores,
         intercept,
         columns.table,
+        lines=lines,
         one_vs_rest=objective == "multiclassova",
         sigmoid=float(options.get("sigmoid", 1.0)),
         averaged=averaged,
@@ -187,9 +192,9 @@ class _Tree:
     """One tree: inner nodes first, in their own order, and then the leaves."""
 
     def __init__(self, entries: dict[str, str]) -> None:
-        if entries.get("is_linear", "0") != "0":
-            raise ValueError("estimator has linear_tree=True, whose leaves are linear models; set it to False.")
         self._entries = entries
+        self.is_linear = entries.get("is_linear", "0") != "0"
+        self._start = 0.0
         n = self.n_inner = int(entries["num_leaves"]) - 1
         leaf = np.full(n + 1, -1)
         kind = self._array("decision_type", np.int64)
@@ -217,7 +222,18 @@ class _Tree:
         leaves = self.value[self.n_inner :]
         start = float(weight @ leaves / weight.sum()) if weight.any() else float(leaves[0])
         leaves -= start
+        self._start = start
         return start
+
+    def leaf_models(self) -> Iterator[tuple[int, LeafModel]]:
+        """Every leaf of a linear tree, and its linear model."""
+        if not self.is_linear:
+            return
+        bounds = extents(self._array("num_features", np.intp))
+        columns, slopes = self._array("leaf_features", np.intp), self._array("leaf_coeff", np.float64)
+        for leaf, constant in enumerate((self._array("leaf_const", np.float64) - self._start).tolist()):
+            terms = slice(int(bounds[leaf]), int(bounds[leaf + 1]))
+            yield self.n_inner + leaf, LeafModel(constant, columns[terms], slopes[terms])
 
     def named(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Every categorical split, and the codes that go left there."""
@@ -227,6 +243,24 @@ class _Tree:
         for node in np.flatnonzero(self.categorical).tolist():
             place = int(self.threshold[node])
             yield node, codes_in(words[bounds[place] : bounds[place + 1]])
+
+
+def _leaf_models(trees: list[_Tree]) -> dict[int, LeafModel]:
+    """Linear models of leaves, by their node among those of all trees."""
+    start = extents([len(tree.feature) for tree in trees])
+    return {
+        first + leaf: model
+        for first, tree in zip(start.tolist(), trees, strict=False)
+        for leaf, model in tree.leaf_models()
+    }
+
+
+def _extent(header: dict[str, str]) -> tuple[F64, F64]:
+    """Middle and width of the values that each column had in training; 0 where there were no numbers."""
+    infos = header["feature_infos"].split(" ")
+    ends = np.array([info[1:-1].split(":") if info[0] == "[" else [0.0, 0.0] for info in infos], dtype=np.float64)
+    ends = np.clip(ends, -FURTHEST, FURTHEST)  # a column may have infinite ones
+    return ends.mean(axis=1), np.ptp(ends, axis=1)
 
 
 def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:

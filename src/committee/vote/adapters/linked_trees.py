@@ -17,7 +17,7 @@ from committee.voters.node_order import breadth_first
 
 @dataclass(frozen=True, eq=False)
 class LinkedTrees:
-    """Trees with one number in each leaf, their nodes in any order.
+    """Trees with numbers in their leaves, their nodes in any order.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class LinkedTrees:
         Children among all N nodes; -1 for a leaf.
     missing_left : bool array (N,)
         Where missing values go left, and categories that the columns do not know.
-    value : float64 array (N,)
-        What a leaf adds to the score; not looked at in inner nodes.
+    value : float64 array (N,) or (N, D)
+        What a leaf adds to the score, or to each of D; not looked at in inner nodes.
     gain, weight : float64 arrays (N,)
         Training record: what the split gained, the weight of the rows that reached the node.
     count : int64 array (N,)
@@ -70,7 +70,7 @@ class LinkedTrees:
         Parameters
         ----------
         n_classes : int
-            2 for trees of one signed score, 1 for those of `Rounds`.
+            2 for trees of one signed score, 1 for those of `Rounds`, D for those of D scores.
         n_categories : int array (p,)
             Categories of each column, 0 for a numeric one.
         """
@@ -96,7 +96,7 @@ class LinkedTrees:
             category_offset=extents(n_words),
             category_bits=np.concatenate([np.zeros(0, dtype=np.uint32), *words]),
             label=None,
-            value=np.where(split, 0.0, self.value)[order][:, None],
+            value=np.where(split[:, None], 0.0, self.value.reshape(len(split), -1))[order],
             gain=np.where(split, self.gain, 0.0)[order],
             weight=self.weight[order],
             count=self.count[order],

@@ -11,13 +11,18 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.frames import TableSchema
-from committee.vote.adapters.boosters import is_booster, parts_of_booster
+from committee.vote.adapters.boosted_model import BoostedModel
+from committee.vote.adapters.boosters import is_booster, parts_of_booster, parts_of_model
+from committee.vote.adapters.gradient_boosting import gradient_model
+from committee.vote.adapters.histogram_boosting import histogram_model
 from committee.vote.adapters.parts import CommitteeParts
 from committee.vote.adapters.sklearn_trees import are_trees, forest_of_trees
 from committee.vote.links.probability import Link, Share, Softmax
@@ -49,7 +54,7 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
     Parameters
     ----------
     estimator : fitted classifier
-        One of `ADAPTERS`, or of `committee.vote.adapters.boosters`.
+        One of `ADAPTERS` or `BOOSTING`, or of `committee.vote.adapters.boosters`.
 
     Returns
     -------
@@ -80,6 +85,10 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
         raise TypeError(f"estimator is {estimator!r}; it must be a fitted classifier.")
     if is_regressor(estimator):
         raise TypeError(f"estimator is the regressor {estimator!r}; only classifiers cast votes for classes.")
+    boosting = next((found for kind, found in BOOSTING.items() if isinstance(estimator, kind)), None)
+    if boosting is not None:
+        check_is_fitted(estimator)
+        return parts_of_model(boosting(estimator), estimator.classes_)
     adapter = next((found for kind, found in ADAPTERS.items() if isinstance(estimator, kind)), None)
     if adapter is None:
         return None
@@ -94,10 +103,10 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
 
 def no_adapter(estimator: Any) -> TypeError:
     """The error for an estimator of a kind that is not known."""
-    known = ", ".join(kind.__name__ for kind in ADAPTERS)
+    known = ", ".join(kind.__name__ for kind in (*ADAPTERS, *BOOSTING))
     return TypeError(
         f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
-        "XGBClassifier, LGBMClassifier and this library's learners, and of numbers those that "
+        "XGBClassifier, LGBMClassifier, CatBoostClassifier and this library's learners, and of numbers those that "
         "RegressionCommittee.from_estimator takes; any fitted classifiers can vote as EstimatorVoters."
     )
 
@@ -187,3 +196,9 @@ ADAPTERS: dict[type, Callable[[Any], Members]] = {
     VotingClassifier: _voting,
 }
 """Rules of voting by kind of ensemble; a further one is one more function and one more line."""
+
+BOOSTING: dict[type, Callable[[Any], BoostedModel]] = {
+    GradientBoostingClassifier: gradient_model,
+    HistGradientBoostingClassifier: histogram_model,
+}
+"""Readers of boosted trees, whose leaves hold scores."""

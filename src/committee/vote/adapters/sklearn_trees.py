@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
-from committee.data.number_types import Index
+from committee.data.number_types import F64, Index
+from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 from committee.voters.node_order import breadth_first
@@ -87,21 +88,15 @@ def forest_of_trees(
     [[0], [1]]
     """
     inner = [member.tree_ for member in trees]
-    offset = extents([tree.node_count for tree in inner])
+    offset, left, right, split = _children(inner)
     start = np.repeat(offset[:-1], np.diff(offset))
-    left, right = (_joined(inner, side) for side in ("children_left", "children_right"))
-    split = left >= 0
-    left, right = left + start, right + start
-    _check_children(left, right, split, offset)
     order, position, _ = breadth_first(left, right, split, offset[:-1])
 
     columns = _joined(inner, "feature")
     if features is not None:
         columns = np.concatenate([_renamed(tree.feature, subset) for tree, subset in zip(inner, features, strict=True)])
     weight = _joined(inner, "weighted_n_node_samples")
-    # a split gains what the impurity, weighted by its rows, decreases by
-    worth = weight * _joined(inner, "impurity")
-    gain = np.where(split, worth - worth[left] - worth[right], 0.0)
+    gain = _gain(inner, weight, left, right, split)
     if classes is None:
         shares = np.concatenate([member.tree_.value[:, 0, :1] for member in trees])
     else:
@@ -125,6 +120,53 @@ def forest_of_trees(
         weight=weight[order],
         count=_joined(inner, "n_node_samples")[order].astype(np.int64),
     )
+
+
+def linked_trees(trees: Sequence[Any], factor: float) -> LinkedTrees:
+    """Return scikit-learn's trees of one number as `LinkedTrees`, their leaves times a factor.
+
+    Thresholds are moved as in `forest_of_trees`.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from committee.vote.adapters.sklearn_trees import linked_trees
+    >>> linked_trees([DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 4.0])], 0.5).value.tolist()
+    [1.5, 1.0, 2.0]
+    """
+    inner = [member.tree_ for member in trees]
+    offset, left, right, split = _children(inner)
+    weight = _joined(inner, "weighted_n_node_samples")
+    return LinkedTrees(
+        root=offset[:-1].astype(np.intp),
+        feature=np.where(split, _joined(inner, "feature"), -1),
+        threshold=np.where(split, float64_threshold(np.where(split, _joined(inner, "threshold"), 0.0)), 0.0),
+        left=np.where(split, left, -1),
+        right=np.where(split, right, -1),
+        missing_left=split & _joined(inner, "missing_go_to_left").astype(bool),
+        value=_joined(inner, "value")[:, 0, 0] * factor,
+        gain=_gain(inner, weight, left, right, split),
+        weight=weight,
+        count=_joined(inner, "n_node_samples").astype(np.int64),
+        codes={},
+    )
+
+
+def _children(inner: Sequence[Any]) -> tuple[Index, Index, Index, NDArray[np.bool_]]:
+    """Extents of the trees among all nodes, the children of each among them, and which have any."""
+    offset = extents([tree.node_count for tree in inner])
+    start = np.repeat(offset[:-1], np.diff(offset))
+    left, right = (_joined(inner, side) for side in ("children_left", "children_right"))
+    split = left >= 0
+    left, right = left + start, right + start
+    _check_children(left, right, split, offset)
+    return offset, left, right, split
+
+
+def _gain(inner: Sequence[Any], weight: F64, left: Index, right: Index, split: NDArray[np.bool_]) -> F64:
+    """What the impurity, weighted by its rows, decreases by at each split."""
+    worth = weight * _joined(inner, "impurity")
+    return np.where(split, worth - worth[left] - worth[right], 0.0)
 
 
 def _check_children(left: Index, right: Index, split: NDArray[np.bool_], offset: Index) -> None:

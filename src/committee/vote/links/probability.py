@@ -263,13 +263,15 @@ class Share(Link):
         """Refuse negative weights, and voters that do not give shares."""
         from committee.voters.linear_scores import LinearScores
         from committee.voters.path_majority import PathMajority
+        from committee.voters.regressor_rounds import RegressorRounds
         from committee.voters.regressors import RegressorVoters
         from committee.voters.rounds import Rounds
         from committee.voters.signed import SignedVoters
         from committee.voters.vote_graph import VoteGraph
 
         _refuse_negative(weights, "the share link")
-        if isinstance(voters, (LinearScores, PathMajority, RegressorVoters, Rounds, SignedVoters, VoteGraph)):
+        scores = (LinearScores, PathMajority, RegressorRounds, RegressorVoters, Rounds, SignedVoters, VoteGraph)
+        if isinstance(voters, scores):
             raise ValueError(
                 f"{type(voters).__name__} hold scores, which are no shares that sum to one; use the softmax or the "
                 "logistic link."

@@ -1,0 +1,198 @@
+"""A fitted model as an ONNX model."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.extras import needed
+from committee.onnx.answers import class_answers, committee_in, number_answers
+from committee.onnx.graph import MACHINE_LEARNING, Graph, Node, Value, Width
+from committee.onnx.rows import INPUTS, Inputs, Rows, encoded_columns, encoded_rows, text_columns
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+OPSETS: dict[Width, dict[str, int]] = {
+    "float64": {"": 21, MACHINE_LEARNING: 5},
+    "float32": {"": 18, MACHINE_LEARNING: 3},
+}
+"""Versions of the operators, by the type of the rows."""
+
+Entry: TypeAlias = tuple[str, type[np.generic], int]
+"""An input: its name, the type of its cells and its number of columns."""
+
+_FORMATS: dict[Width, int] = {"float64": 10, "float32": 8}
+"""Versions of the file format that go with them."""
+
+
+def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64") -> ModelProto:
+    """Return a fitted model as an ONNX model, which any runtime of ONNX can ask.
+
+    Its outputs are ``label`` and ``probabilities`` of a model for classes, ``prediction`` of one for numbers.
+
+    Parameters
+    ----------
+    estimator : fitted learner, committee, or ensemble of another library
+        Any learner of this library whose voters can be walked, and whatever `Committee.from_estimator` or
+        `RegressionCommittee.from_estimator` take.
+    inputs : {"auto", "matrix", "columns", "encoded"}, default="auto"
+        "matrix": one input ``X`` of numbers ``(n, p)``, the columns of the table in its order; categories that are
+        numbers stand as these. "columns": one input for each column, ``(n, 1)``, by the column's name; of text where
+        its categories are text, the empty text being a missing one. "encoded": ``X`` is what
+        ``committee_.encode(table)`` gives. "auto": "columns" if a column has categories of text, otherwise "matrix".
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the numbers that come in and go out. "float32" is for runtimes without the trees of ``ai.onnx.ml``
+        version 5: each float32 goes to the same leaves as here.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    MissingExtraError
+        If the package onnx is not installed.
+    NotFittedError
+        If `estimator` is not fitted.
+    TypeError
+        Naming what has no nodes in ONNX: paths and voters that are drawn at random, members of other libraries that
+        have no committee, sets and intervals.
+    ValueError
+        If `inputs` or `dtype` is none of the above.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import committee
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = committee.RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> model = committee.to_onnx(forest)
+    >>> [each.name for each in model.graph.output]
+    ['label', 'probabilities']
+    """
+    needed("onnx", "to_onnx")
+    if inputs not in INPUTS:
+        raise ValueError(f"inputs is {inputs!r}; it must be one of {', '.join(map(repr, INPUTS))}.")
+    if dtype not in OPSETS:
+        raise ValueError(f"dtype is {dtype!r}; it must be 'float64' or 'float32'.")
+    committee = committee_in(estimator)
+    graph = Graph(dtype, 5 if dtype == "float64" else 3)
+    if inputs == "auto":
+        inputs = "columns" if text_columns(committee.table) else "matrix"
+    rows, entries = _entry(graph, committee, inputs)
+    return _model(graph, entries, answers(rows, committee), committee)
+
+
+def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str, Value]:
+    """Outputs by name, of rows that the voters take."""
+    graph = rows.X.graph
+    if isinstance(committee, RegressionCommittee):
+        prediction = number_answers(rows, committee)
+        prediction = prediction.reshape(-1) if committee.n_outputs == 1 else prediction
+        return {"prediction": prediction.cast(np.dtype(graph.width).type)}
+    index, p = class_answers(rows, committee)
+    labels = graph.constant(label_array(committee.classes)).take(index, axis=0)
+    return {"label": labels, "probabilities": p.cast(np.dtype(graph.width).type)}
+
+
+def label_array(classes: NDArray[Any]) -> NDArray[Any]:
+    """Class labels in a type that ONNX has: whole numbers, truth values, float64 or text."""
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind in "bf":
+        return classes.astype(bool if classes.dtype.kind == "b" else np.float64)
+    return np.array([str(label) for label in classes.tolist()], dtype=object)
+
+
+def _entry(graph: Graph, committee: Committee | RegressionCommittee, inputs: Inputs) -> tuple[Rows, list[Entry]]:
+    """The rows, and name, type and number of columns of each input."""
+    table, width = committee.table, np.dtype(graph.width).type
+    if inputs == "columns":
+        if table is None:
+            raise TypeError('the model knows no columns; leave inputs at "auto", or give "matrix".')
+        names = [table.column(j) for j in range(table.n_features)]
+        text = set(text_columns(table))
+        columns = {j: graph.value(name) for j, name in enumerate(names)}
+        entries: list[Entry] = [(name, np.str_ if j in text else width, 1) for j, name in enumerate(names)]
+        return encoded_columns(columns, table), entries
+    p = committee.voters.n_features if table is None else table.n_features
+    if p is None:
+        raise TypeError(f"{type(committee.voters).__name__} do not tell how many columns they take.")
+    rows = Rows(graph.value("X"), None)
+    return rows if inputs == "encoded" else encoded_rows(rows, table), [("X", width, p)]
+
+
+def _model(
+    graph: Graph,
+    entries: list[Entry],
+    outputs: dict[str, Value],
+    committee: Committee | RegressionCommittee,
+) -> ModelProto:
+    from onnx import checker, helper
+
+    for name, value in outputs.items():
+        graph.nodes.append(Node("Identity", (value.name,), (name,), "", {}))
+    taken = {name for name, *_ in entries} & set(outputs)
+    if taken:
+        raise ValueError(f'the column {taken.pop()!r} has the name of an output; rename it, or give inputs="encoded".')
+    outs = [helper.make_tensor_value_info(name, *_output(name, graph, committee)) for name in outputs]
+    ins = [helper.make_tensor_value_info(name, _type(kind), [None, p]) for name, kind, p in entries]
+    nodes, constants = protos(graph)
+    made = helper.make_graph(nodes, "committee", ins, outs, constants)
+    versions = [helper.make_opsetid(domain, version) for domain, version in OPSETS[graph.width].items()]
+    model = helper.make_model(
+        made, opset_imports=versions, producer_name="committee", producer_version=version("committee")
+    )
+    model.ir_version = _FORMATS[graph.width]
+    checker.check_model(model)
+    return model
+
+
+def _output(name: str, graph: Graph, committee: Committee | RegressionCommittee) -> tuple[int, list[int | None]]:
+    """Type and shape of an output."""
+    width = np.dtype(graph.width).type
+    if name == "label":
+        assert isinstance(committee, Committee)
+        return _type(label_array(committee.classes).dtype.type), [None]
+    if isinstance(committee, Committee):
+        return _type(width), [None, committee.n_classes]
+    return _type(width), [None] if committee.n_outputs == 1 else [None, committee.n_outputs]
+
+
+def _type(kind: type[np.generic]) -> int:
+    from onnx import TensorProto, helper
+
+    text = kind in (np.object_, np.str_)
+    return int(TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+
+
+def protos(graph: Graph) -> tuple[list[Any], list[Any]]:
+    """Nodes and constants as ONNX has them."""
+    from onnx import helper, numpy_helper
+
+    nodes = [
+        helper.make_node(
+            node.kind,
+            list(node.inputs),
+            list(node.outputs),
+            domain=node.domain,
+            **{name: proto_attribute(value) for name, value in node.attributes.items()},
+        )
+        for node in graph.nodes
+    ]
+    return nodes, [numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
+
+
+def proto_attribute(value: Any) -> Any:
+    """An attribute as ONNX has it: arrays as tensors, types by their number."""
+    from onnx import helper, numpy_helper
+
+    if isinstance(value, np.dtype):
+        return helper.np_dtype_to_tensor_dtype(value)
+    return numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value

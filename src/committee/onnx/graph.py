@@ -1,0 +1,221 @@
+"""A graph of ONNX nodes while it is built: nodes and constants by name, and values that can be calculated with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Width: TypeAlias = Literal["float64", "float32"]
+"""Types that the rows of a model, and the numbers in its trees, may have."""
+
+TreeVersion: TypeAlias = Literal[5, 3]
+"""Versions of the tree operators: sums in double, or leaves whose numbers are looked up."""
+
+MACHINE_LEARNING = "ai.onnx.ml"
+"""The domain of trees and look-up tables."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator: its kind, domain, names of what goes in and comes out, and attributes."""
+
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    domain: str
+    attributes: dict[str, Any]
+
+    def named(self, name: str) -> Node:
+        """Return the same with another name of what comes out."""
+        return replace(self, outputs=(name,))
+
+
+@dataclass
+class Graph:
+    """Nodes in the order in which they are calculated, and the constants that they use.
+
+    Parameters
+    ----------
+    width : {"float64", "float32"}
+        Type of the rows and of the numbers in trees; everything else is calculated in float64.
+    trees : {5, 3}
+        Version of ``ai.onnx.ml`` whose trees are used.
+    prefix : str
+        Begins every name, where nodes are added to another graph.
+
+    Examples
+    --------
+    >>> graph = Graph()
+    >>> total = 2.0 * graph.value("X") + 1.0
+    >>> [node.kind for node in graph.nodes], len(graph.constants)
+    (['Mul', 'Add'], 2)
+    """
+
+    width: Width = "float64"
+    trees: TreeVersion = 5
+    prefix: str = "/"
+    nodes: list[Node] = field(default_factory=list)
+    constants: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _known: dict[Any, str] = field(default_factory=dict, repr=False)
+
+    def value(self, name: str) -> Value:
+        """Return the value of that name: an input, or what a node gives."""
+        return Value(self, name)
+
+    def constant(self, array: Any) -> Value:
+        """Return a constant; equal ones are one."""
+        made = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
+        key = (made.dtype.str, made.shape, tuple(made.tolist()) if made.dtype == object else made.tobytes())
+        if key not in self._known:
+            self._known[key] = f"{self.prefix}c{len(self.constants)}"
+            self.constants[self._known[key]] = made
+        return Value(self, self._known[key])
+
+    def add(self, kind: str, *inputs: Any, domain: str = "", n_outputs: int = 1, **attributes: Any) -> Value:
+        """Add a node and return the first value that it gives; inputs that are no values become constants.
+
+        A node that is there already, of the same inputs and without attributes that are arrays, is not added again.
+        """
+        names = tuple((each if isinstance(each, Value) else self.constant(each)).name for each in inputs)
+        plain = not any(isinstance(each, np.ndarray) for each in attributes.values())
+        key = (kind, names, domain, repr(sorted(attributes.items()))) if plain else None
+        if key is not None and key in self._known:
+            return Value(self, self._known[key])
+        first = len(self.nodes)
+        outputs = tuple(f"{self.prefix}{kind}{first}" + (f"_{k}" if k else "") for k in range(n_outputs))
+        self.nodes.append(Node(kind, names, outputs, domain, attributes))
+        if key is not None:
+            self._known[key] = outputs[0]
+        return Value(self, outputs[0])
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a node gives, or an input; operators on it add nodes. Numbers beside it are float64."""
+
+    graph: Graph
+    name: str
+
+    def _two(self, kind: str, other: Any) -> Value:
+        return self.graph.add(kind, self, _number(other))
+
+    def __add__(self, other: Any) -> Value:
+        return self._two("Add", other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self.graph.add("Add", _number(other), self)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._two("Sub", other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.graph.add("Sub", _number(other), self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self._two("Mul", other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self.graph.add("Mul", _number(other), self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._two("Div", other)
+
+    def __neg__(self) -> Value:
+        return self.graph.add("Neg", self)
+
+    def __matmul__(self, other: Any) -> Value:
+        return self._two("MatMul", other)
+
+    def __gt__(self, other: Any) -> Value:
+        return self._two("Greater", other)
+
+    def __ge__(self, other: Any) -> Value:
+        return self._two("GreaterOrEqual", other)
+
+    def __le__(self, other: Any) -> Value:
+        return self._two("LessOrEqual", other)
+
+    def equals(self, other: Any) -> Value:
+        """Return where it is equal."""
+        return self._two("Equal", other)
+
+    def abs(self) -> Value:
+        """Return its size."""
+        return self.graph.add("Abs", self)
+
+    def exp(self) -> Value:
+        """Return e to the power of it."""
+        return self.graph.add("Exp", self)
+
+    def log(self) -> Value:
+        """Return its natural logarithm."""
+        return self.graph.add("Log", self)
+
+    def sigmoid(self) -> Value:
+        """Return 1 / (1 + exp(-x))."""
+        return self.graph.add("Sigmoid", self)
+
+    def is_nan(self) -> Value:
+        """Return where it is NaN."""
+        return self.graph.add("IsNaN", self)
+
+    def clip(self, low: float, high: float) -> Value:
+        """Return it within bounds."""
+        return self.graph.add("Clip", self, np.float64(low), np.float64(high))
+
+    def at_least(self, other: Any) -> Value:
+        """Return the larger of two."""
+        return self._two("Max", other)
+
+    def at_most(self, other: Any) -> Value:
+        """Return the smaller of two."""
+        return self._two("Min", other)
+
+    def where(self, yes: Any, no: Any) -> Value:
+        """Return one thing where this is true, and another where it is not."""
+        return self.graph.add("Where", self, _number(yes), _number(no))
+
+    def cast(self, kind: type[np.generic]) -> Value:
+        """Return it in another type."""
+        return self.graph.add("Cast", self, to=np.dtype(kind))
+
+    def sum(self, axis: int = -1) -> Value:
+        """Return sums along an axis, which stays as one of length 1."""
+        return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=1)
+
+    def max(self) -> Value:
+        """Return the largest along the last axis, which stays as one of length 1."""
+        return self.graph.add("ReduceMax", self, np.array([-1]), keepdims=1)
+
+    def argmax(self) -> Value:
+        """Return the place of the first largest along the last axis, which goes."""
+        return self.graph.add("ArgMax", self, axis=-1, keepdims=0)
+
+    def take(self, places: Any, axis: int = 1) -> Value:
+        """Return some of its columns, or what is at these places of another axis."""
+        return self.graph.add("Gather", self, places, axis=axis)
+
+    def reshape(self, *shape: int) -> Value:
+        """Return it in another shape; 0 keeps a length, -1 is what is left."""
+        return self.graph.add("Reshape", self, np.array(shape))
+
+    def matrix(self) -> Value:
+        """Return the numbers of rows, ``(n,)``, as a column, ``(n, 1)``."""
+        return self.reshape(-1, 1)
+
+    def one_hot(self, n: int) -> Value:
+        """Return 1 at the class that a whole number names, and 0 at the others, along a new last axis of length n."""
+        named = self.graph.add("Unsqueeze", self, np.array([-1]))
+        return self.graph.add("Equal", named, np.arange(n)).cast(np.float64)
+
+
+def joined(parts: list[Value], axis: int = 1) -> Value:
+    """Return values side by side."""
+    return parts[0] if len(parts) == 1 else parts[0].graph.add("Concat", *parts, axis=axis)
+
+
+def _number(other: Any) -> Any:
+    return other if isinstance(other, Value) else np.asarray(other, dtype=np.float64)

@@ -1,0 +1,163 @@
+"""The encoded matrix in a graph: rows as voters take them, made from what a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.columns import Category
+from committee.data.frames import TableSchema
+from committee.data.level_values import LevelValues
+from committee.onnx.graph import MACHINE_LEARNING, Graph, Value, joined
+
+Inputs: TypeAlias = Literal["auto", "matrix", "columns", "encoded"]
+"""How a model takes rows."""
+
+INPUTS: tuple[Inputs, ...] = ("auto", "matrix", "columns", "encoded")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The encoded matrix.
+
+    Parameters
+    ----------
+    X : Value
+        Of `Graph.width`, ``(n, p)``.
+    n_categories : int array (p,) or None
+        Of a column of codes, which are whole numbers below this one or NaN, otherwise 0. None: nothing is known.
+    """
+
+    X: Value
+    n_categories: NDArray[np.int32] | None
+
+    @property
+    def wide(self) -> Value:
+        """The matrix in float64."""
+        return self.X if self.X.graph.width == "float64" else self.X.cast(np.float64)
+
+    def only(self, columns: NDArray[np.intp]) -> Rows:
+        """Return some of the columns."""
+        known = None if self.n_categories is None else self.n_categories[columns]
+        return Rows(self.X.take(np.asarray(columns, dtype=np.int64)), known)
+
+    def coded(self, columns: NDArray[np.intp], p: int) -> Rows:
+        """Return the matrix with whole numbers or NaN in these of its p columns, where it may hold anything.
+
+        onnxruntime cuts a value's fraction off before it looks for it in a set.
+        """
+        if self.n_categories is not None or not len(columns):
+            return self
+        graph = self.X.graph
+        nan = graph.constant(np.array(np.nan, dtype=graph.width))
+        whole = graph.add("Equal", graph.add("Floor", self.X), self.X)
+        others = graph.constant(~np.isin(np.arange(p), columns)[None])
+        return Rows(graph.add("Where", graph.add("Or", whole, others), self.X, nan), None)
+
+
+def text_columns(table: TableSchema | None) -> list[int]:
+    """Columns whose categories are text."""
+    found = () if table is None else table.categories
+    return [j for j, levels in enumerate(found) if levels and isinstance(levels[0], str)]
+
+
+def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:
+    """Rows from one value ``(n, 1)`` for each column: text, or numbers."""
+    parts = [_encoded(columns[j], table, j) for j in range(table.n_features)]
+    return Rows(joined(parts), table.n_categories)
+
+
+def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
+    """Rows as a table encodes those of a matrix of numbers, which may be the codes of another table.
+
+    Raises
+    ------
+    TypeError
+        If categories of the table are text.
+    """
+    if table is None or all(levels is None for levels in table.categories):
+        return rows
+    if text := text_columns(table):
+        raise TypeError(
+            f"column {table.column(text[0])!r} has categories of text, which a matrix of numbers cannot hold; leave "
+            'inputs at "auto", or give "columns" or "encoded".'
+        )
+    parts: list[Value] = []
+    begin = 0
+    for j in range(table.n_features + 1):
+        last = j == table.n_features
+        if last or not _stays(rows, table, j):
+            if begin < j:
+                parts.append(rows.X.take(np.arange(begin, j)))
+            if not last:
+                parts.append(_encoded(rows.X.take(np.array([j])), table, j))
+            begin = j + 1
+    if not any(not _stays(rows, table, j) for j in range(table.n_features)):
+        return Rows(rows.X, table.n_categories)
+    return Rows(joined(parts), table.n_categories)
+
+
+def _stays(rows: Rows, table: TableSchema, j: int) -> bool:
+    """Whether a column of the matrix is already what the table makes of it."""
+    levels = table.categories[j]
+    if levels is None:
+        return True
+    known = 0 if rows.n_categories is None else int(rows.n_categories[j])
+    own_codes = tuple(map(float, levels)) == tuple(map(float, range(len(levels))))
+    return 0 < known <= len(levels) and own_codes and table.coded(j) is not None
+
+
+def _encoded(column: Value, table: TableSchema, j: int) -> Value:
+    """One column ``(n, 1)`` as the table encodes it."""
+    levels, graph = table.categories[j], column.graph
+    if levels is None:
+        return column
+    if not levels:
+        nothing = graph.constant(np.array([[np.nan]], dtype=graph.width))
+        return graph.add("Expand", nothing, graph.add("Shape", column))
+    values = table.values[j] if table.values else None
+    if values is not None and graph.width == "float32":
+        raise TypeError(
+            f"column {table.column(j)!r} has many categories, for which numbers stand that float32 may not tell apart; "
+            'leave dtype at "float64".'
+        )
+    return _looked_up(column, levels, values, graph)
+
+
+def _looked_up(column: Value, levels: tuple[Category, ...], values: LevelValues | None, graph: Graph) -> Value:
+    """Codes of a column's categories, or the numbers that stand for them."""
+    numbers = np.arange(len(levels), dtype=np.float64) if values is None else np.array(values.values)
+    other = np.nan if values is None else values.unknown
+    nan = np.array(np.nan, dtype=graph.width)
+    if isinstance(levels[0], str):
+        keys = list(map(str, levels))
+        missing = [] if "" in keys else [""]  # a text cannot be missing in ONNX: the empty one stands for it
+        table = np.concatenate([numbers, [np.nan] * len(missing), [other]]).astype(graph.width)
+        place = graph.add(
+            "LabelEncoder",
+            column,
+            domain=MACHINE_LEARNING,
+            keys_strings=[*keys, *missing],
+            values_int64s=list(range(len(table) - 1)),
+            default_int64=len(table) - 1,
+        )
+        return graph.constant(table).take(place, axis=0)
+    keys_of_numbers = np.array(levels, dtype=np.float64)
+    if graph.trees == 5:
+        found = graph.add(
+            "LabelEncoder",
+            column,
+            domain=MACHINE_LEARNING,
+            keys_tensor=keys_of_numbers,
+            values_tensor=numbers,
+            default_tensor=np.array([other]),
+        )
+    else:  # older tables do not take doubles
+        same = column.cast(np.float64).equals(keys_of_numbers[None]).cast(np.float64)
+        codes = same @ numbers[:, None]
+        found = (same.sum() > 0.0).where(codes, other).cast(np.dtype(graph.width).type)
+    return found if np.isnan(other) else graph.add("Where", column.is_nan(), nan, found)

@@ -1,0 +1,135 @@
+"""Trees that share their equal parts: the same votes for every row, and files that are refused or load."""
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import committee
+from committee.voters.forest import Forest
+from committee.voters.shared_forest import SharedForest
+from tests.crafted_files import Change, craft, forget, put, refused, swap, tell
+from tests.oracles import traverse
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+@st.composite
+def coarse_forests(draw: st.DrawFn) -> tuple[Forest, np.ndarray]:
+    """Trees whose thresholds and votes are few, so that splits are decided and sub-trees equal; rows on thresholds."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    categories = tuple(draw(st.lists(st.sampled_from([0, 0, 2, 5, 33]), min_size=1, max_size=3)))
+    forest = traverse.random_forest(
+        rng,
+        n_trees=draw(st.integers(1, 5)),
+        n_splits=draw(st.integers(0, 15)),
+        n_categories=categories,
+        n_classes=3,
+        n_outputs=draw(st.sampled_from([None, 3])),
+    )
+    value = None if forest.value is None else np.round(forest.value)
+    return replace(forest, value=value), traverse.random_rows(rng, 60, categories)
+
+
+@given(coarse_forests())
+def test_votes_stay_bit_for_bit(case):
+    forest, X = case
+    shared = SharedForest.of(forest)
+    shared.check()
+    assert len(shared.feature) <= len(forest.feature)
+    assert len(shared) == len(forest)
+    np.testing.assert_array_equal(shared.votes(X), forest.votes(X))
+    assert shared.tally(X).tobytes() == forest.tally(X).tobytes()
+    again = SharedForest.of(shared)
+    for name in ("offset", "feature", "threshold", "left", "missing_left", "category_offset", "category_bits"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(shared, name))
+    graph = shared.graph
+    both = np.stack([graph.split, graph.left, graph.right])
+    assert np.unique(both, axis=1).shape == both.shape
+    assert (graph.left != graph.right).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_every_split_that_is_left_parts_rows(seed):
+    rng = np.random.default_rng(seed)
+    shared = SharedForest.of(traverse.random_forest(rng, n_splits=12, n_categories=(0, 0)))
+    values = np.append(np.arange(-4, 5) / 2, np.nan)
+    X = np.column_stack([column.ravel() for column in np.meshgrid(values, values)])
+    reached = [set(column.tolist()) for column in shared.apply(X).T]
+    whole = zip(shared.offset, shared.offset[1:], strict=False)
+    assert reached == [set(np.flatnonzero(shared.left[first:end] < 0).tolist()) for first, end in whole]
+
+
+def test_selections_and_copies_share_too():
+    model = committee.load(GOLDEN / "shared_shares.safetensors")
+    assert type(model[[2, 0]].voters) is SharedForest
+    copied = pickle.loads(pickle.dumps(model.voters))
+    assert type(copied) is SharedForest and copied.stored_bytes == model.voters.stored_bytes
+
+
+def test_trees_that_share_more_than_a_file_may_are_written_whole(tmp_path, monkeypatch):
+    model = committee.load(GOLDEN / "shared_shares.safetensors")
+    many = model[[0] * 400]
+    many.save(tmp_path / "shared")
+    assert type(committee.load(tmp_path / "shared").voters) is SharedForest
+    monkeypatch.setattr("committee.voters.shared_forest.FEW", 10)
+    monkeypatch.setattr("committee.voters.shared_forest.TIMES", 1)
+    refused(tmp_path / "shared", None, "more than .* nodes in all")
+    many.save(tmp_path / "whole")
+    assert type(committee.load(tmp_path / "whole").voters) is Forest
+
+
+def chain(repeat: int, n: int) -> Change:
+    """Inner nodes of which each has the one before it for a child, or for both."""
+
+    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        numbers = np.maximum(np.arange(n, dtype=np.uint32), 1) - 1
+        numbers[0] = n
+        arrays["voters.split"] = np.zeros(n, np.uint8)
+        arrays["voters.left"] = numbers
+        arrays["voters.right"] = numbers if repeat else np.full(n, n, np.uint32)
+        arrays["voters.root"] = np.full(len(arrays["voters.root"]), n - 1, np.uint32)
+
+    return change
+
+
+CRAFTED: list[tuple[str, Change, str]] = [
+    ("shared_shares", chain(1, 60), "more than 524288 nodes in all"),
+    ("shared_shares", chain(0, 40_000), "has 40000 levels; at most 32768"),
+    ("shared_shares", swap("voters.root", lambda a: a[:0]), "there are no voters"),
+    ("shared_shares", swap("voters.root", lambda a: a.astype(np.int64)), "root is int64 of 1 dimensions"),
+    ("shared_shares", swap("voters.left", lambda a: a[:-1]), "split, left and right have"),
+    ("shared_shares", swap("voters.left", lambda a: a[:, None]), "left is uint8 of 2 dimensions"),
+    ("shared_shares", put("voters.left", 0, 0), "left of inner node 0 is 0, which does not come before it"),
+    ("shared_shares", put("voters.right", 0, 255), "right holds 255; there are"),
+    ("shared_shares", put("voters.root", 0, 255), "root holds 255; there are"),
+    ("shared_shares", put("voters.split", 0, 255), "split holds 255; there are"),
+    ("shared_shares", put("voters.feature", 0, 200), "feature is not within"),
+    ("shared_shares", swap("voters.feature", lambda a: a.astype(np.uint32) + 2**31), "feature is not within"),
+    ("shared_shares", swap("voters.threshold", lambda a: a[1:]), "are not for as many splits"),
+    ("shared_shares", swap("voters.threshold", lambda a: a.astype(np.float16)), "threshold is float16"),
+    ("shared_shares", put("voters.threshold", 0, np.nan), "threshold is neither finite nor"),
+    ("shared_shares", put("voters.missing_left", 0, 2), "missing_left is neither 0 nor 1"),
+    ("shared_shares", put("voters.value", 0, np.inf), "value is not finite"),
+    ("shared_shares", swap("voters.value", lambda a: a.ravel()), "value is float64 of 1 dimensions"),
+    ("shared_shares", tell("voters", "vote", value="both"), "vote is 'both'"),
+    ("shared_shares", tell("voters", "vote", value="label"), "'voters.label' is absent"),
+    ("shared_shares", forget("voters", "n_classes"), "n_classes"),
+    ("shared_labels", put("voters.label", 0, 9), "label is not within"),
+    ("shared_labels", swap("voters.label", lambda a: a.astype(np.int64)), "label is int64"),
+    ("shared_labels", swap("voters.category_bits", lambda a: a[:-1]), "category_offset does not share out"),
+    ("shared_labels", swap("voters.category_offset", lambda a: a[::-1].copy()), "category_offset does not share out"),
+    ("shared_rounds", tell("voters", "trees", "kind", value="rounds"), "the trees of rounds must be a forest"),
+    ("shared_rounds", swap("voters.trees.root", lambda a: a[:-1]), "are no whole rounds"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), CRAFTED)
+def test_files_made_to_deceive_are_refused(name, change, message, tmp_path):
+    content = craft((GOLDEN / f"{name}.safetensors").read_bytes(), change)
+    refused(tmp_path / "model", content, message)
