@@ -288,7 +288,7 @@ class TableSchema:
             learned.append(column.distinct() if categorical else None)
         return cls(names, tuple(learned))
 
-    def encode(self, X: Any, n_threads: int = 1) -> F64:
+    def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
         """Turn a table with these columns into numbers and codes.
 
         Parameters
@@ -297,6 +297,9 @@ class TableSchema:
             The columns of the schema, by name and in its order when both have names, else by place.
         n_threads : int, default=1
             Ceiling on the number of threads.
+        all_known : bool, default=False
+            Whether every category was seen when the schema was made, so that another one is refused in any column,
+            be it one without categories, which `refuses_unknown` does not look at.
 
         Returns
         -------
@@ -319,7 +322,7 @@ class TableSchema:
         array([ 2.,  0., nan, nan])
         """
         if is_frame(X):
-            return self._encode_frame(open_frame(X), n_threads)
+            return self._encode_frame(open_frame(X), n_threads, all_known)
         matrix = numeric_matrix(X, self.names)
         self._check_width(matrix.shape[1])
         self._refuse_infinity(matrix)
@@ -329,7 +332,7 @@ class TableSchema:
         for j, (categories, values) in enumerate(zip(self.categories, self._values, strict=True)):
             if categories is not None:
                 codes = number_codes(matrix[:, j], categories, self.column(j))
-                if self.refuses_unknown and categories:
+                if all_known or (self.refuses_unknown and categories):
                     refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), codes, self.column(j))
                 encoded[:, j] = codes if values is None else values.numbers(codes, np.isnan(matrix[:, j]))
         return encoded
@@ -420,7 +423,7 @@ class TableSchema:
             _read_marks(stored["missing"]) if "missing" in stored else (),
         )
 
-    def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int) -> F64:
+    def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int, all_known: bool) -> F64:
         names = names_of(frame.columns)
         if names is not None and self.names is not None:
             match_names(self.names, names)
@@ -429,19 +432,19 @@ class TableSchema:
         encoded, infinite = np.empty((len(frame), self.n_features)), False
         for start in range(0, self.n_features, _COLUMNS):
             group = columns[start : start + _COLUMNS]
-            cells = [_doubles_or_floats(self._cells(column, j)) for j, column in enumerate(group, start)]
+            cells = [_doubles_or_floats(self._cells(column, j, all_known)) for j, column in enumerate(group, start)]
             infinite |= _core.put_together(cells, encoded, start, n_threads)
         if infinite:
             self._refuse_infinity(encoded)
         return encoded
 
-    def _cells(self, column: Column, j: int) -> NDArray[Any]:
+    def _cells(self, column: Column, j: int, all_known: bool) -> NDArray[Any]:
         """Numbers of a column, the codes of its categories, or the numbers that stand for these."""
         categories, values = self.categories[j], self._values[j]
         if categories is None:
             return column.numbers()
         codes = column.codes(categories)
-        if self.refuses_unknown and categories:  # a column without any is not looked at
+        if all_known or (self.refuses_unknown and categories):  # a model does not look at a column without any
             column.refuse_unknown(codes)
         return codes if values is None else values.numbers(codes, column.missing())
 

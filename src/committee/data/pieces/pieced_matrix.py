@@ -116,7 +116,7 @@ class PiecedMatrix:
         """
         looked, sampled = self.looked, _Sampled(self.looked)
         looked.files.refuse_changes()
-        table = replace(self.table, refuses_unknown=True)  # the first pass has seen the categories of all rows
+        table = self.table
         first = row = 0
         for piece in looked.pieces.of_features():
             with piece.named_in_errors():
@@ -191,7 +191,7 @@ class PiecedMatrix:
 
 def _encoded(table: TableSchema, X: Any, n_threads: int) -> F64:
     try:
-        return table.encode(X, n_threads)
+        return table.encode(X, n_threads, all_known=True)  # the first pass has seen the categories of all rows
     except UnknownCategoryError as error:
         raise ValueError(f"{error.found}, which was not there in the first pass; {_SAME}") from error
 
