@@ -100,7 +100,7 @@ def test_a_task_is_found_from_the_start_page(words: str, browser: "Browser", add
     page = browser.new_page(viewport={"width": 390, "height": 900})
     page.goto(f"{address}index.html")
     page.get_by_role("link", name=words, exact=True).first.click()
-    assert page.url == address + leads_to
+    page.wait_for_url(address + leads_to)  # which waits until the page is there, too
     assert page.locator("h1").first.is_visible()
     page.goto(f"{address}search.html?q={query.replace(' ', '+')}")
     page.wait_for_selector("#search-results ul.search li")
