@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 from committee.data.lazy_names import lazy_names, names_of_stub
-
-__version__ = version("committee")
 
 _NAMES = names_of_stub(__file__)
 
@@ -100,4 +97,12 @@ def model(name: str, numbers: bool = False) -> Any:
 
 
 # imported when first used, so that `import committee` costs little
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+_imported, __dir__ = lazy_names(__name__, _NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "__version__":
+        return _imported(name)
+    from importlib.metadata import version  # which reads the package's metadata, and takes longer than all else here
+
+    return version("committee")

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, RandomForestClassifier, load
+from committee.data.reading.number_forms import COMMA
 from tests.cli.calls import fail, succeed
 
 
@@ -44,6 +45,26 @@ def test_classes(files, tmp_path):
     assert document["rows"] == 100
     assert document["figures"]["accuracy"] == (predicted == frame["code"].to_numpy()).mean()
     assert np.sum(document["confusion"]["counts"]) == 100
+
+
+def test_answers_are_written_as_they_were_in_training(tmp_path):
+    """A comma before three digits is a decimal comma where the training had such, and not one between thousands."""
+    rng = np.random.default_rng(1)
+    a, y = rng.normal(size=200), rng.uniform(1.0, 9.0, 200).round(3)
+    rows = [f"{u:.2f};{v:.3f}".replace(".", ",") for u, v in zip(a, y, strict=True)]
+    rows[0] = "0,5;2,25"
+    (tmp_path / "train.csv").write_text("\n".join(["a;price", *rows]) + "\n")
+    (tmp_path / "new.csv").write_text("a;price\n0,25;1,125\n0,5;2,625\n1,25;3,250\n")
+    (tmp_path / "more.csv").write_text("a;price\n0,25;4,125\n")
+    model = tmp_path / "tree.st"
+    succeed("fit", tmp_path / "train.csv", "-t", "price", "-m", "tree", "-o", model, "--folds", 0)
+    assert load(model).provenance_.written == COMMA
+    assert "numbers from 1.125 to 3.25" in succeed("evaluate", model, tmp_path / "new.csv").stderr
+    both = succeed("evaluate", model, tmp_path / "new.csv", tmp_path / "more.csv")
+    assert "numbers from 1.125 to 4.125" in both.stderr
+    boosted = ("-m", "gradient_boosting", "-p", "n_estimators=3")
+    succeed("fit", tmp_path / "train.csv", tmp_path / "new.csv", "-t", "price", *boosted, "-o", model)
+    assert load(model).provenance_.written == COMMA
 
 
 def test_rows_that_the_model_has_learned_from_are_pointed_out(tmp_path):

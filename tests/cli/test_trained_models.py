@@ -138,6 +138,20 @@ def test_prune_refuses(folder, tmp_path):
 # --- certify ---------------------------------------------------------------------------------------------------------
 
 
+def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_path):
+    table = folder / "train.csv"
+    forest = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "--folds", 0)
+    succeed("fit", table, "-t", "target", *forest, "-o", tmp_path / "forest.st")
+    for command in ("prune", "margins"):
+        known = "the model has learned from all of these rows"
+        learned = succeed(command, tmp_path / "forest.st", table, "--on", "validation")
+        assert known in learned.stderr
+        assert known not in succeed(command, tmp_path / "forest.st", table, "--on", "oob").stderr
+        assert known not in succeed(command, tmp_path / "forest.st", folder / "new.csv", "--on", "validation").stderr
+    said = fail("prune", tmp_path / "forest.st", table, "--keep", "worst texture")
+    assert "--keep is of a table on which a forest is trained" in said
+
+
 def test_certify_is_that_of_python(folder):
     out = succeed("certify", folder / "forest.st", folder / "new.csv", "--delta", 0.1).stdout
     found = certify(load(folder / "forest.st"), *new(folder), 0.1)

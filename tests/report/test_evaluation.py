@@ -43,7 +43,8 @@ def test_figures_of_classes_are_scikit_learns(wine):
     z = 1.959963984540054
     center, half = right + z**2 / 2, z * np.sqrt(right * (len(y_new) - right) / len(y_new) + z**2 / 4)
     low, high = (center + np.array([-half, half])) / (len(y_new) + z**2)
-    assert f"{low:.4f} to {high:.4f} with 95% confidence" in found.figures[0].remark
+    assert found.figures[0].interval == pytest.approx((low, high))
+    assert found.figures[0].words("{:.2f}".format) == f"{low:.2f} to {high:.2f} with 95% confidence"
 
 
 def test_labels_that_the_model_does_not_know_count_as_wrong(wine):

@@ -95,15 +95,22 @@ def known_columns(learner: Any, ids: Sequence[str] = (), answers: Sequence[str] 
     from committee.data.reading.known_columns import KnownColumns
 
     forms, (names, text) = forms_of(learner), learned_columns(learner)
+    of_answers = {name: form for name in answers if (form := form_of_answers(learner, name)) is not None}
     table = learner.table_
     plain = () if table is None or names is None else zip(names, table.categories, strict=True)
     return KnownColumns(
         frozenset(text),
         frozenset(name for name, levels in plain if levels is None and name not in forms),
-        forms,
+        forms | of_answers,
         frozenset(ids).difference(() if names is None else names),
-        frozenset(answers),
+        frozenset(answers).difference(of_answers),
     )
+
+
+def form_of_answers(learner: Any, name: str) -> str | None:
+    """How the numbers of a column were written that the model predicts; None of another one, and of plain numbers."""
+    made = getattr(learner, "provenance_", None)
+    return made.written if made is not None and made.target == name else None
 
 
 def form_for(learner: Any, table: TableOptions) -> FileFormat:

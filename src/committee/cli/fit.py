@@ -175,7 +175,7 @@ def fit(
         of_committee = {"memory_limit": memory_limit} if model == "committee" or rows.files is None else {}
         _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
         say(of_target(target, rows.y, numbers))
-        made = Provenance(target, name_of_data(data), len(rows.y))
+        made = Provenance(target, name_of_data(data), len(rows.y), written=rows.target_form if numbers else None)
         if output is None:
             note("the model is not kept; --output FILE keeps it")
         if checkpoint is not None and checkpoint.exists():

@@ -34,10 +34,12 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
         found = say_estimate(learner, table, folds)
     else:  # of a committee that has seen one class alone
         say(f"on rows not seen in training: not known, as {_too_few(learner, table.y, folds)}")
+    held = len(getattr(learner, "reserved_rows_", ()))
+    kept = f"; {counted(held, 'row')} held out as its reserve" if held else ""
     voters = counted(vote.n_voters, "fit") if members else counted(vote.n_voters, "voter")
     say(
         f"{model}: {voters} with {counted(vote.n_nodes, 'node')}, learned from"
-        f" {counted(len(table.y), 'row')} x {counted(table.rows.width, 'column')} in {seconds:.2f} s"
+        f" {counted(len(table.y) - held, 'row')} x {counted(table.rows.width, 'column')} in {seconds:.2f} s{kept}"
     )
     if members:
         print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])

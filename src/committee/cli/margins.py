@@ -69,6 +69,7 @@ def margins(
     with errors_in_one_line(debug, output, rows, picture):
         from committee.cli.labelled_rows import labelled_rows
         from committee.cli.predictions import check_ending, write_predictions
+        from committee.report.known_rows import known_rows, learned_from
 
         check_choice("--on", on, ("oob", "validation", "train"))
         _check(objective, parameter, output)
@@ -79,6 +80,10 @@ def margins(
         learner = load_learner(model)
         refuse_numbers(learner, model, "asked for margins")
         given = labelled_rows(learner, data, target, table)
+        if on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
+            note(
+                f"{known}: of new rows the margins are smaller; --on oob judges each row by voters that have not seen it"
+            )
         asked = _asked(learner, given, on)
         before = _distribution(learner, given, asked)
         after: MarginDistribution | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,6 +108,7 @@ def prune(
     """
     with errors_in_one_line(debug, output):
         from committee.cli.labelled_rows import labelled_rows
+        from committee.report.known_rows import known_rows, learned_from
 
         check_choice("--level", level, ("leaf", "subtree", "depth", "tree", "voter"))
         check_choice("--objective", objective, OBJECTIVES)
@@ -130,9 +132,15 @@ def prune(
             before, rows = _forest(source, target, table, trees, seed)
             on = "oob"
         else:
+            if table.kept:
+                raise ValueError(
+                    f"--keep is of a table on which a forest is trained; {source} knows its columns, so leave it out"
+                )
             before = load_learner(source)
             rows = None if data is None else labelled_rows(before, data, target, table)
         _check_metric(metric, classes=hasattr(before, "classes_"))
+        if rows is not None and on == "validation" and (known := learned_from(before, known_rows(before, rows.X))):
+            note(f"{known}; --on train, or of a forest --on oob, says so")
         after = _smaller(before, rows, str(source), level, {"on": on, "objective": objective}, limits, quantile)
         remember_as(before, after)
         judging = None if test is None else labelled_rows(before, test, target, table)
@@ -183,7 +191,8 @@ def _forest(
     with notes_on_warnings():
         forest: Any = kind(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
     remember(forest, read.forms, read.missing)
-    forest.provenance_ = provenance_of(forest, read.X, target=target, data=source.name)
+    made = provenance_of(forest, read.X, target=target, data=source.name)
+    forest.provenance_ = replace(made, written=None if hasattr(forest, "classes_") else read.target_form)
     say(f"forest of {counted(trees, 'tree')}, trained on {counted(len(read.y), 'row')}")
     return forest, LabelledRows(read.X, read.y, target)
 

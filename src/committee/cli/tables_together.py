@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from committee.cli.columns import form_for, pieced_columns_of
+from committee.cli.columns import form_for, form_of_answers, pieced_columns_of
 from committee.cli.inputs import frame_of, paths_of, scanned
 from committee.cli.pieced_forms import separator_of
 from committee.cli.table_options import TableOptions
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.data.pieces.scan import Pieces
+    from committee.data.reading.known_columns import KnownColumns
 
 
 def read_together(
@@ -42,6 +43,7 @@ def read_together(
     """
     import polars as pl
 
+    from committee.data.reading.known_columns import KnownColumns
     from committee.data.reading.memory_room import refuse_more_cells
     from committee.data.reading.missing_cells import words_of_marks
 
@@ -55,7 +57,9 @@ def read_together(
     files.refuse_changes()
     say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
     if not hasattr(learner, "classes_"):
-        frame = _with_numbers(frame, target, table, separator)
+        form = form_of_answers(learner, target)
+        known = KnownColumns(forms={target: form}) if form else KnownColumns(answers=frozenset([target]))
+        frame = _with_numbers(frame, target, known, table, separator)
     return frame, target
 
 
@@ -64,12 +68,12 @@ def _n_rows(pieces: Pieces) -> int:
     return n_rows
 
 
-def _with_numbers(frame: pl.DataFrame, target: str, table: TableOptions, separator: str) -> pl.DataFrame:
+def _with_numbers(
+    frame: pl.DataFrame, target: str, known: KnownColumns, table: TableOptions, separator: str
+) -> pl.DataFrame:
     """Answers as numbers, which have been read as they stand."""
-    from committee.data.reading.known_columns import KnownColumns
     from committee.data.reading.text_forms import read_forms
 
-    known = KnownColumns(answers=frozenset([target]))
     numbers, found = read_forms(frame.select(target), known, (), table.decimal, separator)
     say_notes(found.notes)
     return frame.with_columns(numbers[target])

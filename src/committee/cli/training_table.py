@@ -45,6 +45,8 @@ class TrainingTable:
         How numbers are written in the files, of columns where that is no matter of course.
     missing : tuple of str
         Cells that the user takes for missing.
+    target_form : str or None
+        How the numbers of the target are written, where that is no matter of course.
     marks : dict
         Of a table in pieces: common marks for missing cells that the last pass has met, by the name of the column.
     """
@@ -56,6 +58,7 @@ class TrainingTable:
     notes: tuple[str, ...] = ()
     forms: dict[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    target_form: str | None = None
     marks: dict[str, Counter[str]] = field(default_factory=dict)
 
     @property
@@ -122,7 +125,18 @@ def training_table(
     marks: dict[str, Counter[str]] = {}
     seen = replace(seen, source=with_forms(seen.source, forms, **how, marks=marks), columns=columns)
     kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
-    return TrainingTable(seen, y, rows.select(columns), files, notes, kept, table.form.missing, marks)
+    of_target = found.forms.get(target)
+    return TrainingTable(
+        seen,
+        y,
+        rows.select(columns),
+        files,
+        notes,
+        kept,
+        table.form.missing,
+        None if of_target in (PLAIN, WHOLE) else of_target,
+        marks,
+    )
 
 
 def whole_table(
@@ -136,7 +150,8 @@ def whole_table(
     read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
     say_notes(read.notes)
     X, y = split_target(read.frame, target)
-    return learned_from(X, y, table, read.notes, _without(read.forms, target), categorical)
+    learned = learned_from(X, y, table, read.notes, _without(read.forms, target), categorical)
+    return replace(learned, target_form=read.forms.get(target))
 
 
 def _without(forms: Mapping[str, str], target: str) -> dict[str, str]:

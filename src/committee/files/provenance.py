@@ -91,6 +91,9 @@ class Provenance:
         What the model is worth on rows that it was not trained on.
     rows : RowSketch or None
         Digests of training rows, by which these are known again. None: not kept.
+    written : str or None
+        How the numbers of the target are written in files, such as with decimal commas, out of
+        `committee.data.reading.cell_forms`. None: as numbers are.
 
     Raises
     ------
@@ -112,6 +115,7 @@ class Provenance:
     versions: Mapping[str, str] = attribute(default_factory=lambda: running_versions())
     estimate: Estimate | None = None
     rows: RowSketch | None = None
+    written: str | None = None
 
     def __post_init__(self) -> None:
         _check_name("target", self.target, empty=True)
@@ -119,6 +123,7 @@ class Provenance:
         _check_rows(self.n_rows)
         if len(self.versions) > MOST_ENTRIES:
             raise ValueError(f"{len(self.versions)} versions are given; at most {MOST_ENTRIES} are kept")
+        _check_form(self.written)
         for name, text in self.versions.items():
             _check_name("a package", name)
             _check_name(f"the version of {name!r}", text)
@@ -127,7 +132,9 @@ class Provenance:
         """Write it into a model file."""
         if self.rows is not None:
             tensors.put(digests=self.rows.digests)
+        of_target = {} if self.written is None else {"written": self.written}  # files of older versions have none
         return {
+            **of_target,
             "target": self.target,
             "data": self.data,
             "n_rows": self.n_rows,
@@ -140,7 +147,8 @@ class Provenance:
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         """Undo `to_document`, trusting no value; raises ``ValueError``."""
-        _check_keys(document, {"target", "data", "n_rows", "trained", "versions", "estimate", "rows"})
+        needed = {"target", "data", "n_rows", "trained", "versions", "estimate", "rows"}
+        _check_keys(document, needed | (document.keys() & {"written"}))
         versions = field(document, "versions", dict)
         for text in versions.values():
             if type(text) is not str:
@@ -154,6 +162,7 @@ class Provenance:
             versions,
             None if estimate is None else Estimate.from_document(estimate),
             _read_rows(field(document, "rows", dict, None), field(document, "n_rows", int), tensors),
+            field(document, "written", str) if "written" in document else None,
         )
 
 
@@ -194,6 +203,13 @@ def _check_name(what: str, text: Any, *, empty: bool = False) -> None:
     if type(text) is not str or len(text) > LONGEST or not (text or empty):
         said = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
         raise ValueError(f"{what} is {said}; it must be a text of 1 to {LONGEST} characters")
+
+
+def _check_form(form: str | None) -> None:
+    from committee.data.reading.cell_forms import KNOWN  # few models have any
+
+    if form is not None and form not in KNOWN:
+        raise ValueError(f"there is no way to write numbers that is called {str(form)[:40]!r}")
 
 
 def _check_rows(n: Any) -> None:

@@ -12,6 +12,7 @@ from committee.data.counts import counted
 from committee.report.confusion import Confusion
 from committee.report.covered_rows import CoveredRows
 from committee.report.grid import BLANK, Grid
+from committee.report.intervals import interval_of_classes
 from committee.report.measured import Measured
 from committee.report.metrics import METRICS, FittedFold
 from committee.report.number_figures import number_figures, quantile_figures, quantile_levels
@@ -20,6 +21,13 @@ from committee.report.reliability import N_BINS, Reliability
 from committee.report.tables import metric_words
 
 CONFIDENCE = 0.95
+OVER_CLASSES = {
+    "balanced_accuracy": "mean over the classes of the share of their rows that is found",
+    "f1_macro": "mean over the classes, each counted alike",
+    "roc_auc": "mean over the classes, each against all others",
+    "average_precision": "mean over the classes, each against all others",
+}
+"""How a figure of several classes is made of theirs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +73,7 @@ class Evaluation:
     def grids(self) -> list[Grid]:
         """All of it as tables."""
         shown = _number if self.confusion is None else _share
-        rows = tuple((each.heading, shown(each.value), each.remark) for each in self.figures)
+        rows = tuple((each.heading, shown(each.value), each.words(shown)) for each in self.figures)
         grids = [Grid(f"Figures on {counted(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
             grids += self.confusion.grids()
@@ -75,7 +83,11 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        document: dict[str, Any] = {"rows": self.n_rows, "figures": {f.name: f.value for f in self.figures}}
+        document: dict[str, Any] = {
+            "rows": self.n_rows,
+            "figures": {f.name: f.value for f in self.figures},
+            "intervals": {f.name: list(f.interval) for f in self.figures if f.interval is not None},
+        }
         if self.confusion is not None:
             document["confusion"] = self.confusion.to_json()
         if self.reliability is not None:
@@ -134,10 +146,12 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) ->
     figures = []
     for name, metric in METRICS.items():
         if metric.table == "quality" and (value := metric.measure(fold)) is not None:
-            remark = f"{low:.4f} to {high:.4f} with {CONFIDENCE:.0%} confidence" if name == "accuracy" else ""
-            figures.append(Measured(name, metric_words(name), float(value), remark))
             if name == "accuracy":
-                figures.append(_most_frequent(y))
+                figures += [Measured(name, metric_words(name), value, interval=(low, high)), _most_frequent(y)]
+            else:
+                remark = "" if name == "roc_auc" and classes.size == 2 else OVER_CLASSES.get(name, "")
+                between = interval_of_classes(name, value, fold)
+                figures.append(Measured(name, metric_words(name), value, remark, between))
     reliability = None
     if fold.probabilities is not None:
         p = fold.probabilities

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -18,9 +19,17 @@ class Measured:
     value : float
     remark : str, default=""
         What stands beside it: what it is to be compared with.
+    interval : tuple (low, high), default=None
+        What the figure of all such rows may be, with 95 % confidence; None where that is not told.
     """
 
     name: str
     heading: str
     value: float
     remark: str = ""
+    interval: tuple[float, float] | None = None
+
+    def words(self, text: Callable[[float], str]) -> str:
+        """The interval, whose ends are spelled by `text`, and the remark."""
+        between = "" if self.interval is None else " to ".join(map(text, self.interval)) + " with 95% confidence"
+        return "; ".join(filter(None, [between, self.remark]))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from committee.data.number_types import F64
 from committee.objectives.losses import Quantiles
+from committee.report.intervals import interval_of_number
 from committee.report.measured import Measured
 
 
@@ -57,7 +59,7 @@ def number_figures(y: F64, predicted: F64) -> list[Measured]:
     ]
     if len(y) > 1 and np.ptp(y) > 0.0:
         figures.append(Measured("r2", "R2", float(r2_score(y, predicted)), "1 without an error, 0 by their mean alone"))
-    return figures
+    return [replace(each, interval=interval_of_number(each.name, each.value, y, predicted)) for each in figures]
 
 
 def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[Measured]:

@@ -286,6 +286,26 @@ def test_a_line_of_too_many_cells_is_refused_whatever_columns_are_read(tmp_path)
             list(scan(path, columns=columns))
 
 
+def test_blank_lines_of_text_files_are_no_rows(tmp_path):
+    """As in files that are read whole; lines of separators alone are rows, and of one column a blank line is a cell."""
+    begin, rest = "size,label\n1.5,no\n\n", ",\n2.5,yes\n\n\n3.5,no\n\n"
+    (tmp_path / "a.csv").write_text(begin + rest)
+    (tmp_path / "b.csv").write_text("size,label\n4.5,yes\n")
+    pieces = scan([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert pieces.source.n_rows == 5
+    assert [row for piece in pieces for row in piece.X.rows()] == [
+        (1.5, "no"), (None, None), (2.5, "yes"), (3.5, "no"), (4.5, "yes"),
+    ]  # fmt: skip
+    assert [row for piece in pieces.source.cells(["label"]) for row in piece.X.rows()][2:] == [
+        ("yes",), ("no",), ("yes",),
+    ]  # fmt: skip
+    (tmp_path / "one.csv").write_text("size\n1.5\n\n2.5\n")
+    assert scan(tmp_path / "one.csv").source.n_rows == 3
+    (tmp_path / "short.csv").write_text("size,label\n1.5,no\n\n2.5\n")
+    with pytest.raises(ValueError, match=r"short.csv' has 1 cells in line 4, but 2 column names"):
+        list(scan(tmp_path / "short.csv"))
+
+
 def test_lists_of_paths_are_read_in_their_order(tmp_path):
     for name, x in (("a", 1), ("b", 2), ("c", 3)):
         pl.DataFrame({"x": [x]}).write_csv(tmp_path / f"{name}.csv")

@@ -15,7 +15,7 @@ from committee.data.pieces.piece import Piece
 from committee.data.reading.cells import MISSING
 from committee.data.reading.column_names import distinct_names
 from committee.data.reading.file_format import UNSAID, FileFormat
-from committee.data.reading.separated_text import SeparatedText, header_of
+from committee.data.reading.separated_text import SeparatedText, header_of, lines_without_cells
 from committee.data.reading.table_file import table_file
 
 if TYPE_CHECKING:
@@ -67,29 +67,28 @@ class TextFiles:
         return SeparatedText.of(table_file(self.files[0]), self.form).separator
 
     @cached_property
-    def n_rows(self) -> int:
-        """Rows of all files, which are read for it."""
-        import polars as pl
+    def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
+        """Of each file the number of its lines below the header, and which of them are blank; the files are read."""
+        return tuple(_lines_of(path, self.form) for path in self.files)
 
-        count = 0
-        for path in self.files:
-            with _errors_of(path):
-                count += _scanned(path, self.form).select(pl.len()).collect().item()
-        return count
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files; a blank line is none."""
+        return sum(n - len(blank) for n, blank in self.lines)
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Rows of one file after the other."""
-        for path, types in zip(self.files, self.types, strict=True):
+        for path, types, (_, blank) in zip(self.files, self.types, self.lines, strict=True):
             with _errors_of(path):
-                rows = LazyFramePieces(_scanned(path, self.form, schema=types), repr(str(path)))
+                rows = LazyFramePieces(_scanned(path, self.form, blank, schema=types), repr(str(path)))
                 for piece in rows.pieces(None):  # of fewer columns the scan would not see lines of too many cells
                     yield piece.with_columns(columns or self.names, ())
 
     def cells(self, columns: Sequence[str]) -> Iterator[Piece]:
         """Rows of one file after the other as the text that stands there, of which no word means missing."""
-        for path in self.files:
+        for path, (_, blank) in zip(self.files, self.lines, strict=True):
             with _errors_of(path):
-                rows = _scanned(path, self.form, null_values=None, infer_schema=False)
+                rows = _scanned(path, self.form, blank, null_values=None, infer_schema=False)
                 yield from LazyFramePieces(rows, repr(str(path))).pieces(columns)
 
 
@@ -118,14 +117,32 @@ def _types_of_cells(
     return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
 
 
-def _scanned(path: Path, form: FileFormat, **options: Any) -> pl.LazyFrame:
+def _lines_of(path: Path, form: FileFormat) -> tuple[int, Sequence[int]]:
+    """The number of lines below the header, and which of them are blank, which the scan takes for rows without cells."""
+    import polars as pl
+
+    text = SeparatedText.of(table_file(path), form)
+    names = header_of(text)
+    with _errors_of(path):
+        empty = pl.all_horizontal(pl.all().is_null()).sum()
+        n, n_empty = _scanned(path, form, infer_schema=False).select(pl.len(), empty.alias("")).collect().row(0)
+    # in a file of one column a blank line is a missing cell; and rows of separators alone are rows
+    return n, lines_without_cells(text, len(names)) if n_empty and len(names) > 1 else ()
+
+
+def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options: Any) -> pl.LazyFrame:
+    """The query of a file's rows, without those of its lines that are `blank`."""
     import polars as pl
 
     text = SeparatedText.of(table_file(path), form)
     if not text.is_utf_8:
         raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
     options = {"null_values": [*MISSING, *form.missing], **options}
-    return pl.scan_csv(path, separator=text.separator, glob=False, **options)
+    if not blank:
+        return pl.scan_csv(path, separator=text.separator, glob=False, **options)
+    number = max(header_of(text), key=len) + "#"  # longer than the name of any column, so another one
+    rows = pl.scan_csv(path, separator=text.separator, glob=False, row_index_name=number, **options)
+    return rows.filter(~pl.col(number).is_in(blank)).drop(number)
 
 
 @contextmanager

@@ -156,7 +156,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
             glob=False,
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, *BROKEN) as error:
-        _lines_without_cells(text, len(names))
+        lines_without_cells(text, len(names))
         raise ValueError(f"{text.file} cannot be read: {first_line(error)}") from error
     # the reader gives names of its own to those that are there twice, which only empty ones may be
     if len(set(header)) == len(header) and frame.columns != list(map(_quotes_doubled, names)):
@@ -210,7 +210,7 @@ def _without_blank_lines(text: SeparatedText, frame: pl.DataFrame) -> pl.DataFra
     # short rows are filled up with null, so they can only be where the last column has one
     if not frame.height or frame.width < 2 or not frame[frame.columns[-1]].null_count():
         return frame
-    blank = _lines_without_cells(text, frame.width)
+    blank = lines_without_cells(text, frame.width)
     return frame.filter(~pl.Series(np.isin(np.arange(frame.height), blank))) if blank else frame
 
 
@@ -257,7 +257,7 @@ def header_of(text: SeparatedText) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _lines_without_cells(text: SeparatedText, n_columns: int) -> Sequence[int]:
+def lines_without_cells(text: SeparatedText, n_columns: int) -> Sequence[int]:
     """Return which rows of a text file are blank lines; raise at one with a wrong number of cells."""
     blank = []
     row = 0

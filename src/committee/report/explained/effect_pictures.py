@@ -1,4 +1,4 @@
-"""Effects of single columns as pictures beside each other, all on one scale."""
+"""Effects of single columns as pictures beside each other, on one scale, or two where some effects are far larger."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from committee.report.svg.time_scale import TimeScale
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+SMALL = 0.15
+"""Share of the largest effect below which a curve's shape cannot be seen on the same scale."""
+
 
 def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_classes: bool) -> Picture:
     """One picture for each column.
@@ -34,10 +37,18 @@ def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_c
     from markupsafe import Markup
 
     columns = [k for k, _ in outputs]
-    scale = _common_scale(found, columns, of_classes)
     subject = _subject(outputs, of_classes)
     local = any(effect.local is not None for effect in found) and len(outputs) == 1
-    panels = [_panel(effect, columns, scale, subject, of_classes=of_classes) for effect in found]
+
+    def panels(effects: list[Effect]) -> Markup:
+        scale = _common_scale(effects, columns, of_classes)
+        return side_by_side([_panel(effect, columns, scale, subject, of_classes=of_classes) for effect in effects])
+
+    small = _small_ones(found, columns)
+    drawn = panels([effect for effect in found if effect not in small])
+    if small:
+        finer = f"These change the answer by less than {SMALL:.0%} of what the columns above do; their scale is finer."
+        drawn += Markup("<p>{}</p>").format(finer) + panels(small)
     named = [(COLORS[i % len(COLORS)], name) for i, (_, name) in enumerate(outputs)] if len(outputs) > 1 else []
     what = "probabilities" if of_classes else "predictions"
     if found[0].n_rows:
@@ -57,7 +68,7 @@ def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_c
             "it: where the two part, the column goes together with others."
         )
     key = legend(named) if named else Markup("")
-    return Picture("", caption, key + side_by_side(panels))
+    return Picture("", caption, key + drawn)
 
 
 def _subject(outputs: list[tuple[int, str]], of_classes: bool) -> str:
@@ -66,8 +77,14 @@ def _subject(outputs: list[tuple[int, str]], of_classes: bool) -> str:
     return f"probability of {fitted(outputs[0][1], 150.0)}" if of_classes else "prediction"
 
 
+def _small_ones(found: list[Effect], columns: list[int]) -> list[Effect]:
+    """The columns that would be flat lines on the scale of those with the largest effects."""
+    spans = [float(np.ptp(effect.dependence[:, columns], axis=0).max()) for effect in found]
+    return [effect for effect, span in zip(found, spans, strict=True) if span < SMALL * max(spans)]
+
+
 def _common_scale(found: list[Effect], columns: list[int], of_classes: bool) -> Scale:
-    """One scale for all columns, so that a flat curve is a column that changes little."""
+    """One scale for several columns, so that a flat curve is a column that changes little."""
     all_values = [
         each[..., columns].ravel() for e in found for each in (e.dependence, e.local, e.missing) if each is not None
     ]
