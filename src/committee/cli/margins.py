@@ -81,9 +81,7 @@ def margins(
         refuse_numbers(learner, model, "asked for margins")
         given = labelled_rows(learner, data, target, table)
         if on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
-            note(
-                f"{known}: of new rows the margins are smaller; --on oob judges each row by voters that have not seen it"
-            )
+            note(f"{known}; of new rows margins are smaller. --on oob judges each by the voters that have not seen it")
         asked = _asked(learner, given, on)
         before = _distribution(learner, given, asked)
         after: MarginDistribution | None = None

@@ -118,7 +118,7 @@ def _types_of_cells(
 
 
 def _lines_of(path: Path, form: FileFormat) -> tuple[int, Sequence[int]]:
-    """The number of lines below the header, and which of them are blank, which the scan takes for rows without cells."""
+    """The number of lines below the header, and which are blank, which the scan takes for rows without cells."""
     import polars as pl
 
     text = SeparatedText.of(table_file(path), form)
