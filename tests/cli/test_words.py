@@ -36,7 +36,8 @@ def forest(table):
         ("loss is 'a'; it must be one of b, or an object.", "-p loss is 'a'; it must be one of b, or an object."),
         ("categorical_features must be a list, got 'q'", "--categorical must be a list, got 'q'"),
         (
-            "The 'max_features' parameter of Forest must be an int in the range [1, inf), a float in the range (0.0, 1.0], a str among {'sqrt', 'log2'} or None. Got 'foo' instead.",
+            "The 'max_features' parameter of Forest must be an int in the range [1, inf), a float in"
+            " the range (0.0, 1.0], a str among {'sqrt', 'log2'} or None. Got 'foo' instead.",
             "-p max_features must be a whole number of at least 1, a number above 0.0 and at most 1.0, one of 'log2',"
             " 'sqrt' or None, and is 'foo'.",
         ),
