@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test browser site lint format sanitize fuzz coverage mutants bench clean
+.PHONY: demo test browser site wheel lint format sanitize fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -51,6 +51,14 @@ format: .venv/built
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
 sanitize: .venv/built
 	$(BIN)/python tests/sanitize.py
+
+# The source distribution and this machine's wheel, in build/dist: built, looked at, installed elsewhere and tried.
+.venv/wheel: .venv/built
+	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['wheel'])")
+	touch $@
+
+wheel: .venv/wheel
+	$(BIN)/python tests/wheel.py
 
 # Every fuzzer for its part of an hour, or for ROUNDS of a fixed number of cases, with a new seed that is printed, or SEED; found cases are left in build/fuzz.
 MINUTES ?= 60

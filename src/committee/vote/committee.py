@@ -1,8 +1,8 @@
 """The vote: voters, their weights, and everything that follows from the two."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,7 +88,7 @@ class Committee(WeightedVotes):
     table: "TableSchema | None" = None
     intercept: NDArray[np.float64] | None = None
 
-    read_link = staticmethod(link_from_json)
+    read_link: ClassVar[Callable[..., Link]] = staticmethod(link_from_json)
 
     def __post_init__(self) -> None:
         self._check_parts()

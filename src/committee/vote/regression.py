@@ -1,7 +1,8 @@
 """The vote on numbers: voters that each add to a score, and the prediction that follows from it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ class RegressionCommittee(WeightedVotes):
     table: "TableSchema | None" = None
     intercept: NDArray[np.float64] | None = None
 
-    read_link = staticmethod(link_from_json)
+    read_link: ClassVar[Callable[..., MeanLink]] = staticmethod(link_from_json)
 
     def __post_init__(self) -> None:
         voters = self.voters

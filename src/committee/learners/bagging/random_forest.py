@@ -129,9 +129,10 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         if not self.reserve:
             return rows, None
         refuse_learned_weights(self.class_weight, self.reserve)
-        rows, reserve, self.table_ = Reserve.draw(
+        rows, reserve, table = Reserve.draw(
             rows, self.reserve, self.table_, self.classes_, have_weight(sample_weight, len(rows)), random
         )
+        self.table_ = table
         return rows, reserve
 
     def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:

@@ -186,7 +186,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         from committee.learners.base.held_out import split  # few fits hold rows out
 
         rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
-        rows, self.table_ = rows.with_numbers(self.table_)  # by which the rows held out have no say
+        rows, table = rows.with_numbers(self.table_)  # by which the rows held out have no say
+        self.table_ = table
         return rows, held_out.numbered_by(self.table_)
 
     # --- one booster's own -----------------------------------------------------------------------------------

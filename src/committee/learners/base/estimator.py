@@ -304,7 +304,8 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
 
         assert not isinstance(rows.X, SparseMatrix)  # which has no categories
         levels = ManyLevels.of_table(rows.X, self.table_, max_bins, of)
-        numbered, self.table_ = replace(rows, levels=levels).with_numbers(self.table_)
+        numbered, table = replace(rows, levels=levels).with_numbers(self.table_)
+        self.table_ = table
         return numbered
 
     def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> Matrix:

@@ -92,9 +92,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
                 "leave one of them out, or hold rows back yourself and certify with on='validation'."
             )
         refuse_learned_weights(self.class_weight, self.reserve)
-        rows, reserve, self.table_ = Reserve.draw(
+        rows, reserve, table = Reserve.draw(
             rows, self.reserve, self.table_, self.classes_, counted, tasks.random()
         )
+        self.table_ = table
         return rows, reserve.others, reserve
 
     def _told_by(self, reserve: Reserve | None, committee: Committee) -> dict[str, Any]:

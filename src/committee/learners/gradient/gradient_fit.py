@@ -244,7 +244,8 @@ class GradientBoosting(WarmStart, Boosting):
                 f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows, as one of each "
                 "class must remain. Raise it, give X_val and y_val, or set early_stopping=False."
             )
-        rows, self.table_ = rows.numbered_from(units.rows_of(~held)[0], self.table_)
+        rows, table = rows.numbered_from(units.rows_of(~held)[0], self.table_)
+        self.table_ = table
         parted = PartedRows(rows, units, held)
         return parted, parted
 
