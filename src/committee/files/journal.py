@@ -51,8 +51,10 @@ class Journal:
         *,
         code: Callable[[Cell], str | None] | None = None,
     ) -> None:
-        self.path, self._elsewhere = path, elsewhere
-        self.run, self._code = run, code
+        self.path: Path = path
+        self._elsewhere = elsewhere
+        self.run: dict[str, Any] = run
+        self._code = code
         self.cells: list[Cell] = []
         self.stale: list[Cell] = []
         path.parent.mkdir(parents=True, exist_ok=True)

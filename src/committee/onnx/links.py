@@ -39,7 +39,9 @@ class Scored:
     """
 
     def __init__(self, tally: Value, n_outputs: int, total: float | None) -> None:
-        self.tally, self.n_outputs, self.total = tally, n_outputs, total
+        self.tally: Value = tally
+        self.n_outputs: int = n_outputs
+        self.total: float | None = total
 
     @property
     def signed(self) -> Value:

@@ -128,11 +128,14 @@ class StumpDictionary:
         most_categories: int | None = None,
         subsets: bool = False,
     ) -> None:
-        self.bins, self.cell_weight, self.cell_count, self.subsets = bins, cell_weight, cell_count, subsets
-        self.offset = extents(bins.n_bins.astype(np.int64) + 1)
+        self.bins: Bins = bins
+        self.cell_weight: F64 = cell_weight
+        self.cell_count: F64 = cell_count
+        self.subsets: bool = subsets
+        self.offset: NDArray[np.int64] = extents(bins.n_bins.astype(np.int64) + 1)
         listed = [self._of_column(j, most_categories) for j in range(len(bins.n_bins))]
         columns = [np.full(len(bin), j, dtype=np.int32) for j, (bin, _) in enumerate(listed)]
-        self.stumps = Stumps(
+        self.stumps: Stumps = Stumps(
             np.concatenate(columns),
             np.concatenate([bin for bin, _ in listed]),
             np.concatenate([missing for _, missing in listed]),

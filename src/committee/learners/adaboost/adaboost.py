@@ -216,7 +216,9 @@ class TreeRun(AdaBoostRun):
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
         super().__init__(rows)
         n_classes = len(model.classes_)
-        self.seed, self.n_classes, self.threads = seed, n_classes, n_threads(model.n_jobs)
+        self.seed: int = seed
+        self.n_classes: int = n_classes
+        self.threads: int = n_threads(model.n_jobs)
         self.rule = RULES[model.vote](n_classes, rows.count, model.learning_rate)
         self.link = self.rule.link
         if self.rule.one_versus_rest:
@@ -266,8 +268,10 @@ class VoterRun(AdaBoostRun):
         from committee.learners.pools.classifier_pool import Clones
 
         super().__init__(rows)
-        self.classes, self.y, self.learning_rate = classes, classes[rows.labels], learning_rate
-        self.clones = Clones(voter, np.random.RandomState(seed))
+        self.classes: NDArray[Any] = classes
+        self.y: NDArray[Any] = classes[rows.labels]
+        self.learning_rate: float = learning_rate
+        self.clones: Clones = Clones(voter, np.random.RandomState(seed))
         self.estimators: list[Any] = []
 
     def _train(self) -> Round:  # by the rules of `Discrete`

@@ -89,7 +89,9 @@ class Discrete:
     one_versus_rest = False
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
-        self.n_classes, self.eps, self.learning_rate = n_classes, 0.5 / count, learning_rate
+        self.n_classes: int = n_classes
+        self.eps: float = 0.5 / count
+        self.learning_rate: float = learning_rate
 
     def round(self, tree: GrownTree) -> Round:
         """Decide one round."""
@@ -116,8 +118,8 @@ class Confidence:
     criterion: Criterion | None = "confidence"
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
-        self.one_versus_rest = n_classes > 2
-        self.eps = 0.5 / (count * (n_classes if self.one_versus_rest else 1))
+        self.one_versus_rest: bool = n_classes > 2
+        self.eps: float = 0.5 / (count * (n_classes if self.one_versus_rest else 1))
         self.learning_rate = learning_rate
 
     def round(self, tree: GrownTree) -> Round:
@@ -149,7 +151,9 @@ class Abstaining:
     one_versus_rest = False
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
-        self.n_classes, self.eps, self.learning_rate = n_classes, 0.5 / count, learning_rate
+        self.n_classes: int = n_classes
+        self.eps: float = 0.5 / count
+        self.learning_rate: float = learning_rate
 
     def round(self, tree: GrownTree) -> Round:
         """Decide one round."""

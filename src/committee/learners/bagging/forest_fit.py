@@ -210,7 +210,7 @@ class GrowingForest:
 
     def __init__(self, oob: OutOfBag | None, rule: Rule | None) -> None:
         self.oob = oob
-        self.enough = EnoughTrees(oob, rule) if oob is not None and rule is not None else None
+        self.enough: EnoughTrees | None = EnoughTrees(oob, rule) if oob is not None and rule is not None else None
         self.leaves: list[NDArray[np.int32]] = []  # of the rows that each tree did not see, to count them again
 
     def trees(self, grown: Iterable[DrawnTree]) -> Iterator[Forest]:

@@ -133,8 +133,12 @@ class ForestTrees(ABC, Generic[R]):
         n_threads: int,
     ) -> None:
         self.rows: R = rows
-        self.binned, self.draw, self.limits = binned, draw, limits
-        self.criterion, self.n_classes, self.judged = criterion, n_classes, judged
+        self.binned = binned
+        self.draw: RowDraw = draw
+        self.limits: GrowthLimits = limits
+        self.criterion = criterion
+        self.n_classes: int = n_classes
+        self.judged: bool = judged
         self.has_earlier = False
         self.deep = self._deep_grower(n_threads)
 
@@ -226,7 +230,7 @@ class TargetTrees(ForestTrees[TargetRows]):
 
     def __init__(self, rows: TargetRows, *settings: Any, **more: Any) -> None:
         super().__init__(rows, *settings, **more)
-        self.target = rows.comparable
+        self.target: F64 = rows.comparable
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_targets(self.target, weights, drawn, seed)

@@ -25,9 +25,9 @@ class OutOfBag(ABC):
 
     def __init__(self, weights: F64, width: int) -> None:
         self.weights = weights
-        self.tally = np.zeros((len(weights), width))
+        self.tally: F64 = np.zeros((len(weights), width))
         self.n_votes = np.zeros(len(weights), dtype=np.int64)
-        self.loss = np.zeros(len(weights))
+        self.loss: F64 = np.zeros(len(weights))
         self.curve: list[float] = []
 
     def add(self, rows: NDArray[np.int32], votes: F64) -> None:
@@ -80,7 +80,8 @@ class OutOfBagTargets(OutOfBag):
 
     def __init__(self, target: F64, weights: F64, scale: F64) -> None:
         super().__init__(weights, len(scale))
-        self.target, self.scale = target.reshape(len(target), -1), scale
+        self.target = target.reshape(len(target), -1)
+        self.scale: F64 = scale
 
     def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
         losses: F64 = (((self.target[rows] - mean) / self.scale) ** 2).sum(axis=1)
@@ -116,7 +117,8 @@ class EnoughTrees:
     """
 
     def __init__(self, oob: OutOfBag, rule: Rule) -> None:
-        self.oob, self.rule = oob, rule
+        self.oob: OutOfBag = oob
+        self.rule = rule
         self._before: tuple[F64, NDArray[np.bool_]] | None = None  # losses a batch ago, and of which rows
         self._idle = 0
         self._first = 0

@@ -42,7 +42,10 @@ class TreeEmphasis(ABC):
     """
 
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
-        self.labels, self.w, self.n_classes, self.link = labels, weights, n_classes, link
+        self.labels: NDArray[np.uint16] = labels
+        self.w: F64 = weights
+        self.n_classes: int = n_classes
+        self.link = link
 
     @property
     def of_rows(self) -> F64:

@@ -40,7 +40,8 @@ class FitTasks:
     def __init__(
         self, estimator: CallbackSupportMixin, context: CallbackContext, X: Any, y: Any, sample_weight: Any
     ) -> None:
-        self.sample_weight, self.begun = sample_weight, time.perf_counter()
+        self.sample_weight: Any = sample_weight
+        self.begun: float = time.perf_counter()
         self.y, self.given_weight = y, sample_weight
         self._estimator, self._context = estimator, context
         self._open: list[CallbackContext] = []  # the last within the one before

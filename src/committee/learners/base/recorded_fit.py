@@ -55,7 +55,8 @@ class RecordedFit:
     """
 
     def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any) -> None:
-        self.path, self.interval = Path(checkpoint.path), checkpoint.interval
+        self.path: Path = Path(checkpoint.path)
+        self.interval: float = checkpoint.interval
         self._document: Document = {
             "format": CHECKPOINT,
             "schema_version": SCHEMA_VERSION,
@@ -70,7 +71,7 @@ class RecordedFit:
         self.random: np.random.RandomState = check_random_state(seed)
         self._unwritten, self._seconds = False, 0.0
         self._held: int | None = None
-        self.record = FitRecord(self._added, self._refusal)
+        self.record: FitRecord = FitRecord(self._added, self._refusal)
         check_replaceable(self.path)
         self._goes_on = self.path.exists()
         if self._goes_on:

@@ -41,7 +41,8 @@ class HeldOutModel(BaseEstimator, ABC):
     """A fit after some rounds, which answers for its held-out rows alone."""
 
     def __init__(self, votes: HeldOutVotes, X: Any) -> None:
-        self.votes, self.X = votes, X
+        self.votes: HeldOutVotes = votes
+        self.X = X
 
     def advance(self, t: int) -> None:
         """Answer from now on as after t rounds."""
@@ -121,13 +122,15 @@ class HeldOutScore:
     def __init__(
         self, scoring: str | Scorer, rows: Rows | TargetRows, votes: HeldOutVotes, classes: NDArray[Any] | None
     ) -> None:
-        self.scoring, self.rows = scoring, rows
+        self.scoring = scoring
+        self.rows: Rows | TargetRows = rows
         self.model: HeldOutModel
         if isinstance(rows, Rows):
             assert classes is not None
             self.y, self.model = classes[rows.labels], HeldOutClassifier(votes, rows.cells, classes)
         else:
-            self.y, self.model = rows.target, HeldOutRegressor(votes, rows.cells)
+            self.y = rows.target
+            self.model = HeldOutRegressor(votes, rows.cells)
         self.scorer = scorer_of(scoring)
         if classes is not None:
             self.scorer = _of_all_classes(self.scorer, classes)

@@ -49,7 +49,7 @@ class CandidateRun:
         self._weighed: tuple[int, _Weighed] | None = None
         self._ended = "no time"
         self.members: list[Member] = []
-        self.failed = list(unsuited)
+        self.failed: list[LeftOut] = list(unsuited)
 
     def train(self) -> None:
         """Train the candidates.

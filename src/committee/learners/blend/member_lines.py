@@ -42,7 +42,7 @@ class MemberLines:
     def setup(self, estimator: Any, context: Any) -> None:
         """Begin to count."""
         self._fit = context
-        self.time_left = TimeLeft(context.max_subtasks, estimator.time_limit)
+        self.time_left: TimeLeft = TimeLeft(context.max_subtasks, estimator.time_limit)
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Begin a candidate."""

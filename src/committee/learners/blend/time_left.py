@@ -27,7 +27,8 @@ class TimeLeft:
     """
 
     def __init__(self, n_candidates: int, limit: float | None) -> None:
-        self.n_candidates, self.begun = n_candidates, time.perf_counter()
+        self.n_candidates: int = n_candidates
+        self.begun: float = time.perf_counter()
         self._limit = limit
         self._took: list[float] = []
         self._candidate_begun, self._n_fits, self._fits = self.begun, 0, 0

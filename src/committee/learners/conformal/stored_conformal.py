@@ -38,7 +38,8 @@ class StoredConformal(StoredLearner):
     def _keep_leave_out(self, leave_out: LeaveOut | None, scored: Mask) -> None:
         """Keep what answers without each of the scored rows, out of all, in the form that a file holds."""
         if isinstance(leave_out, FoldModels):
-            self.fold_models_, self.fold_of_rows_ = list(leave_out.models), np.full(len(scored), -1)
+            self.fold_models_ = list(leave_out.models)
+            self.fold_of_rows_ = np.full(len(scored), -1)
             self.fold_of_rows_[scored] = leave_out.fold
         elif isinstance(leave_out, UnseenVotes):
             unseen = np.zeros((len(scored), leave_out.unseen.shape[1]), dtype=bool)
@@ -107,7 +108,8 @@ class StoredConformal(StoredLearner):
         """Take over the model that answers, and what it knows of the columns."""
         if hasattr(model, "predict_proba") != hasattr(type(self), "predict_proba"):
             raise ValueError(f"the model is a {type(model).__name__}, which a {type(self).__name__} does not have")
-        self.estimator_, self.committee_ = model, as_committee(model)
+        self.estimator_: Any = model
+        self.committee_ = as_committee(model)
         known: Any = getattr(model, "table_", getattr(model, "table", None))
         self.table_ = known
         for name in ("n_features_in_", "feature_names_in_"):

@@ -64,9 +64,16 @@ class FunctionalRun(BoostingRun):
         n_classes: int,
         n_threads: int,
     ) -> None:
-        self.target, self.X, self.clones, self.draws, self.intercept = target, X, clones, draws, intercept
-        self.weighted, self.learning_rate, self.search = weighted, learning_rate, line_search
-        self.n_classes, self.n_threads = n_classes, n_threads
+        self.target: Target = target
+        self.X = X
+        self.clones: Clones = clones
+        self.draws: Draws = draws
+        self.intercept: F64 = intercept
+        self.weighted: bool = weighted
+        self.learning_rate: float = learning_rate
+        self.search: LineSearch | None = line_search
+        self.n_classes: int = n_classes
+        self.n_threads: int = n_threads
         self.F = start_scores(intercept, len(X)) if line_search is None else line_search.F
         self.members: list[Any] = []
         self.spreads: list[float] = []

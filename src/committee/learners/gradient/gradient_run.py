@@ -82,12 +82,18 @@ class GradientRun(BoostingRun):
         learning_rate: float,
         search: LineSearch | None,
     ) -> None:
-        self.target, self.scored, self.bins, self.n_classes = target, scored, bins, n_classes
-        self.intercept, self.earlier = intercept, earlier
+        self.target = target
+        self.scored: ScoredRows = scored
+        self.bins: Bins = bins
+        self.n_classes: int = n_classes
+        self.intercept = intercept
+        self.earlier: Committee | RegressionCommittee | None = earlier
         self.n_rounds = self.n_earlier = earlier.n_voters if earlier else 0
-        self.draws, self.learning_rate, self.search = draws, learning_rate, search
-        self.n_trees = 1 if shared else len(intercept)
-        self.refit = refits(target.loss)
+        self.draws: Draws = draws
+        self.learning_rate: float = learning_rate
+        self.search: LineSearch | None = search
+        self.n_trees: int = 1 if shared else len(intercept)
+        self.refit: bool = refits(target.loss)
         self.grown: list[BoostedTree] = []
         self.steps: list[float] = []
 
@@ -130,7 +136,8 @@ class GradientRun(BoostingRun):
         Each leaf gets the penalised weight of all its rows, at the scores of the rounds before it, which are replayed
         as well. `intercept` is the best constant of all rows.
         """
-        self.target, self.intercept = target, intercept
+        self.target = target
+        self.intercept = intercept
         self.scored.restart(target, intercept)
         grown, self.grown = self.grown, []
         for t in range(n_rounds):

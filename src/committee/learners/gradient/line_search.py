@@ -105,10 +105,14 @@ class LineSearch:
     """
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
-        self.target, self.penalty, self.F, self.n_threads, self.newton = target, penalty, F, n_threads, newton
-        self.total = target.total
+        self.target: Target = target
+        self.penalty: LeafPenalty = penalty
+        self.F = F
+        self.n_threads: int = n_threads
+        self.newton: bool = newton
+        self.total: float = target.total
         self.spent = 0.0
-        self.objectives = [target.mean_loss(F)]
+        self.objectives: list[float] = [target.mean_loss(F)]
         """The objective over the total weight, before the first and after each round."""
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:

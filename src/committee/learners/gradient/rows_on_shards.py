@@ -61,7 +61,10 @@ class RowsOnShards(ScoredRows):
         draws: Draws,
         line_fit: LineFit | None = None,
     ) -> None:
-        self.shards, self.run, self.target, self.grower = shards, run, target, grower
+        self.shards: Shards = shards
+        self.run: int = run
+        self.target = target
+        self.grower = grower
         self.line_fit = line_fit
         self.n_rows = sum(shards.sizes)
         self._record: FitRecord | None = None
@@ -180,7 +183,8 @@ class RowsOnShards(ScoredRows):
 
     def restart(self, target: Target, intercept: F64) -> None:
         """As `ScoredRows.restart`."""
-        self.target, self._weighted = target, target.w is not None
+        self.target = target
+        self._weighted = target.w is not None
         parts = [target.part(rows) for rows in self.shards.slices]
         self.shards.tell_each("restart", [(self.run, part, intercept) for part in parts])
 

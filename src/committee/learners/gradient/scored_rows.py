@@ -108,11 +108,16 @@ class RowsInMemory(ScoredRows):
         X: F64 | None,
         n_threads: int,
     ) -> None:
-        self.target, self.F, self.binned, self.n_threads = target, F, binned, n_threads
-        self.line_fit, self.X = line_fit, X
+        self.target = target
+        self.F = F
+        self.binned: Binned = binned
+        self.n_threads: int = n_threads
+        self.line_fit: LineFit | None = line_fit
+        self.X = X
         self.grower: _core.GradientGrower | RecordedGradientGrower = grower
         self.n_rows = F.shape[-1]
-        self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
+        self.gradient: F64 = np.empty_like(F)
+        self.hessian: F64 = np.empty_like(F)
         self.rows: I32 | None = None
         self.w: F64 | None = None
         self.leaf: I32 | None = None
@@ -164,7 +169,9 @@ class RowsInMemory(ScoredRows):
 
     def restart(self, target: Target, intercept: F64) -> None:
         """As `ScoredRows.restart`."""
-        self.target, self.rows, self.w = target, None, target.w
+        self.target = target
+        self.rows = None
+        self.w = target.w
         self.F = np.repeat(intercept[:, None], self.n_rows, axis=1).reshape(self.F.shape)
 
     def begin_on_all(self) -> None:

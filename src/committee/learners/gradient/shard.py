@@ -67,7 +67,10 @@ class Shard:
     ) -> None:
         self.X = X
         self.line_sums: _core.LineSums | None = None
-        self.codes, self.n_bins, self.target, self.n_threads = codes, n_bins, target, n_threads
+        self.codes: NDArray[np.uint8] | NDArray[np.uint16] = codes
+        self.n_bins = n_bins
+        self.target: Target = target
+        self.n_threads: int = n_threads
         self.n_outputs = n_outputs
         self.kernel = _core.GradientShard(codes, n_bins, n_outputs=n_outputs, n_threads=n_threads)
         self.runs: dict[int, ScoredShard] = {}
@@ -82,7 +85,8 @@ class Shard:
         F = np.repeat(intercept[:, None], len(self), axis=1)
         self.runs[run] = ScoredShard(F[0] if len(intercept) == 1 else F, self.target, units, training)
         if self.gradient.shape != self.runs[run].F.shape:
-            self.gradient, self.hessian = np.empty_like(self.runs[run].F), np.empty_like(self.runs[run].F)
+            self.gradient = np.empty_like(self.runs[run].F)
+            self.hessian = np.empty_like(self.runs[run].F)
 
     def begin(self, run: int, share: float, seed: int) -> None:
         """Draw the rows of a round, and take gradients at their scores."""

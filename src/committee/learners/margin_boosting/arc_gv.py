@@ -131,7 +131,7 @@ class ArcGVRun(VotingRun):
         votes = signed[0]
         reached = max(0.0, self.minimum_margins[-1]) if self.minimum_margins else 0.0
         self.edges.append(self._edge)
-        self.useless = self._edge <= NO_EDGE
+        self.useless: bool = self._edge <= NO_EDGE
         if self.useless or (votes > 0).all():
             self.alphas.append(1.0 if self.useless else np.inf)
             self.minimum_margins.append(float(votes.min()))
@@ -141,7 +141,7 @@ class ArcGVRun(VotingRun):
         self._margins += self.alphas[-1] * votes
         lowest = float(self._margins.min())
         self.minimum_margins.append(lowest / sum(self.alphas))
-        self.least_edge = max(0.0, self.minimum_margins[-1]) + NO_EDGE
+        self.least_edge: float = max(0.0, self.minimum_margins[-1]) + NO_EDGE
         u = self.share * np.exp(lowest - self._margins)
         self._u = u / u.sum()
 

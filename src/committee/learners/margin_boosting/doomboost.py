@@ -140,7 +140,9 @@ class DOOMRun(VotingRun):
         learning_rate: float,
     ) -> None:
         super().__init__(pool, rows, positive, most)
-        self.steepness, self.n_start, self.learning_rate = steepness, n_start, learning_rate
+        self.steepness: float = steepness
+        self.n_start: int = n_start
+        self.learning_rate: float = learning_rate
         self.costs: list[float] = []
         self.steps: list[float] = []
         self._margins = np.zeros(len(self.y))
@@ -163,7 +165,7 @@ class DOOMRun(VotingRun):
     def _join(self, signed: NDArray[np.int8]) -> None:
         votes = signed[0]
         if not self.steps:
-            self.useless = self._edge <= NO_EDGE
+            self.useless: bool = self._edge <= NO_EDGE
             self.finished = self.useless or bool((votes > 0).all())
         if self._starting:
             alpha = float(np.arctanh(min(self._edge, 1.0 - NO_EDGE))) if not self.finished else 1.0
@@ -171,7 +173,7 @@ class DOOMRun(VotingRun):
             step = alpha / self._total
         else:
             step = self._best_step(votes - self._margins)
-            self.finished = step == 0.0
+            self.finished: bool = step == 0.0
         self._margins += step * (votes - self._margins)
         self.steps.append(step)
         self.costs.append(self._cost(self._margins))
@@ -188,7 +190,7 @@ class DOOMRun(VotingRun):
         flatness = np.abs(self.steepness * self._margins)
         slope = self.share * sech_squared(flatness, flatness.min())
         self._u = slope / slope.sum()
-        self.least_edge = float(self._u @ self._margins) + NO_EDGE
+        self.least_edge: float = float(self._u @ self._margins) + NO_EDGE
 
     def _best_step(self, toward: F64) -> float:
         """The step along ``margins + s toward`` of least cost on (0, learning_rate]; 0 if none lowers it."""

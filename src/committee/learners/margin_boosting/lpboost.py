@@ -184,7 +184,8 @@ class LPRun(VotingRun):
 
     def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int, nu: float, tol: float) -> None:
         super().__init__(pool, rows, positive, most)
-        self.tol, self.program = tol, SoftMarginLP(rows.weights, nu)
+        self.tol: float = tol
+        self.program: SoftMarginLP = SoftMarginLP(rows.weights, nu)
         self._known: set[Hashable] = set()
         self._bound = np.inf
         # the first rows' weights are feasible whatever nu is, so that their largest edge is a bound already
@@ -199,7 +200,8 @@ class LPRun(VotingRun):
     def _join(self, signed: NDArray[np.int8]) -> None:
         self.program.add_voters(signed.T)
         self.solution = self.program.solve()
-        self._u, self.least_edge = self.solution.row_weights, self.solution.bound + self.tol
+        self._u = self.solution.row_weights
+        self.least_edge: float = self.solution.bound + self.tol
 
     def _search(self, least: float) -> list[Candidate]:
         most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))

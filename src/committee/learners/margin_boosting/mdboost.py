@@ -151,7 +151,8 @@ class MDRun(VotingRun):
         self, pool: Pool, rows: DistinctRows, positive: int, most: int, total_weight: float, count: float, tol: float
     ) -> None:
         super().__init__(pool, rows, positive, most)
-        self.price, self.tol = total_weight * count / (count - 1.0), tol
+        self.price: float = total_weight * count / (count - 1.0)
+        self.tol: float = tol
         self.means: list[float] = []
         self.variances: list[float] = []
         self.gaps: list[float] = []
@@ -172,7 +173,7 @@ class MDRun(VotingRun):
         if self.voters:
             self.gaps.append(max(0.0, edge - self._of_vote))
         else:
-            self.useless = edge <= NO_EDGE
+            self.useless: bool = edge <= NO_EDGE
         self._known.update(one.key for one in found)
         return found
 
@@ -194,7 +195,7 @@ class MDRun(VotingRun):
         self.variances.append(self._correction * float(self.share @ away**2))
         self.u = self.share * (1.0 - self.price * away)
         self._of_vote = float(self.u @ margins)
-        self.least_edge = self._of_vote + self.tol + NO_EDGE
+        self.least_edge: float = self._of_vote + self.tol + NO_EDGE
 
     def keep(self, record: FitRecord, pool: Pool) -> None:
         """As `VotingRun.keep`, and the weights."""

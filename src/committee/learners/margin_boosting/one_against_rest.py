@@ -58,7 +58,8 @@ class VotingRun(ABC):
     """
 
     def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int) -> None:
-        self.pool, self.most = pool, most
+        self.pool = pool
+        self.most: int = most
         self.y = np.where(rows.labels == positive, 1, -1).astype(np.int8)
         self.share: F64 = rows.weights / rows.weights.sum()
         self.voters: list[Candidate] = []
@@ -145,7 +146,9 @@ class HeldOutErrors:
     """
 
     def __init__(self, run: ClassRuns[VotingRun], rows: Rows) -> None:
-        self.run, self.rows, self._read = run, rows, run.pool.read(rows.dense)
+        self.run: ClassRuns[VotingRun] = run
+        self.rows: Rows = rows
+        self._read = run.pool.read(rows.dense)
         self._votes: list[list[NDArray[np.int8]]] = [[] for _ in run.runs]
 
     def __call__(self, t: int) -> float:

@@ -30,7 +30,8 @@ class Sampling:
     """Answers drawn of one voter, and the estimate of q from them."""
 
     def __init__(self, answer: Answer, estimate: Estimate) -> None:
-        self.answer, self.estimate = answer, estimate
+        self.answer = answer
+        self.estimate = estimate
         self.count = answer().astype(np.int64)
         self.n_draws = 1
 

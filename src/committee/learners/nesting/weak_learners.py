@@ -66,11 +66,13 @@ class StumpLearner:
     def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
         # a node looks at one column, which takes several times as long to read where it stands row by row
         self._record: FitRecord | None = None
-        self.columns, self.threads, self.edges = np.asfortranarray(rows.dense), threads, binned.bins.edges
+        self.columns: F64 = np.asfortranarray(rows.dense)
+        self.threads: int = threads
+        self.edges: F64 = binned.bins.edges
         self.offset, n_bins = binned.bins.offset, binned.bins.n_bins
         spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
         with np.errstate(over="ignore"):  # beyond all numbers q is 1/2 everywhere
-            self.softness = np.minimum(softness * spread, np.finfo(np.float64).max)
+            self.softness: NDArray[Any] = np.minimum(softness * spread, np.finfo(np.float64).max)
         positions = bin_positions(self.columns, binned)
         self.search = _core.StumpSearch(
             binned.dense, n_bins, binned.bins.categorical, positive, positions, self.edges, self.offset, self.softness,
@@ -135,9 +137,12 @@ class VoterLearner:
     def __init__(
         self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
     ) -> None:
-        self.clones, self.estimate = Clones(voter, random), estimate
-        self.X, self.y, self.count = rows.dense, positive.astype(np.int64), rows.count
-        self.seed = int(random.randint(2**31 - 1))
+        self.clones: Clones = Clones(voter, random)
+        self.estimate = estimate
+        self.X = rows.dense
+        self.y: NDArray[np.int64] = positive.astype(np.int64)
+        self.count: float = rows.count
+        self.seed: int = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
         """A clone of the voter, fitted on the rows that count."""
@@ -183,7 +188,10 @@ class SampledLearner:
     def __init__(
         self, learner: WeakLearner, stopping: Stopping, estimate: Estimate, random: np.random.RandomState
     ) -> None:
-        self.learner, self.stopping, self.estimate, self.random = learner, stopping, estimate, random
+        self.learner: WeakLearner = learner
+        self.stopping = stopping
+        self.estimate = estimate
+        self.random = random
 
     def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
         """Train a voter, and estimate q from its answers; `Z` is the normaliser of an estimate."""

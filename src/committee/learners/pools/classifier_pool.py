@@ -21,7 +21,8 @@ class Clones:
     """Clones of a user's estimator, each with seeds of its own and trained on weighted rows."""
 
     def __init__(self, voter: BaseEstimator, random: np.random.RandomState) -> None:
-        self.voter, self.random = voter, random
+        self.voter: Any = voter
+        self.random = random
 
     def trained(self, X: F64, y: NDArray[Any], weights: F64 | None) -> Any:
         """Return one more clone, trained; without weights all rows weigh alike."""
@@ -58,7 +59,9 @@ class ClassifierPool(TrainedPool):
         labels: type[np.integer[Any]] = np.int64,
     ) -> None:
         super().__init__(row_weights)
-        self.clones, self.X, self.scaled = Clones(voter, np.random.RandomState(seed)), X, scaled
+        self.clones: Clones = Clones(voter, np.random.RandomState(seed))
+        self.X = X
+        self.scaled: Callable[[F64], F64] = scaled
         self.labels = labels
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:

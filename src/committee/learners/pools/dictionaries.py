@@ -71,7 +71,8 @@ class AllStumps(ListedStumps):
     """Stumps between any two bins, of which a column has at most `max_bins`, and any subset of categories."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
-        self.n_threads, self.binned = n_threads, rows.binned(table, learner.max_bins, n_threads)
+        self.n_threads: int = n_threads
+        self.binned = rows.binned(table, learner.max_bins, n_threads)
         found = StumpDictionary.of(self.binned, rows.weights, subsets=True, n_threads=n_threads)
         splits_categories = any(
             np.count_nonzero(found.cell_count[found.offset[j] : found.offset[j + 1]]) > 1
@@ -86,7 +87,8 @@ class GrownTrees(Dictionary):
     """Trees within the limits of the learner, grown for each round's row weights."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
-        self.n_threads, self.limits = n_threads, GrowthLimits.of(learner)
+        self.n_threads: int = n_threads
+        self.limits: GrowthLimits = GrowthLimits.of(learner)
         self.binned = rows.binned(table, learner.max_bins, n_threads)
         if np.array_equal(self.binned.dense.min(axis=0), self.binned.dense.max(axis=0)):
             raise _empty("trees")

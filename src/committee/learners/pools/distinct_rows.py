@@ -45,7 +45,7 @@ class DistinctRows:
         bytes_of_row = np.hstack([np.ascontiguousarray(seen).view(np.uint8), labels.view(np.uint8)])
         alike = np.ascontiguousarray(bytes_of_row).view(np.dtype((np.void, bytes_of_row.shape[1])))[:, 0]
         _, self.first, self._place = np.unique(alike, return_index=True, return_inverse=True)
-        self.labels = rows.labels[self.first]
+        self.labels: NDArray[np.uint16] = rows.labels[self.first]
         self.weights: F64 = np.bincount(self._place, rows.weights).astype(np.float64)
         self._share = rows.weights / self.weights[self._place]
 

@@ -47,8 +47,11 @@ class RegressorPool(Pool):
         *,
         centred: bool,
     ) -> None:
-        self.clones, self.X = Clones(voter, np.random.RandomState(seed)), X
-        self.row_weights, self.weights_of_fits, self.centred = row_weights, weights_of_fits, centred
+        self.clones: Clones = Clones(voter, np.random.RandomState(seed))
+        self.X = X
+        self.row_weights: F64 = row_weights
+        self.weights_of_fits: F64 | None = weights_of_fits
+        self.centred: bool = centred
         self._n_trained = 0
         self._first: Candidate | None = None
         self._votes: dict[Hashable, F64] = {}

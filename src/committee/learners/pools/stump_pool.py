@@ -30,10 +30,13 @@ class StumpPool(Pool):
     exhaustive = True
 
     def __init__(self, binned: Binned, dictionary: StumpDictionary, n_threads: int, *, centred: bool = False) -> None:
-        self.codes, self.bins, self.dictionary, self.centred = binned.codes, binned.bins, dictionary, centred
+        self.codes: Codes = binned.codes
+        self.bins = binned.bins
+        self.dictionary: StumpDictionary = dictionary
+        self.centred: bool = centred
         self.cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
-        self.mean = dictionary.mean if centred else np.zeros(len(dictionary))
-        self.eta = dictionary.mean_square - self.mean**2
+        self.mean: F64 | F64 = dictionary.mean if centred else np.zeros(len(dictionary))
+        self.eta: F64 = dictionary.mean_square - self.mean**2
         self._votes: dict[Hashable, I8] = {}
 
     # --- candidates --------------------------------------------------------------------------------------------

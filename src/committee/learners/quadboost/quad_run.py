@@ -60,13 +60,14 @@ class HeldOutRisk:
     """Mean squared residual of held-out rows, summed over the scores, as weights change round by round."""
 
     def __init__(self, voters: QuadVoters, X: F64, target: ScoreTargets) -> None:
-        self.voters, self.target = voters, target
+        self.voters: QuadVoters = voters
+        self.target: ScoreTargets = target
         self.rows = voters.read(X)
         trained = voters.target
         start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
-        self.residual = target.y - start[:, None]
+        self.residual: F64 = target.y - start[:, None]
         # kept beside the residuals, whose roundings know the targets: a scorer would see equal scores in their order
-        self.scores = np.repeat(start[:, None], target.y.shape[1], axis=1)
+        self.scores: F64 = np.repeat(start[:, None], target.y.shape[1], axis=1)
         self.weight: list[dict[int, float]] = [{} for _ in voters.runs]
         self._votes: dict[tuple[int, int], I8 | F64] = {}
 

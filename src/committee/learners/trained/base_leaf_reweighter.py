@@ -232,11 +232,15 @@ class BaseLeafReweighter(TrainedEnsemble):
                 trees, says = step.cut.trees, whole.centre + whole.unit * value
                 voters = cut_forest(forest, step.cut.stands, says)[trees]
                 small = self._small(committee, voters, np.full(len(trees), 1.0 / len(trees)), table)
-                self.voters_, self.C_, self.growth_ = taken[trees], step.C, step.growth
-                self.lost_, self.lost_error_ = float(path.lost()[chosen]), step.lost_error
+                self.voters_ = taken[trees]
+                self.C_ = step.C
+                self.growth_ = step.growth
+                self.lost_ = float(path.lost()[chosen])
+                self.lost_error_ = step.lost_error
             self.committee_, self.path_ = small, path
-            self.n_nodes_before_, self.nbytes_before_ = committee.n_nodes, committee.nbytes
-            self.n_voters_before_ = committee.n_voters
+            self.n_nodes_before_: int = committee.n_nodes
+            self.nbytes_before_: int = committee.nbytes
+            self.n_voters_before_: int = committee.n_voters
             self._take_answers(committee)
         return self
 

@@ -102,18 +102,18 @@ class FewestSearch:
     forbidden: list[Mask] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.started = monotonic()
+        self.started: float = monotonic()
         self.ends = self.started + self.seconds
-        self.separation = Separation.of(self.parts)
+        self.separation: Separation = Separation.of(self.parts)
         spread = self.parts.spread
-        self.used = np.flatnonzero(spread > 0.0)
-        self.counted = self.used < self.parts.n_parts
-        self.spread = spread[self.used]
+        self.used: NDArray[np.intp] = np.flatnonzero(spread > 0.0)
+        self.counted: NDArray[np.bool_] = self.used < self.parts.n_parts
+        self.spread: F64 = spread[self.used]
         self.n_rows = 0
         self.lines = np.empty((0, len(self.used)))
         self.tied = np.empty(0, dtype=bool)
         self.active = np.empty(0, dtype=np.intp)
-        self.needed = np.zeros(len(self.used), dtype=bool)
+        self.needed: NDArray[Any] = np.zeros(len(self.used), dtype=bool)
 
     def run(self) -> Fewest:
         """Find the fewest parts, and prove it; or what can be had of that in the time."""
@@ -174,7 +174,8 @@ class FewestSearch:
         both = np.column_stack([np.concatenate([self.lines, lines]), np.append(self.tied, tied)])
         _, first = np.unique(both, axis=0, return_index=True)
         both = both[np.sort(first)]  # lines that are known keep their places
-        self.lines, self.tied = both[:, :-1], both[:, -1] > 0.0
+        self.lines = both[:, :-1]
+        self.tied = both[:, -1] > 0.0
 
     def left(self) -> float:
         """Seconds that are left; an error if none are."""

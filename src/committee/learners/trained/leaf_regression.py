@@ -197,7 +197,10 @@ class LeafRegression:
         n_threads: int = 1,
         loss: VoteLoss = LOGISTIC,
     ) -> None:
-        self.columns, self.y, self._threads, self._loss = columns, y, n_threads, loss
+        self.columns: LeafColumns = columns
+        self.y: Index | F64 = y
+        self._threads = n_threads
+        self._loss = loss
         self._places = columns.places(leaf)
         self._said = [columns.values(version) for version in versions]
         self._weight = np.ones(len(y)) if sample_weight is None else sample_weight

@@ -128,7 +128,8 @@ class KnownClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
     """A classifier whose probabilities are there, for rows that are their own numbers."""
 
     def __init__(self, probability: Any, classes: Any) -> None:
-        self.probability, self.classes = probability, classes
+        self.probability: Any = probability
+        self.classes: Any = classes
 
     @property
     def classes_(self) -> Any:

@@ -99,7 +99,7 @@ class TrainedEnsemble(MetaEstimatorMixin, CommitteeEstimator):
             _check_feature_names(self, X, reset=True)
             names = getattr(self, "feature_names_in_", None)
         else:
-            self.feature_names_in_ = np.array(names, dtype=object)
+            self.feature_names_in_: NDArray[Any] = np.array(names, dtype=object)
         known: TableSchema | None = None
         if table is not None or not isinstance(committee.voters, EstimatorVoters):  # else each voter reads the rows
             shown = None if names is None else tuple(map(str, names))

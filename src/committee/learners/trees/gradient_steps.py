@@ -85,7 +85,7 @@ class JointStumpRun(JointRun, StumpRun):
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows, table)
-        self.likelihood = JointLikelihood(boost.link)
+        self.likelihood: JointLikelihood = JointLikelihood(boost.link)
         self.v = rows.weights / rows.weights.sum()
         self.F = np.zeros((len(self.v), boost.n_outputs))
         self.risk = self.likelihood.risk(self.F, rows.labels, self.v)
@@ -97,7 +97,7 @@ class JointStumpRun(JointRun, StumpRun):
         gradient = self.likelihood.gradient(self.F, self.rows.labels)
         nearest = [self._nearest(score, gradient[:, score.output].copy()) for score in self.scores]
         stumps = self._moved(nearest)
-        self.finished = not stumps
+        self.finished: bool = not stumps
         if not stumps and not self.rounds:  # a committee needs a voter, even one that adds nothing
             stumps = [replace(each.stump, value=np.zeros_like(each.stump.value), column=-2) for each in nearest]
         if stumps:
@@ -130,7 +130,8 @@ class JointStumpRun(JointRun, StumpRun):
         decrease = self.risk - risk
         if decrease <= ROUNDING * self.risk or decrease < self.boost.tol or over.any():
             return []
-        self.F, self.risk = F, risk
+        self.F = F
+        self.risk = risk
         part = {each.stump.output: each.gain / gain for each in nearest}
         for score in self.scores:
             score.risks.append(score.risks[-1] - part[score.output] * decrease)

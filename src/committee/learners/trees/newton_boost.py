@@ -79,7 +79,8 @@ class NewtonRun(BoostingRun):
     finished = False
 
     def __init__(self, boost: NewtonBoost, rows: Rows) -> None:
-        self.boost, self.rows = boost, rows
+        self.boost: NewtonBoost = boost
+        self.rows: Rows = rows
 
     def has_next(self) -> bool:
         """Tell whether the last round has changed anything."""
@@ -122,13 +123,13 @@ class LineRun(NewtonRun):
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
-        self.design = Design.of_table(rows.dense, rows.weights, table, rows.room)
+        self.design: Design = Design.of_table(rows.dense, rows.weights, table, rows.room)
         self.D = rows.designed(self.design)
 
     def advance(self) -> None:
         """Take all steps the first time; then count one more, or all of them."""
         if not self.n_rounds:
-            self.all = self._boosted(self.boost.n_steps)
+            self.all: Boosted = self._boosted(self.boost.n_steps)
         n_steps = self.all.path.shape[1]
         self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
         self.finished = self.n_rounds == n_steps
@@ -256,11 +257,13 @@ class StumpScore:
     """The boosted score of one output."""
 
     def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
-        self.boost, self.output = boost, output
+        self.boost: NewtonBoost = boost
+        self.output: int = output
         self.growing: _core.Grower | RecordedGrower = growing
-        self.sign, self.v = boost.signs(rows.labels)[:, output], rows.weights / rows.weights.sum()
+        self.sign: F64 = boost.signs(rows.labels)[:, output]
+        self.v = rows.weights / rows.weights.sum()
         self.f = np.zeros(len(self.v))
-        self.risks = [boost.risk_of(self.f, self.sign, self.v)]
+        self.risks: list[float] = [boost.risk_of(self.f, self.sign, self.v)]
         self.ended = False
 
     def step(self) -> Stump:
@@ -295,7 +298,7 @@ class StumpRun(NewtonRun):
         binned = rows.binned(table, boost.max_bins, boost.threads)
         growing = grower(binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
         self.binned = binned
-        self.scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
+        self.scores: list[StumpScore] = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
         self.rounds: list[list[Stump]] = []
 
     def keep(self, record: FitRecord) -> None:
@@ -310,7 +313,7 @@ class StumpRun(NewtonRun):
         stumps = [score.step() for score in self.scores if not score.ended]
         # a committee needs a voter, even one that adds nothing
         stumps = [stump for stump in stumps if stump.column > -2 or not self.rounds]
-        self.finished = not stumps
+        self.finished: bool = not stumps
         if stumps:
             self.rounds.append(stumps)
             self.n_rounds += 1

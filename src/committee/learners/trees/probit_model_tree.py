@@ -47,11 +47,13 @@ class ModelTreeTable:
     """Training rows made ready once, for any number of model trees on any of the rows and weights."""
 
     def __init__(self, rows: Rows, table: TableSchema, n_classes: int, max_bins: int, threads: int) -> None:
-        self.labels, self.n_classes, self.threads = rows.labels, n_classes, threads
+        self.labels: NDArray[np.uint16] = rows.labels
+        self.n_classes: int = n_classes
+        self.threads: int = threads
         self.binned: Binned = rows.binned(table, max_bins, threads)
-        self.design = Design.of_table(rows.dense, rows.weights, table, rows.room)
+        self.design: Design = Design.of_table(rows.dense, rows.weights, table, rows.room)
         self.D = rows.designed(self.design)
-        self.weights = rows.weights
+        self.weights: F64 = rows.weights
 
     def fit(
         self,

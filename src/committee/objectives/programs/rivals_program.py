@@ -36,7 +36,9 @@ class RivalsProgram:
 
     def __init__(self, least: F64, most: F64, reward: F64, total: float | None) -> None:
         n = len(least)
-        self.least, self.most, self.reward = n * least, n * most, reward
+        self.least: F64 = n * least
+        self.most: F64 = n * most
+        self.reward: F64 = reward
         self._fixed = total is not None
         self.highs: Any = started(self.least, self.most, -reward, None if total is None else n * total)
         self._columns, self._row = np.arange(n), np.arange(n)  # of every line: its variable, and its row of the table

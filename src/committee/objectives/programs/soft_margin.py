@@ -129,7 +129,9 @@ class SoftMarginLP:
         w = np.ones(int(weights)) if isinstance(weights, Integral) else np.asarray(weights, dtype=np.float64)
         if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise ValueError("weights must be one number for each row: finite, not negative, and not all zero.")
-        self.nu, self.n_rows, self._scale = float(nu), len(w), scale
+        self.nu: float = float(nu)
+        self.n_rows: int = len(w)
+        self._scale = scale
         with np.errstate(over="ignore"):
             self._cap: F64 = np.minimum(w / max(self.nu * w.sum(), np.finfo(np.float64).tiny), MOST_CAP)
         self._votes: list[NDArray[Any]] = []
@@ -138,7 +140,7 @@ class SoftMarginLP:
         self._time_limit = time_limit
         most = self.n_rows * self._cap
         total = min(float(self.n_rows), float(most.sum()))  # with nu = 1 the caps may fall short by a rounding
-        self.highs = started(np.zeros(self.n_rows), most, np.zeros(self.n_rows), total)
+        self.highs: Any = started(np.zeros(self.n_rows), most, np.zeros(self.n_rows), total)
         if iteration_limit is not None:
             self.highs.setOptionValue("simplex_iteration_limit", int(iteration_limit))
 

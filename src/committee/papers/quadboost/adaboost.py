@@ -28,11 +28,11 @@ class ListedStumpBoosts:
     """
 
     def __init__(self, X: F64, y: NDArray[np.int64], rounds: Sequence[int]) -> None:
-        self.rounds = list(rounds)
+        self.rounds: list[int] = list(rounds)
         bins = Bins.learn(X, None, np.zeros(X.shape[1], np.int32), _MOST_BINS)
         binned = Binned(bins, bins.encode(X))
-        self.dictionary = StumpDictionary.of(binned, np.ones(len(X)))
-        self.voting = np.flatnonzero(self.dictionary.stumps.missing != 0)
+        self.dictionary: StumpDictionary = StumpDictionary.of(binned, np.ones(len(X)))
+        self.voting: NDArray[np.intp] = np.flatnonzero(self.dictionary.stumps.missing != 0)
         votes = np.ascontiguousarray(self.dictionary.votes(binned.codes, self.voting))
         self.alpha, _ = _core.listed_rounds(votes, y.astype(np.int8), np.ones(len(X)), np.array(self.rounds))
 

@@ -119,7 +119,7 @@ class CurvesDisplay(Display):
     """
 
     def __init__(self, curves: Mapping[str, Any], *, colors: Mapping[str, int] | None = None) -> None:
-        self.colors = {name: i for i, name in enumerate(curves)} if colors is None else dict(colors)
+        self.colors: dict[str, int] = {name: i for i, name in enumerate(curves)} if colors is None else dict(colors)
 
     @classmethod
     def from_estimators(

@@ -74,7 +74,9 @@ class BoundDisplay(Display):
             raise ValueError(
                 f"edge={edge} promises nothing, or everything; give a number in (0, 1/2), or None for no curves"
             )
-        self.edge, self.n_scores, self.subject = edge, n_scores, subject
+        self.edge: float | None = edge
+        self.n_scores: int = n_scores
+        self.subject: str = subject
 
     @classmethod
     def from_estimator(

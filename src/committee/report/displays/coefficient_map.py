@@ -68,7 +68,7 @@ class CoefficientMapDisplay(Display):
             )
         check_most("max_leaves", max_leaves)
         check_most("max_columns", max_columns)
-        self.standardised = deviation is not None
+        self.standardised: bool = deviation is not None
         shown = given if deviation is None else given * np.asarray(deviation, dtype=np.float64)
         largest = np.abs(shown).max(axis=0)
         relative = np.divide(np.abs(shown), largest, out=np.zeros_like(shown), where=largest > 0)
@@ -79,8 +79,11 @@ class CoefficientMapDisplay(Display):
         self.values = shown[:max_leaves, kept]
         # a colour means one thing: coefficients in different units cannot be compared, and have none
         self.color = self.values if self.standardised else np.zeros_like(self.values)
-        self.rules, self.columns = list(rules[:max_leaves]), [columns[c] for c in kept]
-        self.subject, self.n_leaves, self.n_columns = subject, len(rules), len(columns)
+        self.rules: list[str] = list(rules[:max_leaves])
+        self.columns: list[str] = [columns[c] for c in kept]
+        self.subject: str = subject
+        self.n_leaves: int = len(rules)
+        self.n_columns: int = len(columns)
 
     @classmethod
     def from_estimator(

@@ -61,15 +61,19 @@ class ContributionDisplay(Display):
         remark: str = "",
         max_features: int = 12,
     ) -> None:
-        self.contributions = np.asarray(contributions, dtype=np.float64)
+        self.contributions: F64 = np.asarray(contributions, dtype=np.float64)
         if self.contributions.shape != (len(labels) + 1,):
             raise ValueError(
                 f"contributions has shape {self.contributions.shape}; {len(labels)} labels need ({len(labels) + 1},),"
                 " the bias last; of several classes, choose one"
             )
         check_most("max_features", max_features)
-        self.total, self.from_zero = total, from_zero
-        self.labels, self.subject, self.remark, self.max_features = list(labels), subject, remark, max_features
+        self.total: str = total
+        self.from_zero: bool = from_zero
+        self.labels: list[str] = list(labels)
+        self.subject: str = subject
+        self.remark: str = remark
+        self.max_features: int = max_features
 
     @classmethod
     def from_estimator(

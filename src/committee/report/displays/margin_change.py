@@ -77,7 +77,7 @@ class MarginChangeDisplay:
         if len(names) != 2 or names[0] == names[1]:
             raise ValueError(f"names is {names!r}; give two different names, one for before and one for after")
         self.names = names
-        self.curves = MarginDisplay({names[0]: before, names[1]: after})
+        self.curves: MarginDisplay = MarginDisplay({names[0]: before, names[1]: after})
         self.before, self.after = self.curves.distributions.values()
         if not np.array_equal(self.before.rows, self.after.rows):
             raise ValueError(

@@ -47,10 +47,12 @@ class MeanContributionDisplay(Display):
         self, sizes: ArrayLike, labels: Sequence[str], *, subject: str = "score", max_features: int = 12
     ) -> None:
         check_most("max_features", max_features)
-        self.sizes, self.labels = np.asarray(sizes, dtype=np.float64), list(labels)
+        self.sizes: F64 = np.asarray(sizes, dtype=np.float64)
+        self.labels: list[str] = list(labels)
         if self.sizes.shape != (len(self.labels),):
             raise ValueError(f"sizes has shape {self.sizes.shape}; {len(self.labels)} labels need one each")
-        self.subject, self.max_features = subject, max_features
+        self.subject: str = subject
+        self.max_features: int = max_features
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, max_features: int = 12, ax: Axes | None = None) -> Self:

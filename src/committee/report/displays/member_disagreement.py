@@ -44,7 +44,8 @@ class MemberDisagreementDisplay(Display):
     """
 
     def __init__(self, names: Sequence[str], disagreement: ArrayLike, *, of_classes: bool = True) -> None:
-        self.names, self.disagreement = list(names), np.asarray(disagreement, dtype=np.float64)
+        self.names: list[str] = list(names)
+        self.disagreement = np.asarray(disagreement, dtype=np.float64)
         self.of_classes = of_classes
         m = len(self.names)
         if m < 2 or self.disagreement.shape != (m, m):

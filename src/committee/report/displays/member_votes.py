@@ -51,7 +51,8 @@ class MemberVotesDisplay(Display):
 
     def __init__(self, answers: MemberAnswers, *, max_rows: int = 12) -> None:
         check_most("max_rows", max_rows)
-        self.answers, self.rows = answers, answers.most_disputed(max_rows)
+        self.answers: MemberAnswers = answers
+        self.rows = answers.most_disputed(max_rows)
         if not len(self.rows):
             raise ValueError("the members are at one on every row, so that there is nothing to draw")
 

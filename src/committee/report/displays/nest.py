@@ -101,11 +101,13 @@ class NestDisplay(Display):
         subject: str = "score",
         max_voters: int = 20,
     ) -> None:
-        self.words, self.subject, self.max_voters = list(words), subject, max_voters
+        self.words: list[str] = list(words)
+        self.subject: str = subject
+        self.max_voters: int = max_voters
         T = len(self.words)
         self.following = np.asarray(following, dtype=np.int64)
-        self.vote = np.asarray(vote, dtype=np.float64)
-        self.reach = np.asarray(reach, dtype=np.float64)
+        self.vote: F64 = np.asarray(vote, dtype=np.float64)
+        self.reach: F64 = np.asarray(reach, dtype=np.float64)
         if not T or self.following.shape != (T, 2) or self.vote.shape != (T, 2) or self.reach.shape != (T,):
             raise ValueError(
                 f"following, vote and reach have shapes {self.following.shape}, {self.vote.shape} and "
@@ -159,7 +161,7 @@ class NestDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> None:
         lines = self._outline()
-        self.drawn_ = [line.voter for line in lines]
+        self.drawn_: list[int] = [line.voter for line in lines]
         heads = [f"{line.sign}{line.voter}:  {self.words[line.voter]}" for line in lines]
         ends = [[self._end(t, answer) for t in self.drawn_] for answer in (0, 1)]
         key = "bars: share of rows that meet a voter"

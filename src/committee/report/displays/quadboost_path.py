@@ -86,30 +86,32 @@ class QuadBoostPathDisplay:
         max_columns: int = MOST_NAMED,
         max_voters: int = 150,
     ) -> None:
-        self.alphas = np.asarray(alphas, dtype=np.float64)
+        self.alphas: F64 = np.asarray(alphas, dtype=np.float64)
         S = len(self.alphas)
         if weights is None and errors is None:
             raise ValueError("there is nothing to draw: give weights, errors, or both")
-        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        self.columns = [] if columns is None else list(columns)
+        self.weights: F64 | None = None if weights is None else np.asarray(weights, dtype=np.float64)
+        self.columns: list[str] = [] if columns is None else list(columns)
         if self.weights is not None and self.weights.shape != (S, len(self.columns)):
             raise ValueError(
                 f"weights has shape {self.weights.shape}; {S} alphas and {len(self.columns)} columns need "
                 f"({S}, {len(self.columns)})"
             )
-        self.rounds = None if rounds is None else np.asarray(rounds)
+        self.rounds: NDArray[Any] | None = None if rounds is None else np.asarray(rounds)
         shape = (S, 1 if self.rounds is None else len(self.rounds))
-        self.errors = _shaped("errors", errors, shape)
-        self.standard_errors = _shaped("standard_errors", standard_errors, shape)
+        self.errors: F64 | None = _shaped("errors", errors, shape)
+        self.standard_errors: F64 | None = _shaped("standard_errors", standard_errors, shape)
         self.chosen = (int(chosen), 0) if isinstance(chosen, int | np.integer) else chosen
         if self.chosen is not None and not all(0 <= at < most for at, most in zip(self.chosen, shape, strict=True)):
             raise ValueError(
                 f"chosen={chosen} is no position; there are {shape[0]} alphas and {shape[1]} rounds, counted from 0"
             )
-        self.penalty, self.subject = penalty, subject
+        self.penalty: str | None = penalty
+        self.subject: str = subject
         check_most("max_columns", max_columns)
         check_most("max_voters", max_voters)
-        self.max_columns, self.max_voters = min(max_columns, MOST_NAMED), max_voters
+        self.max_columns: int = min(max_columns, MOST_NAMED)
+        self.max_voters: int = max_voters
 
     @classmethod
     def from_path(

@@ -57,7 +57,7 @@ class ReliabilityDisplay(CurvesDisplay):
     def __init__(self, curves: Mapping[str, Reliability], *, colors: Mapping[str, int] | None = None) -> None:
         if not curves:
             raise ValueError("curves is empty: give the reliability of one model at least")
-        self.curves = dict(curves)
+        self.curves: dict[str, Reliability] = dict(curves)
         super().__init__(curves, colors=colors)
 
     @classmethod

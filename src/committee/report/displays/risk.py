@@ -49,7 +49,7 @@ class RiskPathDisplay(Display):
         if self.risk.ndim != 2 or not self.risk.size:
             raise ValueError(f"risk has shape {self.risk.shape}; it must be (curves, steps + 1), one curve at least")
         n = len(self.risk)
-        self.names = [str(i) for i in range(n)] if names is None else list(names)
+        self.names: list[str] = [str(i) for i in range(n)] if names is None else list(names)
         self.weights = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         if len(self.names) != n or self.weights.shape != (n,):
             raise ValueError(f"names ({len(self.names)}) and weights {self.weights.shape} must be for {n} curves")

@@ -68,7 +68,8 @@ class SmallEnsembleDisplay(Display):
     """
 
     def __init__(self, words: EnsembleWords, row: WorkedRow | None = None) -> None:
-        self.words, self.row = words, row
+        self.words: EnsembleWords = words
+        self.row: WorkedRow | None = row
 
     @classmethod
     def from_estimator(

@@ -84,13 +84,16 @@ class TreeDisplay(Display):
         title: str = "tree",
         max_leaves: int | None = 16,
     ) -> None:
-        self.words, self.title, self.max_leaves, self.colors_tell = list(words), title, max_leaves, colors_tell
+        self.words: list[str] = list(words)
+        self.title: str = title
+        self.max_leaves: int | None = max_leaves
+        self.colors_tell: str = colors_tell
         N = len(self.words)
         self.children = np.asarray(children, dtype=np.int64)
         self.shares = None if shares is None else np.asarray(shares, dtype=np.float64)
         self.missing = None if missing is None else np.asarray(missing, dtype=np.int64)
-        self.short_words = self.words if short_words is None else list(short_words)
-        self.colors = [FOR] * N if colors is None else list(colors)
+        self.short_words: list[str] = self.words if short_words is None else list(short_words)
+        self.colors: list[str] = [FOR] * N if colors is None else list(colors)
         lengths = [len(each) for each in (self.short_words, self.colors, self.shares, self.missing) if each is not None]
         if not N or self.children.shape != (N, 2) or set(lengths) != {N}:
             raise ValueError(

@@ -66,10 +66,10 @@ class Axes:
         turned = [fitted(name, 90.0) for name in names]
         stands = bool(names) and max(map(text_width, turned)) > (self.width - left - 10.0) / len(names) - 4.0
         below = 8.0 + max(map(text_width, turned)) if stands else SIZE + 8.0
-        self.height = height + (below - SIZE - 8.0)
-        self.x = x.placed(left, self.width - 10.0)
+        self.height: float = height + (below - SIZE - 8.0)
+        self.x: Scale = x.placed(left, self.width - 10.0)
         foot, head = SIZE + 8.0 if x_label else 2.0, SIZE + 12.0 if y_label else 0.6 * SIZE
-        self.y = y.placed(self.height - below - foot, head)
+        self.y: Scale = y.placed(self.height - below - foot, head)
         self.parts: list[Markup] = []
         for tick in ticks:
             at = self.y.at(tick)
