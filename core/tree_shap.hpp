@@ -162,6 +162,23 @@ struct TreeScores {
   double weight(std::int64_t t) const { return weights[D == 1 ? t / n_outputs : t]; }
 };
 
+// Which of eight rows pass all splits of its feature down to each node, as masks; rows beyond the end repeat the last.
+inline void follow(const Trees& trees, const ShapTree& tree, const double* X, std::int64_t first, std::int64_t end,
+                   LaneOfRows* passes) {
+  const std::int64_t p = trees.n_features();
+  store(passes[0].lane, lanes_of(LaneBits{} - 1));
+  for (std::int64_t i = 0; i < tree.size; ++i) {
+    if (tree.edges[i].is_leaf) continue;
+    const std::int32_t left = trees.left(tree.begin + i);
+    LaneBits to_left{};
+    for (std::int64_t r = 0; r < kLanes; ++r)
+      to_left[r] = -std::int64_t{trees.goes_left(tree.begin + i, X + std::min(first + r, end - 1) * p)};
+    const LaneBits before = bits_of(load(passes[tree.edges[left].previous].lane));
+    store(passes[left].lane, lanes_of(before & to_left));
+    store(passes[left + 1].lane, lanes_of(before & ~to_left));
+  }
+}
+
 class TreeShap {
  public:
   TreeShap(const Trees& trees, const double* cover, const TreeScores& scores)
@@ -210,7 +227,7 @@ class TreeShap {
       for (std::int64_t k = 0; k < batch.size(); ++k) {
         const std::int64_t t = first + k;
         for (std::int64_t i = begin; i < end; i += kLanes) {
-          follow(batch[k], X, i, end, lanes.passes.data());
+          follow(trees_, batch[k], X, i, end, lanes.passes.data());
           add_contributions(batch[k], {scores_.value + batch[k].begin * scores_.D, scores_.D, scores_.weight(t)}, lanes,
                             phi.data() + (i - begin) / kLanes * places + scores_.output(t), scores_.n_outputs);
         }
@@ -221,23 +238,6 @@ class TreeShap {
         for (std::int64_t j = 0; j < places; ++j) row[j] += mine[j].lane[(i - begin) % kLanes];
       }
     });
-  }
-
-  // Which of eight rows pass all splits of its feature down to each node, as masks; rows beyond the end repeat the
-  // last.
-  void follow(const ShapTree& tree, const double* X, std::int64_t first, std::int64_t end, LaneOfRows* passes) const {
-    const std::int64_t p = trees_.n_features();
-    store(passes[0].lane, lanes_of(LaneBits{} - 1));
-    for (std::int64_t i = 0; i < tree.size; ++i) {
-      if (tree.edges[i].is_leaf) continue;
-      const std::int32_t left = trees_.left(tree.begin + i);
-      LaneBits to_left{};
-      for (std::int64_t r = 0; r < kLanes; ++r)
-        to_left[r] = -std::int64_t{trees_.goes_left(tree.begin + i, X + std::min(first + r, end - 1) * p)};
-      const LaneBits before = bits_of(load(passes[tree.edges[left].previous].lane));
-      store(passes[left].lane, lanes_of(before & to_left));
-      store(passes[left + 1].lane, lanes_of(before & ~to_left));
-    }
   }
 
   const Trees& trees_;

@@ -455,6 +455,59 @@ def tree_contributions(
     with ``D == n_outputs``, or ``(N, 1)``: then tree ``t * n_outputs + k`` is for output k, as in `Trees.sum_outputs`.
     """
 
+# --- interventional_shap.hpp -------------------------------------------------------------------------------
+
+def interventional_contributions(
+    X: F64,
+    Z: F64,
+    n_features: int,
+    offset: I64,
+    feature: I32,
+    threshold: F64,
+    left: I32,
+    missing_left: U8,
+    category_offset: I64,
+    category_bits: U32,
+    value: F64,
+    weights: F64,
+    n_outputs: int,
+    line_start: I64,
+    line_column: I32,
+    line_slope: F64,
+    line_centre: F64,
+    line_low: F64,
+    line_high: F64,
+    n_threads: int,
+) -> F64:
+    """``(n, n_features + 1, n_outputs)``: Shapley values of the weighted sum where left-out features are those of Z.
+
+    They are means over the rows of Z ``(m, n_features)``, as is the last place, the score of these rows. Lines are those
+    of `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
+    """
+
+# --- shap_interactions.hpp ---------------------------------------------------------------------------------
+
+def tree_interactions(
+    X: F64,
+    n_features: int,
+    offset: I64,
+    feature: I32,
+    threshold: F64,
+    left: I32,
+    missing_left: U8,
+    category_offset: I64,
+    category_bits: U32,
+    cover: F64,
+    value: F64,
+    weights: F64,
+    n_outputs: int,
+    n_threads: int,
+) -> F64:
+    """``(n, n_features, n_features, n_outputs)``: path-dependent interaction values for i < j, zero elsewhere.
+
+    Arguments as for `tree_contributions`.
+    """
+
 # --- emphasis.hpp ------------------------------------------------------------------------------------------
 
 def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threads: int) -> float:

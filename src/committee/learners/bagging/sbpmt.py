@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.learners.base.fit_record import Form, Parts
-    from committee.vote.explain.tree_contributions import Output
+    from committee.vote.explain.tree_scores import Output
 
 
 @dataclass(frozen=True)

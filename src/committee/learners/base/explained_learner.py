@@ -13,7 +13,7 @@ from committee.data.parallel import n_threads
 
 if TYPE_CHECKING:
     from committee.vote.committee import Committee
-    from committee.vote.explain.tree_contributions import Output
+    from committee.vote.explain.tree_scores import Output
     from committee.vote.regression import RegressionCommittee
     from committee.voters.forest import ImportanceKind
 

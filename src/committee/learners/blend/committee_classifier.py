@@ -24,7 +24,7 @@ from committee.learners.blend.pool import log_loss_weights
 from committee.learners.blend.weighing import Blended
 from committee.vote.committee import Committee
 from committee.vote.explain.probability_contributions import probability_contributions
-from committee.vote.explain.tree_contributions import Output
+from committee.vote.explain.tree_scores import Output
 from committee.vote.links.probability import Share
 
 LEAST = 1e-15

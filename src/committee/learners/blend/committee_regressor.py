@@ -23,7 +23,8 @@ from committee.learners.blend.portfolio import Candidate, of_loss
 from committee.learners.blend.suited import suited_to_targets
 from committee.learners.blend.weighing import Blended
 from committee.objectives.losses import Loss, LossChoice, Squared
-from committee.vote.explain.tree_contributions import Output, tree_contributions
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.explain.tree_scores import Output
 from committee.vote.links.mean import Identity, Log
 from committee.vote.regression import RegressionCommittee
 

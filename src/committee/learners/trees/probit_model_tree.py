@@ -36,7 +36,7 @@ from committee.voters.training_record import LeafRows, TrainingRecord
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.vote.explain.tree_contributions import Output
+    from committee.vote.explain.tree_scores import Output
 
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 """No training score passes this. A separable leaf runs up to it; much lower, and a few rows far out would stop the

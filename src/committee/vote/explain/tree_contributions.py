@@ -19,23 +19,12 @@ beyond the weight goes to the columns that they are along.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.data.sparse import is_sparse
-from committee.vote.committee import Committee
-from committee.vote.links.mean import Average, Identity
-from committee.vote.links.probability import Share
-from committee.vote.weighted_votes import WeightedVotes
-from committee.voters.forest import Forest
+from committee.vote.explain.tree_scores import Output, TreeScores
 from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.rounds import Rounds
-
-Output: TypeAlias = Literal["score", "probability", "prediction"]
-"""What contributions add up to."""
 
 
 def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
@@ -82,68 +71,12 @@ def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_th
     >>> shares.shape, bool(abs(shares.sum(axis=1) - model.decision_function(X)).max() < 1e-9)
     ((569, 31), True)
     """
-    votes: WeightedVotes = getattr(committee, "committee_", committee)
-    voters = votes.voters
-    if not isinstance(voters, (Forest, Rounds, LinearLeaves)):
-        raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
-    if is_sparse(X):
-        raise TypeError("X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be")
-    forest = voters if isinstance(voters, Forest) else voters.forest
-    if not forest.weight[forest.offset[:-1]].all():
-        raise ValueError("These trees hold no record of their training rows, which contributions need; fit anew.")
-    total = None if output == "score" else _divisor(votes, forest, output)
-    signed = output == "score" and isinstance(votes, Committee) and votes.n_classes == 2
-    value = _class_shares(forest) if output == "probability" else _signed(_leaf_values(forest), signed)
-    n_outputs = value.shape[1] if isinstance(voters, Forest) else voters.n_outputs
-    weights = votes.weights if total is None else votes.weights / total
-    data = votes.encode(X)
-    shares = _core.tree_contributions(data, *forest.walk_arrays, forest.weight, value, weights, n_outputs, n_threads)
+    trees = TreeScores.of(committee, X, output, recorded=True)
+    data = trees.votes.encode(X)
+    walk, record = trees.forest.walk_arrays, trees.forest.weight
+    shares = _core.tree_contributions(data, *walk, record, trees.value, trees.weights, trees.n_outputs, n_threads)
+    voters = trees.votes.voters
     if isinstance(voters, LinearLeaves):
-        shares[:, :-1] += voters.line_shares(data, weights, n_threads)
-    if votes.intercept is not None:
-        shares[:, -1] += _signed(votes.intercept[None] / (total or 1.0), signed)
-    return shares[:, :, 0] if n_outputs == 1 else shares
-
-
-def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
-    """By what the score is divided to become the output, which must be such a quotient."""
-    link, total = votes.link, votes.total_weight
-    if output not in ("probability", "prediction"):
-        raise ValueError(
-            f"output={output!r} is unknown; it must be 'score', of classifiers 'probability', or of regressors "
-            "'prediction'."
-        )
-    if isinstance(votes, Committee):
-        own, kind = "probability", "classifier"
-        abstains = forest.label is not None and (forest.label[forest.feature < 0] < 0).any()
-        adds_up = isinstance(link, Share) and not abstains and total > 0.0
-    else:
-        own, kind = "prediction", "regressor"
-        adds_up = isinstance(link, (Identity, Average))
-    if output == own and adds_up:
-        return 1.0 if isinstance(link, Identity) else total
-    if output != own:
-        raise ValueError(f"output={output!r} is not what a {kind} has; take 'score'" + f" or {own!r}." * adds_up)
-    raise ValueError(
-        f"output={output!r} of {votes} is no sum over its trees, so that no contributions add up to it; those of "
-        "output='score' add up to the score."
-    )
-
-
-def _class_shares(forest: Forest) -> F64:
-    """Vote of every node as shares of the classes, ``(N, K)``."""
-    value = _leaf_values(forest)
-    return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] < forest.n_classes else value
-
-
-def _leaf_values(forest: Forest) -> F64:
-    """Vote of every node in the tally, ``(N, D)``."""
-    if forest.value is not None:
-        return forest.value
-    assert forest.label is not None
-    return np.asarray(forest.label[:, None] == np.arange(forest.n_classes), dtype=np.float64)
-
-
-def _signed(tally: F64, signed: bool) -> F64:
-    """Of two classes, second minus first."""
-    return np.ascontiguousarray(tally[:, 1:] - tally[:, :1]) if signed and tally.shape[1] == 2 else tally
+        shares[:, :-1] += voters.line_shares(data, trees.weights, n_threads)
+    shares[:, -1] += trees.intercept
+    return shares[:, :, 0] if trees.n_outputs == 1 else shares
