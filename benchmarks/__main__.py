@@ -32,6 +32,7 @@ NAMES = (
     "probabilities",
     "predict",
     "onnx",
+    "shap",
     "growth",
     "threads",
     "sbpmt",

@@ -42,6 +42,7 @@ LATE = {
     "onnx",
     "onnxruntime",
     "skl2onnx",
+    "shap",
 }
 """Packages that cost time to import: only inside functions, so that `import committee` stays cheap."""
 

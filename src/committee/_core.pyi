@@ -481,8 +481,8 @@ def interventional_contributions(
 ) -> F64:
     """``(n, n_features + 1, n_outputs)``: Shapley values of the weighted sum where left-out features are those of Z.
 
-    They are means over the rows of Z ``(m, n_features)``, as is the last place, the score of these rows. Lines are those
-    of `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
+    They are means over the rows of Z ``(m, n_features)``, as is the last place, the score of these rows. Lines are
+    those of `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
     """
 
 # --- shap_interactions.hpp ---------------------------------------------------------------------------------

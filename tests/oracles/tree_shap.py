@@ -58,7 +58,13 @@ def _shapley(forest: Forest, value: F64, tree: int, row: F64, j: int) -> F64:
 
 
 def interventional(
-    forest: Forest, value: F64, X: F64, Z: F64, weights: F64, n_outputs: int, line: Callable[[int, F64], F64] | None = None
+    forest: Forest,
+    value: F64,
+    X: F64,
+    Z: F64,
+    weights: F64,
+    n_outputs: int,
+    line: Callable[[int, F64], F64] | None = None,
 ) -> F64:
     """``(n, p + 1, n_outputs)``: Shapley's mean over all sets, with the trees walked by mixtures of two rows.
 

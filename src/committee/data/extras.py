@@ -12,6 +12,7 @@ EXTRAS = {
     "onnx": "onnx",
     "polars": "polars",
     "rich": "cli",
+    "shap": "shap",
     "skl2onnx": "onnx",
     "skops": "convert",
     "typer": "cli",

@@ -64,6 +64,133 @@ class ExplainedLearner(ABC):
         rows = self.validate_rows(X)
         return tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
 
+    def interventional_contributions(self, X: Any, background: Any, *, output: Output = "score") -> Any:
+        """Shapley values of the features beside background rows: where one is not known it has their value.
+
+        `contributions` lets features that are known tell of those that are not, as the training rows do; here they do
+        not, and a column that the model does not look at gets nothing, whatever it goes along with. See
+        `committee.vote.explain.interventional_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        background : table or array-like (m, p)
+            Rows, such as 100 drawn from the training table; the time grows with n times m.
+        output : {"score", "probability", "prediction"}, default="score"
+            As in `contributions`.
+
+        Returns
+        -------
+        float64 array
+            As that of `contributions`; the last place is the mean output of the background.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees, or a table is sparse.
+        ValueError
+            If there is no background row, or the learner's `output` is no sum over its trees.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+        >>> shares = model.interventional_contributions(X[:5], X[::10])
+        >>> shares.shape, bool(abs(shares.sum(axis=1) - model.predict(X[:5])).max() < 1e-9)
+        ((5, 11), True)
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.interventional_contributions import interventional_contributions, refuse_no_rows
+
+        refuse_no_rows(background)
+        rows, others = self.validate_rows(X), self.validate_rows(background)
+        threads = n_threads(self.n_jobs)
+        return interventional_contributions(self.committee_, rows, others, output=output, n_threads=threads)
+
+    def interactions(self, X: Any, *, output: Output = "score") -> Any:
+        """What every two features add together: Shapley interaction values of trees of at most 64 leaves.
+
+        See `committee.vote.explain.tree_interactions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain; the result holds n p^2 numbers for each output.
+        output : {"score", "probability", "prediction"}, default="score"
+            As in `contributions`.
+
+        Returns
+        -------
+        float64 array
+            ``(n, p, p)``, or ``(n, p, p, K)`` where `contributions` has K numbers: symmetric, half of what two features
+            add together in each of its two places. Summed over the second p they are `contributions` without its last
+            place.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees, or `X` is sparse.
+        ValueError
+            If a tree has more than 64 leaves, or the learner's `output` is no sum over its trees.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+        >>> model.interactions(X[:5]).shape
+        (5, 10, 10)
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.tree_interactions import tree_interactions
+
+        return tree_interactions(
+            self.committee_, self.validate_rows(X), output=output, n_threads=n_threads(self.n_jobs)
+        )
+
+    def explanation(self, X: Any, *, output: Output | None = None, background: Any = None) -> Any:
+        """Contributions as an explanation of the package shap, which its pictures are made from.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"score", "probability", "prediction"}, default=None
+            What the values add up to; None: the default of the learner's `contributions`.
+        background : table or array-like (m, p), default=None
+            Rows for `interventional_contributions`; None: `contributions`, over the training rows.
+
+        Returns
+        -------
+        shap.Explanation
+            Values and base values, the columns' names, the rows as the model reads them, with the numbers of
+            categories, and as they were given in ``display_data``. Several classes are its last axis, with their names.
+
+        Raises
+        ------
+        MissingExtraError
+            If shap is not installed.
+        TypeError, ValueError
+            As `contributions`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+        >>> model.explanation(X[:5]).feature_names[:3]  # shap.plots.waterfall(model.explanation(X)[0])
+        ['age', 'sex', 'bmi']
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.shap_explanation import shap_explanation
+
+        return shap_explanation(self, X, output, background)
+
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf that each row reaches in each tree of the voters.
 

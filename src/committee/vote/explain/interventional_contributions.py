@@ -9,8 +9,8 @@ and the shares are Shapley's of this game. Nothing goes to a feature that F does
 with others that F does look at: that is what parts them from the shares over the training rows, where features that are
 known tell of those that are not [1]_ [2]_. The kernel has them exactly, categories, missing values and lines included.
 
-.. [1] D. Janzing, L. Minorics, P. Bloebaum (2020). Feature relevance quantification in explainable AI: a causal problem.
-   AISTATS.
+.. [1] D. Janzing, L. Minorics, P. Bloebaum (2020). Feature relevance quantification in explainable AI: a causal
+   problem. AISTATS.
 .. [2] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees. Nature
    Machine Intelligence 2, 56-67.
 """
@@ -85,9 +85,8 @@ def interventional_contributions(
     True
     """
     trees = TreeScores.of(committee, X, output, recorded=False)
+    refuse_no_rows(background)
     rows, others = trees.votes.encode(X), trees.votes.encode(background)
-    if not len(others):
-        raise ValueError("background has 0 rows; give one or more, such as 100 of the training table")
     voters = trees.votes.voters
     lines = voters.lines.arrays if isinstance(voters, LinearLeaves) else _NO_LINES
     shares = _core.interventional_contributions(
@@ -95,3 +94,9 @@ def interventional_contributions(
     )
     shares[:, -1] += trees.intercept
     return shares[:, :, 0] if trees.n_outputs == 1 else shares
+
+
+def refuse_no_rows(background: Any) -> None:
+    """Raise ``ValueError`` for a background without a row."""
+    if not len(background):
+        raise ValueError("background has 0 rows; give one or more, such as 100 of the training table")

@@ -1,4 +1,4 @@
-"""What contributions of trees add up to: the score of a committee of native trees, or what it predicts as their mean."""
+"""What contributions of trees add up to: the score of a committee of native trees, or the mean that it predicts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class TreeScores:
         if not isinstance(voters, (Forest, Rounds, LinearLeaves)):
             raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
         if is_sparse(X):
-            raise TypeError("X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be")
+            raise TypeError(
+                "X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be"
+            )
         forest = voters if isinstance(voters, Forest) else voters.forest
         if recorded and not forest.weight[forest.offset[:-1]].all():
             raise ValueError("These trees hold no record of their training rows, which contributions need; fit anew.")
