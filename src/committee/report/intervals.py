@@ -33,8 +33,9 @@ def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple
     --------
     >>> import numpy as np
     >>> y = np.arange(100.0)
-    >>> interval_of_number("mae", 1.0, y, y + np.where(y % 2, 0.5, 1.5))
-    (0.9015..., 1.0984...)
+    >>> low, high = interval_of_number("mae", 1.0, y, y + np.where(y % 2, 0.5, 1.5))
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.902 to 1.098'
     """
     error = predicted - y
     if name == "mae":
