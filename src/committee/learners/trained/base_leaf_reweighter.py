@@ -23,6 +23,7 @@ from committee.learners.trained.contract_metric import check_contract
 from committee.learners.trained.cut_fold import Split
 from committee.learners.trained.leaf_cut import LeafCutter, LeafRows, trees_within
 from committee.learners.trained.leaf_path import LeafPath, LeafSearch
+from committee.learners.trained.made_rows import made_between
 from committee.learners.trained.score_metric import metric_name, scorer_name
 from committee.learners.trained.score_trees import score_trees
 from committee.learners.trained.trained_ensemble import RowsGiven, TrainedEnsemble, refuse_missing
@@ -129,8 +130,9 @@ class BaseLeafReweighter(TrainedEnsemble):
         "oob",
         """Rows that `fit` is given. "oob": those that the ensemble was trained on; it must know, or be able to draw
         again, which voter saw which. "validation": rows that it has not seen. "train": the training rows of an ensemble
-        whose trees saw them all, as in boosting; votes are then fitted to what the whole ensemble says of them, not to
-        their labels, which its trees know by heart, and `class_weight` weighs these shares of the classes.""",
+        whose trees saw them all, as in boosting; votes are then fitted to what the whole ensemble says of them, and of
+        rows made between near ones, not to their labels, which its trees know by heart, and `class_weight` weighs these
+        shares of the classes.""",
     )
     cut: Literal["subtree", "depth"] = parameter(
         "subtree",
@@ -202,6 +204,8 @@ class BaseLeafReweighter(TrainedEnsemble):
         answers = self._read_answers(committee, y)
         rows = self._rows_that_count(ensemble, committee, X, answers, y, sample_weight)
         folds = self._folds(X, y, rows.place)
+        if self.on == "train":
+            rows, folds = self._with_made_rows(committee, rows, folds, threads)
 
         # which trees come first is computed without a fold's rows in that fold, as their votes are
         parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
@@ -369,6 +373,27 @@ class BaseLeafReweighter(TrainedEnsemble):
         if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
             raise ValueError(f"cv={self.cv!r} has no folds, or one without rows that count; give others.")
         return folds_of
+
+    def _with_made_rows(
+        self, committee: WeightedVotes, rows: FitRows, folds: Sequence[Split], n_threads: int
+    ) -> tuple[FitRows, list[Split]]:
+        """The rows that count and rows made between them, each in the folds of the row that it is nearer to."""
+        made, n = made_between(rows.matrix, committee.table, self.random_state, n_threads), len(rows.y)
+        beside, weight = made.beside, rows.weight
+        both = FitRows(
+            np.append(rows.place, rows.place[beside]),
+            np.concatenate([rows.matrix, made.matrix]),
+            np.append(rows.y, rows.y[beside]),
+            None if weight is None else np.append(weight, weight[beside]),
+            None,
+        )
+
+        def with_made(part: Index) -> Index:
+            inside = np.zeros(n, dtype=bool)
+            inside[part] = True
+            return np.append(part, n + np.flatnonzero(inside[beside]))
+
+        return both, [(with_made(train), with_made(test)) for train, test in folds]
 
     _stratifies: ClassVar[bool]
     """Whether folds have the same share of each answer."""
