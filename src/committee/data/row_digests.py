@@ -66,6 +66,19 @@ def unordered_digests(X: Matrix | PiecedMatrix, n_threads: int, classes: NDArray
     return _of_rows(X, _of_columns(X, sums), n_threads)
 
 
+def column_digests(X: Matrix | PiecedMatrix, n_threads: int) -> U64:
+    """Numbers ``(p,)`` of columns that depend on what they hold, each cell with its row, whatever order either is in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2.0, 1.0], [2.0, 1.0, 5.0]])
+    >>> bool((column_digests(X[::-1].copy(), 1) == column_digests(X, 1)).all())
+    True
+    """
+    return _of_columns(X, cell_sums(X, n_threads))
+
+
 def _of_rows(X: Matrix | PiecedMatrix, columns: U64, n_threads: int) -> U64:
     if isinstance(X, PiecedMatrix):
         return X.row_digests(columns, n_threads)

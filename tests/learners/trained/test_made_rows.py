@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import load_wine, make_classification
 from xgboost import XGBClassifier
 
 from committee import GradientBoostingClassifier, LeafReweighter, RandomForestClassifier
 from committee.data.frames import TableSchema
+from committee.data.sparse import SparseMatrix
 from committee.learners.trained import base_leaf_reweighter, made_rows
 from committee.learners.trained.made_rows import COPIES, MadeRows, made_between
 
@@ -32,7 +34,7 @@ def tables(draw):
 @given(tables())
 def test_a_made_row_lies_between_two_rows_and_nearer_to_one(case):
     X, schema, seed = case
-    made = made_between(X, schema, seed)
+    made = made_between(X, None, schema, seed)
     different = len({row.tobytes() for row in np.where(np.isnan(X), -9.0, X)})
     assert len(made.matrix) == len(made.beside) == COPIES * different
     for row, beside in zip(made.matrix[::7], X[made.beside[::7]], strict=True):
@@ -59,22 +61,38 @@ def _is_one_of(value, *others):
 @given(tables(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_their_number_has_a_part(case, random):
     X, schema, seed = case
-    made = made_between(X, schema, seed, 2)
+    made = made_between(X, None, schema, seed, 2)
     order = np.arange(len(X))
     random.shuffle(order)
-    other = made_between(np.concatenate([X[order], X[: len(X) // 2]]), schema, seed)
+    twice = np.concatenate([X[order], X[: len(X) // 2]])
+    other = made_between(twice, None, schema, seed)
     assert_array_equal(other.matrix, made.matrix)
-    assert_array_equal(np.concatenate([X[order], X[: len(X) // 2]])[other.beside], X[made.beside])
+    assert_array_equal(twice[other.beside], X[made.beside])
+    weight = np.ones(len(X))
+    weight[: len(X) // 2] += 1.0
+    assert_array_equal(made_between(X, weight, schema, seed).weight, other.weight)
+
+
+def test_neither_has_the_order_of_columns_nor_whether_cells_are_stored():
+    X = np.random.default_rng(0).poisson(0.5, (80, 5)) * np.random.default_rng(1).normal(size=(80, 5))
+    made = made_between(X, None, None, 0)
+    order = np.array([3, 0, 4, 1, 2])
+    assert_array_equal(made_between(X[:, order], None, None, 0).matrix, made.matrix[:, order])
+    stored = SparseMatrix.read(csr_array(X))
+    sparse = made_between(stored, None, None, 0)
+    assert_array_equal(sparse.matrix, made.matrix)
+    both = sparse.below(stored)
+    assert_array_equal(np.concatenate(list(both.blocks(np.arange(5)))), np.concatenate([X, made.matrix]))
 
 
 def test_there_are_no_more_than_so_many(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 4))
     monkeypatch.setattr(made_rows, "MOST", 120)
-    found = made_between(X, None, 0)
+    found = made_between(X, None, None, 0)
     assert len(found.matrix) == 120
     assert np.bincount(found.beside, minlength=50).tolist().count(2) == 30  # each has two, and some one more
     monkeypatch.setattr(made_rows, "MOST_CELLS", 40)
-    assert len(made_between(X, None, 0).matrix) == 10
+    assert len(made_between(X, None, None, 0).matrix) == 10  # between ten rows
 
 
 def log_loss(model, X, y):
@@ -90,7 +108,7 @@ def test_a_cut_of_a_booster_is_nearer_to_the_whole_on_new_rows(monkeypatch):
         return LeafReweighter(booster, max_nodes=1 / 3, on="train").fit(X[:700], y[:700])
 
     with_made = cut()
-    none = MadeRows(np.empty((0, 12)), np.empty(0, dtype=np.intp))
+    none = MadeRows(np.empty((0, 12)), np.empty(0, dtype=np.intp), np.empty(0))
     monkeypatch.setattr(base_leaf_reweighter, "made_between", lambda *_: none)
     without = cut()
     assert log_loss(with_made, X[700:], y[700:]) < log_loss(without, X[700:], y[700:])

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 
 from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads
+from committee.data.sparse import Matrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 from committee.learners.trained.contract_metric import check_contract
@@ -49,7 +50,7 @@ class FitRows(NamedTuple):
     """
 
     place: Index
-    matrix: F64
+    matrix: Matrix
     y: Index | F64
     weight: F64 | None
     unseen: Mask | None
@@ -378,13 +379,14 @@ class BaseLeafReweighter(TrainedEnsemble):
         self, committee: WeightedVotes, rows: FitRows, folds: Sequence[Split], n_threads: int
     ) -> tuple[FitRows, list[Split]]:
         """The rows that count and rows made between them, each in the folds of the row that it is nearer to."""
-        made, n = made_between(rows.matrix, committee.table, self.random_state, n_threads), len(rows.y)
-        beside, weight = made.beside, rows.weight
+        n = len(rows.y)
+        made = made_between(rows.matrix, rows.weight, committee.table, self.random_state, n_threads)
+        beside, weight = made.beside, np.ones(n) if rows.weight is None else rows.weight
         both = FitRows(
             np.append(rows.place, rows.place[beside]),
-            np.concatenate([rows.matrix, made.matrix]),
-            np.append(rows.y, rows.y[beside]),
-            None if weight is None else np.append(weight, weight[beside]),
+            made.below(rows.matrix),
+            np.concatenate([rows.y, rows.y[beside]]),
+            np.append(weight, made.weight),
             None,
         )
 
