@@ -94,7 +94,8 @@ def made_between(X: Matrix, weight: F64 | None, table: TableSchema | None, seed:
     dense = _dense(X[first[place]], n_threads)
     order = np.argsort(column_digests(dense, n_threads), kind="stable")
     categorical = np.zeros(p, dtype=bool) if table is None else np.asarray(table.categorical)
-    between, beside = NearRows.of(dense[:, order], categorical[order]).made(np.random.default_rng(seed))
+    ordered = np.ascontiguousarray(dense[:, order])  # sums go by the order in memory
+    between, beside = NearRows.of(ordered, categorical[order]).made(np.random.default_rng(seed))
     matrix = np.empty_like(between)
     matrix[:, order] = between
     chosen = place[beside]
@@ -162,7 +163,7 @@ class NearRows:
         return found
 
     def _scaled(self) -> F64:
-        """Columns in units of their standard deviation; far apart are two categories, and a missing value from others."""
+        """Columns in units of their standard deviation."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without a value
             deviation = np.nanstd(self.X, axis=0)

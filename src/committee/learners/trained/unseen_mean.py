@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.data.number_types import F64, Index, Mask
+from committee.data.sparse import Matrix
 from committee.learners.trained.few_trees import halves_of
 from committee.learners.trained.tree_nodes import leaf_votes
 from committee.learners.trained.unseen_vote import BLOCK
@@ -32,7 +33,7 @@ class UnseenMean(NamedTuple):
 def mean_of_unseen(
     committee: RegressionCommittee,
     forest: Forest,
-    matrix: F64,
+    matrix: Matrix,
     y: F64,
     unseen: Mask | None,
     weight: F64 | None,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.data.number_types import F64, Index, Mask
+from committee.data.sparse import Matrix
 from committee.learners.trained.few_trees import halves_of
 from committee.learners.trained.tree_nodes import leaf_votes
 from committee.vote.committee import Committee
@@ -30,7 +31,7 @@ class UnseenVote(NamedTuple):
 
 
 def vote_of_unseen(
-    committee: Committee, forest: Forest, matrix: F64, y: Index, unseen: Mask | None, n_threads: int = 1
+    committee: Committee, forest: Forest, matrix: Matrix, y: Index, unseen: Mask | None, n_threads: int = 1
 ) -> UnseenVote:
     """Let trees answer for rows that they have not seen.
 
