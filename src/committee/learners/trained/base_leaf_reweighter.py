@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval
 
 from committee.data.number_types import F64, Index, Mask, is_number
-from committee.data.parallel import n_threads
+from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.sparse import Matrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
@@ -219,12 +219,13 @@ class BaseLeafReweighter(TrainedEnsemble):
         cutter = LeafCutter.of(forest, weights[taken] / whole.unit, self.cut == "depth")
         reached = whole.aimed(rows.in_leaves(forest, taken, threads))
         search = LeafSearch(cutter, reached, folds, orders, growth, C, whole.judge, whole.kept)
-        path = search.path(limits, threads, self.max_loss)
-        chosen = path.chosen(self.min_gain) if self.max_loss is None else path.within(self.max_loss)
+        with one_blas_thread():  # folds are fitted beside each other, each with many small products
+            path = search.path(limits, threads, self.max_loss)
+            chosen = path.chosen(self.min_gain) if self.max_loss is None else path.within(self.max_loss)
+            step = None if chosen is None else path.steps[chosen]
+            value = None if step is None else step.cut.regression(search.rows, threads).votes(step.C)
         if chosen is None:
             self._warn_that_none_is_within(path)
-        step = None if chosen is None else path.steps[chosen]
-        value = None if step is None else step.cut.regression(search.rows, threads).votes(step.C)
         with self._as_before_if_it_fails():
             table = self._take_columns(ensemble, committee, X)
             small: Any
