@@ -11,7 +11,7 @@ from committee.report.evaluation import evaluate
 from committee.report.intervals import FEWEST, _auc_influence, interval_of_number
 
 FIGURES = {"rmse": root_mean_squared_error, "mae": mean_absolute_error, "r2": r2_score}
-DRAWS = 2000
+DRAWS = 600
 
 
 class Known:

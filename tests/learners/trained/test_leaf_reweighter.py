@@ -452,3 +452,25 @@ def test_folds_of_the_users():
     assert np.isfinite(absent.path_.steps[0].loss)
     with pytest.raises(ValueError, match="without rows that count"):
         LeafReweighter(FOREST, on="validation", cv=[(np.arange(20, 200), np.arange(20))]).fit(X_new, y_new, weight)
+
+
+def test_blas_has_one_thread_while_votes_are_fitted():
+    """Its sums hang on how many there are, and many small products are slower with several."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    seen = []
+
+    def wrong(labels, probability):
+        seen.append(threads())
+        return (probability.argmax(axis=1) != labels).astype(float)
+
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y)
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        LeafReweighter(forest, max_loss=0.5, metric=wrong, C=(1.0,), growth=(1.0,), cv=2).fit(X, y)
+        assert threads() == before
+    assert {1} in seen

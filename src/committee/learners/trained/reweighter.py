@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
-from committee.data.parallel import n_threads
+from committee.data.parallel import n_threads, one_blas_thread
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.trained.class_metric import class_metric
@@ -196,7 +196,8 @@ class MarginReweighter(StoredReweighter):
         weight = self._weights(y, sample_weight, votes.n_rows)
         unseen = unseen_in_fit(ensemble, committee, X, y, sample_weight, votes) if self.on == "oob" else None
         lines = MarginMatrix.of(votes, weight, unseen)
-        solved = objective.solve(lines)
+        with one_blas_thread():  # how many there are would be in the last bits of sums over rows
+            solved = objective.solve(lines)
         new = solved.weights * lines.sign
         voters = np.flatnonzero(new)
         weighed = reweighted(committee, voters, new[voters])

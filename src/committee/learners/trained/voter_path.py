@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.data.parallel import one_blas_thread
 from committee.learners.trained.mean_and_error import increasing
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
@@ -176,7 +177,7 @@ def pruning_path(
 
 def solved_or_kept(objective: Objective, lines: MarginMatrix, weights: F64) -> F64:
     """The objective's weights; the present ones where it has no room, or requires what these voters cannot do."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             return objective.solve(lines).weights
