@@ -123,11 +123,11 @@ def boost_labels(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe) -
         p = curve(np.hstack([-scores, scores]) if K == 2 else scores)
         p /= p.sum(axis=1, keepdims=True)
         error = float(w[vote != y].sum())
-        if error == 0:
-            return Boosted([1.0], [0.0], vote[:, None])
+        loss = 0.5 * sum(D[i, k] * (1 - p[i, y[i]] + p[i, k]) for i in drawn for k in range(K) if k != y[i])
+        if (loss if m2 else error) == 0:
+            return Boosted([1.0], [error], vote[:, None])
         change = np.ones_like(D)
         if m2:
-            loss = 0.5 * sum(D[i, k] * (1 - p[i, y[i]] + p[i, k]) for i in drawn for k in range(K) if k != y[i])
             beta = loss / (1 - loss)
             alpha = np.log(1 / beta)
             for i in drawn:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
@@ -122,6 +122,18 @@ def test_other_adaboosts_are_those_by_hand(params, n_classes, weighted):
             assert_allclose(model.errors_[mine], committee.errors, rtol=1e-6)
             assert_array_equal(replace(ours[m].members, soft=False).votes(X), committee.votes)
         assert (model.errors_ <= model.risks_ / np.log(2.0)).all()
+
+
+def test_adaboost_m2_goes_on_while_a_tree_is_in_doubt():
+    X, y = load_iris(return_X_y=True)
+    deep = {"max_depth": 4, "min_samples_leaf": 2, "n_boosting_rounds": 4, "random_state": 0}
+    samme, m2 = (SBPMTClassifier(3, emphasis=name, **deep).fit(X, y) for name in ("samme", "m2"))
+    right = [m for m, first in enumerate(voters(m2).start[:-1]) if m2.errors_[first] == 0.0]
+    assert len(right) > 0
+    assert all(np.diff(voters(m2).start)[m] == 4 for m in right)
+    assert (voters(m2).alpha > 0.0).all()
+    alone = np.diff(voters(samme).start) == 1  # the first trees are the same, and one that errs nowhere is the last
+    assert alone[right].all()
 
 
 def test_for_two_classes_three_adaboosts_are_one():

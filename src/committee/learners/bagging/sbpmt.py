@@ -83,7 +83,8 @@ def boost(
 
     err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
     logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). The others are in tree_emphasis.py. A tree
-    that errs nowhere decides the committee alone; one no better than chance is left out, unless it is the first.
+    that errs nowhere (in AdaBoost.M2: is in no doubt) decides the committee alone; one no better than chance is left
+    out, unless it is the first.
 
     Equation: sbpmt-boosting (docs/theory.md).
     """
@@ -102,8 +103,8 @@ def boost(
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
-        if error <= 0.0:
-            return BoostedTrees([tree.voters], [1.0], [0.0], [risk])
+        if weighing.decides_alone(tree, error):
+            return BoostedTrees([tree.voters], [1.0], [error], [risk])
         alpha = weighing.alpha(tree, wrong, error)
         if alpha is None:
             return boosted if boosted.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])

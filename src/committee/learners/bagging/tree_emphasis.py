@@ -57,9 +57,13 @@ class TreeEmphasis(ABC):
         """Weights of the rows by which each class's score is boosted, ``(n, K)``; None: by those of the rows."""
         return None
 
+    def decides_alone(self, tree: ModelTree, error: float) -> bool:
+        """Tell if there is nothing left to weigh: the tree errs nowhere, and is to be the committee's only one."""
+        return error <= 0.0
+
     @abstractmethod
     def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
-        """Weight of a tree that errs on some of the drawn rows; None if it is no better than chance.
+        """Weight of a tree that does not decide alone; None if it is no better than chance.
 
         `wrong` tells which of the rows ``tree.drawn`` it gets wrong, `error` is their share of the weight.
         """
@@ -124,7 +128,8 @@ class M2(LabelEmphasis):
 
     D is on the wrong labels. With the pseudo-loss e = 1/2 sum_{i, k != y_i} D[i, k] (1 - p_{y_i}(x_i) + p_k(x_i)),
     alpha = ln((1 - e) / e), and D[i, k] is multiplied by exp(-alpha (1 + p_{y_i} - p_k) / 2). Its vote is that of
-    ``voting="soft"``. Ends at e >= 1/2, and unlike the source's with a tree that errs nowhere, as all of them here.
+    ``voting="soft"``. Ends at e >= 1/2, or with a tree of which e is 0: one that names the right class of all rows,
+    and is in some doubt, is followed by others.
     """
 
     def weighs(self) -> Mask:
@@ -136,10 +141,14 @@ class M2(LabelEmphasis):
         """As `TreeEmphasis.of_scores`: of a row's own class, the sum over the others."""
         return None if self.n_classes == 2 else np.where(self.own, self.w[:, None], self.D)
 
+    def decides_alone(self, tree: ModelTree, error: float) -> bool:
+        """As `TreeEmphasis.decides_alone`: by the pseudo-loss."""
+        return self._pseudo_loss(tree) <= 0.0
+
     def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
         """As `TreeEmphasis.alpha`."""
-        loss = float((self.D[tree.drawn] * self._doubts(tree)).sum())
-        return None if is_chance(loss, 2) else samme_weight(loss, np.finfo(np.float64).tiny, 2)
+        loss = self._pseudo_loss(tree)
+        return None if is_chance(loss, 2) else samme_weight(loss, loss, 2)
 
     def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
         """As `TreeEmphasis.move`."""
@@ -147,6 +156,9 @@ class M2(LabelEmphasis):
         # the common factor exp(-alpha) goes when they are divided by their sum
         self.D[tree.drawn] *= np.exp(alpha * (doubts - doubts.max()))
         self._settle()
+
+    def _pseudo_loss(self, tree: ModelTree) -> float:
+        return float((self.D[tree.drawn] * self._doubts(tree)).sum())
 
     def _doubts(self, tree: ModelTree) -> F64:
         """(1 - p_y + p_k) / 2 of the drawn rows."""
