@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -60,17 +61,23 @@ COMMITTEE_INLINE LaneBits first_lanes(std::int64_t n) {
 // are summed as they are, all three fields in one addition (gradient_words.hpp).
 struct RunningCells {
   const std::uint64_t* cells;
-  std::int64_t sum = 0;
+  LaneBits before{};  // the sum of all cells passed, in every lane
 
   COMMITTEE_INLINE RunningCells(const Thresholds& t, std::int64_t plane) : cells(t.feature + plane * t.n_cells) {
-    if (t.missing_left) sum = signed_of(cells[t.n_bins]);
+    if (t.missing_left) before += signed_of(cells[t.n_bins]);
+  }
+  COMMITTEE_INLINE void pass(std::int64_t n) {  // the first n cells
+    std::uint64_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += cells[i];
+    before += signed_of(sum);
   }
   COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
     LaneBits v;
     std::memcpy(&v, cells + i, sizeof v);  // histograms end with eight cells to spare
-    v = running_sums(v & there) + sum;
-    sum = v[kLanes - 1];
-    return v;
+    v = running_sums(v & there);
+    const LaneBits sums = v + before;
+    before += __builtin_shuffle(v, LaneBits{7, 7, 7, 7, 7, 7, 7, 7});  // one addition waits for the eight before
+    return sums;
   }
 };
 
@@ -79,63 +86,92 @@ struct RunningCells {
 struct NarrowSums {
   RunningCells words;
   int gradient_shift, hessian_shift;
-  std::int64_t hessian_mask, count_mask;
+  std::uint64_t hessian_mask, count_mask;
 
   COMMITTEE_INLINE NarrowSums(const Thresholds& t, std::int64_t output, const WordLayout& layout)
       : words(t, output),
         gradient_shift(layout.gradient_shift()),
         hessian_shift(layout.count_bits),
-        hessian_mask((std::int64_t{1} << layout.hessian_bits) - 1),
-        count_mask((std::int64_t{1} << layout.count_bits) - 1) {}
-  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, LaneBits& c) {
+        hessian_mask((std::uint64_t{1} << layout.hessian_bits) - 1),
+        count_mask((std::uint64_t{1} << layout.count_bits) - 1) {}
+  COMMITTEE_INLINE void pass(std::int64_t n) { words.pass(n); }
+  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
     const LaneBits w = words.next(i, there);
     g = as_doubles(w >> gradient_shift);
-    h = as_doubles((w >> hessian_shift) & hessian_mask);
-    c = w & count_mask;
+    h = as_doubles((w >> hessian_shift) & signed_of(hessian_mask));
+  }
+  COMMITTEE_INLINE const std::uint64_t* counted() const { return words.cells; }
+  COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
+  COMMITTEE_INLINE std::int64_t hessian(std::uint64_t sum) const {
+    return signed_of((sum >> hessian_shift) & hessian_mask);
   }
 };
 struct WideSums {
   RunningCells gradients, pairs;
   int hessian_shift;
-  std::int64_t count_mask;
+  std::uint64_t count_mask;
 
   COMMITTEE_INLINE WideSums(const Thresholds& t, std::int64_t output, const WordLayout& layout)
       : gradients(t, 2 * output),
         pairs(t, 2 * output + 1),
         hessian_shift(layout.wide_count_bits),
-        count_mask((std::int64_t{1} << layout.wide_count_bits) - 1) {}
-  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h, LaneBits& c) {
-    const LaneBits w = pairs.next(i, there);
-    g = as_doubles(gradients.next(i, there));
-    h = as_doubles(w >> hessian_shift);
-    c = w & count_mask;
+        count_mask((std::uint64_t{1} << layout.wide_count_bits) - 1) {}
+  COMMITTEE_INLINE void pass(std::int64_t n) {
+    gradients.pass(n);
+    pairs.pass(n);
   }
+  COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
+    g = as_doubles(gradients.next(i, there));
+    h = as_doubles(pairs.next(i, there) >> hessian_shift);
+  }
+  COMMITTEE_INLINE const std::uint64_t* counted() const { return pairs.cells; }
+  COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
+  COMMITTEE_INLINE std::int64_t hessian(std::uint64_t sum) const { return signed_of(sum >> hessian_shift); }
 };
+
+// Counts and hessians rise from threshold to threshold, so that those with enough on both sides are [first, end). They
+// are found from both ends, eight cells at a time: in nodes of few rows most thresholds are outside. The hessians are
+// those of one output.
+struct Within {
+  std::int64_t first, end;
+};
+template <class Sums>
+COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, double min_hessian) {
+  const std::uint64_t* const cells = sums.counted();
+  const std::int64_t least = t.min_samples,
+                     least_h = static_cast<std::int64_t>(std::min(std::ceil(min_hessian), 0x1p62));
+  const auto enough = [&](std::uint64_t side) __attribute__((always_inline)) {
+    return sums.count(side) >= least && sums.hessian(side) >= least_h;
+  };
+  const auto eight = [&](std::int64_t i) __attribute__((always_inline)) {
+    std::uint64_t sum = 0;
+    for (std::int64_t k = 0; k < kLanes; ++k) sum += cells[i + k];
+    return sum;
+  };
+  std::uint64_t left = t.missing_left ? cells[t.n_bins] : 0, right = t.missing_left ? 0 : cells[t.n_bins];
+  std::int64_t first = 0, end = t.n_bins;  // left: of the cells before `first`; right: of those from `end` on
+  for (std::uint64_t more; first + kLanes <= t.n_bins && !enough(more = left + eight(first)); first += kLanes)
+    left = more;
+  while (first < t.n_bins && !enough(left += cells[first])) ++first;
+  for (std::uint64_t more; end - kLanes > first && !enough(more = right + eight(end - kLanes)); end -= kLanes)
+    right = more;
+  while (end > first && !enough(right)) right += cells[--end];
+  return {first, end};
+}
 
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();  // the gain of what is not allowed
 
-// Negative where one side has less than the least: a difference below zero sets the sign bit, and signs of several
-// checks are gathered by "or", which costs less than comparisons.
-COMMITTEE_INLINE LaneBits room(const LaneBits& left, std::int64_t total, std::int64_t least) {
-  return (left - least) | (total - least - left);
-}
+// Negative where one side has less than the least: a difference below zero sets the sign bit.
 COMMITTEE_INLINE LaneBits room(const Lanes& left, double total, double least) {
   return bits_of(left - least) | bits_of((total - least) - left);
-}
-
-COMMITTEE_INLINE Lanes allowed(const Thresholds& t, const Lanes& gain, const Lanes& h, const LaneBits& c) {
-  const LaneBits both = room(c, t.count, t.min_samples) | room(h, t.hessian, t.min_hessian);
-  return both < 0 ? Lanes{} + kNever : gain;
 }
 
 struct FirstLargest {  // per lane the first largest gain, and its place
   Lanes gain;
   LaneBits place = LaneBits{} - 1;
-  LaneBits here = {0, 1, 2, 3, 4, 5, 6, 7};
-  COMMITTEE_INLINE void offer(const Lanes& g) {
-    place = g > gain ? here : place;
+  COMMITTEE_INLINE void offer(std::int64_t i, const Lanes& g) {  // thresholds i .. i + 7
+    place = g > gain ? LaneBits{0, 1, 2, 3, 4, 5, 6, 7} + i : place;
     gain = g > gain ? g : gain;
-    here += kLanes;
   }
   COMMITTEE_INLINE std::int64_t found(double& largest) const {
     const Lanes most =
@@ -173,17 +209,18 @@ template <bool kPlain, class Sums>
 COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
                                           double& gain) {
   Sums sums(t, 0, layout);
+  const Within within = with_enough(t, sums, t.min_hessian);
+  sums.pass(within.first);
   const OutputTotals total = t.totals[0];
   FirstLargest best{Lanes{} + gain};
   const auto offer = [&](std::int64_t i, const LaneBits& there) __attribute__((always_inline)) {
     Lanes g, h;
-    LaneBits c;
-    sums.next(i, there, g, h, c);
-    best.offer(allowed(t, worth_of_both<kPlain>(g, h, total, penalty), h, c));
+    sums.next(i, there, g, h);
+    best.offer(i, worth_of_both<kPlain>(g, h, total, penalty));
   };
-  std::int64_t i = 0;
-  for (; i + kLanes <= t.n_bins; i += kLanes) offer(i, LaneBits{} - 1);
-  if (i < t.n_bins) offer(i, first_lanes(t.n_bins - i));  // what is beyond the last bin repeats it, and loses the tie
+  std::int64_t i = within.first;
+  for (; i + kLanes <= within.end; i += kLanes) offer(i, LaneBits{} - 1);
+  if (i < within.end) offer(i, first_lanes(within.end - i));  // what is beyond the last repeats it, and loses the tie
   return best.found(gain);
 }
 
@@ -195,18 +232,19 @@ COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPen
   Vector<Sums> sums;  // of each output up to where the scan is
   sums.reserve(n_outputs);
   for (std::int64_t d = 0; d < n_outputs; ++d) sums.emplace_back(t, d, layout);
+  const Within within = with_enough(t, sums[0], 0.0);
+  for (Sums& one : sums) one.pass(within.first);
   FirstLargest best{Lanes{} + gain};
-  for (std::int64_t i = 0; i < t.n_bins; i += kLanes) {
-    const LaneBits there = first_lanes(t.n_bins - i);
+  for (std::int64_t i = within.first; i < within.end; i += kLanes) {
+    const LaneBits there = first_lanes(within.end - i);
     Lanes both{}, hessian{};
-    LaneBits c;
     for (std::int64_t d = 0; d < n_outputs; ++d) {
       Lanes g, h;
-      sums[d].next(i, there, g, h, c);
+      sums[d].next(i, there, g, h);
       both += worth_of_both<kPlain>(g, h, t.totals[d], penalty);
       hessian += h;
     }
-    best.offer(allowed(t, both, hessian, c));
+    best.offer(i, room(hessian, t.hessian, t.min_hessian) < 0 ? Lanes{} + kNever : both);
   }
   return best.found(gain);
 }

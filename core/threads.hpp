@@ -66,8 +66,8 @@ class ThreadTeam {
   void each(std::int64_t n_parts, std::int64_t work, Body&& body) {
     if (n_parts <= 1 || wanted(work) == 1) {
       for (std::int64_t part = 0; part < n_parts; ++part) {
-        look_for_interrupt();
         body(part);
+        watch_.after(work / n_parts);  // a look at the clock takes as long as a small part
       }
       return;
     }
@@ -118,6 +118,7 @@ class ThreadTeam {
   }
 
   int n_threads_;
+  InterruptWatch watch_;  // of the caller
   std::atomic<std::uint32_t> round_{0};
   std::atomic<int> busy_{0};
   std::atomic<bool> stopping_{false}, failed_{false};
