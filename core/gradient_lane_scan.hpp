@@ -61,23 +61,22 @@ COMMITTEE_INLINE LaneBits first_lanes(std::int64_t n) {
 // are summed as they are, all three fields in one addition (gradient_words.hpp).
 struct RunningCells {
   const std::uint64_t* cells;
-  LaneBits before{};  // the sum of all cells passed, in every lane
+  std::int64_t sum = 0;  // of all cells passed
 
   COMMITTEE_INLINE RunningCells(const Thresholds& t, std::int64_t plane) : cells(t.feature + plane * t.n_cells) {
-    if (t.missing_left) before += signed_of(cells[t.n_bins]);
+    if (t.missing_left) sum = signed_of(cells[t.n_bins]);
   }
   COMMITTEE_INLINE void pass(std::int64_t n) {  // the first n cells
-    std::uint64_t sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += cells[i];
-    before += signed_of(sum);
+    std::uint64_t passed = word_of(sum);
+    for (std::int64_t i = 0; i < n; ++i) passed += cells[i];
+    sum = signed_of(passed);
   }
   COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
     LaneBits v;
     std::memcpy(&v, cells + i, sizeof v);  // histograms end with eight cells to spare
-    v = running_sums(v & there);
-    const LaneBits sums = v + before;
-    before += __builtin_shuffle(v, LaneBits{7, 7, 7, 7, 7, 7, 7, 7});  // one addition waits for the eight before
-    return sums;
+    v = running_sums(v & there) + sum;
+    sum = v[kLanes - 1];
+    return v;
   }
 };
 
