@@ -18,6 +18,7 @@ from committee.objectives.margins.margin_variance import Variance
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.second_moment import MinCq
 from committee.objectives.margins.sigmoid_cost import Doom, project
+from committee.objectives.programs.interior_point import interior_point
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.signed_votes import SignedVotes
 from tests.oracles import margins as oracle
@@ -190,6 +191,38 @@ def test_the_soft_margin_is_that_of_one_dense_program(seed, nu):
     assert_allclose(found.value, value_of(lines.margins(found.weights), nu, lines.row_weight), rtol=0, atol=1e-9)
     assert found.value >= found.before - 1e-9
     assert 0.0 <= found.gap < 1e-7
+
+
+@quick
+@given(seeds, shares)
+def test_rows_far_from_the_threshold_need_not_be_in_the_program(seed, nu):
+    """Few voters on many rows of which many are alike, and shares for which the threshold is between two rows."""
+    lines = lines_of(seed, most_rows=400, most_voters=6)
+    found = solved(SoftMargin(nu), lines)
+    value, _ = primal_program(dense(lines), nu, lines.row_weight, lines.lines_of_row)
+    assert_allclose(found.value, value, rtol=0, atol=1e-7)
+    assert 0.0 <= found.gap < 1e-7
+
+
+@quick
+@given(seeds, st.floats(0.05, 0.95))
+def test_an_interior_point_is_near_the_best_and_inside(seed, nu):
+    lines = lines_of(seed, most_rows=100)
+    cap = lines.row_weight / nu
+    near = interior_point(lines, cap)
+    best, _ = primal_program(dense(lines), nu, lines.row_weight, lines.lines_of_row)
+    value = value_of(lines.margins(near.weights), nu, lines.row_weight)
+    assert best - 2e-3 <= value <= best + 1e-9
+    assert near.weights.min() > 0.0 and near.lines.min() > 0.0
+    assert (near.lines.sum(axis=1) < cap).all()
+    assert lines.dots(near.lines.ravel() / near.lines.sum()).max() <= best + 2e-3
+
+
+def test_a_part_of_many_rows_says_where_a_program_begins(monkeypatch):
+    lines = lines_of(5, most_rows=400)
+    whole = SoftMargin(0.4).solve(lines)
+    monkeypatch.setattr("committee.objectives.margins.margins_of_rows.MOST_CELLS", lines.matrix.size // 3)
+    assert_allclose(SoftMargin(0.4).solve(lines).value, whole.value, rtol=0, atol=1e-9)
 
 
 # --- variance and second moment -------------------------------------------------------------------------------

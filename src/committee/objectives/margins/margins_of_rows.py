@@ -5,10 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from committee.data.number_types import F64, Index
+from committee.objectives.margins.rows_taken import RowsTaken
 from committee.objectives.programs.constraint_generation import LinearSolution
+from committee.objectives.programs.interior_point import interior_point
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.rivals_program import RivalsProgram
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, lowest_mean
+
+LITTLE = 1e-3
+"""Weight of a voter, as a share of the mean, up to which it is not in the first program."""
+
+INSIDE = 1e-3
+"""By what share of its weight a row's cap must be above it for an interior point."""
+
+MOST_CELLS = 1 << 26
+"""Votes that an interior point looks at, as numbers of four bytes; of more rows than have so many a part is enough."""
 
 
 class _Held:
@@ -21,15 +32,11 @@ class _Held:
         self._waiting = np.ones(self._shape, dtype=bool)
         self._waiting.flat[self.places] = False
 
-    def lower(self, weights: F64, tol: float, share: F64 | None = None) -> Index:
-        """The least line of every row where it is not held and is lower, by more than `tol`, than those that are.
-
-        With limits `share` of a soft margin only rows count that are below its threshold.
-        """
+    def lower(self, weights: F64, tol: float) -> Index:
+        """The least line of every row where it is not held and is lower, by more than `tol`, than those that are."""
         at = self.lines.values(weights).reshape(self._shape)
         among = np.where(self._waiting, np.inf, at).min(axis=1)
-        level = among if share is None else np.minimum(among, lowest_mean(among, share)[0])
-        lower: Index = (self.lines.first + at.argmin(axis=1))[at.min(axis=1) < level - tol]
+        lower: Index = (self.lines.first + at.argmin(axis=1))[at.min(axis=1) < among - tol]
         return lower
 
     def add(self, places: Index) -> None:
@@ -50,9 +57,11 @@ def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> Li
 
         max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i,  sum w = 1,  w, xi >= 0,
 
-    whose dual is `RivalsProgram` with sum_l u_il <= c_i and sum u = 1. It begins with the least line of every row at
-    the ensemble's own weights, and with few voters. Its solution tells which voters have an edge above beta, and which
-    rows a line below rho that is lower than those they take part with: these join, until there are none.
+    whose dual is `RivalsProgram` with sum_l u_il <= c_i and sum u = 1. An interior point says which voters have weight
+    and which rows are near rho. The program begins with these: a row above rho has no dual weight, and one below it all
+    of its cap on its least line. Its solution tells which voters have an edge above beta, which rows are on the other
+    side of rho than was thought, and which have a line that is lower than those they take part with: these join, until
+    there are none.
 
     Parameters
     ----------
@@ -87,27 +96,46 @@ def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> Li
     >>> solved.weights.round(6).tolist(), round(solved.value, 6)
     ([0.5, 0.5], 0.0)
     """
-    n, T, cap = lines.n_rows, lines.n_voters, lines.row_weight / nu
-    held = _Held(lines)
-    program = RivalsProgram(np.zeros(n), cap, np.zeros(n), min(1.0, float(cap.sum())))
+    cap = lines.row_weight / nu
+    taken = RowsTaken(lines, cap, _near_the_best(lines, cap))
+    limits = np.zeros(lines.n_rows)
+    program = RivalsProgram(limits, cap, limits, taken.total, taken.rows)
     order: Index = np.empty(0, dtype=np.intp)
-    weights, u, rounds = np.zeros(T), lines.row_weight, 0
+    lower: Index = np.empty(0, dtype=np.intp)
+    weights, rounds = taken.weights, 0
+    voters, rows = np.flatnonzero(weights > LITTLE / lines.n_voters), taken.rows
     while True:
-        edges = held.edges(u)
-        bound, limit = float(edges.max()), float(edges[order].max(initial=-np.inf)) + tol
+        program.add_voters(lines.part(taken.places, voters), taken.left_out[voters])
+        order = np.append(order, voters)
+        if rounds and len(rows):
+            taken.take(rows, weights)
+            program.take_rows(rows, lines.part(taken.places[-len(rows) :], order), taken.total, taken.left_out[order])
+        lower = np.append(lower, taken.near(weights, rows))
+        program.add_lines(lower // lines.lines_of_row, lines.part(lower, order))
+        taken.add(lower)
+        weights = np.zeros(lines.n_voters)
+        weights[order], u = program.solve()
+        rounds += 1
+        edges = taken.edges(u)
+        bound, limit = float(edges.max()), float(edges[order].max()) + tol
         edges[order] = -np.inf
         voters = np.argsort(-edges, kind="stable")[:VOTERS_AT_ONCE]
         voters = voters[edges[voters] > limit]
-        lower = held.lower(weights, tol, cap) if rounds else np.empty(0, dtype=np.intp)
-        if rounds and not len(voters) and not len(lower):
+        rows, lower = taken.wanted(weights, program.level, tol), taken.lower(weights, program.level, tol)
+        if not len(voters) and not len(rows) and not len(lower):
             rho, value = lowest_mean(lines.margins(weights), cap)
-            return LinearSolution(weights, rho, value, bound, 0.0, "Optimal", len(held.places), rounds)
-        program.add_voters(lines.part(held.places, voters))
-        order = np.append(order, voters)
-        program.add_lines(lower // lines.lines_of_row, lines.part(lower, order))
-        held.add(lower)
-        weights[order], u = program.solve()
-        rounds += 1
+            return LinearSolution(weights, rho, value, bound, 0.0, "Optimal", len(taken.places), rounds)
+
+
+def _near_the_best(lines: MarginMatrix, cap: F64) -> F64:
+    """Weights near the best by an interior point; the ensemble's own where there is none."""
+    share = float((cap / lines.row_weight).min())
+    if share < 1.0 + INSIDE:
+        return lines.own
+    every = -(-lines.matrix.size // MOST_CELLS)
+    if every > 1:
+        lines = lines.of_some(np.arange(lines.n_rows) % every == 0)
+    return interior_point(lines, lines.row_weight * share).weights
 
 
 def sum_of_margins(

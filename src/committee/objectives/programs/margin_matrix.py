@@ -105,6 +105,10 @@ class MarginMatrix:
         scale = None if unseen is None else np.repeat(unseen.shape[1] / unseen.sum(axis=1), self.lines_of_row)
         return replace(self, matrix=S, first=first, row_weight=weight, unseen=unseen, scale=scale)
 
+    def of_some(self, rows: NDArray[np.bool_]) -> MarginMatrix:
+        """The lines of some rows, whose weights sum to one again."""
+        return replace(self, row_weight=np.where(rows, self.row_weight, 0.0))._counted()
+
     @classmethod
     def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> MarginMatrix:
         """Lines of a matrix of signed votes, one a row; own weights all the same unless given."""

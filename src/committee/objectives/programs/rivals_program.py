@@ -14,7 +14,7 @@ from committee.objectives.programs.soft_margin import commonest, started
 
 
 class RivalsProgram:
-    """A linear program over the numbers u of lines, alive in HiGHS while voters and lines are added.
+    """A linear program over the numbers u of lines, alive in HiGHS while voters, rows and lines are added.
 
     With limits a and c of the rows, costs b and, if it is given, a sum of all u,
 
@@ -22,7 +22,8 @@ class RivalsProgram:
                                             a_i <= sum_l u_il <= c_i,  u >= 0.
 
     Its duals are the weights of the voters and a margin for each row that none of its lines is below. Every row begins
-    with one line, whose bounds are the row's limits; these become a constraint when a second line comes.
+    with one line, whose bounds are the row's limits; these become a constraint when a second line comes. Rows may be
+    left out at first, with numbers u that do not change: what they add to the voters' sums is given with the voters.
 
     Parameters
     ----------
@@ -31,46 +32,87 @@ class RivalsProgram:
     reward : float64 array (n,)
         b.
     total : float or None
-        Sum of u, if it is fixed.
+        Sum of u, if it is fixed; of the rows that are in the program.
+    rows : intp array, default=None
+        Rows that are in the program from the beginning; None: all.
     """
 
-    def __init__(self, least: F64, most: F64, reward: F64, total: float | None) -> None:
+    def __init__(self, least: F64, most: F64, reward: F64, total: float | None, rows: Index | None = None) -> None:
         n = len(least)
+        rows = np.arange(n) if rows is None else rows
         self.least: F64 = n * least
         self.most: F64 = n * most
         self.reward: F64 = reward
-        self._fixed = total is not None
-        self.highs: Any = started(self.least, self.most, -reward, None if total is None else n * total)
-        self._columns, self._row = np.arange(n), np.arange(n)  # of every line: its variable, and its row of the table
+        self._total = total
+        of_all = None if total is None else n * total
+        self.highs: Any = started(self.least[rows], self.most[rows], -reward[rows], of_all)
+        self._beta = len(rows)
+        self._columns, self._row = np.arange(len(rows)), rows  # of every line: its variable, and its row of the table
+        self._first: Index = np.full(n, -1)  # of every row of the table: the place of its first line in these
+        self._first[rows] = np.arange(len(rows))
         self._voters: Index = np.empty(0, dtype=np.intp)  # of every voter: its constraint
         self._common: F64 = np.empty(0)
         self._limit: Index = np.full(n, -1)  # of every row of the table: its constraint, once it has two lines
+        self.level = float("nan")  # after solve: what one more of the sum of u would cost, the threshold of the margins
 
-    def add_voters(self, S: NDArray[Any]) -> None:
-        """One constraint for each voter, ``(lines, k)`` over all lines so far."""
-        n, k = len(self.least), S.shape[1]
+    def add_voters(self, S: NDArray[Any], left_out: F64 | None = None) -> None:
+        """One constraint for each voter, ``(lines, k)`` over all lines so far; `left_out` is u'S of the other rows."""
+        k = S.shape[1]
         # where u sums to one a constant may be taken from a voter's votes and put on the right-hand side
-        common = commonest(S) if self._fixed else np.zeros(k, dtype=S.dtype)
+        common = np.zeros(k, dtype=S.dtype) if self._total is None else commonest(S)
         entries = np.append(S - common, np.full((1, k), -1, dtype=S.dtype), axis=0).T
         self._voters = np.append(self._voters, self.highs.getNumRow() + np.arange(k))
         self._common = np.append(self._common, common.astype(np.float64))
-        lower, upper = np.full(k, -np.inf), -common.astype(np.float64) * n
-        add_rows(self.highs, lower, upper, entries, np.append(self._columns, n))
+        upper = self._right_sides(common.astype(np.float64), np.zeros(k) if left_out is None else left_out)
+        add_rows(self.highs, np.full(k, -np.inf), upper, entries, np.append(self._columns, self._beta))
+
+    def _right_sides(self, common: F64, left_out: F64) -> F64:
+        n = len(self.least)
+        return -common * n * (0.0 if self._total is None else self._total) - n * left_out
+
+    def take_rows(self, rows: Index, S: NDArray[Any], total: float, left_out: F64) -> None:
+        """Rows that were left out so far, with one line each, ``(k, voters)``; what is now the sum, and left out."""
+        self._total = total
+        n, k, upper = len(self.least), len(self._voters), self._right_sides(self._common, left_out)
+        self.highs.changeRowBounds(0, n * total, n * total)
+        self.highs.changeRowsBounds(k, self._voters.astype(np.int32), np.full(k, -np.inf), upper)
+        self._first[rows] = len(self._row) + np.arange(len(rows))
+        self._add_columns(rows, S, self.least[rows], self.most[rows], None)
 
     def add_lines(self, row: Index, S: NDArray[Any]) -> None:
-        """One more line for some rows of the table, ``(k, voters)`` for all voters so far."""
-        for i, votes in zip(row.tolist(), S - self._common, strict=True):
-            if self._limit[i] < 0:
-                self._limit[i] = self.highs.getNumRow()
-                least, most = float(self.least[i]), float(self.most[i])
-                self.highs.addRow(least, most, 1, np.array([i], dtype=np.int32), np.ones(1))
-                self.highs.changeColBounds(i, 0.0, np.inf)
-            some = np.flatnonzero(votes)
-            where = np.concatenate([[0], self._voters[some], [self._limit[i]]]).astype(np.int32)
-            entries = np.concatenate([[1.0], votes[some], [1.0]])
-            self._columns = np.append(self._columns, self.highs.getNumCol())
-            self.highs.addCol(-float(self.reward[i]), 0.0, np.inf, len(where), where, entries)
+        """One more line for some rows of the table, ``(k, voters)`` for all voters so far; no row twice."""
+        fresh = row[self._limit[row] < 0]
+        if len(fresh):
+            columns, k = self._columns[self._first[fresh]], len(fresh)
+            self._limit[fresh] = self.highs.getNumRow() + np.arange(k)
+            one_each = k, np.arange(k, dtype=np.int32), columns.astype(np.int32), np.ones(k)
+            self.highs.addRows(k, self.least[fresh], self.most[fresh], *one_each)
+            self.highs.changeColsBounds(k, columns.astype(np.int32), np.zeros(k), np.full(k, np.inf))
+        self._add_columns(row, S, np.zeros(len(row)), np.full(len(row), np.inf), self._limit[row])
+
+    def _add_columns(self, row: Index, S: NDArray[Any], lower: F64, upper: F64, limit: Index | None) -> None:
+        """A variable for a line of each of these rows, in the sum, in the voters' constraints and in the row's own."""
+        k = len(S)
+        column, voter = np.nonzero(S - self._common)
+        once = np.arange(k)
+        columns, rows = np.append(column, once), np.append(self._voters[voter], np.zeros(k, dtype=np.intp))
+        entries = np.append((S - self._common)[column, voter], np.ones(k))
+        if limit is not None:
+            columns, rows, entries = np.append(columns, once), np.append(rows, limit), np.append(entries, np.ones(k))
+        order = np.argsort(columns, kind="stable")
+        start = np.searchsorted(columns[order], once).astype(np.int32)
+        self._columns = np.append(self._columns, self.highs.getNumCol() + once)
         self._row = np.append(self._row, row)
+        self.highs.addCols(
+            k,
+            -self.reward[row],
+            lower,
+            upper,
+            len(order),
+            start,
+            rows[order].astype(np.int32),
+            entries[order].astype(np.float64, copy=False),
+        )
 
     def solve(self) -> tuple[F64, F64]:
         """Weights of the voters, on the simplex, and u within the limits.
@@ -89,7 +131,9 @@ class RivalsProgram:
         if reached == status.kOptimal:
             solution = self.highs.getSolution()
             u = np.array(solution.col_value)[self._columns] / len(self.least)
-            return on_the_simplex(-np.array(solution.row_dual)[self._voters]), self._feasible(u)
+            duals = np.array(solution.row_dual)
+            self.level = float(duals[0] - duals[self._voters] @ self._common)
+            return on_the_simplex(-duals[self._voters]), self._feasible(u)
         what = f"{len(self._row)} lines and {len(self._voters)} voters"
         if reached in (status.kUnbounded, status.kUnboundedOrInfeasible):
             raise InfeasibleError(f"No weights satisfy all lines of the program of {what} (HiGHS: {said!r}).")
@@ -105,15 +149,17 @@ class RivalsProgram:
     def _feasible(self, u: F64) -> F64:
         """Within the limits and of the sum that is given, next to those of a solver that keeps to both nearly."""
         n, u = len(self.least), np.maximum(u, 0.0)
+        rows = np.flatnonzero(self._first >= 0)
+        first = self._first[rows]
         of_row = self.of_rows(u)
         u *= np.minimum(1.0, self.most / n / np.where(of_row > 0.0, of_row, 1.0))[self._row]
-        u[:n] += np.maximum(0.0, self.least / n - self.of_rows(u))
-        if not self._fixed:
+        u[first] += np.maximum(0.0, (self.least / n - self.of_rows(u))[rows])
+        if self._total is None:
             return u
-        short = 1.0 - float(u.sum())
+        short = self._total - float(u.sum())
         if short <= 0.0:
-            return u / (1.0 - short)
-        room = np.maximum(0.0, self.most / n - self.of_rows(u))
+            return u * (self._total / (self._total - short))
+        room = np.maximum(0.0, (self.most / n - self.of_rows(u))[rows])
         if room.any():
-            u[:n] += room * min(1.0, short / float(room.sum()))
+            u[first] += room * min(1.0, short / float(room.sum()))
         return u
