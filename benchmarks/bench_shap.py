@@ -13,8 +13,8 @@ from xgboost import DMatrix, XGBClassifier
 
 import committee
 from benchmarks.figures import Figure, Findings, command
-from benchmarks.pairing import Work, interleave
-from benchmarks.tables import hastie
+from benchmarks.pairing import Spread, Work, interleave
+from benchmarks.tables import collisions, hastie
 from committee.vote.explain.interventional_contributions import interventional_contributions
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.explain.tree_interactions import tree_interactions
@@ -56,6 +56,26 @@ def measure(findings: Findings, quick: bool) -> None:
     what = f"interventional values of {size} trees of a forest, {len(few):,} rows, {BACKGROUND} of the background"
     theirs = partial(explainer.shap_values, few, check_additivity=False)
     _beside(findings, what, "shap", theirs, lambda: beside()[:, :-1], rounds, None)
+    _of_deep_trees(findings, rounds, n // 50)
+
+
+def _of_deep_trees(findings: Findings, rounds: int, n: int) -> None:
+    """Four trees grown to the end, beside shap; then the microseconds of ours a row and tree."""
+    X, y = collisions(20_000, seed=0)
+    forest = RandomForestClassifier(4, random_state=0).fit(X, y)
+    explainer = shap.TreeExplainer(forest, feature_perturbation="tree_path_dependent")
+    votes, rows = committee.Committee.from_estimator(forest), X[:n].copy()
+    nodes = sum(tree.tree_.node_count for tree in forest.estimators_) // 4
+    what = f"values of 4 trees of {nodes:,} nodes, {n:,} rows"
+    ours = partial(tree_contributions, votes, rows, output="probability")
+    theirs = partial(explainer.shap_values, rows, check_additivity=False)
+    _beside(findings, what, "shap", theirs, lambda: ours()[:, :-1], min(rounds, 3), TARGET)
+    many = np.repeat(rows, 4, axis=0)
+    trial = interleave({"committee": partial(tree_contributions, votes, many)}, rounds)
+    each = Spread.of([1e6 * s / len(many) / 4 for s in trial.seconds("committee")])
+    what = f"score of one row and tree of {nodes:,} nodes"
+    findings.record(what, trial)
+    findings.add(Figure(what, "", "us", each, target=20.0, at_least=False, clock="cpu"))
 
 
 def _beside(

@@ -14,9 +14,9 @@
 #include <cstdint>
 
 #include "leaf_lines.hpp"
+#include "shap_tree.hpp"
 #include "threads.hpp"
 #include "traverse.hpp"
-#include "tree_shap.hpp"
 #include "vector.hpp"
 
 namespace committee {

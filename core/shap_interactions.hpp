@@ -12,9 +12,9 @@
 #include <cstdint>
 
 #include "lanes.hpp"
+#include "shap_tree.hpp"
 #include "threads.hpp"
 #include "traverse.hpp"
-#include "tree_shap.hpp"
 #include "vector.hpp"
 
 namespace committee {

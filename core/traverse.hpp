@@ -45,6 +45,9 @@ class Trees {
   bool is_leaf(std::int64_t node) const { return sides_[node].kind == kLeaf; }
   std::int32_t feature(std::int64_t node) const { return nodes_[node].feature; }
   std::int32_t left(std::int64_t node) const { return nodes_[node].left; }
+  bool is_numeric(std::int64_t node) const { return sides_[node].kind == kNumeric; }
+  double threshold(std::int64_t node) const { return nodes_[node].threshold; }
+  bool missing_left(std::int64_t node) const { return sides_[node].missing_left; }
   bool goes_left(std::int64_t node, const double* x) const { return step(nodes_[node], sides_[node], x) == left(node); }
 
   // visitor(tree) gives what is called with (row, leaf) for every row that the tree sees; a row's trees come

@@ -1,181 +1,191 @@
-// Shapley values of trees: what each feature adds to the mean over the training rows, where a feature left out of the
-// game sends a row down both sides, in the shares of the training rows (S. Lundberg et al. 2020, path-dependent).
+// Shapley values of trees: what each feature adds to the mean over the training rows, by the integrals of
+// shap_tree.hpp.
 //
-// For one leaf let z_j be the share that feature j's splits on the way to it let through, and o_j 1 if the row passes
-// all of them. Shapley's weights are integrals, s! (d - s - 1)! / d! = int_0^1 t^s (1 - t)^(d - s - 1) dt, so
+// At each point of the rule the products go down the tree, their sums G over the leaves come up, and an edge adds G
+// times the change of h = (o - z) / (z (1 - t) + o t) to its feature: along the edges of one feature these changes add
+// up to the last h. Factors are never negative, so nothing cancels.
 //
-//   phi_i = value (o_i - z_i) int_0^1 prod_(j != i) [z_j (1 - t) + o_j t] dt,
-//
-// a polynomial of degree d - 1, which Gauss and Legendre's rule integrates exactly with d / 2 points. At each point the
-// products go down the tree, their sums G over the leaves come up, and an edge adds G times the change of
-// h = (o - z) / (z (1 - t) + o t) to its feature: along the edges of one feature these changes add up to the last h.
-// Factors are never negative, so nothing cancels. Eight rows go abreast.
+// The tree is gone through once, depth first, with all points of eight rows at each split. What a split needs is then
+// that of its path: a few numbers for each level, which stay in the first-level cache however large the tree is. Where
+// the feature was split on before, rows that failed it there have no change of h, and a factor that is the same at all
+// points; so each side has one number for rows that pass, one for those that fail here, and one for the others.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "lanes.hpp"
+#include "shap_tree.hpp"
 #include "threads.hpp"
 #include "traverse.hpp"
 #include "vector.hpp"
 
 namespace committee {
 
-// Points and weights of Gauss and Legendre's rule on [0, 1], exact up to degree 2 n - 1.
-struct Quadrature {
-  Vector<double> point, weight;
-  explicit Quadrature(int n) {
-    for (int q = 0; q < n; ++q) {
-      double x = std::cos(std::numbers::pi * (q + 0.75) / (n + 0.5)), slope = 1.0;
-      for (int step = 0; step < 20; ++step) {  // Newton's; it is there after five
-        double before = 1.0, here = x;         // Legendre's polynomials of degree k - 1 and k
-        for (int k = 1; k < n; ++k) {
-          const double next = ((2 * k + 1) * x * here - k * before) / (k + 1);
-          before = here;
-          here = next;
-        }
-        slope = n * (x * here - before) / (x * x - 1.0);
-        x -= here / slope;
-      }
-      point.push_back((1.0 + x) / 2.0);
-      weight.push_back(1.0 / ((1.0 - x * x) * slope * slope));
-    }
-  }
+struct ShapStep {           // a split, before its subtrees or after them
+  std::int64_t node, left;  // counted over all trees; within the tree
+  std::int32_t feature;
+  std::int32_t slot, children;  // where its own numbers are on the stack, and its left child's; the right's are next
+  std::int32_t previous;        // the slot of the last split's side on the same feature, 0 if there is none
+  std::int32_t split;           // the number of its terms
+  double threshold;
+  bool after, left_is_leaf, right_is_leaf, is_numeric, missing_left;
+};
+struct ShapSplit {  // at a point t; "here" is for rows that passed the feature's splits up to this one
+  double pass_left, pass_right, fail_left, fail_right;  // factors of the products
+  double h_left, h_right, h_fail;                       // changes of h
 };
 
-struct alignas(64) LaneOfRows {  // a number for each of eight rows
-  double lane[kLanes];
-};
-
-struct ShapEdge {         // from a node's parent to the node
-  std::int32_t parent;    // all three counted within the tree
-  std::int32_t previous;  // where the nearest edge above of the same feature ends, 0 if there is none
-  std::int32_t feature;   // that the parent splits on
-  bool is_leaf;
-};
-struct ShapTerm {          // an edge at a point t, for rows that pass (on) and that do not (off)
-  double on, off;          // z (1 - t) + o t
-  double per_on, per_off;  // their reciprocals
-  double h_on;             // (1 - z) / on
-};
-
-class ShapTree {
+// One tree as steps, and the terms of its splits at all points.
+class ShapWay {
  public:
-  // cover: the weight of the training rows of every node of the forest.
-  ShapTree(const Trees& trees, std::int64_t t, const double* cover)
-      : begin(trees.offset(t)), size(trees.offset(t + 1) - begin), edges(size), share(size, 1.0), reach(size, 1.0) {
-    Vector<std::int64_t> features(size, 0);  // different ones above each node
-    for (std::int64_t i = 0; i < size; ++i) {
-      if (trees.is_leaf(begin + i)) {
-        edges[i].is_leaf = true;
+  ShapWay(const Trees& trees, const ShapTree& tree, const Quadrature& rule)
+      : n_points(rule.point.size()), root_is_leaf(tree.size == 1), weight(rule.weight) {
+    slot_of_.assign(tree.size, 0);
+    terms.reserve(tree.size / 2 * n_points);
+    steps.reserve(tree.size);
+    for (const double t : rule.point) h_off_.push_back(-1.0 / (1.0 - t));
+    if (!root_is_leaf) visit(trees, tree, rule, 0, 0);
+    slot_of_.clear();
+  }
+
+  std::int64_t n_points, n_slots = 1;
+  bool root_is_leaf;
+  Vector<double> weight;
+  Vector<ShapStep> steps;
+  Vector<ShapSplit> terms;    // (splits, points)
+  Vector<double> other_left;  // factors of rows that failed the feature before, for each split
+  Vector<double> other_right;
+
+ private:
+  void visit(const Trees& trees, const ShapTree& tree, const Quadrature& rule, std::int32_t at, std::int32_t level) {
+    struct Open {
+      std::int32_t node, level;
+      int visited;  // of its sides
+      std::int64_t step;
+    };
+    Vector<Open> open;
+    const auto begin = [&](std::int32_t node, std::int32_t depth) {
+      add_split(trees, tree, rule, node, depth);
+      open.push_back({node, depth, 0, steps.size() - 1});
+    };
+    begin(at, level);
+    while (!open.empty()) {
+      Open& top = open.back();
+      const std::int64_t left = trees.left(tree.begin + top.node);
+      if (top.visited < 2) {
+        const auto child = static_cast<std::int32_t>(left + top.visited++);
+        if (!tree.edges[child].is_leaf) begin(child, top.level + 1);
         continue;
       }
-      const std::int32_t left = trees.left(begin + i), feature = trees.feature(begin + i);
-      std::int32_t previous = static_cast<std::int32_t>(i);
-      while (previous != 0 && edges[previous].feature != feature) previous = edges[previous].parent;
-      const double both = cover[begin + left] + cover[begin + left + 1];
-      for (std::int32_t child = left; child <= left + 1; ++child) {
-        const double part = both > 0.0 ? cover[begin + child] / both : 0.5;
-        edges[child] = {static_cast<std::int32_t>(i), previous, feature, false};
-        share[child] = share[previous] * part;
-        reach[child] = reach[i] * part;
-        features[child] = features[i] + (previous == 0);
-      }
-    }
-    n_points = (*std::max_element(features.begin(), features.end()) + 1) / 2;
-  }
-
-  void prepare(const Quadrature& rule) {
-    point_weight = rule.weight;
-    for (const double t : rule.point) {
-      h_off.push_back(-1.0 / (1.0 - t));
-      for (const double z : share) {
-        const double off = z * (1.0 - t), on = off + t;
-        terms.push_back({on, off, 1.0 / on, off > 0.0 ? 1.0 / off : 0.0, (1.0 - z) / on});
-      }
+      ShapStep after = steps[top.step];
+      after.after = true;
+      steps.push_back(after);
+      open.pop_back();
     }
   }
 
-  std::int64_t begin, size, n_points;
-  Vector<ShapEdge> edges;
-  Vector<double> share, reach;  // of the feature's splits down to the node; of all training rows
-  Vector<double> point_weight, h_off;
-  Vector<ShapTerm> terms;  // (points, nodes)
+  void add_split(const Trees& trees, const ShapTree& tree, const Quadrature& rule, std::int32_t at,
+                 std::int32_t level) {
+    const std::int32_t left = trees.left(tree.begin + at), up = tree.edges[left].previous;
+    const std::int32_t children = 2 * level + 1;
+    slot_of_[left] = children;
+    slot_of_[left + 1] = children + 1;
+    n_slots = std::max<std::int64_t>(n_slots, children + 2);
+    steps.push_back({tree.begin + at, left, tree.edges[left].feature, slot_of_[at], children, slot_of_[up],
+                     static_cast<std::int32_t>(other_left.size()), trees.threshold(tree.begin + at), false,
+                     tree.edges[left].is_leaf, tree.edges[left + 1].is_leaf, trees.is_numeric(tree.begin + at),
+                     trees.missing_left(tree.begin + at)});
+    const double z = up ? tree.share[up] : 1.0, z_left = tree.share[left], z_right = tree.share[left + 1];
+    other_left.push_back(z > 0.0 ? z_left / z : 0.0);
+    other_right.push_back(z > 0.0 ? z_right / z : 0.0);
+    for (std::int64_t q = 0; q < n_points; ++q) {
+      const double t = rule.point[q], off_left = z_left * (1.0 - t), off_right = z_right * (1.0 - t);
+      const double per_on = up ? 1.0 / (z * (1.0 - t) + t) : 1.0, h = (1.0 - z) * per_on;
+      terms.push_back({(off_left + t) * per_on, (off_right + t) * per_on, off_left * per_on, off_right * per_on,
+                       (1.0 - z_left) / (off_left + t) - h, (1.0 - z_right) / (off_right + t) - h, h_off_[q] - h});
+    }
+  }
+
+  Vector<std::int32_t> slot_of_;
+  Vector<double> h_off_;
 };
 
-COMMITTEE_INLINE Lanes on_or_off(const LaneBits& passes, double on, double off) {
-  return lanes_of((bits_of(Lanes{} + on) & passes) | (bits_of(Lanes{} + off) & ~passes));
+struct ShapStack {                          // numbers of eight rows: of each slot, and of each slot and point
+  Vector<LaneOfRows> passes, product, sum;  // sum: (outputs, slots, points)
+};
+
+COMMITTEE_INLINE Lanes either(const LaneBits& one, double of_one, const LaneBits& other, double of_other) {
+  return lanes_of((bits_of(Lanes{} + of_one) & one) | (bits_of(Lanes{} + of_other) & other));
 }
 
-struct ShapValues {
-  const double* value;  // nodes of the tree x D
-  std::int64_t D;
-  double weight;
+// Which of eight rows go left at a split; x has the rows of each feature, rows their places in the table.
+struct EightRows {
+  const LaneOfRows* x;
+  const double* rows[kLanes];
 };
-struct ShapLanes {  // of eight rows, a number for each node
-  Vector<LaneOfRows> passes, product, sum;
-};
-
-// Adds weight times the tree's contributions to phi[feature * stride], one place for each of the D columns of value.
-COMMITTEE_CLONES inline void add_contributions(const ShapTree& tree, const ShapValues& values, ShapLanes& lanes,
-                                               LaneOfRows* phi, std::int64_t stride) {
-  const auto [value, D, weight] = values;
-  const LaneOfRows* const passes = lanes.passes.data();
-  LaneOfRows* const product = lanes.product.data();
-  LaneOfRows* const sum = lanes.sum.data();
-  const auto passing = [&](std::int64_t at) __attribute__((always_inline)) { return bits_of(load(passes[at].lane)); };
-  for (std::int64_t q = 0; q < tree.n_points; ++q) {
-    const ShapTerm* const terms = tree.terms.data() + q * tree.size;
-    const double h_off = tree.h_off[q], scale = weight * tree.point_weight[q];
-    store(product[0].lane, Lanes{} + 1.0);
-    for (std::int64_t c = 1; c < tree.size; ++c) {
-      const ShapEdge& edge = tree.edges[c];
-      Lanes p = load(product[edge.parent].lane) * on_or_off(passing(c), terms[c].on, terms[c].off);
-      if (const std::int32_t up = edge.previous) p *= on_or_off(passing(up), terms[up].per_on, terms[up].per_off);
-      store(product[c].lane, p);
-    }
-    for (std::int64_t d = 0; d < D; ++d) {
-      for (std::int64_t c = 0; c < tree.size; ++c) store(sum[c].lane, Lanes{});
-      for (std::int64_t c = tree.size - 1; c > 0; --c) {
-        const ShapEdge& edge = tree.edges[c];
-        const Lanes G = edge.is_leaf ? load(product[c].lane) * (scale * value[c * D + d]) : load(sum[c].lane);
-        Lanes h = on_or_off(passing(c), terms[c].h_on, h_off);
-        if (const std::int32_t up = edge.previous) h -= on_or_off(passing(up), terms[up].h_on, h_off);
-        double* const out = phi[edge.feature * stride + d].lane;
-        store(out, load(out) + G * h);
-        store(sum[edge.parent].lane, load(sum[edge.parent].lane) + G);
-      }
-    }
+COMMITTEE_INLINE LaneBits to_left(const Trees& trees, const ShapStep& step, const EightRows& eight) {
+  LaneBits left{};
+  if (step.is_numeric) {
+    const Lanes x = load(eight.x[step.feature].lane);
+    left = x <= Lanes{} + step.threshold;
+    if (step.missing_left) left |= x != x;
+    return left;
   }
+  for (std::int64_t r = 0; r < kLanes; ++r) left[r] = -std::int64_t{trees.goes_left(step.node, eight.rows[r])};
+  return left;
 }
 
-// What the trees are worth: value (nodes, D), and which sums they add to. n_outputs is D, or with D = 1 any number:
-// tree t then is for output t % n_outputs. weights: one for every round of n_outputs / D trees.
-struct TreeScores {
-  const double* value;
-  std::int64_t D, n_outputs;
-  const double* weights;
-  std::int64_t output(std::int64_t t) const { return D == 1 ? t % n_outputs : 0; }
-  double weight(std::int64_t t) const { return weights[D == 1 ? t / n_outputs : t]; }
-};
-
-// Which of eight rows pass all splits of its feature down to each node, as masks; rows beyond the end repeat the last.
-inline void follow(const Trees& trees, const ShapTree& tree, const double* X, std::int64_t first, std::int64_t end,
-                   LaneOfRows* passes) {
-  const std::int64_t p = trees.n_features();
+// Adds weight times the tree's contributions of eight rows to phi[feature * stride], D numbers each.
+COMMITTEE_CLONES inline void add_contributions(const Trees& trees, const ShapWay& way, const ShapValues& values,
+                                               const EightRows& eight, ShapStack& stack, LaneOfRows* phi,
+                                               std::int64_t stride) {
+  const std::int64_t Q = way.n_points, D = values.D;
+  LaneOfRows* const passes = stack.passes.data();
   store(passes[0].lane, lanes_of(LaneBits{} - 1));
-  for (std::int64_t i = 0; i < tree.size; ++i) {
-    if (tree.edges[i].is_leaf) continue;
-    const std::int32_t left = trees.left(tree.begin + i);
-    LaneBits to_left{};
-    for (std::int64_t r = 0; r < kLanes; ++r)
-      to_left[r] = -std::int64_t{trees.goes_left(tree.begin + i, X + std::min(first + r, end - 1) * p)};
-    const LaneBits before = bits_of(load(passes[tree.edges[left].previous].lane));
-    store(passes[left].lane, lanes_of(before & to_left));
-    store(passes[left + 1].lane, lanes_of(before & ~to_left));
+  for (std::int64_t q = 0; q < Q; ++q) store(stack.product[q].lane, Lanes{} + values.weight * way.weight[q]);
+  for (const ShapStep& step : way.steps) {
+    const ShapSplit* const terms = way.terms.data() + step.split * Q;
+    const LaneOfRows* const above = stack.product.data() + step.slot * Q;
+    LaneOfRows* const left = stack.product.data() + step.children * Q;
+    LaneOfRows* const right = left + Q;
+    if (!step.after) {
+      const LaneBits here = bits_of(load(passes[step.previous].lane)), goes = to_left(trees, step, eight);
+      const LaneBits on_left = here & goes, on_right = here & ~goes;
+      store(passes[step.children].lane, lanes_of(on_left));
+      store(passes[step.children + 1].lane, lanes_of(on_right));
+      const LaneBits other_left = bits_of(Lanes{} + way.other_left[step.split]) & ~here;
+      const LaneBits other_right = bits_of(Lanes{} + way.other_right[step.split]) & ~here;
+      for (std::int64_t q = 0; q < Q; ++q) {
+        const ShapSplit& term = terms[q];
+        const Lanes p = load(above[q].lane);
+        const LaneBits f = bits_of(either(on_left, term.pass_left, on_right, term.fail_left));
+        const LaneBits g = bits_of(either(on_right, term.pass_right, on_left, term.fail_right));
+        store(left[q].lane, p * lanes_of(f | other_left));
+        store(right[q].lane, p * lanes_of(g | other_right));
+      }
+      continue;
+    }
+    const LaneBits on_left = bits_of(load(passes[step.children].lane));
+    const LaneBits on_right = bits_of(load(passes[step.children + 1].lane));
+    for (std::int64_t d = 0; d < D; ++d) {
+      LaneOfRows* const sums = stack.sum.data() + d * way.n_slots * Q;
+      const LaneOfRows* const of_left = step.left_is_leaf ? left : sums + step.children * Q;
+      const LaneOfRows* const of_right = step.right_is_leaf ? right : sums + (step.children + 1) * Q;
+      const double left_value = step.left_is_leaf ? values.value[step.left * D + d] : 1.0;
+      const double right_value = step.right_is_leaf ? values.value[(step.left + 1) * D + d] : 1.0;
+      LaneOfRows* const sum = sums + step.slot * Q;
+      Lanes change{};
+      for (std::int64_t q = 0; q < Q; ++q) {
+        const ShapSplit& term = terms[q];
+        const Lanes a = load(of_left[q].lane) * left_value, b = load(of_right[q].lane) * right_value;
+        change += a * either(on_left, term.h_left, on_right, term.h_fail) +
+                  b * either(on_right, term.h_right, on_left, term.h_fail);
+        store(sum[q].lane, a + b);
+      }
+      double* const out = phi[step.feature * stride + d].lane;
+      store(out, load(out) + change);
+    }
   }
 }
 
@@ -190,18 +200,17 @@ class TreeShap {
     const std::int64_t O = scores_.n_outputs, places = (trees_.n_features() + 1) * O;
     Vector<Quadrature> rules;
     Vector<double> expected(O, 0.0);
-    Vector<ShapTree> batch;
+    Vector<ShapWay> batch;
     std::int64_t terms = 0;
     for (std::int64_t t = 0; t < trees_.n_trees(); ++t) {
-      ShapTree& tree = batch.emplace_back(trees_, t, cover_);
+      const ShapTree tree(trees_, t, cover_);
       while (rules.size() <= tree.n_points) rules.emplace_back(static_cast<int>(rules.size()));
-      tree.prepare(rules[tree.n_points]);
+      terms += batch.emplace_back(trees_, tree, rules[tree.n_points]).terms.size();
       for (std::int64_t c = 0; c < tree.size; ++c)
         if (tree.edges[c].is_leaf)
           for (std::int64_t d = 0; d < scores_.D; ++d)
             expected[scores_.output(t) + d] +=
                 scores_.weight(t) * tree.reach[c] * scores_.value[(tree.begin + c) * scores_.D + d];
-      terms += tree.terms.size();
       if (terms < kTerms && t + 1 < trees_.n_trees()) continue;
       add(batch, t + 1 - batch.size(), X, n, out, team);
       batch.clear();
@@ -212,25 +221,34 @@ class TreeShap {
 
  private:
   // The contributions of some trees, of which the first is number `first`.
-  void add(const Vector<ShapTree>& batch, std::int64_t first, const double* X, std::int64_t n, double* out,
+  void add(const Vector<ShapWay>& batch, std::int64_t first, const double* X, std::int64_t n, double* out,
            ThreadTeam& team) const {
     constexpr std::int64_t kBlock = 64;
-    const std::int64_t places = trees_.n_features() * scores_.n_outputs;
-    std::int64_t largest = 0, terms = 0;
-    for (const ShapTree& tree : batch) {
-      largest = std::max(largest, tree.size);
-      terms += tree.size * tree.n_points * scores_.D;
+    const std::int64_t p = trees_.n_features(), places = p * scores_.n_outputs;
+    std::int64_t slots = 1, numbers = 1, terms = 0;
+    for (const ShapWay& way : batch) {
+      slots = std::max(slots, way.n_slots);
+      numbers = std::max(numbers, way.n_slots * way.n_points);
+      terms += way.terms.size() * scores_.D;
     }
-    team.blocks_of(kBlock, n, n * terms, [&](std::int64_t begin, std::int64_t end) {
-      ShapLanes lanes{Vector<LaneOfRows>(largest), Vector<LaneOfRows>(largest), Vector<LaneOfRows>(largest)};
-      Vector<LaneOfRows> phi(places * n_blocks(end - begin, kLanes), LaneOfRows{});
-      for (std::int64_t k = 0; k < batch.size(); ++k) {
-        const std::int64_t t = first + k;
-        for (std::int64_t i = begin; i < end; i += kLanes) {
-          follow(trees_, batch[k], X, i, end, lanes.passes.data());
-          add_contributions(batch[k], {scores_.value + batch[k].begin * scores_.D, scores_.D, scores_.weight(t)}, lanes,
-                            phi.data() + (i - begin) / kLanes * places + scores_.output(t), scores_.n_outputs);
+    team.blocks_of(kBlock, n, 2 * n * terms, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t groups = n_blocks(end - begin, kLanes);
+      ShapStack stack{Vector<LaneOfRows>(slots), Vector<LaneOfRows>(numbers), Vector<LaneOfRows>(numbers * scores_.D)};
+      Vector<LaneOfRows> phi(places * groups, LaneOfRows{}), x(p * groups);
+      Vector<EightRows> eight(groups);
+      for (std::int64_t g = 0; g < groups; ++g) {
+        eight[g].x = x.data() + g * p;
+        for (std::int64_t r = 0; r < kLanes; ++r) {  // rows beyond the end repeat the last
+          eight[g].rows[r] = X + std::min(begin + g * kLanes + r, end - 1) * p;
+          for (std::int64_t j = 0; j < p; ++j) x[g * p + j].lane[r] = eight[g].rows[r][j];
         }
+      }
+      for (std::int64_t k = 0; k < batch.size(); ++k) {
+        const std::int64_t t = first + k, D = scores_.D;
+        const ShapValues values{scores_.value + trees_.offset(t) * D, D, scores_.weight(t)};
+        for (std::int64_t g = 0; g < groups; ++g)
+          add_contributions(trees_, batch[k], values, eight[g], stack, phi.data() + g * places + scores_.output(t),
+                            scores_.n_outputs);
       }
       for (std::int64_t i = begin; i < end; ++i) {
         const LaneOfRows* const mine = phi.data() + (i - begin) / kLanes * places;
