@@ -44,7 +44,8 @@ void cell_sums(const Table& table, const double* values, double* sums, Vector<st
 }
 
 // The lower half of a square matrix from its upper half.
-inline void mirror(double* matrix, std::int64_t n, ThreadTeam& team) {
+template <class Number>
+void mirror(Number* matrix, std::int64_t n, ThreadTeam& team) {
   constexpr std::int64_t kTile = 32;  // tiles of both halves stay in cache while one is copied to the other
   team.each((n + kTile - 1) / kTile, n * n, [&](std::int64_t tile) {
     for (std::int64_t b = 0, a = tile * kTile; b <= a; b += kTile)

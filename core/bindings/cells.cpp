@@ -4,10 +4,23 @@
 #include <utility>
 #include <variant>
 
+#include "../votes_apart.hpp"
 #include "arrays.hpp"
 
 namespace committee {
 namespace {
+
+StumpCells stump_cells(const In1<std::int64_t>& first, const In1<std::int64_t>& missing, const In1<std::int64_t>& low,
+                       const In1<std::int64_t>& high, const In1<std::int8_t>& vote) {
+  const std::int64_t n = length(first);
+  require(length(missing) == n && length(low) == n && length(high) == n && length(vote) == n,
+          "each stump needs its four cells and a vote");
+  for (std::int64_t j = 0; j < n; ++j)
+    require(0 <= first(j) && first(j) <= low(j) && low(j) <= high(j) && high(j) <= missing(j),
+            "a stump's cells are out of order");
+  for (std::int64_t j = 1; j < n; ++j) require(first(j - 1) <= first(j), "stumps must come column by column");
+  return {first.data(), missing.data(), low.data(), high.data(), vote.data(), n};
+}
 
 class PyCells {
  public:
@@ -50,6 +63,31 @@ class PyCells {
     return array_of(std::move(out), {n_cells, n_cells});
   }
 
+  bool is_sparse() const { return std::holds_alternative<SparseTable>(table_); }
+
+  nb::object votes_apart(In1<std::int64_t> first, In1<std::int64_t> missing, In1<std::int64_t> low,
+                         In1<std::int64_t> high, In1<std::int8_t> vote) const {
+    const StumpCells stumps = stump_cells(first, missing, low, high, vote);
+    for (std::int64_t j = 0; j < stumps.n; ++j) require(vote(j) != 0, "vote must not be 0, as every row has one");
+    return std::visit(
+        [&]<class Table>(const Table& table) -> nb::object {
+          if constexpr (std::is_same_v<Table, SparseTable>) {
+            require(false, "the table must not be sparse");
+            return nb::none();
+          } else {
+            for (std::int64_t j = 0; j < stumps.n; ++j) {
+              const auto of = std::lower_bound(table.cell.begin(), table.cell.end(), first(j));
+              require(
+                  of != table.cell.end() && *of == first(j) && of + 1 != table.cell.end() && of[1] == missing(j) + 1,
+                  "a stump's cells are no column of the table");
+            }
+            return table.n_rows <= UINT16_MAX ? apart_of<std::uint16_t>(table, stumps)
+                                              : apart_of<std::uint32_t>(table, stumps);
+          }
+        },
+        table_);
+  }
+
   nb::object scores(In2<double> by_cell) const {
     Vector<double> out;
     const std::int64_t k = extent(by_cell, 1);
@@ -77,6 +115,12 @@ class PyCells {
   }
 
  private:
+  template <class Count, class Table>
+  nb::object apart_of(const Table& table, const StumpCells& stumps) const {
+    Vector<Count> apart(stumps.n * stumps.n);
+    unlocked(n_threads_, [&](ThreadTeam& team) { committee::votes_apart(table, stumps, apart.data(), team); });
+    return array_of(std::move(apart), {stumps.n, stumps.n});
+  }
   template <class Body>
   void visit(Body&& body) const {
     std::visit(std::forward<Body>(body), table_);
@@ -96,21 +140,15 @@ class PyCells {
 nb::object py_stump_gram(In2<double> pairs, In1<std::int64_t> first, In1<std::int64_t> missing, In1<std::int64_t> low,
                          In1<std::int64_t> high, In1<std::int8_t> vote, std::optional<In1<double>> mean,
                          int n_threads) {
-  const std::int64_t n = length(first);
   const auto n_cells = extent(pairs, 0);
   require(extent(pairs, 1) == extent(pairs, 0), "pairs must be square");
-  require(length(missing) == n && length(low) == n && length(high) == n && length(vote) == n,
-          "each stump needs its four cells and a vote");
-  for (std::int64_t j = 0; j < n; ++j)
-    require(0 <= first(j) && first(j) <= low(j) && low(j) <= high(j) && high(j) <= missing(j) && missing(j) < n_cells,
-            "a stump's cells are out of order");
-  for (std::int64_t j = 1; j < n; ++j) require(first(j - 1) <= first(j), "stumps must come column by column");
+  const StumpCells stumps = stump_cells(first, missing, low, high, vote);
+  const std::int64_t n = stumps.n;
+  for (std::int64_t j = 0; j < n; ++j) require(missing(j) < n_cells, "a stump's cells are out of order");
   require(!mean || length(*mean) == n, "mean needs one number per stump");
   Vector<double> gram(n * n);
-  unlocked(n_threads, [&](ThreadTeam& team) {
-    const StumpCells stumps{first.data(), missing.data(), low.data(), high.data(), vote.data(), n};
-    stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), team);
-  });
+  unlocked(n_threads,
+           [&](ThreadTeam& team) { stump_gram(pairs.data(), n_cells, stumps, data_or_null(mean), gram.data(), team); });
   return array_of(std::move(gram), {n, n});
 }
 
@@ -122,6 +160,9 @@ void register_cells(nb::module_& m) {
            nb::keep_alive<1, 2>())
       .def("sums", &PyCells::sums, "values"_a.noconvert())
       .def("pairs", &PyCells::pairs, "weights"_a.noconvert())
+      .def_prop_ro("is_sparse", &PyCells::is_sparse)
+      .def("votes_apart", &PyCells::votes_apart, "first"_a.noconvert(), "missing"_a.noconvert(), "low"_a.noconvert(),
+           "high"_a.noconvert(), "vote"_a.noconvert())
       .def("scores", &PyCells::scores, "by_cell"_a.noconvert())
       .def("shift", &PyCells::shift, "values"_a.noconvert(), "feature"_a, "by_bin"_a.noconvert());
   m.def("stump_gram", &py_stump_gram, "pairs"_a.noconvert(), "first"_a.noconvert(), "missing"_a.noconvert(),

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "../lasso_path.hpp"
 #include "arrays.hpp"
 
 namespace committee {
@@ -58,23 +59,43 @@ nb::tuple py_cyclic_sweeps(In2<double> gram, Out1 c, Out1 alpha, const std::stri
   return nb::make_tuple(sweeps, distance);
 }
 
-nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std::int64_t> start, In1<double> lambdas,
-                        double tol, std::int64_t max_sweeps) {
-  const std::int64_t n = extent(gram, 0), n_lambdas = length(lambdas);
-  require(extent(gram, 1) == n && length(b) == n, "gram must be square, with one number of b per voter");
+// The path over n voters whose products are known one way or another.
+template <class Products>
+nb::tuple path_over(const Products& products, const In1<double>& b, double square, const In1<std::int64_t>& start,
+                    const In1<double>& lambdas, double tol, std::int64_t max_sweeps) {
+  const std::int64_t n = products.n, n_lambdas = length(lambdas);
+  require(length(b) == n, "b needs one number per voter");
   require(tol >= 0.0 && max_sweeps >= 0, "tol and max_sweeps must not be negative");
   require(length(start) >= 1 && start(0) == 0 && start(length(start) - 1) == n,
           "start must begin at 0 and end at the number of voters");
   for (std::int64_t g = 1; g < length(start); ++g) require(start(g - 1) <= start(g), "start must not fall");
   for (std::int64_t i = 0; i < n_lambdas; ++i) require(lambdas(i) >= 0.0, "lambdas must not be negative");
-  Vector<double> weights(n * n_lambdas), gaps(n_lambdas);
+  Vector<double> weights(n * n_lambdas), gaps(n_lambdas), risks(n_lambdas);
   {
     nb::gil_scoped_release release;
     Vector<double> c(b.data(), b.data() + n), alpha(n, 0.0);
-    lasso_path({{gram.data(), c.data(), alpha.data(), n}, b.data(), square, start.data(), length(start) - 1},
-               {lambdas.data(), n_lambdas, tol, max_sweeps, weights.data(), gaps.data()});
+    lasso_path(
+        LassoProblem<Products>{products, c.data(), alpha.data(), n, b.data(), square, start.data(), length(start) - 1},
+        {lambdas.data(), n_lambdas, tol, max_sweeps, weights.data(), gaps.data(), risks.data()});
   }
-  return nb::make_tuple(array_of(std::move(weights), {n_lambdas, n}), array_of(std::move(gaps)));
+  return nb::make_tuple(array_of(std::move(weights), {n_lambdas, n}), array_of(std::move(gaps)),
+                        array_of(std::move(risks)));
+}
+
+nb::tuple py_lasso_path(In2<double> gram, In1<double> b, double square, In1<std::int64_t> start, In1<double> lambdas,
+                        double tol, std::int64_t max_sweeps) {
+  require(extent(gram, 0) == extent(gram, 1), "gram must be square");
+  return path_over(DenseProducts{gram.data(), extent(gram, 0)}, b, square, start, lambdas, tol, max_sweeps);
+}
+
+template <class Count>
+nb::tuple py_lasso_path_of_votes(In2<Count> apart, In1<double> mean, double unit, double total, In1<double> b,
+                                 double square, In1<std::int64_t> start, In1<double> lambdas, double tol,
+                                 std::int64_t max_sweeps) {
+  require(extent(apart, 0) == extent(apart, 1), "apart must be square");
+  require(length(mean) == extent(apart, 0), "mean needs one number per voter");
+  return path_over(CountedProducts<Count>{apart.data(), mean.data(), unit, total, extent(apart, 0)}, b, square, start,
+                   lambdas, tol, max_sweeps);
 }
 
 }  // namespace
@@ -86,6 +107,13 @@ void register_coordinate_descent(nb::module_& m) {
         "strength"_a, "tol"_a, "max_sweeps"_a);
   m.def("lasso_path", &py_lasso_path, "gram"_a.noconvert(), "b"_a.noconvert(), "square"_a, "start"_a.noconvert(),
         "lambdas"_a.noconvert(), "tol"_a, "max_sweeps"_a);
+  const auto of_votes = [&]<class Count>(nb::tuple (*path)(In2<Count>, In1<double>, double, double, In1<double>, double,
+                                                           In1<std::int64_t>, In1<double>, double, std::int64_t)) {
+    m.def("lasso_path_of_votes", path, "apart"_a.noconvert(), "mean"_a.noconvert(), "unit"_a, "total"_a,
+          "b"_a.noconvert(), "square"_a, "start"_a.noconvert(), "lambdas"_a.noconvert(), "tol"_a, "max_sweeps"_a);
+  };
+  of_votes(&py_lasso_path_of_votes<std::uint16_t>);
+  of_votes(&py_lasso_path_of_votes<std::uint32_t>);
 }
 
 }  // namespace committee

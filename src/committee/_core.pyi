@@ -763,6 +763,16 @@ class Cells:
         """Sum of row values ``(n,)`` per cell, ``(C,)``; the same bits for any number of threads."""
     def pairs(self, weights: F64) -> F64:
         """Weight of the rows in both of two cells, ``(C, C)``."""
+    @property
+    def is_sparse(self) -> bool:
+        """The table has stored cells only."""
+    def votes_apart(
+        self, first: I64, missing: I64, low: I64, high: I64, vote: I8
+    ) -> NDArray[np.uint16] | NDArray[np.uint32]:
+        """On how many rows two stumps vote otherwise, ``(N, N)``; stumps are as `stump_gram` has them.
+
+        No ``vote`` is 0, and the table is not sparse. uint16 up to 65,535 rows.
+        """
     def scores(self, by_cell: F64) -> F64:
         """For each row the sum of ``by_cell`` ``(C, K)`` over its cells, ``(n, K)``."""
     def shift(self, values: F64, feature: int, by_bin: F64) -> None:
@@ -786,7 +796,7 @@ def listed_rounds(votes: I8, signs: I8, weights: F64, rounds: I64) -> tuple[F64,
     rounds ran: fewer where no voter beats chance, or after one that makes no error.
     """
 
-# --- coordinate_descent.hpp --------------------------------------------------------------------------------
+# --- coordinate_descent.hpp, lasso_path.hpp ------------------------------------------------------------------
 
 Penalty: TypeAlias = Literal["none", "l1", "l2", "linf"]
 
@@ -810,12 +820,26 @@ def cyclic_sweeps(
 
 def lasso_path(
     gram: F64, b: F64, square: float, start: I64, lambdas: F64, tol: float, max_sweeps: int
-) -> tuple[F64, F64]:
-    """Weights ``(S, N)`` of the LASSO at each lambda, from the one before, and duality gaps ``(S,)``.
+) -> tuple[F64, F64, F64]:
+    """Weights ``(S, N)`` of the LASSO at each lambda, from the one before, duality gaps and risks ``(S,)``.
 
     Voters ``start[g]:start[g + 1]`` are much alike and are settled together. Each lambda ends with a gap of at most
-    ``tol``, or after ``max_sweeps`` sweeps.
+    ``tol``, or after ``max_sweeps`` sweeps. A risk is the mean square of the residual.
     """
+
+def lasso_path_of_votes(
+    apart: NDArray[np.uint16] | NDArray[np.uint32],
+    mean: F64,
+    unit: float,
+    total: float,
+    b: F64,
+    square: float,
+    start: I64,
+    lambdas: F64,
+    tol: float,
+    max_sweeps: int,
+) -> tuple[F64, F64, F64]:
+    """`lasso_path` over the products ``total - 2 unit apart[j, k] - mean[j] mean[k]``."""
 
 # --- soft_stump.hpp, stump_search.hpp, branch_weights.hpp ---------------------------------------------------
 

@@ -116,6 +116,31 @@ def test_sweeps_end_at_an_optimum(case: Any, penalty: tuple[str, float]) -> None
         assert least <= oracle.objective(H, y, w, other, *penalty) + 1e-8
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.uint16, np.uint32]), st.booleans())
+def test_a_path_on_counts_is_that_on_products(seed: int, count: Any, centred: bool) -> None:
+    """Weights are at the optimum of each strength, whichever way the products are known."""
+    rng = np.random.default_rng(seed)
+    n, sizes = int(rng.integers(2, 60)), rng.integers(0, 12, size=int(rng.integers(1, 5)))
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    N = int(start[-1])
+    H, y = rng.choice([-1.0, 1.0], size=(n, N)), rng.choice([-1.0, 1.0], size=n)
+    mean = H.mean(axis=0) if centred else np.zeros(N)
+    y = y - y.mean() if centred else y
+    apart = ((n - H.T @ H) / 2.0).astype(count)
+    gram, b = np.ascontiguousarray(H.T @ H / n - np.outer(mean, mean)), (H - mean).T @ y / n
+    square = float(y @ y / n)
+    rest = b, square, start, np.geomspace(1.0, 0.05, 6), 1e-10, 10_000
+    of_counts = _core.lasso_path_of_votes(apart, mean, 1.0 / n, 1.0, *rest)
+    of_products = _core.lasso_path(gram, *rest)
+    for weights, gaps, risks in (of_counts, of_products):
+        assert gaps.max() <= 1e-10
+        for strength, alpha, risk in zip(rest[3], weights, risks, strict=True):
+            residual = y - (H - mean) @ alpha
+            assert risk == pytest.approx(residual @ residual / n, abs=1e-12)
+            assert np.abs((H - mean).T @ residual / n).max(initial=0.0) <= strength + 1e-4
+    np.testing.assert_allclose(of_counts[2], of_products[2], atol=1e-6)
+
+
 def test_voters_without_votes_are_never_taken() -> None:
     gram = np.zeros((2, 2))
     voter, _, _ = _core.greedy_rounds(gram, np.zeros(2), np.zeros(2), "none", 0.0, True, 5, 0.0)

@@ -50,6 +50,34 @@ def test_sums_over_cells_say_what_the_votes_say(seed: int, missing: bool) -> Non
     assert dictionary.strongest(cells.sums(v)) == pytest.approx(np.abs(H.T @ v).max(initial=0.0))
 
 
+@given(seeds, st.sampled_from([1, 63, 64, 65, 700, 70_000]), st.sampled_from([np.uint8, np.uint16]))
+def test_rows_on_which_stumps_differ_are_counted(seed: int, n: int, code: Any) -> None:
+    _, binned, w = table(seed, n, missing=False)
+    codes = binned.codes.astype(code)
+    dictionary = StumpDictionary.of(binned, w)
+    H = oracle.stump_votes(codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
+    expected = (n - H.T @ H) / 2.0
+    for n_threads in (1, 3):
+        apart = dictionary.apart(_core.Cells(codes, binned.bins.n_bins, n_threads))
+        assert apart is not None and apart.dtype == (np.uint16 if n < 65_536 else np.uint32)
+        assert_array_equal(apart, expected)
+
+
+def test_rows_that_differ_are_counted_of_missing_values_that_vote() -> None:
+    """Stumps that put missing values on either side, or vote by them alone."""
+    _, binned, w = table(3, 300)
+    dictionary = StumpDictionary.of(binned, w)
+    stumps = dictionary.stumps
+    some = np.flatnonzero(stumps.missing)
+    H = oracle.stump_votes(binned.codes, stumps, binned.bins.n_bins, binned.bins.categorical)[:, some]
+    cells = _core.Cells(binned.codes, binned.bins.n_bins, 1)
+    ends = [np.ascontiguousarray(cut[some]) for cut in dictionary._ends]
+    assert_array_equal(cells.votes_apart(*ends, stumps.missing[some]), (300 - H.T @ H) / 2.0)
+    assert dictionary.apart(cells) is None, "stumps that refuse rows have no count"
+    with pytest.raises(ValueError, match="vote must not be 0"):
+        cells.votes_apart(*dictionary._ends, stumps.missing)
+
+
 @given(seeds, st.booleans())
 def test_planted_stumps_vote_as_listed(seed: int, missing: bool) -> None:
     X, binned, w = table(seed, missing=missing)

@@ -13,6 +13,7 @@ from committee.data.number_types import F64, I8
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.quadboost.score_runs import GramRun, ResidualRun, Schedule, ScoreRun
+from committee.objectives.programs.counted_products import CountedProducts
 from committee.objectives.programs.penalty import Penalty
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
@@ -130,18 +131,31 @@ class QuadVoters:
 class Products:
     """Weighted mean products of N stumps and K targets, centred where there is an intercept."""
 
-    gram: F64
-    """``(N, N)``: of the stumps with each other."""
+    gram: Any
+    """``(N, N)``: of the stumps with each other, as numbers or as `CountedProducts`."""
     b: F64
     """``(K, N)``: of the stumps with the targets."""
     square: F64
     """``(K,)``: of the targets with themselves."""
 
 
-def products_of(cells: _core.Cells, dictionary: StumpDictionary, target: ScoreTargets, n_threads: int) -> Products:
-    """Return all products that rounds over a finite dictionary need, from one pass over pairs of cells."""
-    # two stumps vote alike on all rows that are in the same pair of cells: their product needs the weight of each pair
-    gram = dictionary.gram(cells.pairs(target.weights), dictionary.mean if target.intercept else None, n_threads)
+def products_of(
+    cells: _core.Cells, dictionary: StumpDictionary, target: ScoreTargets, n_threads: int, *, counted: bool = False
+) -> Products:
+    """Return all products that rounds over a finite dictionary need, from one pass over pairs of cells.
+
+    With `counted`, rows of one weight, and stumps that vote on every row, the stumps' products are counts of rows.
+    """
+    mean = dictionary.mean if target.intercept else None
+    unit = float(target.weights[0])
+    apart = dictionary.apart(cells) if counted and (target.weights == unit).all() else None
+    gram: Any
+    if apart is not None:
+        centre = np.zeros(len(dictionary)) if mean is None else mean
+        gram = CountedProducts(apart, centre, unit, unit * len(target.weights))
+    else:
+        # two stumps vote alike on all rows that are in the same pair of cells: a product needs the weight of each pair
+        gram = dictionary.gram(cells.pairs(target.weights), mean, n_threads)
     y = target.y
     if target.intercept:  # before the products are taken, as numbers far from zero would leave few digits of them
         y = y - (y @ target.weights)[:, None]

@@ -214,7 +214,7 @@ class QuadBoostClassifierCV(BaseClassifier):
         for k in range(K):
             b, square = products.b[k], float(products.square[k])
             if not rounds:
-                weights[:, 0, k], _ = follow(kind, products.gram, b, square, part.groups, alphas, tol)
+                weights[:, 0, k], _, _ = follow(kind, products.gram, b, square, part.groups, alphas, tol)
                 continue
             for i, strength in enumerate(alphas.tolist()):
                 stages = _stages(

@@ -18,6 +18,7 @@ from committee.data.parallel import n_threads
 from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quad_voters import Products, products_of
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
+from committee.objectives.programs.counted_products import CountedProducts
 from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
 from committee.objectives.programs.penalty import Penalty
 from committee.objectives.programs.reweighting import reweight
@@ -221,14 +222,11 @@ def quadboost_path(
     binned, dictionary = listed_stumps(rows, learner.table_, n_thresholds, thresholds, threads)
     refuse_large(dictionary, n_thresholds)
     target = learner.target_of(rows)
-    cells = _core.Cells(binned.codes, binned.bins.n_bins, threads)
-    products = products_of(cells, dictionary, target, threads)
+    cells, kind = _core.Cells(binned.codes, binned.bins.n_bins, threads), penalty_class(penalty)
+    products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
     b, square = products.b[0], float(products.square[0])
-    kind = penalty_class(penalty)
     chosen = strengths(kind, products, alphas, n_alphas, eps)
-    weights, gaps = follow(kind, products.gram, b, square, dictionary.groups, chosen, tol)
-    c = b - weights @ products.gram
-    risks = square - weights @ b - (weights * c).sum(axis=1)
+    weights, gaps, risks = follow(kind, products.gram, b, square, dictionary.groups, chosen, tol)
     start = float(target.weights @ target.y[0])
     intercepts = start - weights @ dictionary.mean if fit_intercept else np.zeros(len(chosen))
     n_voters = (weights != 0.0).sum(axis=1)
@@ -258,7 +256,7 @@ def strengths(
     if alphas is None:
         if eps < LEAST_RATIO:
             raise ValueError(f"eps={eps!r} is below {LEAST_RATIO:g}: the weakest strengths of the path would be 0.")
-        return kind.grid(products.b, np.diag(products.gram), n_alphas, eps)
+        return kind.grid(products.b, products.gram.diagonal(), n_alphas, eps)
     try:
         values = np.asarray(alphas, dtype=np.float64)
     except (TypeError, ValueError):
@@ -270,21 +268,29 @@ def strengths(
 
 
 def follow(
-    kind: type[Penalty], gram: F64, b: F64, square: float, groups: NDArray[np.int64], alphas: F64, tol: float
-) -> tuple[F64, F64]:
-    """Weights (S, N) and duality gaps (S,) at all strengths, each found from the one before."""
+    kind: type[Penalty],
+    gram: F64 | CountedProducts,
+    b: F64,
+    square: float,
+    groups: NDArray[np.int64],
+    alphas: F64,
+    tol: float,
+) -> tuple[F64, F64, F64]:
+    """Weights (S, N), duality gaps and risks (S,) at all strengths, each found from the one before."""
     found = kind.path(gram, b, square, groups, alphas, tol)
     if found is not None:
         return found
-    weights, gaps = np.zeros((len(alphas), len(b))), np.zeros(len(alphas))
+    gram = gram.dense() if isinstance(gram, CountedProducts) else gram
+    weights, gaps, risks = np.zeros((len(alphas), len(b))), np.zeros(len(alphas)), np.zeros(len(alphas))
     near = tol * np.sqrt(square)
     alpha = np.zeros(len(b))
     for i, strength in enumerate(alphas.tolist()):
         penalty = kind(strength)
         for digit in range(8):  # how near to an optimum a gap needs the weights to be, it does not say beforehand
             reweight(gram, b, alpha, penalty, near * 0.1**digit)
-            gaps[i] = penalty.gap(b - gram @ alpha, alpha, b, square)
+            c = b - gram @ alpha
+            gaps[i] = penalty.gap(c, alpha, b, square)
             if gaps[i] <= tol * square:
                 break
-        weights[i] = alpha
-    return weights, gaps
+        weights[i], risks[i] = alpha, square - float(alpha @ (b + c))
+    return weights, gaps, risks

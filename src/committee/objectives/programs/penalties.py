@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee import _core
 from committee.data.number_types import F64, Mask
+from committee.objectives.programs.counted_products import CountedProducts
 from committee.objectives.programs.penalty import Penalty
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class L1Penalty(Penalty):
     """
 
     kernel: ClassVar[KernelName | None] = "l1"
+    takes_counts: ClassVar[bool] = True
 
     @classmethod
     def theory_strength(cls, complexity: float, n_voters: int) -> float:
@@ -103,13 +105,15 @@ class L1Penalty(Penalty):
 
     @classmethod
     def path(
-        cls, gram: F64, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
-    ) -> tuple[F64, F64]:
+        cls, gram: F64 | CountedProducts, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
+    ) -> tuple[F64, F64, F64]:
         """As `Penalty.path`: sweeps over the coordinates, a group's voters settled together, until the gap is small."""
         most_gap = tol * square
-        weights, gaps = _core.lasso_path(
-            gram, b, square, groups, np.ascontiguousarray(strengths), most_gap, MOST_SWEEPS
-        )
+        rest = b, square, groups, np.ascontiguousarray(strengths), most_gap, MOST_SWEEPS
+        if isinstance(gram, CountedProducts):
+            weights, gaps, risks = _core.lasso_path_of_votes(gram.apart, gram.mean, gram.unit, gram.total, *rest)
+        else:
+            weights, gaps, risks = _core.lasso_path(gram, *rest)
         if gaps.max() > most_gap:
             warnings.warn(
                 f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={strengths[gaps.argmax()]:.3g}, with a duality "
@@ -118,7 +122,7 @@ class L1Penalty(Penalty):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return weights, gaps
+        return weights, gaps, risks
 
     def gap(self, c: F64, alpha: F64, b: F64, square: float) -> float:
         """As `Penalty.gap`: the scaled residual s r, s = min(1, lambda / max |c|), is feasible for the dual.
@@ -163,22 +167,25 @@ class L2Penalty(Penalty):
 
     @classmethod
     def path(
-        cls, gram: F64, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
-    ) -> tuple[F64, F64]:
+        cls, gram: F64 | CountedProducts, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
+    ) -> tuple[F64, F64, F64]:
         """As `Penalty.path`: ridge regressions share one eigendecomposition and are exact."""
+        gram = gram.dense() if isinstance(gram, CountedProducts) else gram
         # with fewer rows than voters the rank is small: G = U'U with r rows of U, and the weights are U'a
         upper, pivot, rank, _ = la.lapack.dpstrf(gram)
         U = np.triu(upper)[:rank]
         U[:, pivot - 1] = U.copy()
         s, V = la.eigh(U @ U.T, check_finite=False)
         spectral = V.T @ (U @ b)
-        weights, gaps = np.zeros((len(strengths), len(b))), np.zeros(len(strengths))
+        weights, gaps, risks = np.zeros((len(strengths), len(b))), np.zeros(len(strengths)), np.zeros(len(strengths))
         for i, strength in enumerate(strengths.tolist()):
             # directions in which no voter moves have s = 0 but for rounding, and then b has no part in them
             scale = np.where(s > 1e-12 * s.max(initial=0.0), 1.0 / np.maximum(s * (s + strength), 1e-300), 0.0)
             weights[i] = (V @ (scale * spectral)) @ U
-            gaps[i] = cls(strength).gap(b - gram @ weights[i], weights[i], b, square)
-        return weights, gaps
+            c = b - gram @ weights[i]
+            gaps[i] = cls(strength).gap(c, weights[i], b, square)
+            risks[i] = square - float(weights[i] @ (b + c))
+        return weights, gaps, risks
 
     def gap(self, c: F64, alpha: F64, b: F64, square: float) -> float:
         """As `Penalty.gap`: |c - lambda alpha|^2 / lambda, by strong convexity."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Mask
+from committee.objectives.programs.counted_products import CountedProducts
 
 if TYPE_CHECKING:
     from committee._core import Penalty as KernelName
@@ -40,6 +41,8 @@ class Penalty(ABC):
 
     kernel: ClassVar[KernelName | None] = None
     """Its name in the kernels; None: they do not know it, and coordinate steps run in NumPy."""
+    takes_counts: ClassVar[bool] = False
+    """Its path is followed on counts of rows as on products."""
     parameter: ClassVar[str] = "alpha"
     """The learners' parameter that sets the strength."""
     weakens: ClassVar[Literal["lower", "raise"]] = "lower"
@@ -134,14 +137,16 @@ class Penalty(ABC):
 
     @classmethod
     def path(
-        cls, gram: F64, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
-    ) -> tuple[F64, F64] | None:
-        """Weights (S, N) and duality gaps (S,) at all strengths; None where re-weighting is the way to find them.
+        cls, gram: F64 | CountedProducts, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
+    ) -> tuple[F64, F64, F64] | None:
+        """Weights (S, N), duality gaps and risks (S,) at all strengths; None where re-weighting is the way to them.
 
         Parameters
         ----------
-        gram, b : float64 arrays (N, N), (N,)
-            Products of the voters with each other and with the target.
+        gram : float64 array (N, N) or CountedProducts
+            Products of the voters with each other; counts only where `takes_counts`.
+        b : float64 array (N,)
+            Those with the target.
         square : float
             Mean square of the target.
         groups : int64 array (p + 1,)

@@ -1,0 +1,254 @@
+// The LASSO's path over voters known by their products alone, as numbers or as counts of the rows on which two of them
+// vote otherwise: a penalised quadratic as that of coordinate_descent.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "coordinate_descent.hpp"
+#include "interrupt.hpp"
+#include "lanes.hpp"
+#include "vector.hpp"
+
+namespace committee {
+
+struct Moves {  // voters whose weights changed, and by how much
+  const std::int64_t* voter;
+  const double* by;
+  std::int64_t n;
+};
+
+struct DenseProducts {
+  const double* gram;  // N x N
+  std::int64_t n;
+  double at(std::int64_t j, std::int64_t k) const { return gram[j * n + k]; }
+  void subtract(double* c, const Moves& moves) const {
+    for (std::int64_t m = 0; m < moves.n; ++m) subtract_row(c, gram + moves.voter[m] * n, moves.by[m], n);
+  }
+};
+
+// c[k] += sum of by[m] apart[m][k] over four voters.
+template <class Count>
+struct FourCounts {
+  const Count* apart[4];
+  double by[4];
+};
+template <class Count>
+COMMITTEE_INLINE void add_counts_here(double* __restrict c, const FourCounts<Count>& four, std::int64_t n) {
+  const Count* __restrict const first = four.apart[0];
+  const Count* __restrict const second = four.apart[1];
+  const Count* __restrict const third = four.apart[2];
+  const Count* __restrict const last = four.apart[3];
+  const double a = four.by[0], b = four.by[1], e = four.by[2], f = four.by[3];
+  for (std::int64_t k = 0; k < n; ++k)
+    c[k] += (a * static_cast<double>(first[k]) + b * static_cast<double>(second[k])) +
+            (e * static_cast<double>(third[k]) + f * static_cast<double>(last[k]));
+}
+COMMITTEE_CLONES inline void add_counts(double* c, const FourCounts<std::uint16_t>& four, std::int64_t n) {
+  add_counts_here(c, four, n);
+}
+COMMITTEE_CLONES inline void add_counts(double* c, const FourCounts<std::uint32_t>& four, std::int64_t n) {
+  add_counts_here(c, four, n);
+}
+// c[k] += of_mean mean[k] - all
+COMMITTEE_CLONES inline void add_means(double* __restrict c, const double* __restrict mean, double of_mean, double all,
+                                       std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) c[k] += of_mean * mean[k] - all;
+}
+
+// Products of votes + and - on rows of one weight: total - 2 unit apart_jk - mean_j mean_k, a quarter of the memory.
+template <class Count>
+struct CountedProducts {
+  const Count* apart;  // N x N
+  const double* mean;  // N; zeros where products are not centred
+  double unit, total;  // the weight of a row, and of all of them
+  std::int64_t n;
+  double at(std::int64_t j, std::int64_t k) const {
+    return (total - 2.0 * unit * static_cast<double>(apart[j * n + k])) - mean[j] * mean[k];
+  }
+  void subtract(double* c, const Moves& moves) const {
+    double all = 0.0, of_mean = 0.0;
+    for (std::int64_t first = 0; first < moves.n; first += 4) {
+      FourCounts<Count> four;
+      for (std::int64_t m = 0; m < 4; ++m) {  // beyond the end the last one again, by nothing
+        const std::int64_t at = std::min(first + m, moves.n - 1), j = moves.voter[at];
+        const double d = first + m < moves.n ? moves.by[at] : 0.0;
+        all += d * total;
+        of_mean += d * mean[j];
+        four.apart[m] = apart + j * n;
+        four.by[m] = 2.0 * unit * d;
+      }
+      add_counts(c, four, n);
+    }
+    add_means(c, mean, of_mean, all, n);
+  }
+};
+
+// The weights of one group, settled among themselves: `square` has their products, rows of whole lanes filled up with
+// zeros, and `own` their correlations, which follow.
+COMMITTEE_CLONES inline void settle_group(const double* __restrict square, std::int64_t size, double* __restrict own,
+                                          double* __restrict alpha, double lambda, double little) {
+  constexpr int kCycles = 8;
+  const std::int64_t width = whole_lanes(size);
+  const L1Penalty penalty{lambda};
+  for (int cycle = 0; cycle < kCycles; ++cycle) {
+    double moved = 0.0;
+    for (std::int64_t k = 0; k < size; ++k) {
+      const double* __restrict const row = square + k * width;
+      const double eta = row[k];
+      if (!(eta > 0.0)) continue;
+      const double best = penalty.best(own[k] + eta * alpha[k], eta), d = best - alpha[k];
+      if (d == 0.0) continue;
+      for (std::int64_t m = 0; m < width; m += kLanes) store(own + m, load(own + m) - load(row + m) * d);
+      alpha[k] = best;
+      moved += eta * d * d;
+    }
+    if (moved <= little) break;
+  }
+}
+
+// Voters come in groups of much alike ones - the stumps of one column: group g owns the voters start[g]..start[g + 1].
+template <class Products>
+struct LassoProblem {
+  Products products;
+  double* c;  // N, kept up to date; alpha likewise
+  double* alpha;
+  std::int64_t n;
+  const double* b;  // N: their correlations with the target
+  double square;    // the target's with itself
+  const std::int64_t* start;
+  std::int64_t n_groups;
+};
+
+// How much the penalised risk of a LASSO exceeds its least value at most. With r the residual, ry = r'y and rr = r'r
+// follow from the correlations; the residual scaled so that no voter's correlation exceeds lambda is feasible for the
+// dual.
+template <class Products>
+double lasso_gap(const LassoProblem<Products>& on, double lambda, double* risk = nullptr) {
+  double by = 0.0, ca = 0.0, largest = 0.0, norm = 0.0;
+  for (std::int64_t j = 0; j < on.n; ++j) {
+    by += on.b[j] * on.alpha[j];
+    ca += on.c[j] * on.alpha[j];
+    norm += std::abs(on.alpha[j]);
+    largest = std::max(largest, std::abs(on.c[j]));
+  }
+  const double ry = on.square - by, rr = ry - ca;
+  if (risk) *risk = rr;
+  const double s = largest > lambda ? lambda / largest : 1.0;
+  return std::max(0.0, rr + 2.0 * lambda * norm - (2.0 * s * ry - s * s * rr));
+}
+
+// The LASSO group by group. A group's weights are settled among themselves first, which looks at its own products only;
+// then the other groups' correlations follow, once for each voter that moved.
+template <class Products>
+class GroupedLasso {
+ public:
+  explicit GroupedLasso(const LassoProblem<Products>& on) : on_(on) {
+    std::int64_t largest = 0, cells = 0;
+    for (std::int64_t g = 0; g < on.n_groups; ++g) {
+      const std::int64_t size = on.start[g + 1] - on.start[g];
+      largest = std::max(largest, size);
+      square_.push_back(cells);
+      cells += size * whole_lanes(size);
+    }
+    squares_.resize(cells, 0.0);
+    for (std::int64_t g = 0; g < on.n_groups; ++g) {
+      const std::int64_t first = on.start[g], size = on.start[g + 1] - first, width = whole_lanes(size);
+      for (std::int64_t k = 0; k < size; ++k)
+        for (std::int64_t m = 0; m < size; ++m)
+          squares_[square_[g] + k * width + m] = on.products.at(first + k, first + m);
+    }
+    own_.resize(whole_lanes(largest));
+    before_.resize(largest);
+    voter_.resize(largest);
+    by_.resize(largest);
+  }
+
+  // From where the problem is to a duality gap of at most `tol`; returns the gap reached.
+  double solve(double lambda, double tol, std::int64_t max_sweeps) {
+    double gap = lasso_gap(on_, lambda);
+    for (std::int64_t sweep = 0; sweep < max_sweeps && gap > tol; ++sweep) {
+      for (std::int64_t g = 0; g < on_.n_groups; ++g) settle(g, lambda, 0.01 * tol);
+      gap = lasso_gap(on_, lambda);
+    }
+    return gap;
+  }
+
+ private:
+  void settle(std::int64_t g, double lambda, double little) {
+    const std::int64_t first = on_.start[g], size = on_.start[g + 1] - first;
+    double* const alpha = on_.alpha + first;
+    const double* const c = on_.c + first;
+    bool idle = true;
+    for (std::int64_t k = 0; k < size; ++k) idle &= alpha[k] == 0.0 && std::abs(c[k]) <= lambda;
+    if (idle) return;
+    std::copy(c, c + size, own_.begin());
+    std::copy(alpha, alpha + size, before_.begin());
+    settle_group(squares_.data() + square_[g], size, own_.data(), alpha, lambda, little * 1e-3);
+    std::int64_t moved = 0;
+    for (std::int64_t k = 0; k < size; ++k) {
+      if (alpha[k] == before_[k]) continue;
+      voter_[moved] = first + k;
+      by_[moved++] = alpha[k] - before_[k];
+    }
+    if (moved) on_.products.subtract(on_.c, {voter_.data(), by_.data(), moved});
+    watch_.after(8 * size * size + moved * on_.n);
+  }
+
+  LassoProblem<Products> on_;
+  InterruptWatch watch_;
+  Vector<double> squares_, own_, before_, by_;
+  Vector<std::int64_t> square_, voter_;
+};
+
+struct LassoPath {
+  const double* lambdas;  // S
+  std::int64_t n_lambdas;
+  double tol;  // of the duality gap
+  std::int64_t max_sweeps;
+  // written for each lambda
+  double* weights;  // S x N
+  double* gaps;     // S
+  double* risks;    // S: the mean square of the residual
+};
+
+// Weights at each lambda, and duality gaps, each from the one before. Between two changes of the
+// support the solution is linear in lambda, so going on in the direction of the last step is tried first; the start
+// with the smaller gap is taken.
+template <class Products>
+void lasso_path(const LassoProblem<Products>& on, const LassoPath& path) {
+  const std::int64_t n = on.n;
+  Vector<double> old_alpha(n), old_c(n), alpha(n), c(n);
+  GroupedLasso<Products> lasso(on);
+  const double* const lambdas = path.lambdas;
+  for (std::int64_t i = 0; i < path.n_lambdas; ++i) {
+    std::copy(on.alpha, on.alpha + n, alpha.begin());
+    std::copy(on.c, on.c + n, c.begin());
+    if (i >= 2 && lambdas[i - 1] != lambdas[i - 2]) {
+      const double ahead = (lambdas[i] - lambdas[i - 1]) / (lambdas[i - 1] - lambdas[i - 2]);
+      const double gap = lasso_gap(on, lambdas[i]);
+      for (std::int64_t j = 0; j < n; ++j) {
+        on.alpha[j] += ahead * (alpha[j] - old_alpha[j]);
+        on.c[j] += ahead * (c[j] - old_c[j]);
+      }
+      for (std::int64_t j = 0; j < n; ++j)
+        if (on.alpha[j] * alpha[j] < 0.0) {  // it would cross zero, where the direction ends
+          const double back = -on.alpha[j];
+          on.products.subtract(on.c, {&j, &back, 1});
+          on.alpha[j] = 0.0;
+        }
+      if (!(lasso_gap(on, lambdas[i]) < gap)) {
+        std::ranges::copy(alpha, on.alpha);
+        std::ranges::copy(c, on.c);
+      }
+    }
+    old_alpha.swap(alpha);
+    old_c.swap(c);
+    path.gaps[i] = lasso.solve(lambdas[i], path.tol, path.max_sweeps);
+    lasso_gap(on, lambdas[i], path.risks + i);
+    std::copy(on.alpha, on.alpha + n, path.weights + i * n);
+  }
+}
+
+}  // namespace committee
