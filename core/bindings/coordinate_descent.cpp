@@ -2,8 +2,10 @@
 
 #include <string>
 
+#include "../best_stump.hpp"
 #include "../lasso_path.hpp"
 #include "arrays.hpp"
+#include "stump_cells.hpp"
 
 namespace committee {
 namespace {
@@ -59,6 +61,23 @@ nb::tuple py_cyclic_sweeps(In2<double> gram, Out1 c, Out1 alpha, const std::stri
   return nb::make_tuple(sweeps, distance);
 }
 
+nb::tuple py_best_stump(In1<double> sums, double total, In1<std::int64_t> first, In1<std::int64_t> missing,
+                        In1<std::int64_t> low, In1<std::int64_t> high, In1<std::int8_t> vote,
+                        std::optional<In1<double>> mean, In1<double> eta, std::optional<In1<double>> alpha,
+                        const std::string& penalty, double strength, double tie) {
+  const StumpCells stumps = stump_cells(first, missing, low, high, vote);
+  for (std::int64_t j = 0; j < stumps.n; ++j) require(missing(j) < length(sums), "a stump's cells are out of order");
+  require(length(eta) == stumps.n && (!mean || length(*mean) == stumps.n) && (!alpha || length(*alpha) == stumps.n),
+          "mean, eta and alpha need one number per stump");
+  BestStump found;
+  with_penalty(penalty, strength, [&](const auto& rule) {
+    nb::gil_scoped_release release;
+    const StumpNumbers numbers{data_or_null(mean), eta.data(), data_or_null(alpha)};
+    found = best_stump(sums.data(), length(sums), total, stumps, numbers, rule, tie);
+  });
+  return nb::make_tuple(found.stump, found.correlation);
+}
+
 // The path over n voters whose products are known one way or another.
 template <class Products>
 nb::tuple path_over(const Products& products, const In1<double>& b, double square, const In1<std::int64_t>& start,
@@ -105,6 +124,9 @@ void register_coordinate_descent(nb::module_& m) {
         "strength"_a, "as_new"_a, "n_rounds"_a, "least_decrease"_a);
   m.def("cyclic_sweeps", &py_cyclic_sweeps, "gram"_a.noconvert(), "c"_a.noconvert(), "alpha"_a.noconvert(), "penalty"_a,
         "strength"_a, "tol"_a, "max_sweeps"_a);
+  m.def("best_stump", &py_best_stump, "sums"_a.noconvert(), "total"_a, "first"_a.noconvert(), "missing"_a.noconvert(),
+        "low"_a.noconvert(), "high"_a.noconvert(), "vote"_a.noconvert(), "mean"_a.noconvert().none(),
+        "eta"_a.noconvert(), "alpha"_a.noconvert().none(), "penalty"_a, "strength"_a, "tie"_a);
   m.def("lasso_path", &py_lasso_path, "gram"_a.noconvert(), "b"_a.noconvert(), "square"_a, "start"_a.noconvert(),
         "lambdas"_a.noconvert(), "tol"_a, "max_sweeps"_a);
   const auto of_votes = [&]<class Count>(nb::tuple (*path)(In2<Count>, In1<double>, double, double, In1<double>, double,

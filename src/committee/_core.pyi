@@ -796,7 +796,7 @@ def listed_rounds(votes: I8, signs: I8, weights: F64, rounds: I64) -> tuple[F64,
     rounds ran: fewer where no voter beats chance, or after one that makes no error.
     """
 
-# --- coordinate_descent.hpp, lasso_path.hpp ------------------------------------------------------------------
+# --- coordinate_descent.hpp, best_stump.hpp, lasso_path.hpp --------------------------------------------------------
 
 Penalty: TypeAlias = Literal["none", "l1", "l2", "linf"]
 
@@ -816,6 +816,26 @@ def cyclic_sweeps(
     """Sweeps over all coordinates until 0 is within ``tol`` of every subdifferential; ``c`` and ``alpha`` in place.
 
     Returns the number of sweeps and the distance reached.
+    """
+
+def best_stump(
+    sums: F64,
+    total: float,
+    first: I64,
+    missing: I64,
+    low: I64,
+    high: I64,
+    vote: I8,
+    mean: F64 | None,
+    eta: F64,
+    alpha: F64 | None,
+    penalty: Penalty,
+    strength: float,
+    tie: float,
+) -> tuple[int, float]:
+    """First of the stumps that lower the penalised risk most, up to a share ``tie``, and its correlation; -1: none.
+
+    ``sums`` are those of the residual in each cell, ``total`` of all rows; stumps are as `stump_gram` has them.
     """
 
 def lasso_path(

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.binning import Binned, Bins
 from committee.data.frames import TableSchema
+from committee.objectives.programs.named_penalties import PENALTIES
+from committee.objectives.programs.penalties import NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import votes as oracle
 
@@ -76,6 +78,37 @@ def test_rows_that_differ_are_counted_of_missing_values_that_vote() -> None:
     assert dictionary.apart(cells) is None, "stumps that refuse rows have no count"
     with pytest.raises(ValueError, match="vote must not be 0"):
         cells.votes_apart(*dictionary._ends, stumps.missing)
+
+
+@given(seeds, st.booleans(), st.sampled_from([("none", 0.0), ("l1", 0.02), ("l1", 0.5), ("l2", 0.3), ("linf", 0.2)]))
+def test_the_best_stump_is_the_first_that_lowers_the_risk_most(
+    seed: int, centred: bool, penalty: tuple[Any, float]
+) -> None:
+    """Decreases of all votes written out, with weights that some stumps have already."""
+    _, binned, w = table(seed)
+    w = w / w.sum()
+    dictionary = StumpDictionary.of(binned, w)
+    H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
+    rng = np.random.default_rng(seed)
+    s, alpha = w * rng.normal(size=len(w)), np.where(rng.random(len(dictionary)) < 0.3, 0.1, 0.0)
+    mean = w @ H if centred else np.zeros(len(dictionary))
+    eta = w @ H**2 - mean**2
+    rule = PENALTIES.get(penalty[0], NoPenalty)(penalty[1])
+    decreases, _ = rule.decrease((H - mean).T @ s, eta, alpha)
+    sums = _core.Cells(binned.codes, binned.bins.n_bins, 1).sums(s)
+    given_mean = mean if centred else None
+    j, c = dictionary.best_listed(sums, float(s.sum()), given_mean, eta, alpha, penalty, 1e-10)
+    assert decreases[j] == pytest.approx(decreases.max(), rel=1e-8, abs=1e-14)
+    assert not (decreases[:j] > decreases[j] * (1.0 + 1e-9) + 1e-14).any()
+    assert c == pytest.approx(float((H[:, j] - mean[j]) @ s), abs=1e-12)
+
+
+def test_of_no_stumps_none_is_the_best() -> None:
+    _, binned, w = table(0, 1, missing=False)
+    dictionary = StumpDictionary.of(binned, w)
+    sums = _core.Cells(binned.codes, binned.bins.n_bins, 1).sums(w)
+    assert len(dictionary) == 0
+    assert dictionary.best_listed(sums, 1.0, None, np.zeros(0), None, ("none", 0.0), 1e-10)[0] == -1
 
 
 @given(seeds, st.booleans())

@@ -251,6 +251,23 @@ class StumpDictionary:
             return None
         return cells.votes_apart(*self._ends, self.stumps.missing)
 
+    def best_listed(
+        self,
+        sums: F64,
+        total: float,
+        mean: F64 | None,
+        eta: F64,
+        alpha: F64 | None,
+        penalty: tuple[_core.Penalty, float],
+        tie: float,
+    ) -> tuple[int, float]:
+        """The listed stump that lowers a penalised risk most, and its correlation, by the residual's sums over cells.
+
+        The first of those whose decrease is less than a share `tie` below the largest; -1 if none is listed.
+        """
+        ends, vote = self._ends, self.stumps.missing
+        return _core.best_stump(sums, total, *ends, vote, mean, eta, alpha, *penalty, tie)
+
     def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
         """The best subset of each column of categories: every category votes with the sign of its own sum.
 

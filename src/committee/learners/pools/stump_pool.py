@@ -13,7 +13,7 @@ from committee.data.binning import Binned, Codes, column_codes
 from committee.data.number_types import F64, I8
 from committee.data.sparse import Matrix
 from committee.learners.pools.pool import Candidate, Pool
-from committee.objectives.programs.coordinate_steps import first_largest
+from committee.objectives.programs.coordinate_steps import TIE, first_largest
 from committee.objectives.programs.penalty import Penalty
 from committee.voters.forest import Forest
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
@@ -52,16 +52,21 @@ class StumpPool(Pool):
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
         """As `Pool.best`; no stump is missed."""
         sums = self.cells.sums(s)
-        c = self.dictionary.correlations(sums)
-        if self.centred:  # 0 but for rounding, as the residual of an intercept is centred
-            c = c - self.mean * float(s.sum())
+        total = (
+            float(s.sum()) if self.centred else 0.0
+        )  # 0 but for rounding, as the residual of an intercept is centred
         now = np.zeros(len(self.dictionary))
         for key, weight in alpha.items():
             if isinstance(key, int):
                 now[key] = weight
-        decreases, _ = penalty.decrease(c, self.eta, now)
-        j = first_largest(decreases)
-        listed = None if j < 0 else self.listed(j, float(c[j]))
+        if penalty.kernel is not None:
+            mean, kernel = self.mean if self.centred else None, (penalty.kernel, penalty.strength)
+            j, largest = self.dictionary.best_listed(sums, total, mean, self.eta, now, kernel, TIE)
+        else:
+            c = self.dictionary.correlations(sums) - self.mean * total
+            j = first_largest(penalty.decrease(c, self.eta, now)[0])
+            largest = float(c[j]) if j >= 0 else 0.0
+        listed = None if j < 0 else self.listed(j, largest)
         subset = self._best_subset(sums, penalty, alpha) if self.dictionary.subsets else None
         if subset is None or listed is None:
             return subset or listed
