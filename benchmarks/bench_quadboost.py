@@ -20,7 +20,7 @@ from committee.data.frames import TableSchema
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
 from committee.learners.quadboost.score_runs import Schedule
-from committee.objectives.programs.penalties import NoPenalty
+from committee.objectives.programs.penalties import L1Penalty, NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 
 F64 = NDArray[np.float64]
@@ -47,6 +47,26 @@ def one_round(findings: Findings, n: int, rounds: int) -> None:
     findings.record(work, trial)
     ratio = trial.ratio("round", "histogram")
     findings.add(Figure(f"{work}: in histogram passes", "own histogram", "", ratio, target=2.0, at_least=False))
+
+
+def wide_rounds(findings: Findings, n: int, p: int, rounds: int) -> None:
+    """A round over every stump of many columns: most of it is the look at all stumps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p))
+    binned = Binned.of(X, None, TableSchema.learn(X), 255)
+    weights = np.full(n, 1.0 / n)
+    dictionary = StumpDictionary.of(binned, weights)
+    y = np.where(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0, 1.0, -1.0)
+    target = ScoreTargets(y[None], weights, intercept=True, labels=True)
+    run = QuadVoters.on_residuals(
+        [StumpPool(binned, dictionary, 1, centred=True)], target, L1Penalty(0.01), Schedule(0.0)
+    ).runs[0]
+    run.advance(2)
+    trial = interleave({"committee": lambda: run.advance(1)}, 3 * rounds)
+    work = f"QuadBoost, one round over all {len(dictionary):,} stumps, {n:,} x {p:,}"
+    findings.record(work, trial)
+    milliseconds = Spread.of(1e3 * trial.seconds("committee"))
+    findings.add(Figure(work, "", "ms", milliseconds, target=5.0, at_least=False, clock="cpu"))
 
 
 def thousand_rounds(findings: Findings, rounds: int) -> None:
@@ -158,6 +178,7 @@ def measure(findings: Findings, quick: bool) -> None:
     n, n_path, rounds = (10_000, 2_000, 3) if quick else (100_000, 10_000, 7)
     findings.settings = {"rows": [n, 500, n_path], "rounds": rounds, "threads": 1}
     one_round(findings, n, 3 * rounds)
+    wide_rounds(findings, n // 50, n // 100, rounds)
     thousand_rounds(findings, 3 * rounds)
     beside_adaboost(findings, n, rounds)
     beside_lasso(findings, n_path, rounds)
