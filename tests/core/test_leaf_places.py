@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from committee import _core
 
 
-@given(st.integers(0, 10_000), st.sampled_from([np.uint16, np.uint32]), st.integers(1, 4))
+@given(st.integers(0, 10_000), st.sampled_from([np.uint16, np.uint32]), st.integers(1, 10))
 @settings(max_examples=30, deadline=None)
 def test_sums_are_those_of_loops(seed, code, n_scores):
     random = np.random.default_rng(seed)
-    sizes = random.integers(1, 9, random.integers(1, 6))
+    sizes = random.integers(1, 9, random.integers(1, 11))
     start = np.concatenate([[0], np.cumsum(sizes)])
     n = int(random.integers(1, 40))
     codes = np.stack([random.integers(0, size, n) for size in sizes]).astype(code)
@@ -26,8 +26,8 @@ def test_sums_are_those_of_loops(seed, code, n_scores):
         for i in range(n):
             scores[i] += value[start[t] + codes[t, i]]
             sums[start[t] + codes[t, i]] += rows[i]
-    assert_allclose(places.scores(value, 1), scores, rtol=0, atol=1e-13)
-    assert_allclose(places.sums(rows, 1), sums, rtol=0, atol=1e-13)
+    assert_array_equal(places.scores(value, 1), scores)  # in the order of trees
+    assert_array_equal(places.sums(rows, 1), sums)  # in the order of rows
 
 
 def test_the_same_bits_for_any_number_of_threads():

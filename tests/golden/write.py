@@ -59,6 +59,7 @@ from committee import (
     prune,
 )
 from committee.files.provenance import Estimate, Provenance
+from committee.learners.trained.stored_once import stored_once
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
 from committee.report.known_rows import row_sketch
 from committee.voters.rounds import Rounds
@@ -353,6 +354,7 @@ add(
         RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, y), max_nodes=0.5, cv=3
     ).fit(X, y),
 )
+add("leaves_once", "gaps", "text 2", lambda X, y: LeafReweighter(FOREST.fit(X, y), max_nodes=0.5, cv=3).fit(X, y))
 add("leaves", "gaps", "text 2", lambda X, y: LeafReweighter(FOREST.fit(X, y), max_nodes=0.5, cv=3).fit(X, y))
 
 
@@ -372,6 +374,15 @@ def shared(model: Any) -> Make:
 add("shared_labels", "mixed", "text 2", shared(AdaBoostClassifier(5, max_depth=2, random_state=0)))
 add("shared_shares", "gaps", "text 3", shared(RandomForestClassifier(6, max_depth=3, random_state=0)))
 add("shared_rounds", "mixed", "text 3", shared(gradient("log_loss", "text 3")))
+
+
+def recorded(model: Any) -> Make:
+    """The committee alone, its equal sub-trees stored once, with all nodes and their training record."""
+    return lambda X, y: stored_once(model.fit(X, y).committee_)
+
+
+add("recorded_shares", "gaps", "text 3", recorded(RandomForestClassifier(6, max_depth=3, random_state=0)))
+add("recorded_rounds", "mixed", "text 3", recorded(gradient("log_loss", "text 3")))
 
 
 # ensembles as members

@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import committee
+from committee.files.tensors import Tensors
+from committee.learners.trained.tree_nodes import TreeNodes
+from committee.voters.flat_trees import DTYPES
 from committee.voters.forest import Forest
 from committee.voters.shared_forest import SharedForest
 from tests.crafted_files import Change, craft, forget, put, refused, swap, tell
@@ -63,6 +66,65 @@ def test_every_split_that_is_left_parts_rows(seed):
     reached = [set(column.tolist()) for column in shared.apply(X).T]
     whole = zip(shared.offset, shared.offset[1:], strict=False)
     assert reached == [set(np.flatnonzero(shared.left[first:end] < 0).tolist()) for first, end in whole]
+
+
+RECORD = ("gain", "weight", "count")
+
+
+@given(coarse_forests(), st.sampled_from(["sums", "whole", "any"]))
+def test_trees_with_their_record_are_the_same_node_by_node(case, numbers):
+    forest, X = case
+    rng = np.random.default_rng(len(forest.feature))
+    n, leaf = len(forest.feature), forest.left < 0
+    gain = np.where(leaf, 0.0, rng.integers(0, 3, n) + (0.0 if numbers == "sums" else rng.random(n)))
+    weight, count = rng.integers(0, 300, n).astype(float), rng.integers(0, 300, n)
+    if numbers == "any":
+        weight += rng.random(n)
+    elif numbers == "sums":
+        nodes = TreeNodes.of(forest)
+        weight, count = (nodes.upwards(np.where(leaf, each, 0)) for each in (weight, count))
+    count[0] += 1  # whatever is drawn, there is a record
+    unused = {"threshold": leaf | (np.diff(forest.category_offset) > 0), "value": ~leaf}
+    blank = {k: None if getattr(forest, k) is None else np.array(getattr(forest, k)) for k in unused}
+    for name, where in unused.items():
+        if blank[name] is not None:
+            blank[name][where] = 0.0
+    forest = replace(forest, gain=gain, weight=weight, count=count, **blank)
+    kept = SharedForest.with_record(forest)
+    kept.check()
+    assert kept.n_nodes.tolist() == forest.n_nodes.tolist()
+    assert kept.tally(X).tobytes() == forest.tally(X).tobytes()
+    place, before = kept.apply(X) + kept.offset[:-1], forest.apply(X) + forest.offset[:-1]
+    for name in RECORD:
+        np.testing.assert_array_equal(getattr(kept, name)[place], getattr(forest, name)[before])
+    for kind in ("gain", "count"):
+        np.testing.assert_allclose(kept.feature_importances(kind=kind), forest.feature_importances(kind=kind))
+    tensors = Tensors({})
+    described = kept.to_document(tensors)
+    read = SharedForest.from_document(described, tensors)
+    assert not tensors.arrays
+    for name in DTYPES:
+        np.testing.assert_array_equal(getattr(read, name), getattr(kept, name), err_msg=name)
+    again = SharedForest.with_record(kept)
+    for name in DTYPES:
+        np.testing.assert_array_equal(getattr(again, name), getattr(kept, name), err_msg=name)
+
+
+def test_some_trees_with_their_record_keep_it():
+    model = committee.load(GOLDEN / "recorded_shares.safetensors")
+    some = model[[2, 0]].voters
+    assert type(some) is SharedForest
+    first = slice(*model.voters.offset[2:4].tolist())
+    np.testing.assert_array_equal(some.weight[: some.offset[1]], model.voters.weight[first])
+    assert some.weight.all() and some.stored_bytes < 0.5 * some.nbytes
+
+
+def test_leaves_that_gained_something_are_written_whole():
+    voters = committee.load(GOLDEN / "recorded_shares.safetensors").voters
+    tensors = Tensors({})
+    odd = replace(voters, gain=voters.gain + 1.0)
+    assert odd.to_document(tensors)["kind"] == "forest"
+    np.testing.assert_array_equal(tensors.arrays["gain"], odd.gain)
 
 
 def test_selections_and_copies_share_too():
@@ -120,6 +182,13 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("shared_shares", tell("voters", "vote", value="both"), "vote is 'both'"),
     ("shared_shares", tell("voters", "vote", value="label"), "'voters.label' is absent"),
     ("shared_shares", forget("voters", "n_classes"), "n_classes"),
+    ("recorded_shares", tell("voters", "record", value="some"), "record is 'some'"),
+    ("recorded_shares", forget("voters", "record"), "belongs to nothing"),
+    ("recorded_shares", swap("voters.weight", lambda a: a[:-1]), "weight is uint8 of shape"),
+    ("recorded_shares", swap("voters.count", lambda a: a.astype(np.int32)), "count is int32 of shape"),
+    ("recorded_shares", swap("voters.gain", lambda a: a[1:]), "gain has the shape"),
+    ("recorded_shares", swap("voters.gain", lambda a: a.astype(np.float32)), "gain is float32"),
+    ("recorded_shares", swap("voters.gain", lambda a: np.full(len(a), np.nan)), "gain is not finite"),
     ("shared_labels", put("voters.label", 0, 9), "label is not within"),
     ("shared_labels", swap("voters.label", lambda a: a.astype(np.int64)), "label is int64"),
     ("shared_labels", swap("voters.category_bits", lambda a: a[:-1]), "category_offset does not share out"),

@@ -63,6 +63,35 @@ def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Ind
     return order, position, np.bincount(owner, minlength=len(root))
 
 
+def inner_levels(left: NDArray[np.int32], offset: NDArray[np.int64]) -> list[tuple[Index, Index]]:
+    """Inner nodes of flat trees at each depth, roots first, and their left children, counted through all trees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.voters.node_order import inner_levels
+    >>> left = np.array([1, -1, 3, -1, -1], dtype=np.int32)
+    >>> [(level.tolist(), child.tolist()) for level, child in inner_levels(left, np.array([0, 5]))]
+    [([0], [1]), ([2], [3])]
+    """
+    start = np.repeat(offset[:-1], np.diff(offset))
+    level, levels = offset[:-1].astype(np.intp), []
+    while len(level := level[left[level] >= 0]):
+        child = (left[level] + start[level]).astype(np.intp)
+        levels.append((level, child))
+        level = np.column_stack([child, child + 1]).ravel()
+    return levels
+
+
+def in_breadth_first(left: NDArray[np.int32], offset: NDArray[np.int64]) -> Index | None:
+    """Order of nodes ``(N,)`` in which flat trees are breadth first; None where they are already."""
+    start = np.repeat(offset[:-1], np.diff(offset))
+    split = left >= 0
+    child = np.where(split, left + start, 0).astype(np.intp)
+    order, _, _ = breadth_first(child, child + 1, split, offset[:-1].astype(np.intp))
+    return None if (order == np.arange(len(order))).all() else order
+
+
 def _check_trees(led_to: Index, n_nodes: int) -> None:
     """Refuse nodes that two lead to, on which a walk may never end."""
     inside = ((led_to >= 0) & (led_to < n_nodes)).all()

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.voters.flat_trees import DTYPES, NODE_DTYPES, extents, positions
 from committee.voters.forest import Forest, read_vote
+from committee.voters.node_order import in_breadth_first
 from committee.voters.protocol import VoterIndex
 from committee.voters.shared_trees import SharedTrees
+from committee.voters.stored_record import GAINS, RECORD, UNSIGNED, has_record, read_record, record_arrays, short
 
 if TYPE_CHECKING:
     from committee.files.tensors import Document, Tensors
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 FEW, TIMES = 2**19, 32
 """Nodes that trees in a file may have: so many, or so many times the entries of the file. More are no model."""
 
-_UNSIGNED = (np.uint8, np.uint16, np.uint32)
 _PLACES = ("root", "split", "left", "right")
 _COUNTED = ("feature", "category_offset")
 
@@ -28,7 +30,8 @@ _COUNTED = ("feature", "category_offset")
 class SharedForest(Forest):
     """T trees as voters, as a `Forest`; in files, equal sub-trees, splits and leaves are stored once.
 
-    It has no training record: `gain`, `weight` and `count` are zero, as equal sub-trees had different ones.
+    Trees made by `of` have no training record: `gain`, `weight` and `count` are zero, as equal sub-trees had different
+    ones. Those made by `with_record` have all nodes and their record, which a file has in short numbers.
 
     Examples
     --------
@@ -49,28 +52,52 @@ class SharedForest(Forest):
         graph = SharedTrees.of(forest)
         return cls(graph.n_features, graph.n_classes, **graph.node_arrays(len(forest.feature)))
 
+    @classmethod
+    def with_record(cls, forest: Forest) -> Self:
+        """The same trees with all of their nodes, breadth first, and their training record; `of` if they have none."""
+        if not has_record(forest):
+            return cls.of(forest)
+        order = in_breadth_first(forest.left, forest.offset)
+        arrays = {name: getattr(forest, name) for name in DTYPES}
+        if order is not None:
+            words = np.diff(forest.category_offset)[order]
+            position = np.empty(len(order), dtype=np.int64)
+            position[order] = np.arange(len(order))
+            start = np.repeat(forest.offset[:-1], forest.n_nodes)
+            first = np.where(forest.left >= 0, position[np.where(forest.left >= 0, forest.left + start, 0)] - start, -1)
+            arrays |= {name: None if arrays[name] is None else arrays[name][order] for name in NODE_DTYPES}
+            arrays["left"] = first[order].astype(np.int32)
+            arrays["category_offset"] = extents(words)
+            arrays["category_bits"] = forest.category_bits[positions(forest.category_offset[order], words)]
+        return cls(forest.n_features, forest.n_classes, **arrays)
+
     def __getitem__(self, index: VoterIndex) -> SharedForest:
-        return SharedForest.of(super().__getitem__(index))
+        some = super().__getitem__(index)
+        return SharedForest.with_record(some) if has_record(some) else SharedForest.of(some)
 
     @cached_property
     def graph(self) -> SharedTrees:
         """Its trees with all that is equal in them once."""
-        return SharedTrees.of(self)
+        return SharedTrees.of(self, every_node=has_record(self))
 
     @property
     def stored_bytes(self) -> int:
         """Bytes of the arrays in a file."""
-        return sum(array.nbytes for array in _small_arrays(self.graph).values())
+        return sum(array.nbytes for array in self._small_arrays().values())
+
+    def _small_arrays(self) -> dict[str, NDArray[Any]]:
+        return _small_arrays(self.graph) | record_arrays(self)
 
     # -- the file -----------------------------------------------------------------------------------------
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the graph into a model file; trees that share more than files may are written whole."""
-        arrays = _small_arrays(self.graph)
-        if len(self.feature) > _most(arrays):
+        arrays = self._small_arrays()
+        if len(self.feature) > _most(arrays) or (has_record(self) and "gain" not in arrays):
             return Forest.to_document(self, tensors)
         tensors.put(**arrays)
-        return self._described("shared_forest")
+        described = self._described("shared_forest")
+        return described | {"record": "values" if GAINS in arrays else "all"} if "gain" in arrays else described
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
@@ -80,11 +107,25 @@ class SharedForest(Forest):
         vote = read_vote(document)
         names = (*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", vote)
         arrays = tensors.take_fields(names)
-        most = _most(arrays)
+        recorded = tensors.take_fields(_recorded(document))
+        most = _most(arrays | recorded)
         graph = _checked_graph(read_count(document, "n_features"), read_count(document, "n_classes"), arrays)
-        forest = cls(graph.n_features, graph.n_classes, **graph.node_arrays(most))
+        nodes = graph.node_arrays(most)
+        if recorded:
+            nodes |= read_record(recorded, nodes["left"], nodes["offset"])
+        forest = cls(graph.n_features, graph.n_classes, **nodes)
         forest.check()
         return forest
+
+
+def _recorded(document: Document) -> tuple[str, ...]:
+    """Names of the arrays of the training record."""
+    record = document.get("record")
+    if record is None:
+        return ()
+    if record not in ("all", "values"):
+        raise ValueError(f"record is {record!r}; it must be 'all' or 'values'")
+    return (*RECORD, GAINS) if record == "values" else RECORD
 
 
 def _most(arrays: dict[str, NDArray[Any]]) -> int:
@@ -93,7 +134,7 @@ def _most(arrays: dict[str, NDArray[Any]]) -> int:
 
 def _small_arrays(graph: SharedTrees) -> dict[str, NDArray[Any]]:
     """The arrays of a graph in the shortest types that hold all of their values."""
-    whole = {name: _short(getattr(graph, name)) for name in (*_PLACES, *_COUNTED)}
+    whole = {name: short(getattr(graph, name)) for name in (*_PLACES, *_COUNTED)}
     vote = {"label": graph.label} if graph.value is None else {"value": _single(graph.value)}
     return {
         **whole,
@@ -102,11 +143,6 @@ def _small_arrays(graph: SharedTrees) -> dict[str, NDArray[Any]]:
         "category_bits": graph.category_bits,
         **{name: array for name, array in vote.items() if array is not None},
     }
-
-
-def _short(numbers: NDArray[Any]) -> NDArray[Any]:
-    largest = int(numbers.max(initial=0))
-    return numbers.astype(next(kind for kind in _UNSIGNED if largest <= np.iinfo(kind).max))
 
 
 def _single(numbers: NDArray[np.float64]) -> NDArray[Any]:
@@ -120,7 +156,7 @@ def _single(numbers: NDArray[np.float64]) -> NDArray[Any]:
 def _checked_graph(n_features: int, n_classes: int, arrays: dict[str, Any]) -> SharedTrees:
     """The graph of a file's arrays, which may hold anything."""
     for name in (*_PLACES, *_COUNTED):
-        if arrays[name].dtype not in _UNSIGNED or arrays[name].ndim != 1:
+        if arrays[name].dtype not in UNSIGNED or arrays[name].ndim != 1:
             raise ValueError(
                 f"{name} is {arrays[name].dtype} of {arrays[name].ndim} dimensions; it must be unsigned of 1"
             )

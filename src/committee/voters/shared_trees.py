@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index, Mask
-from committee.voters.decided_splits import LEFT, RIGHT, decided_splits
+from committee.voters.decided_splits import LEFT, RIGHT, UNDECIDED, decided_splits
 from committee.voters.flat_trees import extents, positions
 from committee.voters.forest import Forest
+from committee.voters.node_order import inner_levels
 
 MOST_LEVELS = 2**15
 """Levels of a tree that is stored so."""
@@ -69,15 +70,18 @@ class SharedTrees:
     value: F64 | None
 
     @classmethod
-    def of(cls, forest: Forest) -> SharedTrees:
-        """The graph of a forest's trees, without splits that part no rows: decided ones, or of equal children."""
+    def of(cls, forest: Forest, *, every_node: bool = False) -> SharedTrees:
+        """The graph of a forest's trees, without splits that part no rows: decided ones, or of equal children.
+
+        With `every_node` these stay, too.
+        """
         inner = forest.feature >= 0
         first_leaf, leaf = _distinct(_bits(forest.value if forest.label is None else forest.label)[~inner])
         first_split, split = _distinct(_split_keys(forest, inner))
         split_of, place = np.zeros((2, len(inner)), dtype=np.int64)
         split_of[inner] = split
         place[~inner] = ~leaf  # negative until the number of inner nodes is known
-        nodes = _number_nodes(forest, split_of, place)
+        nodes = _number_nodes(forest, split_of, place, every_node)
         M, root = len(nodes), place[forest.offset[:-1]]
         # splits and leaves that are still in use, counted anew
         splits, split = np.unique(nodes[:, 0], return_inverse=True)
@@ -210,22 +214,17 @@ def _split_keys(forest: Forest, inner: Mask) -> NDArray[np.int64]:
     )
 
 
-def _number_nodes(forest: Forest, split: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
+def _number_nodes(
+    forest: Forest, split: NDArray[np.int64], place: NDArray[np.int64], every_node: bool
+) -> NDArray[np.int64]:
     """Find the different inner nodes from the leaves up; return split and children of each, and fill in all places."""
-    start = np.repeat(forest.offset[:-1], forest.n_nodes)
-    side = decided_splits(forest)
-    levels, level = [], forest.offset[:-1]
-    while len(level := level[forest.left[level] >= 0]):
-        levels.append(level)
-        child = forest.left[level] + start[level]
-        level = np.column_stack([child, child + 1]).ravel()
+    side = np.full(len(split), UNDECIDED) if every_node else decided_splits(forest)
     known: dict[tuple[int, int, int], int] = {}
-    for level in reversed(levels):
-        child = forest.left[level] + start[level]
+    for level, child in reversed(inner_levels(forest.left, forest.offset)):
         left, right = place[child], place[child + 1]
         left, right = np.where(side[level] == RIGHT, right, left), np.where(side[level] == LEFT, left, right)
         place[level] = left
-        parts = left != right
+        parts = np.ones(len(level), dtype=bool) if every_node else left != right
         rows, kind = np.unique(np.column_stack([split[level], left, right])[parts], axis=0, return_inverse=True)
         numbers = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
         place[level[parts]] = np.array(numbers, dtype=np.int64)[kind.reshape(-1)]

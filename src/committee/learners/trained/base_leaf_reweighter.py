@@ -27,6 +27,7 @@ from committee.learners.trained.leaf_path import LeafPath, LeafSearch
 from committee.learners.trained.made_rows import made_between
 from committee.learners.trained.score_metric import metric_name, scorer_name
 from committee.learners.trained.score_trees import score_trees
+from committee.learners.trained.stored_once import stored_once
 from committee.learners.trained.trained_ensemble import RowsGiven, TrainedEnsemble, refuse_missing
 from committee.learners.trained.tree_nodes import cut_forest
 from committee.learners.trained.unseen_rows import drew_by_weight, refuse_weighted_draws
@@ -243,7 +244,7 @@ class BaseLeafReweighter(TrainedEnsemble):
                 self.growth_ = step.growth
                 self.lost_ = float(path.lost()[chosen])
                 self.lost_error_ = step.lost_error
-            self.committee_, self.path_ = small, path
+            self.committee_, self.path_ = stored_once(small), path
             self.n_nodes_before_: int = committee.n_nodes
             self.nbytes_before_: int = committee.nbytes
             self.n_voters_before_: int = committee.n_voters

@@ -37,6 +37,9 @@ votes by less than their own errors."""
 MOST_STEPS = 400
 """Steps of one regression; where leaves tell the rows apart, under wild weights or a wild `C`, none is last."""
 
+BLOCK = 4096
+"""Rows whose places are looked up at a time."""
+
 WEAKEST, STRONGEST = 1e-150, 1e150
 """Limits of `C` times the rows' weight; beyond them votes change no more."""
 
@@ -76,19 +79,26 @@ class LeafColumns:
         none = np.diff(self.start) - 1
         code = np.uint16 if none.max() < 2**16 else np.uint32
         codes = np.empty(leaf.shape[::-1], dtype=code)
-        for t in range(self.n_trees):
-            codes[t] = self.place[leaf[:, t]]
-            if seen is not None:
-                codes[t, seen[:, t]] = none[t]
+        place = self.place.astype(code)
+        for begin in range(0, len(leaf), BLOCK):  # so many rows of all trees stay in the cache, which has them row by row
+            rows = slice(begin, begin + BLOCK)
+            for t in range(self.n_trees):
+                codes[t, rows] = place[leaf[rows, t]]
+                if seen is not None:
+                    codes[t, rows][seen[rows, t]] = none[t]
         return _core.LeafPlaces(codes, self.start)
 
     def mean(self, leaf: NDArray[np.signedinteger], unseen: Mask | None, value: F64, n_threads: int = 1) -> F64:
         """Mean of the values ``(M, D)`` of a row's leaves over the trees that have not seen it, ``(n, D)``."""
-        seen = None if unseen is None else ~unseen
-        total = self.places(leaf, seen).scores(value, n_threads)
+        return self.means(leaf, unseen, [value], n_threads)[0]
+
+    def means(
+        self, leaf: NDArray[np.signedinteger], unseen: Mask | None, values: list[F64], n_threads: int = 1
+    ) -> list[F64]:
+        """The same of several values."""
+        places = self.places(leaf, None if unseen is None else ~unseen)
         count = self.n_trees if unseen is None else unseen.sum(axis=1)[:, None]
-        mean: F64 = total / np.maximum(count, 1)
-        return mean
+        return [places.scores(value, n_threads) / np.maximum(count, 1) for value in values]
 
 
 class Point(NamedTuple):
@@ -205,7 +215,7 @@ class LeafRegression:
         self._said = [columns.values(version) for version in versions]
         self._weight = np.ones(len(y)) if sample_weight is None else sample_weight
         self._n_scores = versions.shape[2]
-        means = np.stack([columns.mean(leaf, unseen, value, n_threads) for value in self._said])
+        means = np.stack(columns.means(leaf, unseen, self._said, n_threads))
         # at a large spread the penalty hardly touches a coefficient; a version of no spread (of stubs) says nothing
         # beside the intercept
         self._centre = np.average(means, axis=1, weights=self._weight)

@@ -85,7 +85,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
     True
     """
 
-    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds")  # rounds where the ensemble is kept whole
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("shared_forest", "rounds", "forest")  # rounds kept whole
     _answer_word: ClassVar[str] = "labels"
     _stratifies: ClassVar[bool] = True
 

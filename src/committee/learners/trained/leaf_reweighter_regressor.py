@@ -93,7 +93,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     """
 
     stored_attributes: ClassVar[tuple[str, ...]] = (*BaseLeafReweighter.stored_attributes, "quantile_")
-    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("shared_forest", "forest")
     _answer_word: ClassVar[str] = "numbers"
     _stratifies: ClassVar[bool] = False
 

@@ -43,6 +43,8 @@ class PlainTree:
     weight: float
     about: int | None
     """Number of the class that it is for, where every class has trees of its own."""
+    alike: int
+    """How many trees of the ensemble it is the sum of, which all have its tests."""
 
     @property
     def ends(self) -> Index:
@@ -75,24 +77,31 @@ class EnsembleWords:
         leaves = LeafSays.of(votes)
         table = table_with_forms(votes.table or plain_table(members.forest), estimator)
         parts = [_parts(members, t, leaves, table, had_missing) for t in range(len(members.forest))]
+        if leaves.kind == "sums":
+            parts = _added_up(parts, members)
         order = sorted(range(len(parts)), key=lambda t: -_counts(parts[t], leaves))
         total = float(sum(abs(each["weight"]) for each in parts)) or 1.0
         alike = len({each["weight"] for each in parts}) == 1
         trees = []
         for number, t in enumerate(order, 1):
             name = f"Tree {number}"
+            if (alike := parts[t]["alike"]) > 1:
+                name += f", the sum of {alike}"
             if (about := parts[t]["about"]) is not None:
                 name += f", for {leaves.short(about)}"
             elif leaves.kind != "sums" and not alike:
                 name += f", counts {abs(parts[t]['weight']) / total:.0%}"
-            trees.append(PlainTree(number=t, name=name, **parts[t]))
+            trees.append(PlainTree(name=name, **parts[t]))
         return cls(votes, table, tuple(trees), leaves)
 
     @property
     def size(self) -> str:
-        """How many trees and leaves there are."""
-        n_leaves = sum(len(tree.ends) for tree in self.trees)
-        return f"{counted(len(self.trees), 'tree')}, {counted(n_leaves, 'leaf', 'leaves')}"
+        """How many trees and leaves there are, and are drawn."""
+        n_leaves, n_trees = (sum(len(tree.ends) for tree in self.trees), sum(tree.alike for tree in self.trees))
+        trees = counted(n_trees, "tree")
+        if n_trees > len(self.trees):
+            trees += f" drawn as {len(self.trees)}, as those of the same tests are added up"
+        return f"{trees}, {counted(n_leaves, 'leaf', 'leaves')}"
 
     @property
     def how(self) -> str:
@@ -182,6 +191,8 @@ def _parts(members: MemberTrees, t: int, leaves: LeafSays, table: TableSchema, h
         missing[inner & ~np.asarray(had_missing)[np.maximum(forest.feature, 0)]] = -1
     counts = next((each for each in (forest.count, forest.weight) if each[0] > 0), None)
     return {
+        "number": t,
+        "alike": 1,
         "tests": tuple(plain_split(forest, i, table) if inner[i] else ("", "") for i in range(len(inner))),
         "children": np.where(forest.left[:, None] < 0, -1, forest.left[:, None] + [0, 1]).astype(np.int64),
         "missing": missing,
@@ -190,6 +201,25 @@ def _parts(members: MemberTrees, t: int, leaves: LeafSays, table: TableSchema, h
         "weight": weight,
         "about": about,
     }
+
+
+def _added_up(parts: list[dict[str, Any]], members: MemberTrees) -> list[dict[str, Any]]:
+    """Trees of which none has the tests of another: those of the same tests are one, whose leaves say their sum."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for t, each in enumerate(parts):
+        tree = members.forest[t : t + 1]
+        tests = (tree.feature, tree.threshold, tree.left, tree.missing_left, tree.category_offset, tree.category_bits)
+        found.setdefault((each["about"], *(array.tobytes() for array in tests)), []).append(each)
+    return [
+        one[0]
+        | {
+            "says": np.sum([each["says"] for each in one], axis=0),
+            "weight": float(sum(each["weight"] for each in one)),
+            "alike": len(one),
+            "shares": None if one[0]["shares"] is None else np.mean([each["shares"] for each in one], axis=0),
+        }
+        for one in found.values()
+    ]
 
 
 def _counts(parts: dict[str, Any], leaves: LeafSays) -> float:
