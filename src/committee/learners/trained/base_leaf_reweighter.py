@@ -219,6 +219,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         forest = forest[taken]
         cutter = LeafCutter.of(forest, weights[taken] / whole.unit, self.cut == "depth")
         reached = whole.aimed(rows.in_leaves(forest, taken, threads))
+        del rows  # of all trees; what is needed of the taken ones is in `reached`
         search = LeafSearch(cutter, reached, folds, orders, growth, C, whole.judge, whole.kept)
         with one_blas_thread():  # folds are fitted beside each other, each with many small products
             path = search.path(limits, threads, self.max_loss)
@@ -348,9 +349,12 @@ class BaseLeafReweighter(TrainedEnsemble):
             unseen = self._unseen(ensemble, committee, X, y, sample_weight)
             counts &= unseen.any(axis=1)  # a row that all trees have seen is evidence for none
         self._check_answers(answers[counts])
+        place = np.flatnonzero(counts)
+        if counts.all():
+            return FitRows(place, matrix, answers, weight, unseen)  # no copies of what may be large
         weight = None if weight is None else weight[counts]
         unseen = None if unseen is None else unseen[counts]
-        return FitRows(np.flatnonzero(counts), matrix[counts], answers[counts], weight, unseen)
+        return FitRows(place, matrix[counts], answers[counts], weight, unseen)
 
     _answer_word: ClassVar[str]
 

@@ -26,7 +26,7 @@ class Fewness(NamedTuple):
     def of(cls, unseen: Mask) -> Fewness:
         """Of rows by the trees that have not seen them ``(n, K)``."""
         n_trees = unseen.sum(axis=1)
-        n_first, n_second = (half.sum(axis=1) for half in halves_of(unseen))
+        n_first, n_second = (n_trees + 1) // 2, n_trees // 2  # of `halves_of`
         parted = n_second > 0
         fewer = (1.0 / n_first + 1.0 / np.maximum(n_second, 1)) / 2.0 - 1.0 / n_trees
         return cls(parted, np.where(parted, fewer, 0.0), 1.0 / n_trees - 1.0 / unseen.shape[1])
@@ -60,7 +60,7 @@ def refuse_few(unseen: Mask, max_loss: float) -> None:
 
 def halves_of(unseen: Mask) -> tuple[Mask, Mask]:
     """Every other of the trees that have not seen a row, and the others ``(n, K)``."""
-    odd = np.cumsum(unseen, axis=1) % 2 == 1
+    odd = (np.cumsum(unseen, axis=1, dtype=np.uint8) & 1).view(bool)  # counts may wrap: all that is asked is odd or even
     return unseen & odd, unseen & ~odd
 
 

@@ -134,11 +134,13 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         contract = class_metric(self.metric, committee.classes)
         known = vote_of_unseen(committee, forest, rows.matrix, labels, rows.unseen, n_threads(self.n_jobs))
 
+        probability = known.probability  # what trees are right on takes too much memory to be kept
+
         def aimed(reached: LeafRows) -> LeafRows:
             if self.on != "train":
                 return reached
             # labels that the trees know by heart would be believed too much
-            return reached.towards(known.probability, self._of_classes(committee, *given))
+            return reached.towards(probability, self._of_classes(committee, *given))
 
         tells = self._tells_loss(ensemble)
         if tells and rows.unseen is not None:

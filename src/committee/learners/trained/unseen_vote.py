@@ -66,10 +66,11 @@ def vote_of_unseen(
         right[rows] = (named[leaf] == y[rows, None]) & own
         first, second = halves_of(own)
         tallies = np.zeros((2, len(leaf), votes.shape[1]))
-        for t, weight in enumerate(committee.weights):
-            vote = weight * votes[leaf[:, t]]
-            tallies[0] += first[:, t, None] * vote
-            tallies[1] += second[:, t, None] * vote
+        by_tree = (np.ascontiguousarray(each.T) for each in (leaf, first, second))
+        for weight, reached, *halves in zip(committee.weights, *by_tree, strict=True):
+            vote = weight * votes[reached]
+            for tally, half in zip(tallies, halves, strict=True):
+                tally += half[:, None] * vote
         whole = tallies.sum(axis=0)
         # a row that one tree alone answers has no second half, which counts for nothing then: the first is there twice
         alone = ~second.any(axis=1)
