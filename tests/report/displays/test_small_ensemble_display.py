@@ -113,6 +113,23 @@ def test_who_reads_the_picture_gets_the_vote(model, n_classes):
         assert display.row.sums[0] in str(display)
 
 
+def test_trees_of_the_same_tests_are_drawn_as_one():
+    model, X = fitted(committee.AdaBoostClassifier(4, max_depth=1, vote="confidence"), 2)
+    twice = model.committee_.select([0, 1, 0, 2, 1, 0])
+    words = EnsembleWords.of(twice)
+    once = {tree.number: tree for tree in EnsembleWords.of(model.committee_.select([0, 1, 2])).trees}
+    assert sorted(tree.alike for tree in words.trees) == [1, 2, 3]
+    assert words.size == "6 trees (drawn as 3: those of the same tests are added up), 6 leaves"
+    for tree in words.trees:
+        of = {0: 0, 1: 1, 3: 2}[tree.number]
+        assert_allclose(tree.says, tree.alike * once[of].says)
+        assert_allclose(tree.shares, once[of].shares)
+        assert tree.name.endswith(f", the sum of {tree.alike}") == (tree.alike > 1)
+    read = np.array([summed(words, row) for row in X.rows(named=True)])
+    assert_allclose(np.column_stack([expit(-read), expit(read)]), twice.predict_proba(X), atol=1e-12)
+    assert "the sum of 3" in str(SmallEnsembleDisplay.from_estimator(twice, X, 3))
+
+
 LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
 
 

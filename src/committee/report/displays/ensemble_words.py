@@ -97,10 +97,10 @@ class EnsembleWords:
     @property
     def size(self) -> str:
         """How many trees and leaves there are, and are drawn."""
-        n_leaves, n_trees = (sum(len(tree.ends) for tree in self.trees), sum(tree.alike for tree in self.trees))
+        n_leaves, n_trees = sum(len(tree.ends) for tree in self.trees), sum(tree.alike for tree in self.trees)
         trees = counted(n_trees, "tree")
         if n_trees > len(self.trees):
-            trees += f" drawn as {len(self.trees)}, as those of the same tests are added up"
+            trees += f" (drawn as {len(self.trees)}: those of the same tests are added up)"
         return f"{trees}, {counted(n_leaves, 'leaf', 'leaves')}"
 
     @property
