@@ -115,7 +115,9 @@ def report(findings: Findings, cells: Sequence[Cell]) -> None:
     of_file = [c["memory"][0] / c["file"][1] for c in cells]
     _ratio(findings, f"{work}: bytes of its file", "all trees in memory", of_file, kept, FEWER_BYTES)
     _ratio(findings, f"{work}: bytes of its file", "file of all trees", [c["file"][0] / c["file"][1] for c in cells])
-    _ratio(findings, f"{work}: bytes of its file", "pickle of scikit-learn", [c["pickle"] / c["file"][1] for c in cells])
+    _ratio(
+        findings, f"{work}: bytes of its file", "pickle of scikit-learn", [c["pickle"] / c["file"][1] for c in cells]
+    )
     for other, asked in (("scikit-learn", FASTER), ("all trees", None)):
         faster = [cell["us"][other] / cell["us"]["cut"] for cell in cells]
         _ratio(findings, f"{work}: predict_proba of {BATCH:,} rows", other, faster, kept, asked)

@@ -1,4 +1,4 @@
-"""The training record of trees as files have it: short numbers, and none of inner nodes that are sums of their children."""
+"""The training record of trees as files have it: short numbers, and none of nodes that are sums of their children."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def refuse_few(unseen: Mask, max_loss: float) -> None:
 
 def halves_of(unseen: Mask) -> tuple[Mask, Mask]:
     """Every other of the trees that have not seen a row, and the others ``(n, K)``."""
-    odd = (np.cumsum(unseen, axis=1, dtype=np.uint8) & 1).view(bool)  # counts may wrap: all that is asked is odd or even
+    # counts may wrap: all that is asked is whether they are odd
+    odd = (np.cumsum(unseen, axis=1, dtype=np.uint8) & 1).astype(bool)
     return unseen & odd, unseen & ~odd
 
 

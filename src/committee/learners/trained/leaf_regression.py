@@ -80,7 +80,7 @@ class LeafColumns:
         code = np.uint16 if none.max() < 2**16 else np.uint32
         codes = np.empty(leaf.shape[::-1], dtype=code)
         place = self.place.astype(code)
-        for begin in range(0, len(leaf), BLOCK):  # so many rows of all trees stay in the cache, which has them row by row
+        for begin in range(0, len(leaf), BLOCK):  # these rows of all trees stay in the cache
             rows = slice(begin, begin + BLOCK)
             for t in range(self.n_trees):
                 codes[t, rows] = place[leaf[rows, t]]

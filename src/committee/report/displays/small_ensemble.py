@@ -28,7 +28,8 @@ class SmallEnsembleDisplay(Display):
     """Every tree of a small ensemble, from the root down; the left answer to a test is yes, the right one no.
 
     The sentence on top says how the trees are summed. Trees that can change the vote most come first; where they are
-    summed, those of the same tests are drawn as one, whose leaves say their sums. Lines are as wide as training rows come. Below each leaf stands what it says: by how much, and for which class, with a bar; all bars
+    summed, those of the same tests are drawn as one, whose leaves say their sums. Lines are as wide as training rows
+    come. Below each leaf stands what it says: by how much, and for which class, with a bar; all bars
     have one scale. Of a row that is given, the ways are dark, and the last lines are its sum. `text` is the same as
     text.
 
