@@ -16,7 +16,8 @@ ON_PAGES = {
     "docs/defaults.md": "defaults",
     "docs/gradient-boosting.md": "replay",
     "docs/papers/quadboost.md": "voter_sets",
-    "docs/pruning.md": "pruning pruning_choosing pruning_numbers",
+    "docs/pruning.md": "pruning pruning_bytes pruning_choosing pruning_numbers pruning_speed pruning_tables "
+    "pruning_tables_choosing",
     "docs/scale.md": "scale",
 }
 """Benchmarks whose figures stand on pages of their own, some of them hundreds; `--summary` leaves them there."""
