@@ -56,7 +56,7 @@ struct LeafPlaces {
 
  private:
   template <std::size_t Length>
-  using Lanes = std::array<double, Length>;
+  using Few = std::array<double, Length>;
 
   // Some trees: where the values or sums of their leaves begin, and the leaves of the rows.
   template <class Number, std::size_t Trees>
@@ -75,16 +75,16 @@ struct LeafPlaces {
     return found;
   }
 
-  // run(first column, Lanes<columns>{}, stride) for all columns of D, as many at a time as there are; a stride that the
+  // run(first column, Few<columns>{}, stride) for all columns of D, as many at a time as there are; a stride that the
   // compiler knows where D is 1.
   template <class Run>
   static void by_columns(std::int64_t D, Run&& run) {
-    if (D == 1) return run(0, Lanes<1>{}, std::integral_constant<std::int64_t, 1>{});
+    if (D == 1) return run(0, Few<1>{}, std::integral_constant<std::int64_t, 1>{});
     std::int64_t d = 0;
-    for (; d + kNumbersAtOnce <= D; d += kNumbersAtOnce) run(d, Lanes<kNumbersAtOnce>{}, D);
-    if (D - d == 3) run(d, Lanes<3>{}, D);
-    if (D - d == 2) run(d, Lanes<2>{}, D);
-    if (D - d == 1) run(d, Lanes<1>{}, D);
+    for (; d + kNumbersAtOnce <= D; d += kNumbersAtOnce) run(d, Few<kNumbersAtOnce>{}, D);
+    if (D - d == 3) run(d, Few<3>{}, D);
+    if (D - d == 2) run(d, Few<2>{}, D);
+    if (D - d == 1) run(d, Few<1>{}, D);
   }
 
   // The values of the leaves of rows begin .. end - 1 in trees t .. t + Trees - 1 are added to their scores, tree by
