@@ -50,8 +50,8 @@ def of_rows_not_seen(learner: Any) -> NDArray[np.float64]:
     kept = [getattr(learner, name) for name in names if getattr(learner, name, None) is not None]
     if not kept:
         raise ValueError(
-            f"A {type(learner).__name__} has kept no answers to rows that it has not seen; fit it with keep_oof=True, "
-            "or SBPMT with oob_score=True, and the committee without a time_limit that leaves it no member with such rows."
+            f"A {type(learner).__name__} has kept no answers to rows that it has not seen; fit it without rows "
+            "to validate on, and with time for a member that has such rows."
         )
     answers = np.array(kept[0], dtype=np.float64)
     return np.where(np.isnan(answers), np.nanmean(answers, axis=0), answers)

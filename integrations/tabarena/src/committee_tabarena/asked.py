@@ -16,7 +16,7 @@ from committee import (
 from committee_tabarena.deadline import Deadline
 
 SHARE_OF_TIME = 0.9
-"""Share of the time left that a fit may take; the rest is for the runner's own predictions and for what no one stops."""
+"""Share of the time left that a fit may take; the rest is for the predictions after it and what no one stops."""
 LEAST_SECONDS = 1e-3
 """Time of a fit that is late already; it trains what it always trains, its first part."""
 EARLY_STOPPING: dict[str, Any] = {
@@ -25,7 +25,7 @@ EARLY_STOPPING: dict[str, Any] = {
     "n_estimators": 5000,
     "n_iter_no_change": 80,
 }
-"""Gradient boosting where there are rows to validate on; chosen on the choosing half of the tables (docs/tabarena.md)."""
+"""Gradient boosting with rows to validate on; chosen on the choosing half of the tables (docs/tabarena.md)."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def committee_of(asked: Asked) -> Any:
 def gradient_boosting_of(asked: Asked) -> Any:
     """Return gradient boosting, unfitted: with rows to validate on it takes small steps and stops early by these rows.
 
-    Without them, or with ``learning_rate="auto"``, it is as it comes: the step that serves its number of rounds is found
-    by training rows alone.
+    Without them, or with ``learning_rate="auto"``, it is as it comes: the step that serves its number of rounds is
+    found by training rows alone.
 
     Examples
     --------

@@ -7,9 +7,10 @@ from typing import Any
 
 
 class Deadline:
-    """Stops a fit before the first round, or member, that would end too late, were it to take as long as the longest so far.
+    """Stops a fit before the round, or member, that would end too late, were it to take as long as the longest so far.
 
-    A callback of scikit-learn's. The first is always trained, so that there is a model.
+    A callback of scikit-learn's. The first is always trained, so that there is a model; it counts with all that comes
+    before it.
 
     Parameters
     ----------

@@ -27,7 +27,8 @@ class LearnerModel(AbstractModel):  # type: ignore[misc]
     seed_name = "random_state"
     _supported_problem_types: ClassVar[list[str]] = ["binary", "multiclass", REGRESSION]
     _default_auxiliary_params_extra: ClassVar[dict[str, Any]] = {"valid_raw_types": RAW_TYPES}
-    learner_of: ClassVar[Callable[[Asked], Any]]
+    learner_of: Callable[[Asked], Any]
+    """Makes the learner, unfitted."""
     copies_of_table: ClassVar[float] = 6.0
     """Memory of a fit, in tables of doubles."""
     knows_unseen: ClassVar[bool] = False
@@ -49,9 +50,13 @@ class LearnerModel(AbstractModel):  # type: ignore[misc]
         X_val = None if X_val is None else self.preprocess(X_val)
         left = None if time_limit is None else time_limit - (time.monotonic() - begun)
         asked = Asked(
-            self._get_model_params(), num_cpus, left, validated=X_val is not None, numbers=self.problem_type == REGRESSION
+            self._get_model_params(),
+            num_cpus,
+            left,
+            validated=X_val is not None,
+            numbers=self.problem_type == REGRESSION,
         )
-        learner = type(self).learner_of(asked)
+        learner = self.learner_of(asked)
         self.model = learner.fit(X, y, sample_weight=sample_weight, **held_out(learner, X_val, y_val))
         self.params_trained.update(refit(self.model))
 
@@ -78,9 +83,7 @@ class LearnerModel(AbstractModel):  # type: ignore[misc]
         return {"can_refit_full": True, "valid_oof": self.knows_unseen}
 
     @classmethod
-    def _estimate_memory_usage_static(
-        cls, *, X: pd.DataFrame, num_classes: int | None = 1, **kwargs: Any
-    ) -> int:
+    def _estimate_memory_usage_static(cls, *, X: pd.DataFrame, num_classes: int | None = 1, **kwargs: Any) -> int:
         n, p = X.shape
         answers = 8 * n * max(1, num_classes or 1) * 8
         return int(OVERHEAD + 8 * n * p * cls.copies_of_table + answers)
@@ -113,7 +116,7 @@ class CommitteeBoostingModel(LearnerModel):
 
 
 class SBPMTModel(LearnerModel):
-    """Subagging of boosted probit model trees, of classes: AutoGluon leaves it out where numbers are to be predicted."""
+    """SBPMT, of classes alone; AutoGluon leaves it out where numbers are to be predicted."""
 
     ag_key = "SBPMT"
     ag_name = "SBPMT"

@@ -11,8 +11,8 @@ from committee_tabarena.models import CommitteeBoostingModel, CommitteeModel, SB
 
 BOOSTING_SPACE = {
     "learning_rate": Real(0.02, 0.3, log=True),
-    "max_leaf_nodes": Int(4, 96, log=True),
-    "min_samples_leaf": Int(1, 40, log=True),
+    "max_leaf_nodes": Categorical(15, 4, 7, 31, 63),
+    "min_samples_leaf": Categorical(5, 1, 2, 10, 20, 40),
     "leaf_l2": Real(0.1, 30.0, log=True),
     "subsample": Real(0.5, 1.0),
     "max_features": Real(0.2, 1.0),
@@ -24,7 +24,7 @@ SBPMT_SPACE = {
     "n_boosting_rounds": Int(1, 12),
     "max_samples": Real(0.5, 0.9),
     "max_depth": Categorical("auto", 1, 2, 4, 6),
-    "min_samples_leaf": Int(5, 60, log=True),
+    "min_samples_leaf": Categorical(20, 5, 10, 40),
     "max_features": Real(0.2, 1.0),
     "emphasis": Categorical("samme", "m2", "mh"),
     "voting": Categorical("soft", "shares"),
@@ -51,6 +51,6 @@ gen_committee = NothingToTune(CommitteeModel, manual_configs=[{}])
 gen_committee_once = NothingToTune(
     CommitteeModel, name="CommitteeOnce", manual_configs=[{"ag_args_ensemble": {"use_child_oof": True}}]
 )
-"""The committee trained once on all rows where others are bagged: what it says of rows not seen stands for the bag's."""
+"""The committee trained once on all rows where others are bagged: it says of rows not seen what a bag would."""
 gen_boosting = ConfigGenerator(BOOSTING_SPACE, CommitteeBoostingModel, manual_configs=[{}])
 gen_sbpmt = ConfigGenerator(SBPMT_SPACE, SBPMTModel, manual_configs=[{}])

@@ -1,0 +1,73 @@
+"""The run offline, on two tiny tables and few methods: it runs, goes on, and ranks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from committee_tabarena.offline import methods
+from committee_tabarena.offline.page import machine, table_of
+from committee_tabarena.offline.ranking import complete, leaderboard
+from committee_tabarena.offline.run import COLUMNS, OfflineRun
+from committee_tabarena.offline.tables import TARGET, tables
+from committee_tabarena.search_spaces import gen_committee, gen_sbpmt
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A catalogue of four tables: two to run, one of the other half, one with a rare class."""
+    folder = tmp_path_factory.mktemp("tables")
+    random = np.random.default_rng(0)
+    entries = []
+    for name, n, rare in (("small", 90, False), ("large", 120, False), ("other", 90, False), ("rare", 90, True)):
+        frame = pd.DataFrame({"number": random.normal(size=n), "letter": random.choice(list("ab"), n)})
+        frame[TARGET] = np.where(frame["number"] + (frame["letter"] == "a") > 0.5, "2", "10")
+        if rare:
+            frame.loc[:2, TARGET] = "3"
+        frame.loc[5:9, "letter"] = None
+        frame.to_csv(folder / f"{name}.csv.gz", index=False)
+        columns = {"numeric": ["number"], "categorical": ["letter"]}
+        entries.append({"name": name, "file": f"{name}.csv.gz", "rows": n} | columns)
+    (folder / "catalogue.json").write_text(json.dumps(entries[::-1]))
+    halves = {"small": "checking", "large": "checking", "other": "choosing", "rare": "checking"}
+    (folder / "halves.json").write_text(json.dumps(halves))
+    return folder
+
+
+def test_tables_are_read_with_their_kinds_of_columns(folder):
+    found = list(tables(folder, "checking", 1000))
+    assert [table.name for table in found] == ["small", "large"]
+    kinds = found[0].frame.dtypes.astype(str).tolist()
+    assert kinds == ["float64", "category", "category"] and found[0].frame["letter"].isna().sum() == 5
+    assert [table.name for table in tables(folder, "checking", 100)] == ["small"]
+
+
+def test_a_run_goes_on_where_it_was_stopped_and_is_ranked(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(methods, "OURS", {"Committee": gen_committee, "SBPMT": gen_sbpmt})
+    monkeypatch.setattr(methods, "THEIRS", ("RandomForest",))
+
+    def run() -> OfflineRun:
+        chosen = list(tables(folder, "checking", 1000))
+        return OfflineRun(tmp_path, chosen, 1, methods.experiments("holdout", 1, 60.0, tmp_path / "fits"))
+
+    stopped = list(run().work(minutes=0.0))
+    assert "6 jobs are left" in stopped[-1]
+    lines = list(run().work(minutes=None))
+    assert len(lines) == 6 and all("failed" not in line for line in lines)
+    again = run()
+    assert list(again.work(minutes=None)) == []
+    results = again.results()
+    assert results.columns.tolist() == [*COLUMNS, "processor_s"] and len(results) == 6
+    assert set(results["method"]) == {"Committee", "SBPMT", "RandomForest"} and set(results["metric"]) == {"roc_auc"}
+    assert (results["metric_error"] < 0.3).all() and (results["processor_s"] > 0.0).all()
+    board = leaderboard(complete(results))
+    assert board.loc["RandomForest", "elo"] == 1000.0
+    assert board["winrate"].mean() == pytest.approx(0.5) and board["improvability"].between(0.0, 1.0).all()
+    text = table_of(board, results)
+    assert len(text.splitlines()) == 5 and "committee, nothing tuned" in text
+
+
+def test_the_machine_is_described_without_names():
+    said = machine()
+    assert {"tabarena", "bencheval", "autogluon.tabular"} <= set(said["libraries"])
