@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from autogluon.tabular import TabularPredictor
 
-from committee_tabarena.models import CommitteeBoostingModel, CommitteeModel, SBPMTModel
+from committee_tabarena.models import CommitteeBoostingModel, CommitteeModel, CommitteeOnceModel, SBPMTModel
 from committee_tabarena.search_spaces import gen_boosting, gen_committee, gen_committee_once, gen_sbpmt
 
 SMALL = {
@@ -79,11 +79,11 @@ def test_every_model_goes_into_a_bag_and_is_trained_again_on_all_rows(kind, rows
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
 def test_one_fit_on_all_rows_stands_for_a_bag(kind, rows, tmp_path):
     once = {"ag_args_ensemble": {"use_child_oof": True}}
-    models = {model: SMALL[model] | once for model in (CommitteeModel, SBPMTModel)}
+    models = {CommitteeOnceModel: SMALL[CommitteeModel], SBPMTModel: SMALL[SBPMTModel] | once}
     predictor = fitted(rows, kind, tmp_path, models, num_bag_folds=2, ag_args_ensemble=IN_PLACE)
     for name in predictor.model_names():
         bag = predictor._trainer.load_model(name)
-        assert bag.n_children == 1 and np.isfinite(bag.predict_proba_oof()).all()
+        assert bag.n_children == 1 and np.isfinite(predictor._trainer.get_model_oof(name)).all()
 
 
 def test_threads_and_time_reach_the_learner(rows, tmp_path):
@@ -94,9 +94,11 @@ def test_threads_and_time_reach_the_learner(rows, tmp_path):
 
 
 def test_memory_is_estimated_from_the_shape():
-    X = pd.DataFrame(np.zeros((1000, 10)))
-    small, large = (CommitteeModel.estimate_memory_usage_static(X=x, num_classes=2) for x in (X, pd.concat([X] * 100)))
-    assert 0 < small < large < 10 * 2**30
+    small, large = (pd.DataFrame(np.zeros((n, 10))) for n in (1000, 100_000))
+    estimates = [
+        CommitteeModel.estimate_memory_usage_static(X=X, problem_type="binary", num_classes=2) for X in (small, large)
+    ]
+    assert 0 < estimates[0] < estimates[1] < 2**30
 
 
 @pytest.mark.parametrize("generator", [gen_boosting, gen_sbpmt])
@@ -112,6 +114,6 @@ def test_configurations_that_a_search_draws_can_be_trained(generator, rows):
 
 def test_the_committee_has_nothing_to_tune():
     assert [each["ag_args"]["name_suffix"] for each in gen_committee.generate_all_configs_lst(0)] == ["_c1"]
-    assert gen_committee_once.name == "CommitteeOnce"
+    assert gen_committee_once.model_cls is CommitteeOnceModel
     with pytest.raises(ValueError, match="nothing to tune"):
         gen_committee.generate_all_configs_lst(num_random_configs=3)

@@ -1,10 +1,13 @@
 """The run offline, on two tiny tables and few methods: it runs, goes on, and ranks."""
 
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tabarena.benchmark.experiment import TabArenaV0pt1ExperimentBundle
 
 from committee_tabarena.offline import methods
 from committee_tabarena.offline.page import machine, table_of
@@ -71,3 +74,12 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_ranked(folder, tmp_path, monk
 def test_the_machine_is_described_without_names():
     said = machine()
     assert {"tabarena", "bencheval", "autogluon.tabular"} <= set(said["libraries"])
+
+
+def test_the_official_run_has_experiments_of_different_names():
+    path = Path(__file__).resolve().parents[1] / "official.py"
+    models = runpy.run_path(str(path))["MODELS"]
+    few = [(generator, 0 if n == 0 else 2) for generator, n in models]
+    bundle = TabArenaV0pt1ExperimentBundle(models=few, verbosity=0)
+    names = [each.name for each in bundle.build_experiments(time_limit=60, num_cpus=1, num_gpus=0, memory_limit=8)]
+    assert len(set(names)) == len(names) == 8

@@ -107,6 +107,14 @@ class CommitteeModel(LearnerModel):
     knows_unseen: ClassVar[bool] = True
 
 
+class CommitteeOnceModel(CommitteeModel):
+    """The committee trained once on all rows where others are bagged: it says of rows not seen what a bag would."""
+
+    ag_key = "COMMITTEE_ONCE"
+    ag_name = "CommitteeOnce"
+    _default_ag_args_ensemble_extra: ClassVar[dict[str, Any]] = {"use_child_oof": True}
+
+
 class CommitteeBoostingModel(LearnerModel):
     """Gradient boosting, of classes or numbers."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from autogluon.common.space import Categorical, Int, Real
 from tabarena.utils.config_utils import AGConfigGenerator, ConfigGenerator
 
-from committee_tabarena.models import CommitteeBoostingModel, CommitteeModel, SBPMTModel
+from committee_tabarena.models import CommitteeBoostingModel, CommitteeModel, CommitteeOnceModel, SBPMTModel
 
 BOOSTING_SPACE = {
     "learning_rate": Real(0.02, 0.3, log=True),
@@ -48,9 +48,7 @@ class NothingToTune(AGConfigGenerator):  # type: ignore[misc]
 
 gen_committee = NothingToTune(CommitteeModel, manual_configs=[{}])
 """The committee as it comes; in a bag it is trained on each of the bag's folds, as all models are."""
-gen_committee_once = NothingToTune(
-    CommitteeModel, name="CommitteeOnce", manual_configs=[{"ag_args_ensemble": {"use_child_oof": True}}]
-)
-"""The committee trained once on all rows where others are bagged: it says of rows not seen what a bag would."""
+gen_committee_once = NothingToTune(CommitteeOnceModel, manual_configs=[{}])
+"""The committee trained once on all rows where others are bagged."""
 gen_boosting = ConfigGenerator(BOOSTING_SPACE, CommitteeBoostingModel, manual_configs=[{}])
 gen_sbpmt = ConfigGenerator(SBPMT_SPACE, SBPMTModel, manual_configs=[{}])
