@@ -39,11 +39,11 @@ def folder(tmp_path_factory):
 
 
 def test_tables_are_read_with_their_kinds_of_columns(folder):
-    found = list(tables(folder, "checking", 1000))
+    found = list(tables(folder, folder / "halves.json", "checking", 1000))
     assert [table.name for table in found] == ["small", "large"]
     kinds = found[0].frame.dtypes.astype(str).tolist()
     assert kinds == ["float64", "category", "category"] and found[0].frame["letter"].isna().sum() == 5
-    assert [table.name for table in tables(folder, "checking", 100)] == ["small"]
+    assert [table.name for table in tables(folder, folder / "halves.json", "checking", 100)] == ["small"]
 
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_ranked(folder, tmp_path, monkeypatch):
@@ -51,7 +51,7 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_ranked(folder, tmp_path, monk
     monkeypatch.setattr(methods, "THEIRS", ("RandomForest",))
 
     def run() -> OfflineRun:
-        chosen = list(tables(folder, "checking", 1000))
+        chosen = list(tables(folder, folder / "halves.json", "checking", 1000))
         return OfflineRun(tmp_path, chosen, 1, methods.experiments("holdout", 1, 60.0, tmp_path / "fits"))
 
     stopped = list(run().work(minutes=0.0))

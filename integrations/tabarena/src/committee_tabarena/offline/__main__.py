@@ -1,8 +1,8 @@
 """``python -m committee_tabarena.offline --data FOLDER --out OUT``: run, rank, print the table.
 
-The folder has `catalogue.json`, `halves.json` and the tables that they name. Results are kept in OUT, and a run goes on
-where it was stopped. OUT gets `results.csv`, a row for each method, table and fold, `leaderboard.csv` and `run.json`,
-which says what was run on what machine.
+The folder has `catalogue.json` and the tables that it names; `halves.json` says which half each belongs to. Results are
+kept in OUT, and a run goes on where it was stopped. OUT gets `results.csv`, a row for each method, table and fold,
+`leaderboard.csv`, and `run.json`, which says what was run on what machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from committee_tabarena.offline.tables import tables
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m committee_tabarena.offline", description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder of tables with catalogue.json and halves.json")
+    parser.add_argument("--data", type=Path, help="folder of tables with a catalogue.json")
+    parser.add_argument("--halves", type=Path, help="file of the halves (default: halves.json of the folder)")
     parser.add_argument("--out", type=Path, required=True, help="folder for results; a run goes on from it")
     parser.add_argument("--half", default="checking", help="which half of the tables (default: checking)")
     parser.add_argument("--max-rows", type=int, default=2500, help="larger tables are left out (default: 2500)")
@@ -55,13 +56,13 @@ def main() -> None:
 def _run(asked: argparse.Namespace) -> None:
     if hasattr(os, "sched_setaffinity"):  # some models take all processors that they see, whatever they are told
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-asked.cpus :])
-    chosen = list(tables(asked.data, asked.half, asked.max_rows))
+    chosen = list(tables(asked.data, asked.halves or asked.data / "halves.json", asked.half, asked.max_rows))
     methods = experiments(asked.protocol, asked.cpus, asked.time_limit, asked.out / "fits")
     run = OfflineRun(asked.out, chosen, asked.folds, methods)
     for line in run.work(asked.minutes):
         print(line, flush=True)
     run.results().to_csv(asked.out / "results.csv", index=False)
-    given = {key: value for key, value in vars(asked).items() if key not in ("data", "out", "minutes", "rank_only")}
+    given = {name: getattr(asked, name) for name in ("half", "max_rows", "folds", "protocol", "cpus", "time_limit")}
     said = {"run": given, "machine": machine()}
     (asked.out / "run.json").write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
 

@@ -20,7 +20,8 @@ from tabarena.contexts import AbstractArenaContext
 from committee_tabarena.offline.tables import Table
 from committee_tabarena.offline.tasks import user_task
 
-COLUMNS = ["method", "table", "fold", "metric", "metric_error", "metric_error_val", "time_train_s", "time_infer_s"]
+PLACE = ["method", "table", "fold"]
+COLUMNS = [*PLACE, "metric", "metric_error", "metric_error_val", "time_train_s", "time_infer_s"]
 
 
 class OfflineRun:
@@ -69,20 +70,21 @@ class OfflineRun:
             with self._quiet():
                 found = self._context.run_jobs([job], register=False, raise_on_failure=False, **self._runs)
             seconds = time.process_time() - begun
-            with (self._out / "processor_seconds.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"job": self._key(job), "seconds": round(seconds, 2)}) + "\n")
-            said = f"{found[0]['metric_error']:.4f}" if found else "failed"
-            yield f"{place + 1} of {len(self.jobs)}: {self._key(job)}, error {said}, {seconds:.1f} s"
+            if found:
+                with (self._out / "processor_seconds.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"job": self._key(job), "seconds": round(seconds, 2)}) + "\n")
+            said = f"error {found[0]['metric_error']:.4f}" if found else "failed, see log.txt"
+            yield f"{place + 1} of {len(self.jobs)}: {self._key(job)}, {said}, {seconds:.1f} s"
 
     def results(self) -> pd.DataFrame:
         """Return a row for each result: method, table, fold, TabArena's error, and seconds."""
         with self._quiet():
             self._context.run_jobs(self.jobs, cache_mode="only", **self._runs)
             found = self._context.load_results()
-        frame = found.assign(table=found["dataset"].map(self._names), method=found["ta_name"])[COLUMNS]
+        frame = found.assign(table=found["dataset"].map(self._names), method=found["ta_name"])[COLUMNS].copy()
         seconds = self._seconds()
-        keys = frame["table"] + "/" + frame["fold"].astype(str) + "/" + frame["method"]
-        frame = frame.assign(processor_s=keys.map(seconds))
+        taken = {self._place(job): seconds.get(self._key(job)) for job in self.jobs}
+        frame["processor_s"] = [taken[place] for place in zip(*(frame[name] for name in PLACE), strict=True)]
         ordered: pd.DataFrame = frame.sort_values(["table", "fold", "method"]).reset_index(drop=True)
         return ordered
 
@@ -90,8 +92,11 @@ class OfflineRun:
     def _runs(self) -> dict[str, Any]:
         return {"expname": self._out / "runs", "debug_mode": True}
 
+    def _place(self, job: Any) -> tuple[str, str, int]:
+        return job.experiment.name.partition("_c1")[0], self._names[job.task.dataset], job.task.fold
+
     def _key(self, job: Any) -> str:
-        return f"{self._names[job.task.dataset]}/{job.task.fold}/{job.experiment.name.partition('_c1')[0]}"
+        return f"{self._names[job.task.dataset]}, fold {job.task.fold}, {job.experiment.name}"
 
     def _seconds(self) -> dict[str, float]:
         """Processor time of each job that is done."""

@@ -24,23 +24,25 @@ class Table:
     """Numbers as float64, categories and the target as categories; NaN for what is missing."""
 
 
-def tables(folder: Path, half: str, most_rows: int) -> Iterator[Table]:
+def tables(folder: Path, halves: Path, half: str, most_rows: int) -> Iterator[Table]:
     """Tables of a half, smallest first.
 
     Parameters
     ----------
     folder : Path
         Holds `catalogue.json` - a list with the name, file, rows, and the numeric and categorical columns of each
-        table, whose last column is `target` - and `halves.json`, which says what half each belongs to.
+        table, whose last column is `target`.
+    halves : Path
+        A file that says what half each belongs to.
     half : str
         The half.
     most_rows : int
         Larger tables are left out.
     """
-    halves = json.loads((folder / "halves.json").read_text(encoding="utf-8"))
+    half_of = json.loads(halves.read_text(encoding="utf-8"))
     entries = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))
     for entry in sorted(entries, key=lambda each: int(each["rows"])):
-        if halves.get(entry["name"]) != half or entry["rows"] > most_rows:
+        if half_of.get(entry["name"]) != half or entry["rows"] > most_rows:
             continue
         table = Table(entry["name"], frame_of(folder, entry))
         if table.frame[TARGET].value_counts().min() >= LEAST_ROWS_OF_A_CLASS:
