@@ -47,8 +47,8 @@ def main() -> None:
         _run(asked)
     results = pd.read_csv(asked.out / "results.csv")
     judged = complete(results)
-    board = leaderboard(judged)
-    board.round(4).to_csv(asked.out / "leaderboard.csv")
+    board = leaderboard(judged).round(4)  # as the file has it, so that the table can be made of it again
+    board.to_csv(asked.out / "leaderboard.csv")
     print(f"{judged['table'].nunique()} tables, {len(judged[['table', 'fold']].drop_duplicates())} of table and fold")
     print(table_of(board, judged))
 
