@@ -1,5 +1,6 @@
 """The run offline, on two tiny tables and few methods: it runs, goes on, and ranks."""
 
+import doctest
 import json
 import runpy
 from pathlib import Path
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from tabarena.benchmark.experiment import TabArenaV0pt1ExperimentBundle
 
-from committee_tabarena.offline import methods
+from committee_tabarena.offline import methods, ranking
 from committee_tabarena.offline.page import machine, table_of
 from committee_tabarena.offline.ranking import complete, leaderboard
 from committee_tabarena.offline.run import COLUMNS, OfflineRun
@@ -83,3 +84,8 @@ def test_the_official_run_has_experiments_of_different_names():
     bundle = TabArenaV0pt1ExperimentBundle(models=few, verbosity=0)
     names = [each.name for each in bundle.build_experiments(time_limit=60, num_cpus=1, num_gpus=0, memory_limit=8)]
     assert len(set(names)) == len(names) == 8
+
+
+def test_examples_of_docstrings_do_what_they_say():
+    found = doctest.testmod(ranking)
+    assert found.attempted and not found.failed
