@@ -43,6 +43,7 @@ LATE = {
     "onnxruntime",
     "skl2onnx",
     "shap",
+    "treelite",
 }
 """Packages that cost time to import: only inside functions, so that `import committee` stays cheap."""
 

@@ -15,6 +15,7 @@ EXTRAS = {
     "shap": "shap",
     "skl2onnx": "onnx",
     "skops": "convert",
+    "treelite": "treelite",
     "typer": "cli",
 }
 """The smallest extra of pyproject.toml that has a package."""

@@ -16,6 +16,7 @@ from committee.onnx.rows import Rows, encoded_rows
 from committee.onnx.trees import forest_tally, rounds_tally
 from committee.onnx.vote_graphs import graph_tally, majority_tally
 from committee.vote.committee import Committee
+from committee.vote.committee_in import committee_in
 from committee.vote.members import MemberCommittees
 from committee.vote.regression import RegressionCommittee
 from committee.voters.committees import BoostedCommittees
@@ -47,27 +48,6 @@ def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
 def number_answers(rows: Rows, committee: RegressionCommittee) -> Value:
     """Predicted numbers, ``(n, D)``, of rows that the voters take."""
     return numbers(committee.link, _scores(rows, committee), committee.n_outputs, committee.total_weight)
-
-
-def committee_in(model: Any) -> Committee | RegressionCommittee:
-    """The committee of a fitted model, of this library or another.
-
-    Raises
-    ------
-    TypeError
-        If it has none, or answers with something else than its vote.
-    """
-    from sklearn.base import is_regressor
-
-    if isinstance(model, Committee | RegressionCommittee):
-        return model
-    if hasattr(model, "alpha") and hasattr(model, "estimator") and type(model).__module__.startswith("committee."):
-        raise TypeError(
-            f"{type(model).__name__} answers with sets or intervals, which are no output of an ONNX model; export the "
-            "model inside, estimator_, and keep what is added to it."
-        )
-    kind = RegressionCommittee if is_regressor(model) else Committee
-    return kind.from_estimator(model)
 
 
 def _scores(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
@@ -157,7 +137,7 @@ def _oracles(rows: Rows, voters: OracleVoters) -> Value:
 def _member(model: Any, kind: type) -> Any:
     """The committee of a member."""
     try:
-        found = committee_in(model)
+        found = committee_in(model, "ONNX")
     except TypeError as error:
         raise TypeError(
             f"a voter is a {type(model).__name__}, which has no nodes in ONNX here; voters must be learners of this "

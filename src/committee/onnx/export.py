@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.extras import needed
-from committee.onnx.answers import class_answers, committee_in, number_answers
+from committee.onnx.answers import class_answers, number_answers
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Node, Value, Width
 from committee.onnx.rows import INPUTS, Inputs, Rows, encoded_columns, encoded_rows, text_columns
 from committee.vote.committee import Committee
+from committee.vote.committee_in import committee_in
 from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
         raise ValueError(f"inputs is {inputs!r}; it must be one of {', '.join(map(repr, INPUTS))}.")
     if dtype not in OPSETS:
         raise ValueError(f"dtype is {dtype!r}; it must be 'float64' or 'float32'.")
-    committee = committee_in(estimator)
+    committee = committee_in(estimator, "ONNX")
     graph = Graph(dtype, 5 if dtype == "float64" else 3)
     if inputs == "auto":
         inputs = "columns" if text_columns(committee.table) else "matrix"

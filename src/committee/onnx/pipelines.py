@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from committee.data.extras import needed
-from committee.onnx.answers import committee_in
 from committee.onnx.export import answers, label_array, proto_attribute, protos
 from committee.onnx.graph import MACHINE_LEARNING, Graph
 from committee.onnx.rows import Rows, encoded_rows
 from committee.vote.committee import Committee
+from committee.vote.committee_in import committee_in
 
 
 def register_converters() -> None:
@@ -57,7 +57,7 @@ def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
 
     operator = scope.declare_local_operator(f"Committee{type(model).__name__}", model)
     operator.inputs = inputs
-    committee = committee_in(model)
+    committee = committee_in(model, "ONNX")
     if isinstance(committee, Committee):
         label = StringTensorType() if label_array(committee.classes).dtype == object else Int64TensorType()
         declared = [("label", label), ("probabilities", DoubleTensorType())]
@@ -70,7 +70,7 @@ def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
 
 def _shapes(operator: Any) -> None:
     """Set the shapes of what a learner gives."""
-    committee = committee_in(operator.raw_operator)
+    committee = committee_in(operator.raw_operator, "ONNX")
     if isinstance(committee, Committee):
         operator.outputs[0].type.shape = [None]
         operator.outputs[1].type.shape = [None, committee.n_classes]
@@ -80,7 +80,7 @@ def _shapes(operator: Any) -> None:
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a learner to those of the pipeline."""
-    committee = committee_in(operator.raw_operator)
+    committee = committee_in(operator.raw_operator, "ONNX")
     graph = Graph(trees=3, prefix=scope.get_unique_operator_name("committee"))
     parts = [graph.value(each.full_name).cast(np.float64) for each in operator.inputs]
     X = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)

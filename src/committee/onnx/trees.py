@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
 from committee.data.number_types import F64
 from committee.onnx.ensembles import Ensemble, double_ensemble, leaf_ensemble
 from committee.onnx.graph import Value
 from committee.onnx.rows import Rows
 from committee.voters.forest import Forest
+from committee.voters.merged_leaves import MergedLeaves, known_apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,8 @@ def _ensemble(forest: Forest, parts: Sequence[LeafPart], known: NDArray[np.int32
     turned = (words > 0) & (forest.missing_left[inner] == 1)
     members: dict[int, NDArray[np.int64]] = {}
     for at in np.flatnonzero(words).tolist():
-        members[at] = _members(forest, int(inner[at]), known)
+        node = int(inner[at])
+        members[at] = known_apart(forest, node, 0 if known is None else int(known[forest.feature[node]]))
     order = np.lexsort((part_of, tree))
     return Ensemble(
         root=root[order],
@@ -136,17 +137,6 @@ def _ensemble(forest: Forest, parts: Sequence[LeafPart], known: NDArray[np.int32
         target=np.concatenate([piece.part.target[piece.leaf] for piece in pieces]),
         number=np.concatenate([piece.part.number[piece.leaf] for piece in pieces]),
     )
-
-
-def _members(forest: Forest, node: int, known: NDArray[np.int32] | None) -> NDArray[np.int64]:
-    """The categories on the side that missing and unseen ones do not go to."""
-    words = forest.category_bits[forest.category_offset[node] : forest.category_offset[node + 1]]
-    left: NDArray[np.int64] = codes_in(words).astype(np.int64)
-    if not forest.missing_left[node]:
-        return left
-    n_categories = 0 if known is None else int(known[forest.feature[node]])
-    most = min(32 * len(words), n_categories or 32 * len(words))
-    return np.asarray(np.setdiff1d(np.arange(most), left), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,31 +153,14 @@ class _Piece:
 
     @classmethod
     def of(cls, forest: Forest, part: LeafPart) -> _Piece:
-        target, number = part.target.copy(), part.number.copy()
-        first = np.repeat(forest.offset[:-1], forest.n_nodes)
-        left = first + forest.left
-        split = forest.feature >= 0
-        levels, level = [], forest.offset[:-1]
-        while len(level):
-            inner = level[split[level]]
-            levels.append(inner)
-            level = np.concatenate([left[inner], left[inner] + 1])
-        single = ~split
-        for inner in reversed(levels):
-            a, b = left[inner], left[inner] + 1
-            single[inner] = single[a] & single[b] & (target[a] == target[b]) & (number[a] == number[b])
-            target[inner], number[inner] = target[a], number[a]
-        kept = [forest.offset[:-1]]
-        while len(kept[-1]):
-            inner = kept[-1][~single[kept[-1]]]
-            kept.append(np.concatenate([left[inner], left[inner] + 1]))
-        nodes = np.sort(np.concatenate(kept))
+        merged = MergedLeaves.of(forest, [part.target, part.number])
+        single, nodes, left = merged.single, merged.nodes, merged.left
         inner, leaf = nodes[~single[nodes]], nodes[single[nodes]]
         place = np.zeros(len(single), dtype=np.int64)
         place[inner] = np.arange(len(inner))
         place[leaf] = -1 - np.arange(len(leaf))
         return cls(
-            LeafPart(target, number),
+            LeafPart(part.target[merged.stands], part.number[merged.stands]),
             np.arange(len(forest)),
             place[forest.offset[:-1]],
             inner,

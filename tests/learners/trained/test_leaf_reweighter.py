@@ -26,7 +26,6 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import committee
 from committee import LeafReweighter, MarginReweighter, load
-from committee.learners.trained.scikit_forest import scikit_forest
 from committee.learners.trained.tree_nodes import (
     TreeNodes,
     cut_forest,
@@ -353,37 +352,14 @@ def test_refused(ensemble, options, arguments, error, words):
 # -- back to scikit-learn -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("soft", [True, False])
-def test_scikit_forests_vote_alike(soft):
-    rows, labels = load_wine(return_X_y=True)
-    theirs = RandomForestClassifier(25, random_state=0).fit(rows, labels)
-    ours = Committee.from_estimator(theirs)
-    if not soft:
-        rows = rows.astype(np.float32)
-        ours = committee.RandomForestClassifier(25, random_state=0).fit(rows, labels).committee_
-    made = scikit_forest(ours)
-    assert_array_equal(made.predict(rows), ours.predict(rows))
-    if soft:
-        assert_allclose(made.predict_proba(rows), theirs.predict_proba(rows), atol=1e-12)
-        assert_array_equal(made.apply(rows).shape, theirs.apply(rows).shape)
-    weights = np.random.default_rng(0).random(25)
-    turned = ours.select(slice(None), weights)
-    proba = scikit_forest(turned).predict_proba(rows)
-    assert_array_equal(ours.classes[proba.argmax(axis=1)], turned.predict(rows))
-    assert_allclose(proba.sum(axis=1), 1.0)
-    assert (proba >= 0.0).all()
-    copied = pickle.loads(pickle.dumps(scikit_forest(turned)))
-    assert_array_equal(copied.predict_proba(rows), proba)
-
-
 @pytest.mark.parametrize("depth", [None, 2])
 def test_importances_are_by_the_gain_of_the_splits_that_are_left(depth):
     rows, labels = load_wine(return_X_y=True)
     theirs = RandomForestClassifier(25, max_depth=depth, random_state=0).fit(rows, labels)
-    made = scikit_forest(Committee.from_estimator(theirs))
+    made = committee.as_sklearn(theirs)
     assert_allclose(made.feature_importances_, theirs.feature_importances_, atol=1e-9)
     cut = LeafReweighter(theirs, max_nodes=0.2, growth=(2.0,)).fit(rows, labels)
-    importance = cut.as_sklearn().feature_importances_
+    importance = cut.as_sklearn(keep="classes").feature_importances_
     used = np.unique(cut.committee_.voters.feature[cut.committee_.voters.feature >= 0])
     assert_array_equal(np.flatnonzero(importance), used)
     assert importance.sum() == pytest.approx(1.0)
@@ -409,20 +385,6 @@ def test_boosters_of_several_classes_are_cut_too(missing, tmp_path):
     assert model.voters_.max() < 120
     model.save(tmp_path / "small.safetensors")
     assert_array_equal(load(tmp_path / "small.safetensors").predict_proba(rows), model.predict_proba(rows))
-
-
-def test_what_scikit_forests_cannot_be():
-    boosted = committee.GradientBoostingClassifier(n_estimators=3).fit(X, y).committee_
-    if boosted.intercept is not None:
-        with pytest.raises(ValueError, match="intercept"):
-            scikit_forest(boosted)
-    with pytest.raises(TypeError, match="made of trees"):
-        scikit_forest(Committee.from_estimator(BaggingClassifier(LogisticRegression(), 3).fit(X, y)))
-    random = np.random.default_rng(0)
-    rows = np.column_stack([random.integers(0, 5, 200), random.normal(size=200)])
-    model = committee.RandomForestClassifier(3, categorical_features=[0]).fit(rows, rows[:, 0] % 2)
-    with pytest.raises(ValueError, match="categories"):
-        scikit_forest(model.committee_)
 
 
 def test_real_rows():

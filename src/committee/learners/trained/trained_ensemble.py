@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -19,8 +18,8 @@ from committee.data.rows import refuse_total
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.scikit_types import MetaEstimatorMixin
-from committee.learners.trained.scikit_forest import scikit_forest
 from committee.vote.committee import Committee
+from committee.vote.exports.scikit_learn_model import Kept, as_sklearn
 from committee.vote.regression import RegressionCommittee
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.estimators import EstimatorVoters
@@ -132,10 +131,10 @@ class TrainedEnsembleClassifier(TrainedEnsemble, BaseClassifier):
     committee_: Committee = fitted()
     classes_: NDArray[Any] = fitted()
 
-    def as_sklearn(self) -> RandomForestClassifier:
-        """scikit-learn's forest of the trees that are left, which elects the same classes; see `scikit_forest`."""
+    def as_sklearn(self, *, keep: Kept = "probabilities") -> Any:
+        """The trees that are left as a model of scikit-learn's own; see `committee.as_sklearn`."""
         check_is_fitted(self)
-        return scikit_forest(self.committee_)
+        return as_sklearn(self.committee_, keep=keep)
 
 
 @with_parameters
@@ -143,6 +142,11 @@ class TrainedEnsembleRegressor(TrainedEnsemble, BaseRegressor):
     """Base of regressors that are made from a trained ensemble of numbers."""
 
     committee_: RegressionCommittee = fitted()
+
+    def as_sklearn(self) -> Any:
+        """The trees that are left as a model of scikit-learn's own; see `committee.as_sklearn`."""
+        check_is_fitted(self)
+        return as_sklearn(self.committee_)
 
 
 def trained_committee(ensemble: Any) -> Committee:

@@ -87,7 +87,7 @@ def forest_of_trees(
     >>> forest.votes(np.array([[0.2], [0.8]])).tolist()
     [[0], [1]]
     """
-    inner = [member.tree_ for member in trees]
+    inner = [_of_numbers(member) for member in trees]
     offset, left, right, split = _children(inner)
     start = np.repeat(offset[:-1], np.diff(offset))
     order, position, _ = breadth_first(left, right, split, offset[:-1])
@@ -134,7 +134,7 @@ def linked_trees(trees: Sequence[Any], factor: float) -> LinkedTrees:
     >>> linked_trees([DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 4.0])], 0.5).value.tolist()
     [1.5, 1.0, 2.0]
     """
-    inner = [member.tree_ for member in trees]
+    inner = [_of_numbers(member) for member in trees]
     offset, left, right, split = _children(inner)
     weight = _joined(inner, "weighted_n_node_samples")
     return LinkedTrees(
@@ -150,6 +150,18 @@ def linked_trees(trees: Sequence[Any], factor: float) -> LinkedTrees:
         count=_joined(inner, "n_node_samples").astype(np.int64),
         codes={},
     )
+
+
+def _of_numbers(member: Any) -> Any:
+    """The nodes of a tree, which split on numbers; versions of scikit-learn after 1.9 may split on categories, too."""
+    n_categories = np.asarray(getattr(member.tree_, "n_categories", 0))
+    if (n_categories > 0).any():
+        raise ValueError(
+            f"a {type(member).__name__} splits on the categories of column {int(np.argmax(n_categories > 0))}, which "
+            "are not read from scikit-learn's decision trees; train with one-hot columns, or HistGradientBoosting*; their "
+            "categories are read."
+        )
+    return member.tree_
 
 
 def _children(inner: Sequence[Any]) -> tuple[Index, Index, Index, NDArray[np.bool_]]:

@@ -1,0 +1,1 @@
+"""Committees of trees as models of other libraries."""

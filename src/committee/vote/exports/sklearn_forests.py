@@ -1,0 +1,152 @@
+"""Trees as scikit-learn's decision trees and forests, of classes and of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree._tree import NODE_DTYPE, Tree
+
+from committee.data.frames import TableSchema
+from committee.data.number_types import F64
+from committee.vote.exports.score_trees import ScoreTrees
+from committee.voters.forest import Forest
+
+
+def classifier(trees: ScoreTrees, value: F64, classes: NDArray[Any], table: TableSchema | None) -> Any:
+    """scikit-learn's forest whose trees' mean is the mean of `value` ``(N, K)``; a tree alone is a decision tree.
+
+    Raises
+    ------
+    ValueError
+        If a split is of categories.
+    """
+    refuse_categories(trees, table)
+    grown = [_tree(trees.forest, value, t, DecisionTreeClassifier()) for t in range(len(trees.forest))]
+    if len(grown) == 1:
+        made = grown[0]
+    else:
+        for tree in grown:  # as a forest's own trees, they name the numbers of the classes
+            tree.classes_, tree.n_classes_ = np.arange(len(classes), dtype=np.float64), len(classes)
+        made = RandomForestClassifier(n_estimators=len(grown))
+        made.estimators_, made.estimator_ = grown, DecisionTreeClassifier()
+    made.classes_, made.n_classes_, made.n_outputs_ = np.array(classes), len(classes), 1
+    return _named(made, trees.forest, table)
+
+
+def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
+    """scikit-learn's forest whose trees' mean is the mean of `value` ``(N, D)``; a tree alone is a decision tree.
+
+    Raises
+    ------
+    ValueError
+        If a split is of categories.
+    """
+    refuse_categories(trees, table)
+    grown = [_tree(trees.forest, value, t, DecisionTreeRegressor()) for t in range(len(trees.forest))]
+    if len(grown) == 1:
+        return _named(grown[0], trees.forest, table)
+    made = RandomForestRegressor(n_estimators=len(grown))
+    made.estimators_, made.estimator_, made.n_outputs_ = grown, DecisionTreeRegressor(), value.shape[1]
+    return _named(made, trees.forest, table)
+
+
+def shares_of_votes(trees: ScoreTrees) -> F64:
+    """Class shares ``(N, K)`` whose mean is largest for the class of the largest score.
+
+    A leaf's numbers v, centred over the classes, become 1 / K + a v_k, with one a for all trees, as large as keeps
+    every share above 0: so the mean share of a class is 1 / K + a F_k / T.
+    """
+    by_leaf = trees.by_leaf()
+    value, start = by_leaf.value, by_leaf.intercept / len(trees.forest)
+    if value.shape[1] == 1:
+        value, start = np.hstack([-value, value]) / 2.0, np.array([-start[0], start[0]]) / 2.0
+    leaf, K = (trees.forest.feature < 0)[:, None], value.shape[1]
+    value = value + start
+    says = np.where(leaf, value - value.mean(axis=1, keepdims=True), 0.0)
+    lowest = -float(says.min())
+    factor = 1.0 / (K * lowest) if lowest > 0.0 else 1.0
+    return np.where(leaf, np.maximum(1.0 / K + factor * says, 0.0), 0.0)
+
+
+def refuse_categories(trees: ScoreTrees, table: TableSchema | None) -> None:
+    """Refuse trees that ask for categories, of which scikit-learn's trees know nothing.
+
+    Raises
+    ------
+    ValueError
+        Naming a column.
+    """
+    used = [j for j in trees.split_columns.tolist() if table is not None and table.categories[j] is not None]
+    if not used and trees.categorical.any():
+        used = trees.forest.feature[trees.categorical].tolist()
+    if used:
+        name = f"x{used[0]}" if table is None else table.column(used[0])
+        raise ValueError(
+            f"trees split on the categories of column {name!r}, which scikit-learn's decision trees cannot; train on "
+            'one-hot columns, or leave keep at "probabilities": boosting on histograms has splits of categories.'
+        )
+
+
+def _named(made: Any, forest: Forest, table: TableSchema | None) -> Any:
+    made.n_features_in_ = forest.n_features
+    if table is not None and table.names is not None:
+        made.feature_names_in_ = np.array(table.names, dtype=object)
+    return made
+
+
+def _tree(forest: Forest, value: F64, t: int, tree: Any) -> Any:
+    """One tree, fitted as far as predicting goes."""
+    nodes = slice(int(forest.offset[t]), int(forest.offset[t + 1]))
+    left, weight = forest.left[nodes].astype(np.intp), forest.weight[nodes]
+    split, levels = left >= 0, _levels(left)
+    table = np.zeros(len(left), dtype=NODE_DTYPE)
+    table["left_child"] = np.where(split, left, -1)
+    table["right_child"] = np.where(split, left + 1, -1)
+    table["feature"] = np.where(split, forest.feature[nodes], -2)
+    table["threshold"] = np.where(split, forest.threshold[nodes], -2.0)
+    table["missing_go_to_left"] = forest.missing_left[nodes]
+    table["n_node_samples"] = forest.count[nodes]
+    table["weighted_n_node_samples"] = weight
+    table["impurity"] = _impurity(left, levels, forest.gain[nodes], weight)
+    says = _means(left, levels, value[nodes], weight)
+    of_classes = isinstance(tree, DecisionTreeClassifier)
+    D = 1 if of_classes else says.shape[1]
+    values = np.ascontiguousarray(says[:, None, :] if of_classes else says[:, :, None])
+    native = Tree(forest.n_features, np.full(D, says.shape[1] if of_classes else 1, dtype=np.intp), D)
+    native.__setstate__({"max_depth": len(levels), "node_count": len(left), "nodes": table, "values": values})
+    tree.tree_, tree.n_features_in_, tree.n_outputs_ = native, forest.n_features, D
+    tree.max_features_ = forest.n_features
+    return tree
+
+
+def _levels(left: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """The inner nodes at each depth, root first."""
+    levels, level = [], np.zeros(1, dtype=np.intp)
+    while len(level := level[left[level] >= 0]):
+        levels.append(level)
+        level = np.concatenate([left[level], left[level] + 1])
+    return levels
+
+
+def _impurity(left: NDArray[np.intp], levels: list[NDArray[np.intp]], gain: F64, weight: F64) -> F64:
+    """Impurity that, weighted, decreases by the gain of every split down to none: importances are shares of gain."""
+    worth = np.zeros(len(left))
+    for level in reversed(levels):
+        worth[level] = worth[left[level]] + worth[left[level] + 1] + gain[level]
+    return np.divide(worth, weight, out=np.zeros(len(worth)), where=weight > 0.0)
+
+
+def _means(left: NDArray[np.intp], levels: list[NDArray[np.intp]], value: F64, weight: F64) -> F64:
+    """What leaves say, and above them the means by the rows that came there, for pictures of the tree."""
+    says, mass = value.copy(), np.where(left < 0, np.maximum(weight, 0.0), 0.0)
+    mass = mass if mass.any() else (left < 0).astype(np.float64)
+    for level in reversed(levels):
+        a, b = left[level], left[level] + 1
+        mass[level] = mass[a] + mass[b]
+        share = np.divide(mass[a], mass[level], out=np.full(len(level), 0.5), where=mass[level] > 0.0)[:, None]
+        says[level] = share * says[a] + (1.0 - share) * says[b]
+    return says
