@@ -42,6 +42,7 @@ LATE = {
     "onnx",
     "onnxruntime",
     "skl2onnx",
+    "mlflow",
     "shap",
     "treelite",
 }
@@ -221,7 +222,9 @@ def test_a_comparison_loads_what_it_needs(tmp_path):
     assert len(loaded) <= 107, f"{len(loaded)} modules: {sorted(loaded)}"
 
 
-@pytest.mark.parametrize("face", ["", "bounds/", "learners/trained/", "objectives/losses/", "onnx/", "report/"])
+@pytest.mark.parametrize(
+    "face", ["", "bounds/", "learners/trained/", "mlflow/", "objectives/losses/", "onnx/", "report/"]
+)
 def test_names_of_a_stub_are_those_of_its_package(face):
     stub = PACKAGE / face / "__init__.pyi"
     package = import_module(".".join(["committee", *Path(face).parts]))

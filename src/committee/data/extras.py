@@ -9,6 +9,7 @@ EXTRAS = {
     "highspy": "lp",
     "jinja2": "cli",
     "matplotlib": "plots",
+    "mlflow": "mlflow",
     "onnx": "onnx",
     "polars": "polars",
     "rich": "cli",

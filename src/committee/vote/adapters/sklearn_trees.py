@@ -158,8 +158,8 @@ def _of_numbers(member: Any) -> Any:
     if (n_categories > 0).any():
         raise ValueError(
             f"a {type(member).__name__} splits on the categories of column {int(np.argmax(n_categories > 0))}, which "
-            "are not read from scikit-learn's decision trees; train with one-hot columns, or HistGradientBoosting*; their "
-            "categories are read."
+            "are not read from scikit-learn's decision trees; train with one-hot columns, or HistGradientBoosting*, "
+            "whose categories are read."
         )
     return member.tree_
 
