@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test browser site wheel lint format sanitize fuzz coverage mutants bench clean
+.PHONY: demo test browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -40,13 +40,13 @@ site: .venv/site
 lint: .venv/built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(CORE)
+	$(BIN)/clang-format --dry-run --Werror $(CORE) tests/core/same_bits.cpp
 	$(BIN)/mypy
 
 format: .venv/built
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CORE)
+	$(BIN)/clang-format -i $(CORE) tests/core/same_bits.cpp
 
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
 sanitize: .venv/built
@@ -59,6 +59,10 @@ sanitize: .venv/built
 
 wheel: .venv/wheel
 	$(BIN)/python tests/wheel.py
+
+# The kernels for this processor's oldest instructions, and for ARM, which qemu runs: the same bits as here?
+same_bits: .venv/built
+	$(BIN)/python tests/same_bits.py
 
 # Every fuzzer for its part of an hour, or for ROUNDS of a fixed number of cases, with a new seed that is printed, or SEED; found cases are left in build/fuzz.
 MINUTES ?= 60
