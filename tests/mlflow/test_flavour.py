@@ -86,3 +86,9 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     mlflow.pyfunc.save_model("other", loader_module="committee", data_path=__file__)
     with pytest.raises(ValueError, match="has the flavours python_function; none is 'committee'"):
         load_model("other")
+
+
+def test_without_mlflow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("committee.mlflow.flavour.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install mlflow, or mlflow-skinny"):
+        save_model(MODEL, tmp_path / "folder")

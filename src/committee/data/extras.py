@@ -9,7 +9,6 @@ EXTRAS = {
     "highspy": "lp",
     "jinja2": "cli",
     "matplotlib": "plots",
-    "mlflow": "mlflow",
     "onnx": "onnx",
     "polars": "polars",
     "rich": "cli",

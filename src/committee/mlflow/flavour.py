@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from committee.data.extras import needed
 from committee.files.store import load
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def save_model(
 
     Raises
     ------
-    MissingExtraError
+    ImportError
         If the package mlflow is not installed.
     TypeError
         If the model has no `save`.
@@ -60,7 +60,7 @@ def save_model(
     --------
     ``committee.mlflow.save_model(model, "folder")`` writes it, and ``committee.mlflow.load_model("folder")`` reads it.
     """
-    needed("mlflow", "a model in MLflow", "model.save and committee.load work without")
+    _need_mlflow()
     from mlflow import pyfunc
     from mlflow.models import Model, infer_signature
 
@@ -105,7 +105,7 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
 
     Raises
     ------
-    MissingExtraError
+    ImportError
         If the package mlflow is not installed.
     TypeError
         If the model has no `save`.
@@ -117,7 +117,7 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
     ``info = committee.mlflow.log_model(model, name="forest")`` logs it, and
     ``committee.mlflow.load_model(info.model_uri)`` is the same model.
     """
-    needed("mlflow", "a model in MLflow", "model.save and committee.load work without")
+    _need_mlflow()
     from mlflow.models import Model
 
     _check(model, predict_fn)
@@ -144,7 +144,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
     Raises
     ------
-    MissingExtraError
+    ImportError
         If the package mlflow is not installed.
     ModelFileError
         If the file is damaged.
@@ -155,7 +155,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
     --------
     ``committee.mlflow.load_model("models:/forest@champion").predict(X)`` asks a registered model.
     """
-    needed("mlflow", "a model in MLflow", "model.save and committee.load work without")
+    _need_mlflow()
     from mlflow.artifacts import download_artifacts
     from mlflow.models import Model
 
@@ -200,6 +200,15 @@ def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> Serve
     model = load(path)
     _check(model, asked)
     return Served(model, asked)
+
+
+def _need_mlflow() -> None:
+    """Refuse to go on without MLflow, which is no part of an extra: who logs models has it."""
+    if find_spec("mlflow") is None:
+        raise ImportError(
+            "committee.mlflow needs mlflow, which is not installed: pip install mlflow, or mlflow-skinny; model.save "
+            "and committee.load work without."
+        )
 
 
 def _check(model: Any, predict_fn: str) -> None:
