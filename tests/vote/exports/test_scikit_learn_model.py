@@ -31,7 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import export_text
 
 import committee
-from committee import Committee, RegressionCommittee
+from committee import Committee, RegressionCommittee, lossless, prune
 from committee.voters.forest import Forest
 
 N = 10_000
@@ -273,6 +273,26 @@ def test_trees_are_printed_with_what_their_leaves_say() -> None:
     leaves, root = theirs.tree_.children_left < 0, theirs.tree_.value[0, 0]
     weight = theirs.tree_.weighted_n_node_samples[leaves]
     assert_allclose(weight @ theirs.tree_.value[leaves, 0] / weight.sum(), root)
+
+
+def test_pruned_ensembles_have_it_as_a_method() -> None:
+    X, y, X_new = table_of_classes(3)
+    forest = committee.RandomForestClassifier(30, random_state=0).fit(X, y)
+    for smaller in (prune(forest, X, y, max_nodes=0.3), prune(forest, X, y, max_nodes=0.3, level="voter")):
+        assert_same(smaller.as_sklearn(), smaller, X_new)
+    X, y, X_new = table_of_numbers()
+    numbers = committee.RandomForestRegressor(30, random_state=0).fit(X, y)
+    small = prune(numbers, X, y, max_nodes=0.3)
+    assert_same(small.as_sklearn(), small, X_new)
+
+
+def test_trees_without_a_training_record() -> None:
+    X, y, X_new = table_of_classes(3)
+    forest = committee.RandomForestClassifier(10, calibrate=False, random_state=0).fit(X, y)
+    without = lossless(forest, fewest=None).committee
+    theirs = committee.as_sklearn(without)
+    assert_array_equal(theirs.predict(X_new), forest.predict(X_new))
+    assert np.isfinite(theirs.estimators_[0].tree_.value).all()
 
 
 def test_several_numbers() -> None:

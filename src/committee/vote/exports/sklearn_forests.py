@@ -101,8 +101,9 @@ def _named(made: Any, forest: Forest, table: TableSchema | None) -> Any:
 def _tree(forest: Forest, value: F64, t: int, tree: Any) -> Any:
     """One tree, fitted as far as predicting goes."""
     nodes = slice(int(forest.offset[t]), int(forest.offset[t + 1]))
-    left, weight = forest.left[nodes].astype(np.intp), forest.weight[nodes]
+    left = forest.left[nodes].astype(np.intp)
     split, levels = left >= 0, _levels(left)
+    weight = forest.weight[nodes] if forest.weight[nodes.start] > 0.0 else _leaves_below(left, levels)
     table = np.zeros(len(left), dtype=NODE_DTYPE)
     table["left_child"] = np.where(split, left, -1)
     table["right_child"] = np.where(split, left + 1, -1)
@@ -132,6 +133,14 @@ def _levels(left: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return levels
 
 
+def _leaves_below(left: NDArray[np.intp], levels: list[NDArray[np.intp]]) -> F64:
+    """Number of leaves of each node, for trees that recorded no rows."""
+    found = np.ones(len(left))
+    for level in reversed(levels):
+        found[level] = found[left[level]] + found[left[level] + 1]
+    return found
+
+
 def _impurity(left: NDArray[np.intp], levels: list[NDArray[np.intp]], gain: F64, weight: F64) -> F64:
     """Impurity that, weighted, decreases by the gain of every split down to none: importances are shares of gain."""
     worth = np.zeros(len(left))
@@ -142,8 +151,7 @@ def _impurity(left: NDArray[np.intp], levels: list[NDArray[np.intp]], gain: F64,
 
 def _means(left: NDArray[np.intp], levels: list[NDArray[np.intp]], value: F64, weight: F64) -> F64:
     """What leaves say, and above them the means by the rows that came there, for pictures of the tree."""
-    says, mass = value.copy(), np.where(left < 0, np.maximum(weight, 0.0), 0.0)
-    mass = mass if mass.any() else (left < 0).astype(np.float64)
+    says, mass = value.copy(), np.where(left < 0, weight, 0.0)
     for level in reversed(levels):
         a, b = left[level], left[level] + 1
         mass[level] = mass[a] + mass[b]
