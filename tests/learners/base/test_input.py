@@ -17,10 +17,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils._param_validation import InvalidParameterError
 
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    GradientBoostingClassifier,
     ProbitModelTreeClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
@@ -450,3 +452,10 @@ def test_numbers_that_no_float_holds_are_refused_by_column_and_row(number):
     refuses(lambda: TreeVoter().fit(X, Y).predict([[*X[0, :-1], number]]), message[:20].format(f"x{X.shape[1] - 1}"))
     if isinstance(number, int):
         refuses(lambda: TreeVoter().fit(pd.DataFrame(cells, columns=["a", "b"]), Y), message.format("b"))
+
+
+@pytest.mark.parametrize("name", ["max_depth", "max_leaf_nodes", "min_samples_leaf"])
+def test_limits_beyond_any_table_are_refused_by_name(name: str) -> None:
+    X, y = np.arange(20.0)[:, None], np.arange(20) // 10
+    with pytest.raises(InvalidParameterError, match=rf"'{name}' parameter .* 2147483647\].*Got {2**63} instead"):
+        GradientBoostingClassifier(n_estimators=2, **{name: 2**63}).fit(X, y)

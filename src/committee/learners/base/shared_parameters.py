@@ -63,20 +63,26 @@ def program_n_estimators(end: str) -> int:
 # --- growth of trees --------------------------------------------------------------------------------------------------
 
 
+MOST_ROWS = 2**31 - 1
+"""Rows of a table have numbers of 32 bits, so that no limit of a tree need be larger."""
+ROWS = Interval(Integral, 1, MOST_ROWS, closed="both")
+LEAVES = Interval(Integral, 2, MOST_ROWS, closed="both")
+
+
 def max_depth(default: int | None = None, more: str = "") -> int | None:
     """Depth; `more` says what depends on it."""
-    return parameter(default, f"Most splits between the root of a tree and a leaf. None: no limit. {more}", COUNT)
+    return parameter(default, f"Most splits between the root of a tree and a leaf. None: no limit. {more}", ROWS)
 
 
 def max_leaf_nodes(more: str = "") -> int | None:
     """Leaves."""
     text = f"Most leaves of a tree; the split that gains most comes first. None: no limit. {more}"
-    return parameter(None, text, Interval(Integral, 2, None, closed="left"))
+    return parameter(None, text, LEAVES)
 
 
 def min_samples_leaf(default: int = 1, more: str = "") -> int:
     """Rows of a leaf; `more` says how they are counted."""
-    return parameter(default, f"Fewest training rows of a leaf. {more}", COUNT)
+    return parameter(default, f"Fewest training rows of a leaf. {more}", ROWS)
 
 
 def min_weight_leaf(of: str = "total weight") -> float:
@@ -118,7 +124,7 @@ def model_tree_depth(default: int | Literal["auto"]) -> int | Literal["auto"] | 
     """Depth that follows the rows."""
     text = """Most splits between the root of a tree and a leaf. "auto": those of even splits down to leaves of
         `min_samples_leaf` rows and one more, at least 6, which is the paper's. None: no limit."""
-    return parameter(default, text, COUNT)
+    return parameter(default, text, ROWS)
 
 
 def model_tree_decrease(default: float | Literal["auto"]) -> float | Literal["auto"]:

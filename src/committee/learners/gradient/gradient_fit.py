@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -105,7 +105,7 @@ class GradientBoosting(WarmStart, Boosting):
         "auto",
         """Most leaves of a tree; `growth` says which split comes first. "auto": 15, 31 from 10,000 rows on and 63 from
         50,000 on; a row of weight k counts as k. None: no limit.""",
-        Interval(Integral, 2, None, closed="left"),
+        shared.LEAVES,
     )
     max_depth: int | None = shared.max_depth()
     growth: Literal["leaf", "depth"] = parameter(
