@@ -2,11 +2,13 @@
 
 import pickle
 
+import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+import committee
 from committee import Committee, LeafReweighter, MarginReweighter, prune
 from committee.learners.trained.tree_nodes import TreeNodes, highest_levels
 
@@ -68,6 +70,49 @@ def test_what_was_pruned_once_has_forgotten_its_draws():
     small = prune(FOREST, X, y)
     with pytest.raises(ValueError, match=r"this LeafReweighter has forgotten its own\. Give the ensemble"):
         MarginReweighter(small, "doom", on="oob").fit(X, y)
+
+
+@pytest.mark.parametrize("level", ["leaf", "voter"])
+@pytest.mark.parametrize(
+    "others", [{}, {"max_samples": 0.5}, {"reserve": 0.1}, {"bootstrap": False, "max_samples": 0.5}]
+)
+def test_another_number_of_rows_than_the_fit_had_is_refused(level, others):
+    weight = np.arange(300) % 5 / 4.0  # a fifth of the rows did not count
+    own = committee.RandomForestClassifier(20, random_state=0, **others).fit(X, y, sample_weight=weight)
+    assert prune(own, X, y, level=level, max_nodes=0.3, sample_weight=weight).committee_.n_nodes
+    for rows in (slice(100), slice(299), np.r_[:300, :50]):
+        with pytest.raises(ValueError, match="X and y are not the rows that the RandomForestClassifier was trained on"):
+            prune(own, X[rows], y[rows], level=level, max_nodes=0.3, sample_weight=weight[rows])
+
+
+def test_a_forest_of_numbers_and_a_stored_one_refuse_other_rows_too(tmp_path):
+    rows, numbers = make_friedman1(200, noise=1.0, random_state=0)
+    forest = committee.RandomForestRegressor(20, random_state=0).fit(rows, numbers)
+    forest.save(tmp_path / "forest.safetensors")
+    for own in (forest, committee.load(tmp_path / "forest.safetensors")):
+        assert prune(own, rows, numbers, max_nodes=0.3).committee_.n_nodes
+        with pytest.raises(ValueError, match=r"its tree 0 has seen \d+ rows, and would have drawn \d+ of these"):
+            prune(own, rows[:100], numbers[:100], max_nodes=0.3)
+        with pytest.raises(ValueError, match="the parameters of the fit"):
+            prune(own.set_params(random_state=1), rows, numbers, max_nodes=0.3)
+
+
+def test_a_vote_of_subsamples_refuses_another_number_of_rows():
+    own = committee.SubaggingClassifier(n_estimators=9, random_state=0).fit(X, y)
+    assert prune(own, X, y, max_nodes=0.3).committee_.n_nodes
+    with pytest.raises(ValueError, match=r"X has 100 rows of positive weight; the SubaggingClassifier .* on 300"):
+        prune(own, X[:100], y[:100], max_nodes=0.3)
+
+
+@pytest.mark.parametrize(
+    "model", [committee.GradientBoostingClassifier(n_estimators=5), committee.AdaBoostClassifier(5)]
+)
+def test_what_draws_no_rows_names_the_two_other_kinds_of_rows(model):
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=r"held-out rows instead, with on='validation', or .* with on='train'"):
+        prune(model, X, y)
+    for on in ("validation", "train"):
+        assert prune(model, X, y, on=on).committee_.n_nodes
 
 
 @pytest.mark.parametrize("level", ["leaf", "voter"])

@@ -24,6 +24,7 @@ from committee.learners.trained.trained_ensemble import TrainedEnsemble
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.vote.signed_votes import SignedVotes
+from committee.voters.forest import Forest
 
 REMEMBERED = 1e-6
 """By how much an out-of-bag share may differ from the one that the fit remembers."""
@@ -151,7 +152,7 @@ def _of_samples(ensemble: Any, kind: str, n_voters: int, n: int) -> Mask:
     if samples is None or len(samples) != n_voters:
         raise ValueError(
             f"on='oob' needs an ensemble that knows which rows each voter was trained on; {kind} does not. Use "
-            "held-out rows instead."
+            "held-out rows instead, with on='validation', or the training rows, with on='train'."
         )
     fitted_on = getattr(ensemble, "_n_samples", None)
     if fitted_on not in (None, n) or any(len(drawn) and int(np.max(drawn)) >= n for drawn in samples):
@@ -197,7 +198,37 @@ def _of_forest(
         and np.array_equal(np.isfinite(judged.reshape(len(judged), -1)[:, 0]), out.any(axis=1))
     ):
         raise ValueError(OTHER_ROWS.format(type(forest).__name__))
+    if judged is None:  # by what is remembered of each row the votes are checked
+        _check_against_record(forest, int(counted.sum()) - out[counted].sum(axis=0))
     return out
+
+
+def _check_against_record(forest: ForestEstimator[Any], drawn: NDArray[np.integer[Any]]) -> None:
+    """Refuse rows of which trees would have drawn other numbers ``(T,)`` than their training record has at the root."""
+    voters = forest.committee_.voters
+    if not isinstance(voters, Forest) or len(voters.offset) != len(drawn) + 1:
+        return
+    recorded = voters.count[voters.offset[:-1]]
+    differ = (recorded > 0) & (recorded != drawn)  # 0: no record is kept
+    if differ.any():
+        t = int(differ.argmax())
+        raise ValueError(
+            f"X and y are not the rows that the {type(forest).__name__} was trained on: its tree {t} has seen "
+            f"{recorded[t]} rows, and would have drawn {drawn[t]} of these. Give the training rows, in the same order, "
+            "with their weights, and the parameters of the fit; other rows can only be held-out rows, with "
+            "on='validation'."
+        )
+
+
+def _check_number(ensemble: Any, n_counted: int) -> None:
+    """Refuse another number of rows of positive weight than the one that a vote of subsamples was trained on."""
+    fitted_on = getattr(ensemble, "n_samples_fit_", n_counted)
+    if fitted_on != n_counted:
+        raise ValueError(
+            f"X has {n_counted} rows of positive weight; the {type(ensemble).__name__} was trained on {fitted_on}. "
+            "on='oob' needs the training rows, in the same order, with their weights; others can only be held-out "
+            "rows, with on='validation'."
+        )
 
 
 def untouched_rows(ensemble: Any, unseen: Mask) -> Mask:
@@ -231,6 +262,8 @@ def _of_subagging(
     model: SubaggingClassifier, n_voters: int, labels: NDArray[Any], sample_weight: ArrayLike | None
 ) -> Mask:
     counted = _counted(labels, sample_weight)
+    if not hasattr(model, "oob_decision_function_"):  # whose check says more
+        _check_number(model, int(counted.sum()))
     classes, numbers = class_numbers(labels[counted])
     random = check_random_state(_seed(model))
     out = np.zeros((len(labels), n_voters), dtype=bool)
