@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from committee.files.store import load
+from committee.mlflow.example import as_served
 
 if TYPE_CHECKING:
     from mlflow.models.model import ModelInfo
@@ -40,21 +43,23 @@ def save_model(
     mlflow_model : mlflow.models.Model, default=None
         Where the flavour is entered; None: a new one.
     predict_fn : {"predict", "predict_proba", "decision_function"}, default="predict"
-        What ``mlflow.pyfunc`` and model servers answer with.
+        What ``mlflow.pyfunc`` and model servers answer with; ``model_config={"predict_fn": ...}`` says the same.
     **options
         Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``, some rows by which it is found out,
-        ``pip_requirements``,
-        ``extra_pip_requirements``, ``metadata`` and others. Without ``pip_requirements`` the model asks for this
-        version of the library.
+        ``pip_requirements``, ``extra_pip_requirements``, ``model_config``, ``metadata`` and others. Without
+        ``pip_requirements`` the model asks for this version of the library. Rows may be any that the model takes;
+        columns of categories are written as their values, text or numbers, which is what a server receives.
 
     Raises
     ------
+    FileExistsError
+        If `path` is a file, or a folder that is not empty.
     ImportError
         If the package mlflow is not installed.
     TypeError
-        If the model has no `save`.
+        If the model has no `save`, or ``model_config`` is no dictionary.
     ValueError
-        If `predict_fn` is none of the above, or the model does not have it.
+        If `predict_fn` is none of the above, the model does not have it, or ``model_config`` names another one.
 
     Examples
     --------
@@ -64,24 +69,56 @@ def save_model(
     from mlflow import pyfunc
     from mlflow.models import Model, infer_signature
 
-    _check(model, predict_fn)
+    config = _config(options.pop("model_config", None), predict_fn)
+    _check(model, config["predict_fn"])
     example = options.get("input_example")
-    if example is not None and options.get("signature") is None:
-        options["signature"] = infer_signature(example, getattr(model, predict_fn)(example))
+    if example is not None:
+        rows, parameters = as_served(example)
+        options["input_example"] = rows if parameters is None else (rows, parameters)
+        if options.get("signature") is None:
+            options["signature"] = infer_signature(rows, getattr(model, config["predict_fn"])(rows), parameters)
     if not {"pip_requirements", "conda_env"} & options.keys():
         options["pip_requirements"] = [f"committee=={version('committee')}"]
     entry = Model() if mlflow_model is None else mlflow_model
     entry.add_flavor(NAME, data=f"data/{FILE}", version=version("committee"), model_class=type(model).__name__)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, _made_aside(Path(path).resolve()) as made:
         model.save(Path(folder) / FILE)
         pyfunc.save_model(
-            path=str(path),
+            path=str(made),
             loader_module=__name__,
             data_path=str(Path(folder) / FILE),
             mlflow_model=entry,
-            model_config={"predict_fn": predict_fn},
+            model_config=config,
             **options,
         )
+
+
+@contextmanager
+def _made_aside(path: Path) -> Iterator[Path]:
+    """A folder beside `path`, which is moved there once it is whole; if it fails, nothing is left."""
+    if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
+        raise FileExistsError(f"{path} is there already; give a folder that is not, or remove it first.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        yield made
+        if not path.exists():
+            made.replace(path)
+        else:  # an empty folder, which may be a mount or the current one
+            for part in made.iterdir():
+                part.replace(path / part.name)
+
+
+def _config(given: Any, predict_fn: Asked) -> dict[str, Any]:
+    """What the model is loaded with: the caller's, and what it answers with."""
+    if given is not None and not isinstance(given, dict):
+        raise TypeError(f"model_config is a {type(given).__name__}; it must be a dictionary.")
+    config = {"predict_fn": predict_fn} | (given or {})
+    if config["predict_fn"] != predict_fn != "predict":
+        raise ValueError(
+            f"predict_fn is {predict_fn!r}, and that of model_config is {config['predict_fn']!r}; give one of them."
+        )
+    return config
 
 
 def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predict", **options: Any) -> ModelInfo:
@@ -108,9 +145,9 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
     ImportError
         If the package mlflow is not installed.
     TypeError
-        If the model has no `save`.
+        If the model has no `save`, or ``model_config`` is no dictionary.
     ValueError
-        If `predict_fn` is none of the above, or the model does not have it.
+        If `predict_fn` is none of the above, the model does not have it, or ``model_config`` names another one.
 
     Examples
     --------
@@ -120,7 +157,7 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
     _need_mlflow()
     from mlflow.models import Model
 
-    _check(model, predict_fn)
+    _check(model, _config(options.get("model_config"), predict_fn)["predict_fn"])
     flavour = sys.modules[__name__]
     info: ModelInfo = Model.log(
         artifact_path=None, name=name, flavor=flavour, model=model, predict_fn=predict_fn, **options
