@@ -72,6 +72,18 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_ranked(folder, tmp_path, monk
     assert len(text.splitlines()) == 5 and "committee, nothing tuned" in text
 
 
+def test_errors_that_differ_by_rounding_tie():
+    errors = {"Committee": [1.1e-16, 0.2], "RandomForest": [0.0, 0.2], "SBPMT": [0.1, 0.4]}
+    rows = [
+        {"method": method, "table": table, "fold": 0, "metric_error": error, "time_train_s": 1.0, "time_infer_s": 1.0}
+        for method, both in errors.items()
+        for table, error in zip(("first", "second"), both, strict=True)
+    ]
+    board = leaderboard(pd.DataFrame(rows))
+    assert board.loc["Committee", "improvability"] == 0.0 == board.loc["RandomForest", "improvability"]
+    assert board.loc["Committee", "rank"] == 1.5 == board.loc["RandomForest", "rank"]
+
+
 def test_the_machine_is_described_without_names():
     said = machine()
     assert {"tabarena", "bencheval", "autogluon.tabular"} <= set(said["libraries"])

@@ -10,6 +10,9 @@ from committee_tabarena.offline.methods import REFERENCE
 BOOTSTRAP = 200
 """Draws of tables behind the interval of an Elo, as in TabArena."""
 
+DIGITS = 9
+"""Of errors, as they are compared: sums in another order make 0 of one method 1.1e-16 of another."""
+
 
 def complete(results: pd.DataFrame) -> pd.DataFrame:
     """Return the results of those tables and folds that every method has.
@@ -24,8 +27,21 @@ def complete(results: pd.DataFrame) -> pd.DataFrame:
     return results[count == results["method"].nunique()]
 
 
+def rounded(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results with errors of nine digits, so that a perfect vote ties with a perfect vote.
+
+    Examples
+    --------
+    >>> rounded(pd.DataFrame({"metric_error": [0.0, 1.1e-16, 0.25]}))["metric_error"].tolist()
+    [0.0, 0.0, 0.25]
+    """
+    return results.assign(metric_error=results["metric_error"].round(DIGITS))
+
+
 def leaderboard(results: pd.DataFrame) -> pd.DataFrame:
     """Rank the methods: Elo with the share of draws of tables that is 95 %, win-rate, rank, improvability.
+
+    Errors are `rounded` before they are compared.
 
     Parameters
     ----------
@@ -34,7 +50,7 @@ def leaderboard(results: pd.DataFrame) -> pd.DataFrame:
         folds.
     """
     judge = BenchmarkEvaluator(task_col="table", seed_column="fold")
-    needed = results[["method", "table", "fold", "metric_error", "time_train_s", "time_infer_s"]]
+    needed = rounded(results)[["method", "table", "fold", "metric_error", "time_train_s", "time_infer_s"]]
     calibrated = {"calibration_framework": REFERENCE, "calibration_elo": 1000, "BOOTSTRAP_ROUNDS": BOOTSTRAP}
     board: pd.DataFrame = judge.leaderboard(needed, baseline_method=REFERENCE, elo_kwargs=calibrated)
     return board
