@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import committee
 from committee import Committee, LeafReweighter, MarginReweighter, prune
 from committee.learners.trained.tree_nodes import TreeNodes, highest_levels
+from committee.learners.trained.unseen_rows import unseen_rows
 
 X, y = make_classification(300, 8, n_informative=4, flip_y=0.1, random_state=1)
 FOREST = RandomForestClassifier(40, random_state=0).fit(X, y)
@@ -95,6 +96,11 @@ def test_a_forest_of_numbers_and_a_stored_one_refuse_other_rows_too(tmp_path):
             prune(own, rows[:100], numbers[:100], max_nodes=0.3)
         with pytest.raises(ValueError, match="the parameters of the fit"):
             prune(own.set_params(random_state=1), rows, numbers, max_nodes=0.3)
+
+
+def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():
+    own = committee.RandomForestClassifier(5, random_state=0).fit(X, np.zeros(300))
+    assert unseen_rows(own, own.committee_.n_voters, np.zeros(300)).any()
 
 
 def test_a_vote_of_subsamples_refuses_another_number_of_rows():

@@ -209,7 +209,8 @@ def _check_against_record(forest: ForestEstimator[Any], drawn: NDArray[np.intege
     if not isinstance(voters, Forest) or len(voters.offset) != len(drawn) + 1:
         return
     recorded = voters.count[voters.offset[:-1]]
-    differ = (recorded > 0) & (recorded != drawn)  # 0: no record is kept
+    splits = np.diff(voters.offset) > 1  # of one class there is a single leaf, of all rows
+    differ = splits & (recorded > 0) & (recorded != drawn)  # 0: no record is kept
     if differ.any():
         t = int(differ.argmax())
         raise ValueError(
