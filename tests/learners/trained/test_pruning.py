@@ -99,7 +99,8 @@ def test_a_forest_of_numbers_and_a_stored_one_refuse_other_rows_too(tmp_path):
 
 
 def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():
-    own = committee.RandomForestClassifier(5, random_state=0).fit(X, np.zeros(300))
+    with pytest.warns(UserWarning, match="y holds one class only"):
+        own = committee.RandomForestClassifier(5, random_state=0).fit(X, np.zeros(300))
     assert unseen_rows(own, own.committee_.n_voters, np.zeros(300)).any()
 
 
