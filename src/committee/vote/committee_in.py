@@ -25,7 +25,7 @@ def committee_in(model: Any, place: str) -> Committee | RegressionCommittee:
     Raises
     ------
     TypeError
-        If it has none, or answers with something else than its vote.
+        If it is no estimator, has no committee, or answers with something else than its vote.
 
     Examples
     --------
@@ -35,8 +35,6 @@ def committee_in(model: Any, place: str) -> Committee | RegressionCommittee:
     >>> committee_in(RandomForestClassifier(5, random_state=0).fit(*load_iris(return_X_y=True)), "ONNX")
     Committee(5 voters, 3 classes, share link)
     """
-    from sklearn.base import is_regressor
-
     if isinstance(model, Committee | RegressionCommittee):
         return model
     if hasattr(model, "alpha") and hasattr(model, "estimator") and type(model).__module__.startswith("committee."):
@@ -44,5 +42,13 @@ def committee_in(model: Any, place: str) -> Committee | RegressionCommittee:
             f"{type(model).__name__} answers with sets or intervals, which {place} has no models for; take the model "
             "inside, estimator_, and keep what is added to it."
         )
-    kind = RegressionCommittee if is_regressor(model) else Committee
-    return kind.from_estimator(model)
+    return (RegressionCommittee if _is_of_numbers(model) else Committee).from_estimator(model)
+
+
+def _is_of_numbers(model: Any) -> bool:
+    """Whether a model is a regressor; all that is none is for `Committee.from_estimator` to take or to refuse."""
+    from sklearn.base import is_regressor
+
+    if isinstance(model, type) or not (hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type")):
+        return False
+    return bool(is_regressor(model))

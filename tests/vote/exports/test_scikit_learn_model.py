@@ -317,7 +317,7 @@ def test_what_cannot_be() -> None:
     table = mixed(400, 0)
     calibrated = committee.RandomForestClassifier(10, random_state=0).fit(table, target(table))
     if "Tempered" in type(calibrated.committee_.link).__name__:
-        with pytest.raises(ValueError, match="train without calibration"):
+        with pytest.raises(ValueError, match="Train with calibrate=None"):
             committee.as_sklearn(calibrated)
     many = pd.DataFrame({"x": [f"c{i % 300}" for i in range(900)], "y": np.arange(900.0)})
     model = committee.RandomForestRegressor(5, random_state=0).fit(many, np.arange(900) % 300 < 100)

@@ -15,6 +15,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingRegressor,
 )
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.frames import TableSchema
@@ -69,6 +70,10 @@ def _forest(estimator: RandomForestRegressor | ExtraTreesRegressor) -> Regressio
     return _mean(estimator, estimator.estimators_)
 
 
+def _tree(estimator: DecisionTreeRegressor | ExtraTreeRegressor) -> RegressionParts:
+    return _mean(estimator, [estimator])
+
+
 def _bagging(estimator: BaggingRegressor) -> RegressionParts:
     features = [np.asarray(subset) for subset in estimator.estimators_features_]
     return _mean(estimator, estimator.estimators_, features=features)
@@ -115,6 +120,7 @@ READERS: dict[type, Callable[[Any], RegressionParts]] = {
     ExtraTreesRegressor: _forest,
     BaggingRegressor: _bagging,
     VotingRegressor: _voting,
+    DecisionTreeRegressor: _tree,
     GradientBoostingRegressor: _boosting(gradient_model),
     HistGradientBoostingRegressor: _boosting(histogram_model),
 }

@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.frames import TableSchema
@@ -188,12 +189,18 @@ def _voting(estimator: VotingClassifier) -> Members:
     return Members(members, labels, weights, Share(), soft=estimator.voting == "soft", as_array=False)
 
 
+def _tree(estimator: DecisionTreeClassifier | ExtraTreeClassifier) -> Members:
+    """A tree alone: its class shares."""
+    return Members([estimator], estimator.classes_, np.ones(1), Share(), soft=True)
+
+
 ADAPTERS: dict[type, Callable[[Any], Members]] = {
     RandomForestClassifier: _forest,
     ExtraTreesClassifier: _forest,
     BaggingClassifier: _bagging,
     AdaBoostClassifier: _adaboost,
     VotingClassifier: _voting,
+    DecisionTreeClassifier: _tree,
 }
 """Rules of voting by kind of ensemble; a further one is one more function and one more line."""
 

@@ -13,6 +13,8 @@ from committee.vote.links.mean import Average, Identity, Log
 from committee.vote.links.probability import Logistic, Share, Softmax, TemperedMargin, TemperedShare, Truncated
 from committee.vote.regression import RegressionCommittee
 
+ONE_CLASS = "the model knows one class only, and has nothing to tell apart."
+
 Plain: TypeAlias = Literal[
     "shares", "softened", "log_odds", "softmax", "one_vs_rest", "clipped", "number", "mean", "exponential"
 ]
@@ -40,12 +42,16 @@ class Folded:
         What scores that are shares or means are divided by.
     constant : float, default=1.0
         The T, s or c of the link.
+    rounded : bool, default=False
+        Whether the first of tied classes has to be given something ahead, since the committee ties scores that differ
+        by a rounding, or shares of votes with weights are rounded otherwise.
     """
 
     trees: ScoreTrees
     link: Plain
     total: float = 1.0
     constant: float = 1.0
+    rounded: bool = False
 
 
 def folded(committee: Committee | RegressionCommittee, place: str, instead: str) -> Folded:
@@ -84,7 +90,7 @@ def folded(committee: Committee | RegressionCommittee, place: str, instead: str)
     if isinstance(committee, RegressionCommittee):
         return _of_numbers(committee, trees, place, instead)
     if committee.n_classes < 2:
-        raise ValueError("the model knows one class only, and has nothing to tell apart.")
+        raise ValueError(ONE_CLASS)
     link, two = committee.link, committee.n_classes == 2
     fixed = trees.always_votes or committee.voters.kind == "score"
     if not fixed and (isinstance(link, TemperedShare | Share) or (isinstance(link, Softmax) and link.normalized)):
@@ -94,22 +100,36 @@ def folded(committee: Committee | RegressionCommittee, place: str, instead: str)
             f"{instead}."
         )
     if isinstance(link, Share):
-        return _of_shares(trees.two_sided() if two else trees, link)
+        same = trees.n_scores == committee.n_classes and bool((committee.weights == 1.0).all())
+        return _of_shares(trees.two_sided() if two else trees, link, rounded=not same)
     if type(link) is Logistic and not two:
         return Folded(trees, "one_vs_rest", constant=link.scale)
     if type(link) is Truncated:
-        return Folded(trees.signed() if two else trees, "clipped", constant=1.0 - 2.0 * link.floor)
+        return Folded(
+            trees.signed() if two else trees,
+            "clipped",
+            constant=1.0 - 2.0 * link.floor,
+            rounded=ties_near_scores(committee),
+        )
     scale = _scale(link, trees.total)
     if scale is None:
         raise TypeError(f"{place} has nothing like the {link.name} link of {committee.n_classes} classes; {instead}.")
-    return Folded(trees.signed().scaled(scale), "log_odds") if two else Folded(trees.scaled(scale), "softmax")
+    near = ties_near_scores(committee)
+    if two:
+        return Folded(trees.signed().scaled(scale), "log_odds", rounded=near)
+    return Folded(trees.scaled(scale), "softmax", rounded=near)
 
 
-def _of_shares(trees: ScoreTrees, link: Share) -> Folded:
+def ties_near_scores(committee: Committee) -> bool:
+    """Whether a committee's link takes scores for tied that differ by a rounding."""
+    return committee.voters.kind == "score" and isinstance(committee.link, Truncated | TemperedMargin)
+
+
+def _of_shares(trees: ScoreTrees, link: Share, *, rounded: bool) -> Folded:
     if not isinstance(link, TemperedShare):
-        return Folded(trees, "shares", trees.total)
+        return Folded(trees, "shares", trees.total, rounded=rounded)
     ahead = replace(trees, intercept=trees.intercept + link.prior)
-    return Folded(ahead, "softened", trees.total + trees.n_scores * link.prior, link.temperature)
+    return Folded(ahead, "softened", trees.total + trees.n_scores * link.prior, link.temperature, rounded=True)
 
 
 def _scale(link: object, total: float) -> float | None:

@@ -63,9 +63,9 @@ def _booster(made: Any, trees: ScoreTrees, targets: NDArray[Any], table: TableSc
         made.fit(_rows(levels, table.names, n), np.resize(targets, n))
     if table.names is not None:
         made.feature_names_in_ = np.array(table.names, dtype=object)
-    made.set_params(max_iter=max(1, len(trees.forest)))
     made._baseline_prediction = trees.intercept.reshape(1, -1)
     made._predictors = _rounds(trees, _order(made, levels, table), chosen)
+    made.set_params(max_iter=len(made._predictors))
     return made
 
 
@@ -82,8 +82,8 @@ def _levels(trees: ScoreTrees, table: TableSchema) -> list[tuple[Category, ...] 
         elif table.coded(j) is None:
             raise ValueError(
                 f"numbers stand for the {len(each)} categories of column {table.column(j)!r}, and one for those that "
-                "training has not seen; scikit-learn's boosting has sets of categories alone. committee.to_onnx takes "
-                "such columns."
+                "training has not seen, which scikit-learn's boosting takes for missing; committee.to_onnx takes such "
+                "columns."
             )
         elif len(each) > MOST:
             raise ValueError(

@@ -33,13 +33,6 @@ def before_logarithms(shares: F64, n_classes: int) -> F64:
     return shares * (1.0 + n_classes * EPSILON) - EPSILON
 
 
-def on_grid(numbers: F64, largest_sum: float) -> F64:
-    """Numbers whose sums, as far as they are not above the largest, are exact in any order, so that ties stay ties."""
-    step = np.ldexp(1.0, int(np.ceil(np.log2(largest_sum))) - 52)
-    rounded: F64 = np.round(numbers / step) * step
-    return rounded
-
-
 def one_vs_rest(scores: Any, scale: float) -> CalibratedClassifierCV:
     """Probabilities that are sigma(s F_k) of a classifier's scores, normalised."""
     curve = _SigmoidCalibration()

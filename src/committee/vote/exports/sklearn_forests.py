@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.vote.exports.first_of_ties import shares_of_first
 from committee.vote.exports.score_trees import ScoreTrees
+from committee.vote.exports.single_precision import blurred_column
 from committee.voters.forest import Forest
 
 
@@ -22,19 +25,11 @@ def classifier(trees: ScoreTrees, value: F64, classes: NDArray[Any], table: Tabl
     Raises
     ------
     ValueError
-        If a split is of categories.
+        If a column has categories, or single precision does not keep its splits apart.
     """
-    refuse_categories(trees, table)
+    refuse_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeClassifier()) for t in range(len(trees.forest))]
-    if len(grown) == 1:
-        made = grown[0]
-    else:
-        for tree in grown:  # as a forest's own trees, they name the numbers of the classes
-            tree.classes_, tree.n_classes_ = np.arange(len(classes), dtype=np.float64), len(classes)
-        made = RandomForestClassifier(n_estimators=len(grown))
-        made.estimators_, made.estimator_ = grown, DecisionTreeClassifier()
-    made.classes_, made.n_classes_, made.n_outputs_ = np.array(classes), len(classes), 1
-    return _named(made, trees.forest, table)
+    return _named(_forest_of(grown, classes), trees.forest, table)
 
 
 def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
@@ -43,9 +38,9 @@ def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
     Raises
     ------
     ValueError
-        If a split is of categories.
+        If a column has categories, or single precision does not keep its splits apart.
     """
-    refuse_categories(trees, table)
+    refuse_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeRegressor()) for t in range(len(trees.forest))]
     if len(grown) == 1:
         return _named(grown[0], trees.forest, table)
@@ -54,11 +49,76 @@ def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
     return _named(made, trees.forest, table)
 
 
-def shares_of_votes(trees: ScoreTrees) -> F64:
+def of_votes(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None, *, near_ties: bool) -> Any:
+    """A forest that elects the class of the largest score.
+
+    Weighted votes for classes are multiplied by a power of two alone: sums are rounded as they are here, and ties are
+    the same. A last tree of one leaf gives every class the same, so that probabilities add up to 1. Other numbers, and
+    scores that tie where they are nearly the same, become `centred_shares`.
+
+    Raises
+    ------
+    ValueError
+        As `classifier`.
+    """
+    votes = trees.by_leaf()
+    weight = None if near_ties else _weight_of_each(votes)
+    if weight is None:
+        return classifier(trees, centred_shares(votes), classes, table)
+    T, total = len(trees.forest), float(weight.sum())
+    if T == 1:
+        return classifier(trees, votes.value / total, classes, table)
+    exact = frexp(T / total)[0] == 0.5 and bool((weight == weight[0]).all())
+    scale = 2.0 ** (frexp((T if exact else T + 1) / total)[1] - 1)
+    grown = [_tree(trees.forest, votes.value * scale, t, DecisionTreeClassifier()) for t in range(T)]
+    if not exact:
+        share = max(0.0, (T + 1 - scale * total) / len(classes))
+        grown.append(_leaf_alone(np.full(len(classes), share), trees.forest.n_features))
+    return _named(_forest_of(grown, classes), trees.forest, table)
+
+
+def _weight_of_each(votes: ScoreTrees) -> F64 | None:
+    """Weights of trees whose leaves give all of it to classes; None of others."""
+    forest, value = votes.forest, votes.value
+    leaf, given = forest.feature < 0, value.sum(axis=1)
+    weight = np.maximum.reduceat(np.where(leaf, given, 0.0), forest.offset[:-1])
+    if value.shape[1] < 2 or votes.intercept.any() or value.min() < 0.0 or not weight.sum() > 0.0:
+        return None
+    off = np.abs(given - np.repeat(weight, forest.n_nodes))[leaf]
+    return weight if off.max() <= 1e-9 * weight.max() else None
+
+
+def _leaf_alone(value: F64, n_features: int) -> Any:
+    """A tree of one leaf."""
+    nodes, tree = np.zeros(1, dtype=NODE_DTYPE), DecisionTreeClassifier()
+    nodes["left_child"] = nodes["right_child"] = -1
+    nodes["feature"], nodes["threshold"] = -2, -2.0
+    nodes["n_node_samples"] = nodes["weighted_n_node_samples"] = 1
+    native = Tree(n_features, np.array([len(value)], dtype=np.intp), 1)
+    native.__setstate__({"max_depth": 0, "node_count": 1, "nodes": nodes, "values": value[None, None, :].copy()})
+    tree.tree_, tree.n_features_in_, tree.n_outputs_, tree.max_features_ = native, n_features, 1, n_features
+    return tree
+
+
+def _forest_of(grown: list[Any], classes: NDArray[Any]) -> Any:
+    """A forest, or the tree alone."""
+    if len(grown) == 1:
+        made = grown[0]
+    else:
+        for tree in grown:  # as a forest's own trees, they name the numbers of the classes
+            tree.classes_, tree.n_classes_ = np.arange(len(classes), dtype=np.float64), len(classes)
+        made = RandomForestClassifier(n_estimators=len(grown))
+        made.estimators_, made.estimator_ = grown, DecisionTreeClassifier()
+    made.classes_, made.n_classes_, made.n_outputs_ = np.array(classes), len(classes), 1
+    return made
+
+
+def centred_shares(trees: ScoreTrees) -> F64:
     """Class shares ``(N, K)`` whose mean is largest for the class of the largest score.
 
     A leaf's numbers v, centred over the classes, become 1 / K + a v_k, with one a for all trees, as large as keeps
-    every share above 0: so the mean share of a class is 1 / K + a F_k / T.
+    every share above 0: so the mean share of a class is 1 / K + a F_k / T. Of tied classes the first is ahead by a
+    little.
     """
     by_leaf = trees.by_leaf()
     value, start = by_leaf.value, by_leaf.intercept / len(trees.forest)
@@ -69,25 +129,36 @@ def shares_of_votes(trees: ScoreTrees) -> F64:
     says = np.where(leaf, value - value.mean(axis=1, keepdims=True), 0.0)
     lowest = -float(says.min())
     factor = 1.0 / (K * lowest) if lowest > 0.0 else 1.0
-    return np.where(leaf, np.maximum(1.0 / K + factor * says, 0.0), 0.0)
+    shares = np.where(leaf, np.maximum(1.0 / K + factor * says, 0.0), 0.0)
+    return shares_of_first(shares, trees.forest)
 
 
-def refuse_categories(trees: ScoreTrees, table: TableSchema | None) -> None:
-    """Refuse trees that ask for categories, of which scikit-learn's trees know nothing.
+def column_for_boosting(trees: ScoreTrees, table: TableSchema | None) -> tuple[int, str] | None:
+    """A column that scikit-learn's decision trees cannot take and its boosting can, and what is the matter with it."""
+    of_categories = [] if table is None else [j for j, each in enumerate(table.categories) if each is not None]
+    if not of_categories and trees.categorical.any():
+        of_categories = trees.forest.feature[trees.categorical].tolist()
+    if of_categories:
+        asked = [j for j in of_categories if j in trees.split_columns]
+        return (asked or of_categories)[0], "has categories"
+    blurred = blurred_column(trees.forest)
+    return None if blurred is None else (blurred, "has splits that single precision does not keep apart")
+
+
+def refuse_columns(trees: ScoreTrees, table: TableSchema | None, instead: str = "") -> None:
+    """Refuse columns of categories, and splits of double precision; `instead` says what takes them besides ONNX.
 
     Raises
     ------
     ValueError
         Naming a column.
     """
-    used = [j for j in trees.split_columns.tolist() if table is not None and table.categories[j] is not None]
-    if not used and trees.categorical.any():
-        used = trees.forest.feature[trees.categorical].tolist()
-    if used:
-        name = f"x{used[0]}" if table is None else table.column(used[0])
+    found = column_for_boosting(trees, table)
+    if found is not None:
+        name = f"x{found[0]}" if table is None else table.column(found[0])
         raise ValueError(
-            f"trees split on the categories of column {name!r}, which scikit-learn's decision trees cannot; train on "
-            'one-hot columns, or leave keep at "probabilities": boosting on histograms has splits of categories.'
+            f"column {name!r} {found[1]}, which scikit-learn's decision trees cannot take; {instead}committee.to_onnx "
+            "takes such columns."
         )
 
 

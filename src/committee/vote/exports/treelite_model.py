@@ -12,7 +12,7 @@ from committee.data.extras import needed
 from committee.data.number_types import F64
 from committee.vote.committee import Committee
 from committee.vote.committee_in import committee_in
-from committee.vote.exports.folded import Folded, folded
+from committee.vote.exports.folded import ONE_CLASS, Folded, folded
 from committee.vote.exports.score_trees import ScoreTrees
 from committee.vote.regression import RegressionCommittee
 from committee.voters.merged_leaves import MergedLeaves, known_apart
@@ -100,6 +100,8 @@ class _Form:
 def _votes(committee: Committee | RegressionCommittee) -> _Form:
     """Sums of votes; an intercept is no vote."""
     trees = ScoreTrees.of(committee, PLACE)
+    if isinstance(committee, Committee) and committee.n_classes < 2:
+        raise ValueError(ONE_CLASS)
     of_classes = isinstance(committee, Committee) and trees.n_scores > 1
     task, link = ("kMultiClf", "identity_multiclass") if of_classes else ("kRegressor", "identity")
     return _Form(trees, trees.value, np.zeros(trees.n_scores), task, link)

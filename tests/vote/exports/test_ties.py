@@ -1,0 +1,119 @@
+"""Classes that are tied, or by a rounding nearly so: which one models of scikit-learn elect."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+
+import committee
+from committee.vote.exports.first_of_ties import on_grid
+from committee.vote.exports.scikit_learn_model import Kept
+
+KEPT: tuple[Kept, ...] = ("probabilities", "classes")
+CLOSE = 1e-12
+ROUNDING = 2e-14
+"""More than sums of ten votes, over their weight, are rounded by."""
+
+
+def table(seed: int, n_classes: int = 3, noise: float = 1.0) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(500, 5))
+    score = X[:, 0] + (n_classes - 2) * X[:, 1] + noise * rng.normal(size=500)
+    y = np.digitize(score, [-0.5, 0.5] if n_classes == 3 else [0.0])
+    return X, y, rng.normal(size=(3000, 5)).astype(np.float32).astype(np.float64)
+
+
+def lead(F: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest score less the second largest."""
+    ordered = np.sort(F, axis=1) if F.ndim == 2 else np.column_stack([np.zeros(len(F)), np.abs(F)])
+    return ordered[:, -1] - ordered[:, -2]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("keep", KEPT)
+@pytest.mark.parametrize("learner", [committee.LPBoostClassifier, committee.MDBoostClassifier])
+def test_margin_boosting_of_three_classes(learner: Any, keep: Kept) -> None:
+    tied = 0
+    for seed in range(2):
+        for noise in (0.0, 1.0):
+            X, y, X_new = table(seed, noise=noise)
+            model = learner(n_estimators=10).fit(X, y)
+            tied += int((lead(model.decision_function(X_new)) <= CLOSE).sum())
+            assert_array_equal(committee.as_sklearn(model, keep=keep).predict(X_new), model.predict(X_new))
+    assert tied > 100
+
+
+@pytest.mark.parametrize("keep", KEPT)
+@pytest.mark.parametrize("objective", ["min_margin", "soft_margin"])
+def test_label_votes_with_new_weights(objective: Any, keep: Kept) -> None:
+    tied = 0
+    for seed in range(3):
+        X, y, X_new = table(seed)
+        model = committee.MarginReweighter(committee.AdaBoostClassifier(n_estimators=10).fit(X, y), objective).fit(X, y)
+        tied += int((lead(model.decision_function(X_new)) <= CLOSE).sum())
+        assert_array_equal(committee.as_sklearn(model, keep=keep).predict(X_new), model.predict(X_new))
+    assert tied > 100
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("calibrate", ["auto", None])
+def test_forests_with_new_weights(calibrate: Any, n_classes: int) -> None:
+    """Sums that are tied, or are but for their rounding, elect the first class there; here only exact ones do."""
+    near = 0
+    for seed in range(3):
+        X, y, X_new = table(seed, n_classes)
+        forest = committee.RandomForestClassifier(10, calibrate=calibrate, random_state=0).fit(X, y)
+        for objective in ("soft_margin", "min_margin"):
+            model = committee.MarginReweighter(forest, objective).fit(X, y)
+            F = model.decision_function(X_new) / model.committee_.total_weight
+            both = np.column_stack([-F, F]) / 2.0 if F.ndim == 1 else F
+            first = np.argmax(both >= both.max(axis=1, keepdims=True) - ROUNDING, axis=1)
+            theirs = committee.as_sklearn(model)
+            assert_allclose(theirs.predict_proba(X_new), model.predict_proba(X_new), rtol=0.0, atol=CLOSE)
+            found, ours = theirs.predict(X_new), model.predict(X_new)
+            # solvers of weights may leave differences that are neither roundings nor apart
+            known = (lead(F) <= ROUNDING) | (lead(F) >= 1e-12)
+            assert_array_equal(found[known], model.classes_[first][known])
+            assert known.mean() > 0.9
+            tied = lead(F) == 0.0
+            assert_array_equal(found[tied], ours[tied])
+            near += int((lead(F) <= ROUNDING).sum())
+    assert near > 10
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_votes_with_new_weights_as_forests_are_rounded_alike(n_classes: int) -> None:
+    """Powers of two change no rounding: all that can part the two is the last tree and the division by their number."""
+    for seed in range(3):
+        X, y, X_new = table(seed, n_classes)
+        forest = committee.RandomForestClassifier(10, calibrate=None, random_state=0).fit(X, y)
+        model = committee.MarginReweighter(forest, "min_margin").fit(X, y)
+        theirs = committee.as_sklearn(model, keep="classes")
+        proba, F = theirs.predict_proba(X_new), model.decision_function(X_new)
+        assert_allclose(proba.sum(axis=1), 1.0)
+        assert (proba >= 0.0).all()
+        parted = theirs.predict(X_new) != model.predict(X_new)
+        assert (lead(F)[parted] <= CLOSE).all()
+        assert parted.mean() <= 0.01
+
+
+@pytest.mark.parametrize("keep", KEPT)
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_forests_with_equal_weights_elect_the_same(voting: Any, keep: Kept) -> None:
+    X, y, X_new = table(0)
+    for calibrate in ("auto", None):
+        model: Any = committee.RandomForestClassifier(12, voting=voting, calibrate=calibrate, random_state=0).fit(X, y)
+        assert_array_equal(committee.as_sklearn(model, keep=keep).predict(X_new), model.predict(X_new))
+    theirs = RandomForestClassifier(12, max_depth=6, random_state=0).fit(X, y)
+    again = committee.as_sklearn(theirs, keep=keep)
+    assert_array_equal(again.predict(X_new), theirs.predict(X_new))
+    assert_array_equal(again.predict_proba(X_new), theirs.predict_proba(X_new))
+
+
+def test_sums_on_a_grid_are_exact_in_any_order() -> None:
+    numbers = on_grid(np.random.default_rng(0).random(1000), 1000.0)
+    assert len({float(np.random.default_rng(seed).permutation(numbers).cumsum()[-1]) for seed in range(20)}) == 1
+    assert_allclose(numbers, np.random.default_rng(0).random(1000), atol=1e-12)
