@@ -17,6 +17,10 @@ Far more than sums of a few hundred votes are rounded by, and far less than what
 """
 
 
+AHEAD_OF_NEAR = 2e-12
+"""The same where the committee itself ties scores that differ by less than 1e-12, in sums that are log-odds."""
+
+
 def on_grid(numbers: F64, largest_sum: float) -> F64:
     """Numbers whose sums, as far as they are not above the largest, are exact in any order, so that ties stay ties.
 
@@ -31,21 +35,21 @@ def on_grid(numbers: F64, largest_sum: float) -> F64:
     return rounded
 
 
-def scores_of_first(trees: ScoreTrees) -> ScoreTrees:
+def scores_of_first(trees: ScoreTrees, most_ahead: float = AHEAD) -> ScoreTrees:
     """Scores where each class is behind the one before by a little; of two classes, the second behind the first.
 
     Sums that are equal but for their rounding so elect the first. Where it costs no digits that count, leaves are on a
     grid besides, where sums of the same numbers are the same.
     """
     K, most = trees.n_scores, 2.0 * max(trees.largest, 1.0)
-    behind = AHEAD * (np.arange(K) / (K - 1) if K > 1 else np.ones(1))
+    behind = most_ahead * (np.arange(K) / (K - 1) if K > 1 else np.ones(1))
     if _step(most) * np.sqrt(len(trees.forest)) > AHEAD:
         return replace(trees, intercept=trees.intercept - behind)
     start = on_grid(trees.intercept - behind, most)
     return replace(trees, value=on_grid(trees.value, most), intercept=start)
 
 
-def shares_of_first(shares: F64, forest: Forest, *, centred: bool = False) -> F64:
+def shares_of_first(shares: F64, forest: Forest, *, most_ahead: float = AHEAD, centred: bool = False) -> F64:
     """Class shares ``(N, K)`` of leaves where the mean of T trees is a little larger for a class than for the next.
 
     They are put on a grid where they add up exactly, and what is ahead is in the leaves of the first tree. Centred, it
@@ -55,7 +59,7 @@ def shares_of_first(shares: F64, forest: Forest, *, centred: bool = False) -> F6
     if T == 1:
         return shares
     K = shares.shape[1]
-    ahead = T * AHEAD * np.arange(K - 1, -1, -1) / (K * (K - 1) / 2.0)
+    ahead = T * most_ahead * np.arange(K - 1, -1, -1) / (K * (K - 1) / 2.0)
     if centred:
         ahead -= ahead.mean()
     first = ((forest.feature < 0) & (np.arange(len(forest.feature)) < forest.offset[1]))[:, None]

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from committee.data.frames import TableSchema
 from committee.vote.committee import Committee
 from committee.vote.committee_in import committee_in
-from committee.vote.exports.first_of_ties import on_grid, scores_of_first, shares_of_first
+from committee.vote.exports.first_of_ties import AHEAD, AHEAD_OF_NEAR, on_grid, scores_of_first, shares_of_first
 from committee.vote.exports.folded import ONE_CLASS, Folded, folded, ties_near_scores
 from committee.vote.exports.score_trees import ScoreTrees
 from committee.vote.regression import RegressionCommittee
@@ -120,7 +120,9 @@ def _of_classes(committee: Committee) -> Any:
             f"scores may be as large as {trees.largest:.3g}, and the truncated link tells no classes apart whose "
             f"scores are above {plain.constant}; {instead}."
         )
-    scores = sklearn_boosting.classifier(scores_of_first(trees) if plain.rounded else trees, classes, table)
+    if plain.rounded:
+        trees = scores_of_first(trees, AHEAD if plain.link == "clipped" else AHEAD_OF_NEAR)
+    scores = sklearn_boosting.classifier(trees, classes, table)
     if plain.link == "one_vs_rest":
         return sklearn_calibrated.one_vs_rest(scores, plain.constant)
     return sklearn_calibrated.clipped(scores, plain.constant) if plain.link == "clipped" else scores

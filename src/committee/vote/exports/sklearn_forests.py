@@ -13,7 +13,7 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.vote.exports.first_of_ties import shares_of_first
+from committee.vote.exports.first_of_ties import AHEAD, AHEAD_OF_NEAR, shares_of_first
 from committee.vote.exports.score_trees import ScoreTrees
 from committee.vote.exports.single_precision import blurred_column
 from committee.voters.forest import Forest
@@ -64,7 +64,7 @@ def of_votes(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None
     votes = trees.by_leaf()
     weight = None if near_ties else _weight_of_each(votes)
     if weight is None:
-        return classifier(trees, centred_shares(votes), classes, table)
+        return classifier(trees, centred_shares(votes, AHEAD_OF_NEAR if near_ties else AHEAD), classes, table)
     T, total = len(trees.forest), float(weight.sum())
     if T == 1:
         return classifier(trees, votes.value / total, classes, table)
@@ -113,7 +113,7 @@ def _forest_of(grown: list[Any], classes: NDArray[Any]) -> Any:
     return made
 
 
-def centred_shares(trees: ScoreTrees) -> F64:
+def centred_shares(trees: ScoreTrees, most_ahead: float) -> F64:
     """Class shares ``(N, K)`` whose mean is largest for the class of the largest score.
 
     A leaf's numbers v, centred over the classes, become 1 / K + a v_k, with one a for all trees, as large as keeps
@@ -130,7 +130,7 @@ def centred_shares(trees: ScoreTrees) -> F64:
     lowest = -float(says.min())
     factor = 1.0 / (K * lowest) if lowest > 0.0 else 1.0
     shares = np.where(leaf, np.maximum(1.0 / K + factor * says, 0.0), 0.0)
-    return shares_of_first(shares, trees.forest)
+    return shares_of_first(shares, trees.forest, most_ahead=most_ahead)
 
 
 def column_for_boosting(trees: ScoreTrees, table: TableSchema | None) -> tuple[int, str] | None:
