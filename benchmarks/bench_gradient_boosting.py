@@ -175,7 +175,7 @@ def parts(findings: Findings, train: Table, rounds: int, repeats: int) -> None:
     table = TableSchema.learn(X)
     binned = Binned.of(X, None, table, BINS)
     model = contenders(rounds, 1)[OURS].fit(X, y)
-    grower = model._grower(binned, 1, X.shape[1], 1)
+    grower = model._grower(binned, 1, None, X.shape[1], LEAVES, 1)
     F, gradient, hessian = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y))
     _core.loss_gradients("logistic", labels, F, None, gradient, hessian, 1)
     tree = grower.grow(gradient, hessian, None, None, 0)
@@ -189,7 +189,7 @@ def parts(findings: Findings, train: Table, rounds: int, repeats: int) -> None:
         "schema and encoding": lambda: TableSchema.learn(X).encode(X),
         "edges of the bins": lambda: Bins.learn(X, None, table.n_categories, BINS),
         "codes": lambda: binned.bins.encode(X),
-        "codes by column, and their check": lambda: model._grower(binned, 1, X.shape[1], 1),
+        "codes by column, and their check": lambda: model._grower(binned, 1, None, X.shape[1], LEAVES, 1),
         "each round: gradients": lambda: _core.loss_gradients("logistic", labels, F, None, gradient, hessian, 1),
         "each round: tree": lambda: grower.grow(gradient, hessian, None, None, 0),
         "each round: new scores": lambda: _core.add_leaf_values(F, grower.leaf_of_row, tree.value[:, 0], 1),

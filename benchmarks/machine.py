@@ -126,9 +126,9 @@ def _compiler() -> str:
 
 
 def _compiler_flags() -> str:
-    """From the build tree beside the sources; an installed wheel does not tell."""
+    """From the build tree of the installed module, not the sanitizers'; an installed wheel does not tell."""
     build = Path(__file__).resolve().parent.parent / "build"
-    for ninja in sorted(build.glob("*/build.ninja"), key=lambda file: file.stat().st_mtime, reverse=True):
+    for ninja in sorted(build.glob("cp*/build.ninja"), key=lambda file: file.stat().st_mtime, reverse=True):
         rule = re.search(r"module\.cpp\.o: .*?FLAGS = ([^\n]*)", ninja.read_text(), re.DOTALL)
         if rule:
             return " ".join(flag for flag in rule.group(1).split() if "/" not in flag)
