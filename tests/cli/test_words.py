@@ -67,7 +67,7 @@ def test_errors_speak_of_options(table, forest):
         named = "which is not there; there are 'a', 'c'"
         assert f"error: --drop names 'zz', {named}" in fail(command, table, "-t", "label", "--drop", "zz")
         assert f"error: --categorical names 'z', {named}" in fail(command, table, "-t", "label", "--categorical", "z")
-    depth = "-p max_depth must be a whole number of at least 1 or None, and is "
+    depth = "-p max_depth must be a whole number in the range [1, 2147483647] or None, and is "
     assert f"{depth}-3." in fail("fit", table, "-t", "label", "-m", "tree", "-p", "max_depth=-3")
     models = ("--models", "tree", "-p", "tree:max_depth=abc")
     assert f"{depth}'abc'." in fail("compare", table, "-t", "label", *models)
