@@ -60,6 +60,8 @@ class TableColumns;
 template <class Code>
 class TableColumns<BinnedTable<Code>> {
  public:
+  using Columns = CodeColumns<Code>;
+
   // A large table is not copied (kMostCopied): its rows are parted by codes that are a row apart.
   TableColumns(const BinnedTable<Code>& table, ThreadTeam& team) : table_(table) {
     require_codes_in_range(table, team);
@@ -101,6 +103,8 @@ class TableColumns<BinnedTable<Code>> {
 template <>
 class TableColumns<SparseTable> {
  public:
+  using Columns = SparseColumns;
+
   TableColumns(const SparseTable& table, ThreadTeam&) : table_(table) {}
 
   SparseColumns all() const { return {&table_, nullptr}; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -105,10 +106,33 @@ class TableGradientGrower final : public GradientGrower {
                        const WordLayout& layout, const RoundScale& scale, const GradientRound& round,
                        ThreadTeam& team) {
     const bool all_rows = round.rows == nullptr, weighted = round.weights != nullptr;
-    GradientHistograms<Table> histograms(some, rows_.n_outputs(), team, rows_.idle());
-    histograms.use(layout, rows_.words());
-    NodesHere<Table, Columns> nodes(histograms, columns, rows_.in_order(), rows_.room(), round.n_in_use, all_rows);
-    GradientGrowing<NodesHere<Table, Columns>> growing(nodes, growth, weighted, round.score, round.seed);
+    using Children = GradientChildren<NodesHere<Table>>;
+    struct Counting {
+      GradientHistograms<Table> histograms;
+      NodesHere<Table> nodes;
+      Children children;
+      Counting(GradientRows<Table>& rows, const Table& some, const Columns& columns, const GradientGrowth& growth,
+               const WordLayout& layout, const GradientRound& round, ThreadTeam& team, CountingRoom& room)
+          : histograms(some, &columns, rows.n_outputs(), team, rows.idle(), room),
+            nodes(histograms.use(layout, rows.words()), columns, rows.in_order(), rows.room(), round.n_in_use,
+                  round.rows == nullptr),
+            children(nodes, growth, round.weights != nullptr, round.score, round.seed) {}
+    };
+    const std::int64_t n_alone = team.wanted(some.cells_of(round.n_in_use)) > 1 ? 2 * team.size() : 0;
+    rows_.make_counting_rooms(1 + n_alone);
+    std::deque<ThreadTeam> of_one;
+    std::deque<Counting> counting;
+    const auto add = [&](ThreadTeam& threads) {
+      counting.emplace_back(rows_, some, columns, growth, layout, round, threads,
+                            rows_.counting_room(count_of(counting.size())));
+    };
+    add(team);
+    Vector<Children*> alone;
+    for (std::int64_t i = 0; i < n_alone; ++i) {
+      add(of_one.emplace_back(1));
+      alone.push_back(&counting.back().children);
+    }
+    GradientGrowing<NodesHere<Table>> growing(counting.front().children, alone, growth, team);
     GradientTree tree = growing.grow(round.n_in_use);
     const double heaviest = weighted ? largest_weight(round.weights, round.rows, round.n_in_use) : 0.0;
     const LeafUnits units(scale, heaviest, weighted);

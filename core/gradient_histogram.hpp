@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
+#include <type_traits>
 #include <utility>
 
+#include "column_histogram.hpp"
+#include "columns.hpp"
 #include "gradient_words.hpp"
 #include "histogram.hpp"
 #include "vector.hpp"
@@ -69,26 +73,51 @@ COMMITTEE_CLONES inline void subtract(std::uint64_t* from, const std::uint64_t* 
   for (std::int64_t i = 0; i < n; ++i) from[i] -= what[i];
 }
 
-// Memory that the trees of a run share.
-struct IdleHistograms {
-  struct Scratch {
+// Memory that the trees of a run share, and those who count the nodes of one tree.
+class IdleHistograms {
+ public:
+  Vector<std::uint64_t> take(bool narrow) {
+    const std::scoped_lock lock(taking_);
+    auto& idle = narrow ? narrow_ : wide_;
+    if (idle.empty()) return {};
+    Vector<std::uint64_t> sums = std::move(idle.back());
+    idle.pop_back();
+    return sums;
+  }
+  void give_back(bool narrow, Vector<std::uint64_t> sums) {
+    const std::scoped_lock lock(taking_);
+    (narrow ? narrow_ : wide_).push_back(std::move(sums));
+  }
+
+ private:
+  std::mutex taking_;
+  Vector<Vector<std::uint64_t>> narrow_, wide_;
+};
+
+// What one of them needs while it counts, for each of its threads.
+struct CountingRoom {
+  struct OfThread {
     Vector<std::uint64_t> words, wide;
   };
-  Vector<Vector<std::uint64_t>> narrow, wide;
-  Vector<Scratch> scratch;
+  Vector<OfThread> threads;
 };
 
 // Histograms of the nodes of one tree, over words (or wide pairs) of one round.
 template <class Table>
 class GradientHistograms {
  public:
-  GradientHistograms(const Table& table, std::int64_t n_outputs, ThreadTeam& team, IdleHistograms& memory)
-      : table_(table), n_outputs_(n_outputs), team_(team), memory_(memory) {}
+  using Columns = typename TableColumns<Table>::Columns;
+
+  // `columns`: the table's, by which dense nodes are counted; null where its rows are elsewhere.
+  GradientHistograms(const Table& table, const Columns* columns, std::int64_t n_outputs, ThreadTeam& team,
+                     IdleHistograms& memory, CountingRoom& room)
+      : table_(table), columns_(columns), n_outputs_(n_outputs), team_(team), memory_(memory), room_(room) {}
 
   // The statistics of a round: layout, and n_outputs planes of words, or 2 n_outputs wide planes.
-  void use(const WordLayout& layout, const std::uint64_t* planes) {
+  GradientHistograms& use(const WordLayout& layout, const std::uint64_t* planes) {
     layout_ = layout;
     planes_ = planes;
+    return *this;
   }
 
   GradientHistogram build(const std::int32_t* rows, std::int64_t n) { return build(rows, n, is_narrow(n)); }
@@ -101,7 +130,7 @@ class GradientHistograms {
   GradientHistogram build(const std::int32_t* rows, std::int64_t n, bool narrow) {
     if (narrow) {
       GradientHistogram h = take(true);
-      add_words(rows, 0, n, h.sums.data());
+      add_words(rows, 0, n, by_column(n), h.sums.data());
       complete(table_, h.sums.data(), n_outputs_);
       return h;
     }
@@ -109,14 +138,15 @@ class GradientHistograms {
     const std::int64_t size = h.sums.size(), work = table_.cells_of(n) * n_outputs_;
     // a private histogram must be worth zeroing and merging
     const std::int64_t parts = std::clamp<std::int64_t>(work / (8 * size + 1), 1, team_.wanted(work));
-    if (memory_.scratch.size() < parts) memory_.scratch.resize(parts);
+    if (room_.threads.size() < parts) room_.threads.resize(parts);
     team_.each(parts, work, [&](std::int64_t part) {
-      Vector<std::uint64_t>& wide = part == 0 ? h.sums : memory_.scratch[part].wide;
+      auto& [words, private_sums] = room_.threads[part];
+      Vector<std::uint64_t>& wide = part == 0 ? h.sums : private_sums;
       if (part > 0) wide.assign(size, 0);
-      add_wide(rows, n * part / parts, n * (part + 1) / parts, wide.data(), memory_.scratch[part].words);
+      add_wide(rows, n * part / parts, n * (part + 1) / parts, by_column(n), wide.data(), words);
     });
     for (std::int64_t part = 1; part < parts; ++part) {
-      const Vector<std::uint64_t>& other = memory_.scratch[part].wide;
+      const Vector<std::uint64_t>& other = room_.threads[part].wide;
       for (std::int64_t i = 0; i < size; ++i) h.sums[i] += other[i];
     }
     complete(table_, h.sums.data(), 2 * n_outputs_);
@@ -157,7 +187,7 @@ class GradientHistograms {
     return h;
   }
 
-  void give_back(GradientHistogram h) { (h.narrow ? memory_.narrow : memory_.wide).push_back(std::move(h.sums)); }
+  void give_back(GradientHistogram h) { memory_.give_back(h.narrow, std::move(h.sums)); }
 
   std::int64_t rows_in(const GradientHistogram& h, std::int64_t cell) const {
     return h.narrow ? layout_.count(h.sums[cell]) : layout_.wide_count(h.sums[table_.n_cells() + cell]);
@@ -170,30 +200,32 @@ class GradientHistograms {
 
  private:
   GradientHistogram take(bool narrow, bool cleared = true) {
-    auto& idle = narrow ? memory_.narrow : memory_.wide;
-    GradientHistogram h{narrow, {}};
-    if (!idle.empty()) {
-      h.sums = std::move(idle.back());
-      idle.pop_back();
-    }
+    GradientHistogram h{narrow, memory_.take(narrow)};
     const auto size = size_of(narrow) + kLanes;
     cleared ? h.sums.assign(size, 0) : h.sums.resize(size);
     return h;
   }
 
-  void add_words(const std::int32_t* rows, std::int64_t begin, std::int64_t end, std::uint64_t* words) const {
+  bool by_column(std::int64_t n) const {
+    return columns_ && n_outputs_ == 1 && layout_.packed && counts_by_column(table_, *columns_, n);
+  }
+
+  void add_words(const std::int32_t* rows, std::int64_t begin, std::int64_t end, bool by_column,
+                 std::uint64_t* words) const {
+    if constexpr (!std::is_same_v<Table, SparseTable>)
+      if (by_column) return add_by_column(table_, *columns_, 0, table_.n_features, rows, begin, end, planes_, words);
     if (n_outputs_ == 1) return add_rows(table_, rows, begin, end, OneWord{planes_}, words);
     add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, n_outputs_}, words);
   }
 
-  void add_wide(const std::int32_t* rows, std::int64_t begin, std::int64_t end, std::uint64_t* wide,
+  void add_wide(const std::int32_t* rows, std::int64_t begin, std::int64_t end, bool by_column, std::uint64_t* wide,
                 Vector<std::uint64_t>& words) const {
     if (!layout_.packed)
       return add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, 2 * n_outputs_}, wide);
     const std::int64_t cells = table_.n_cells();
     words.assign(n_outputs_ * cells, 0);
     for (std::int64_t i = begin; i < end; i += layout_.block) {
-      add_words(rows, i, std::min(end, i + layout_.block), words.data());
+      add_words(rows, i, std::min(end, i + layout_.block), by_column, words.data());
       for (std::int64_t d = 0; d < n_outputs_; ++d)
         empty_words(words.data() + d * cells, cells, layout_, wide + 2 * d * cells, wide + (2 * d + 1) * cells);
     }
@@ -214,9 +246,11 @@ class GradientHistograms {
   }
 
   const Table& table_;
+  const Columns* const columns_;
   const std::int64_t n_outputs_;
   ThreadTeam& team_;
   IdleHistograms& memory_;
+  CountingRoom& room_;
   WordLayout layout_;
   const std::uint64_t* planes_ = nullptr;
 };

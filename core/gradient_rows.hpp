@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <stdexcept>
 
 #include "columns.hpp"
@@ -64,6 +65,11 @@ class GradientRows {
   const Vector<std::int32_t>& leaf_of_row() const { return leaf_of_row_; }
   const std::uint64_t* words() const { return words_.data(); }
   IdleHistograms& idle() { return idle_; }
+  // Of the i-th of those who count at the same time; `make` is told before how many there are.
+  CountingRoom& counting_room(std::int64_t i = 0) { return counting_rooms_[size_of(i)]; }
+  void make_counting_rooms(std::int64_t n) {
+    while (count_of(counting_rooms_.size()) < n) counting_rooms_.emplace_back();
+  }
   TableColumns<Table>& columns() { return columns_; }
 
   // The tree's rows in the order of its nodes, and room for parting them.
@@ -191,6 +197,7 @@ class GradientRows {
   Vector<std::int32_t> leaf_of_row_;  // while a tree grows, room for parting its rows
   Vector<std::uint64_t> words_;
   IdleHistograms idle_;
+  std::deque<CountingRoom> counting_rooms_{1};
 };
 
 // Some columns of a table, numbered anew; their cells are written to `columns`.

@@ -130,7 +130,9 @@ class TableGradientShard final : public GradientShard {
   template <class Use>
   void with_histograms(Use&& use) {
     ThreadTeam team(n_threads_);
-    GradientHistograms<Table> histograms(some_ ? *some_ : rows_.table(), rows_.n_outputs(), team, rows_.idle());
+    const auto columns = some_ ? rows_.columns().some(*some_, features_.data()) : rows_.columns().all();
+    GradientHistograms<Table> histograms(some_ ? *some_ : rows_.table(), &columns, rows_.n_outputs(), team,
+                                         rows_.idle(), rows_.counting_room());
     histograms.use(layout_, rows_.words());
     use(histograms);
   }

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gradient_grow.hpp"
+#include "gradient_children.hpp"
 #include "vector.hpp"
 
 namespace committee {

@@ -5,15 +5,16 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gradient_grow.hpp"
+#include "gradient_children.hpp"
 #include "gradient_rows.hpp"
 
 namespace committee {
 
-template <class Table_, class Columns>
+template <class Table_>
 class NodesHere {
  public:
   using Table = Table_;
+  using Columns = typename TableColumns<Table>::Columns;
   static constexpr bool kAsked = false;
 
   // `columns`: the histograms' table again, column by column; `all_rows`: the root has all rows of the table.

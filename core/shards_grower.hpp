@@ -43,10 +43,12 @@ inline GradientTree grow_on_shards(const BinnedTable<std::uint8_t>& whole, const
     growth.max_features = growth.max_features > 0 ? std::min(growth.max_features, round.n_features) : round.n_features;
   }
   IdleHistograms idle;
-  GradientHistograms<Table> histograms(table, round.scale.n_outputs, team, idle);
+  CountingRoom room;
+  GradientHistograms<Table> histograms(table, nullptr, round.scale.n_outputs, team, idle, room);
   histograms.use(round.layout, nullptr);
   NodesElsewhere nodes(histograms, round.root, round.scale.n_rows, std::move(ask));
-  GradientGrowing<NodesElsewhere> growing(nodes, growth, round.weighted, round.score, round.seed);
+  GradientChildren<NodesElsewhere> children(nodes, growth, round.weighted, round.score, round.seed);
+  GradientGrowing<NodesElsewhere> growing(children, {}, growth, team);
   GradientTree tree = growing.grow(round.scale.n_rows);
   Vector<std::int32_t> places, ids;
   for (const NodeRows& leaf : growing.leaves()) {

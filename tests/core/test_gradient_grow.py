@@ -323,6 +323,16 @@ def test_large_nodes_in_words_and_in_wide_sums(n_bins, heavy, n_outputs):
     check_tree(grown(data, g, h, **limits)[0], data, g, h, limits)
 
 
+def test_dense_nodes_by_column_and_thin_ones_by_row():
+    """Four columns together and one that is left over; nodes of many rows of the table and of a hundredth of them."""
+    data = table(6_000, [60, 255, 12, 9, 30, 2, 100, 4, 7], [0, 0, 1, 0, 0, 0, 0, 0, 1], 8)
+    g, h = gradients(6_000, 1, 9)
+    limits = {"max_leaf_nodes": 80, "min_samples_leaf": 10}
+    tree = grown(data, g, h, **limits)[0]
+    assert tree.count.min() * 16 < 6_000 < tree.count[1:3].min() * 16
+    check_tree(tree, data, g, h, limits)
+
+
 def test_heavy_tails_keep_the_others():
     """One gradient a million times the rest must not round them away: the other rows' split is found below it."""
     data = table(4_000, [2, 2], [0, 0], 5, missing=0.0)

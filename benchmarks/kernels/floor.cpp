@@ -1,0 +1,384 @@
+// What this processor can do, measured by itself: `python -m benchmarks floor` builds this file and reads what it
+// prints.
+//
+// Lines "name value": nanoseconds an operation, or gigabytes a second. First the floor of a histogram - additions to
+// cells that stay in cache, with no table to read - then ways to add the rows of a table to its histogram, each beside
+// that of the library (core/histogram.hpp). All give the same sums; a way whose sums differ ends the run.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "gradient_histogram.hpp"
+
+namespace {
+
+using committee::BinnedTable;
+using committee::OneWord;
+using Word = std::uint64_t;
+using Code = std::uint8_t;
+
+constexpr std::int64_t kColumns = 28, kBins = 256;
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Random {
+  std::uint64_t state;
+  std::uint64_t next() {
+    state += 0x9E3779B97F4A7C15ull;
+    std::uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+  }
+};
+
+struct Data {
+  std::vector<Code> codes, by_column;
+  std::vector<Word> words;
+  BinnedTable<Code> table{};
+  std::vector<std::int32_t> every, tenth;
+
+  // `skewed`: as in a real table, some columns hold few values and most have a value that many rows share.
+  Data(std::int64_t n, bool skewed) {
+    Random random{1};
+    codes.resize(n * kColumns);
+    by_column.resize(n * kColumns);
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < kColumns; ++j) {
+        const std::uint64_t r = random.next();
+        const std::uint64_t values = skewed && j % 7 == 0 ? 3 : 255;
+        const bool common = skewed && j % 3 == 0 && (r >> 60) < 4;
+        codes[i * kColumns + j] = by_column[j * n + i] = static_cast<Code>(common ? 1 : (r >> 8) % values);
+      }
+    words.resize(n);
+    for (Word& word : words) word = random.next() >> 20;
+    table.codes = codes.data();
+    table.n_rows = n;
+    table.n_features = kColumns;
+    for (std::int64_t j = 0; j <= kColumns; ++j) table.cell.push_back(j * kBins);
+    for (std::int64_t i = 0; i < n; ++i) {
+      every.push_back(static_cast<std::int32_t>(i));
+      if (random.next() % 10 == 0) tenth.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+};
+
+// --- ways to add rows to a histogram; `rows` null: all n ----------------------------------------------------------
+
+using Way = std::function<void(const Data&, const std::int32_t* rows, std::int64_t n, Word* histogram)>;
+
+void as_in_the_library(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  add_rows(data.table, rows, 0, n, OneWord{data.words.data()}, histogram);
+}
+
+template <bool fetch>
+void fetch_row(const Data& data, const std::int32_t* rows, std::int64_t i, std::int64_t n) {
+  if (!fetch || rows == nullptr || i + committee::kAhead >= n) return;
+  const std::int64_t next = rows[i + committee::kAhead];
+  __builtin_prefetch(data.words.data() + next);
+  __builtin_prefetch(data.codes.data() + next * kColumns);
+  __builtin_prefetch(data.codes.data() + next * kColumns + kColumns - 1);
+}
+
+// The base of a column's cells is read once for `together` rows.
+template <int together, bool fetch = true>
+void rows_together(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  const std::int64_t* const cell = data.table.cell.data();
+  std::int64_t i = 0;
+  for (; i + together <= n; i += together) {
+    const Code* code[together];
+    Word word[together];
+    for (int k = 0; k < together; ++k) {
+      fetch_row<fetch>(data, rows, i + k, n);
+      const std::int64_t row = rows ? rows[i + k] : i + k;
+      code[k] = data.codes.data() + row * kColumns;
+      word[k] = data.words[row];
+    }
+    const std::int64_t p = data.table.n_features;
+    for (std::int64_t j = 0; j < p; ++j) {
+      Word* const h = histogram + cell[j];
+      for (int k = 0; k < together; ++k) h[code[k][j]] += word[k];
+    }
+  }
+  add_rows(data.table, rows, i, n, OneWord{data.words.data()}, histogram);
+}
+
+// Eight codes are read as one word.
+template <int together>
+void codes_by_eight(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  const std::int64_t* const cell = data.table.cell.data();
+  const std::int64_t p = data.table.n_features;
+  std::int64_t i = 0;
+  for (; i + together <= n; i += together) {
+    const Code* code[together];
+    Word word[together];
+    for (int k = 0; k < together; ++k) {
+      fetch_row<true>(data, rows, i + k, n);
+      const std::int64_t row = rows ? rows[i + k] : i + k;
+      code[k] = data.codes.data() + row * kColumns;
+      word[k] = data.words[row];
+    }
+    std::int64_t j = 0;
+    for (; j + 8 <= p; j += 8) {
+      std::uint64_t eight[together];
+      for (int k = 0; k < together; ++k) __builtin_memcpy(&eight[k], code[k] + j, 8);
+#pragma GCC unroll 8
+      for (int b = 0; b < 8; ++b) {
+        Word* const h = histogram + cell[j + b];
+        for (int k = 0; k < together; ++k) h[(eight[k] >> (8 * b)) & 255] += word[k];
+      }
+    }
+    for (; j < p; ++j)
+      for (int k = 0; k < together; ++k) histogram[cell[j] + code[k][j]] += word[k];
+  }
+  add_rows(data.table, rows, i, n, OneWord{data.words.data()}, histogram);
+}
+
+// Columns in blocks whose cells fit the first-level cache, chunk of rows by chunk.
+template <int columns, int chunk, int together>
+void column_blocks(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  const std::int64_t* const cell = data.table.cell.data();
+  const std::int64_t p = data.table.n_features;
+  for (std::int64_t begin = 0; begin < n; begin += chunk) {
+    const std::int64_t end = std::min<std::int64_t>(n, begin + chunk);
+    for (std::int64_t first = 0; first < p; first += columns) {
+      const std::int64_t last = std::min<std::int64_t>(p, first + columns);
+      std::int64_t i = begin;
+      for (; i + together <= end; i += together) {
+        const Code* code[together];
+        Word word[together];
+        for (int k = 0; k < together; ++k) {
+          if (first == 0) fetch_row<true>(data, rows, i + k, n);
+          const std::int64_t row = rows ? rows[i + k] : i + k;
+          code[k] = data.codes.data() + row * kColumns;
+          word[k] = data.words[row];
+        }
+        for (std::int64_t j = first; j < last; ++j) {
+          Word* const h = histogram + cell[j];
+          for (int k = 0; k < together; ++k) h[code[k][j]] += word[k];
+        }
+      }
+      for (; i < end; ++i) {
+        const std::int64_t row = rows ? rows[i] : i;
+        for (std::int64_t j = first; j < last; ++j)
+          histogram[cell[j] + data.codes[row * kColumns + j]] += data.words[row];
+      }
+    }
+  }
+}
+
+// Columns are read in their own order, `columns` of them at a time.
+template <int columns, int chunk>
+void by_column(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  const std::int64_t p = data.table.n_features;
+  static_assert(kColumns % columns == 0);
+  for (std::int64_t begin = 0; begin < n; begin += chunk) {
+    const std::int64_t end = std::min<std::int64_t>(n, begin + chunk);
+    for (std::int64_t first = 0; first < p; first += columns) {
+      const Code* code[columns];
+      Word* h[columns];
+      for (int c = 0; c < columns; ++c) {
+        code[c] = data.by_column.data() + (first + c) * data.table.n_rows;
+        h[c] = histogram + data.table.cell[first + c];
+      }
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t row = rows ? rows[i] : i;
+        const Word word = data.words[row];
+        for (int c = 0; c < columns; ++c) h[c][code[c][row]] += word;
+      }
+    }
+  }
+}
+
+// Several copies of the histogram, rows in turn, so that equal codes of neighbours do not wait for each other.
+template <int copies>
+void interleaved(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  const std::int64_t p = data.table.n_features, size = kColumns * kBins;
+  const std::int64_t* const cell = data.table.cell.data();
+  static std::vector<Word> scratch;
+  scratch.assign((copies - 1) * size, 0);
+  Word* copy[copies];
+  for (int k = 0; k < copies; ++k) copy[k] = k == 0 ? histogram : scratch.data() + (k - 1) * size;
+  std::int64_t i = 0;
+  for (; i + copies <= n; i += copies)
+    for (int k = 0; k < copies; ++k) {
+      fetch_row<true>(data, rows, i + k, n);
+      const std::int64_t row = rows ? rows[i + k] : i + k;
+      const Code* const code = data.codes.data() + row * kColumns;
+      const Word word = data.words[row];
+      for (std::int64_t j = 0; j < p; ++j) copy[k][cell[j] + code[j]] += word;
+    }
+  for (int k = 1; k < copies; ++k)
+    for (std::int64_t c = 0; c < size; ++c) histogram[c] += copy[k][c];
+  add_rows(data.table, rows, i, n, OneWord{data.words.data()}, histogram);
+}
+
+#if defined(__x86_64__)
+// Eight columns of a row at a time: their cells never meet, so that gather and scatter need no detection of conflicts.
+__attribute__((target("avx512f,avx512vl,avx512bw"))) void gathered(const Data& data, const std::int32_t* rows,
+                                                                   std::int64_t n, Word* histogram) {
+  const std::int64_t p = data.table.n_features;
+  const std::int64_t* const cell = data.table.cell.data();
+  for (std::int64_t i = 0; i < n; ++i) {
+    fetch_row<true>(data, rows, i, n);
+    const std::int64_t row = rows ? rows[i] : i;
+    const Code* const code = data.codes.data() + row * kColumns;
+    const __m512i word = _mm512_set1_epi64(static_cast<long long>(data.words[row]));
+    std::int64_t j = 0;
+    for (; j + 8 <= p; j += 8) {
+      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(code + j));
+      const __m512i at = _mm512_add_epi64(_mm512_loadu_si512(cell + j), _mm512_cvtepu8_epi64(bytes));
+      const __m512i sums = _mm512_add_epi64(_mm512_i64gather_epi64(at, histogram, 8), word);
+      _mm512_i64scatter_epi64(histogram, at, sums, 8);
+    }
+    for (; j < p; ++j) histogram[cell[j] + code[j]] += data.words[row];
+  }
+}
+#endif
+
+// --- what a histogram cannot go below -----------------------------------------------------------------------------
+
+// Nanoseconds of an addition to one of `n_cells` cells, at places that are known: two loads, an addition and a store.
+double addition(std::int64_t n_cells) {
+  std::vector<Word> cells(n_cells);
+  std::vector<std::uint16_t> at(1 << 13);
+  Random random{2};
+  for (auto& place : at) place = static_cast<std::uint16_t>(random.next() % n_cells);
+  double best = 1e9;
+  for (int pass = 0; pass < 400; ++pass) {
+    const double start = seconds();
+    for (const auto place : at) cells[place] += pass;
+    best = std::min(best, seconds() - start);
+  }
+  volatile Word kept = cells[n_cells / 2];
+  (void)kept;
+  return best / at.size() * 1e9;
+}
+
+// Nanoseconds of an addition that waits for the one before: to the same cell, through memory.
+double chained_addition() {
+  volatile Word cell = 0;
+  double best = 1e9;
+  for (int pass = 0; pass < 50; ++pass) {
+    const double start = seconds();
+    for (int i = 0; i < 10'000; ++i) cell = cell + 1;
+    best = std::min(best, seconds() - start);
+  }
+  return best / 10'000 * 1e9;
+}
+
+// Gigabytes a second that threads read of their own 64 MB together, eight bytes at a time.
+double reading(int n_threads) {
+  const std::int64_t n = std::int64_t{1} << 23;
+  std::vector<std::vector<Word>> memory(n_threads, std::vector<Word>(n, 1));
+  std::vector<Word> sums(n_threads * 16);
+  double best = 1e9;
+  for (int pass = 0; pass < 5; ++pass) {
+    const double start = seconds();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < n_threads; ++t)
+      threads.emplace_back([&, t] {
+        Word sum = 0;
+        for (const Word word : memory[t]) sum += word;
+        sums[16 * t] = sum;
+      });
+    for (auto& thread : threads) thread.join();
+    best = std::min(best, seconds() - start);
+  }
+  return n_threads * n * 8 / best * 1e-9;
+}
+
+// Nanoseconds that a thread takes to learn that another is done with nothing, awake or asleep.
+double waking(bool asleep) {
+  committee::ThreadTeam team(2);
+  double sum = 0;
+  int n = 0;
+  for (int pass = 0; pass < 200; ++pass) {
+    if (asleep) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const double start = seconds();
+    team.each(2, 10 * committee::kWorthAThread, [](std::int64_t) {});
+    if (pass >= 20) sum += seconds() - start, ++n;
+  }
+  return sum / n * 1e9;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool floor_alone = argc > 1 && std::string(argv[1]) == "--floor";
+  const std::int64_t n = argc > 2 ? std::atoll(argv[2]) : 300'000;
+  std::printf("addition, 16 kB of cells|%.4f\n", addition(2048));
+  std::printf("addition, 57 kB of cells|%.4f\n", addition(7168));
+  std::printf("addition, 512 kB of cells|%.4f\n", addition(65535));
+  std::printf("addition to the cell before|%.4f\n", chained_addition());
+  std::printf("reading, 1 thread|%.2f\n", reading(1));
+  std::printf("reading, 2 threads|%.2f\n", reading(2));
+  std::printf("two threads meet|%.0f\n", waking(false));
+  if (floor_alone) return 0;
+
+  std::vector<std::pair<std::string, Way>> ways{
+      {"the library's", as_in_the_library},
+      {"two rows together", rows_together<2>},
+      {"three rows together", rows_together<3>},
+      {"four rows together", rows_together<4>},
+      {"two rows together, nothing fetched ahead", rows_together<2, false>},
+      {"codes by eight", codes_by_eight<1>},
+      {"codes by eight, two rows together", codes_by_eight<2>},
+      {"blocks of 7 columns, 1,024 rows, two together", column_blocks<7, 1024, 2>},
+      {"blocks of 14 columns, 1,024 rows, two together", column_blocks<14, 1024, 2>},
+      {"blocks of 14 columns, 4,096 rows, four together", column_blocks<14, 4096, 4>},
+      {"by column, two at a time", by_column<2, 4096>},
+      {"by column, four at a time", by_column<4, 4096>},
+      {"two copies", interleaved<2>},
+      {"four copies", interleaved<4>},
+  };
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw")) ways.emplace_back("gathered and scattered, eight columns", gathered);
+#endif
+  for (const bool skewed : {false, true}) {
+    const Data data(n, skewed);
+    std::vector<Word> truth(kColumns * kBins + 8), found(truth.size());
+    struct Rows {
+      const char* name;
+      const std::int32_t* rows;
+      std::int64_t n;
+    };
+    std::vector<std::int32_t> small(data.tenth.begin(),
+                                    data.tenth.begin() + std::min<std::int64_t>(4'000, data.tenth.size()));
+    const Rows sets[] = {{"all rows", nullptr, n},
+                         {"a tenth", data.tenth.data(), static_cast<std::int64_t>(data.tenth.size())},
+                         {"4,000 rows", small.data(), static_cast<std::int64_t>(small.size())}};
+    for (const Rows& set : sets) {
+      std::vector<std::vector<double>> times(ways.size());
+      const int passes = set.n > 100'000 ? 15 : 60;
+      for (int pass = 0; pass < passes; ++pass)
+        for (std::size_t w = 0; w < ways.size(); ++w) {
+          std::fill(found.begin(), found.end(), 0);
+          const double start = seconds();
+          ways[w].second(data, set.rows, set.n, found.data());
+          times[w].push_back(seconds() - start);
+          if (w == 0)
+            truth = found;
+          else if (found != truth) {
+            std::fprintf(stderr, "%s: other sums\n", ways[w].first.c_str());
+            return 1;
+          }
+        }
+      for (std::size_t w = 0; w < ways.size(); ++w) {
+        std::sort(times[w].begin(), times[w].end());
+        std::printf("%s, %s: %s|%.4f\n", skewed ? "as of a real table" : "even", set.name, ways[w].first.c_str(),
+                    times[w][times[w].size() / 2] / (set.n * kColumns) * 1e9);
+      }
+    }
+  }
+}
