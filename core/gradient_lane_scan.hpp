@@ -29,37 +29,19 @@ struct Thresholds {
   double hessian, min_hessian;
 };
 
-// Integers of |v| < 2^51 as doubles, where the processor has no instruction for it: between 2^52 and 2^53 a double
-// counts in ones, so that v added to the bits of 1.5 2^52 (0x4338...) is the double 1.5 2^52 + v, from which that is
-// taken.
-COMMITTEE_INLINE Lanes as_doubles(const LaneBits& v) { return lanes_of(v + 0x4338000000000000) - 0x1.8p52; }
-
+template <class Lanes>
 COMMITTEE_INLINE Lanes worth(const Lanes& G, const Lanes& H, const LeafPenalty& penalty) {
   const Lanes excess = absolute(G) - penalty.l1;
-  const Lanes a = excess > 0.0 ? excess : Lanes{};
+  const Lanes a = larger_of(excess, Lanes{});
   const Lanes s = a * a / (2.0 * (H + penalty.l2)) - penalty.l0;
-  return penalty.l0_per_leaf ? s : (s > 0.0 ? s : Lanes{});
+  return penalty.l0_per_leaf ? s : larger_of(s, Lanes{});
 }
 
-// v[0], v[0] + v[1], ...: added to itself moved by one lane, two and four; a shuffle takes lanes 0 to 7 from its first
-// argument, 8 to 15 from its second.
-COMMITTEE_INLINE LaneBits running_sums(LaneBits v) {
-  const LaneBits zero{};
-  v += __builtin_shuffle(zero, v, LaneBits{0, 8, 9, 10, 11, 12, 13, 14});
-  v += __builtin_shuffle(zero, v, LaneBits{0, 0, 8, 9, 10, 11, 12, 13});
-  v += __builtin_shuffle(zero, v, LaneBits{0, 0, 0, 0, 8, 9, 10, 11});
-  return v;
-}
-// All bits in the first n lanes, none in the others.
-COMMITTEE_INLINE LaneBits first_lanes(std::int64_t n) {
-  static constexpr std::int64_t kBits[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
-  LaneBits v;
-  std::memcpy(&v, kBits + kLanes - std::min(n, kLanes), sizeof v);
-  return v;
-}
 // The cells of one plane of a feature, each as the sum of all up to it; missing values on the left come first. Words
 // are summed as they are, all three fields in one addition (gradient_words.hpp).
+template <class Lanes>
 struct RunningCells {
+  using LaneBits = BitsOf<Lanes>;
   const std::uint64_t* cells;
   std::int64_t sum = 0;  // of all cells passed
 
@@ -72,18 +54,19 @@ struct RunningCells {
     sum = signed_of(passed);
   }
   COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
-    LaneBits v;
-    std::memcpy(&v, cells + i, sizeof v);  // histograms end with eight cells to spare
-    v = running_sums(v & there) + sum;
-    sum = v[kLanes - 1];
+    const auto here = load_as<LaneBits>(cells + i);                        // histograms end with eight cells to spare
+    const LaneBits v = running_sums(here & there) + sum;
+    sum = last_lane(v);
     return v;
   }
 };
 
 // Left sums at eight thresholds after the other, taken out of words or of wide planes. Lanes are signed: the shift that
 // brings down the gradient, the top field, keeps its sign, and the fields below are cleared of it by a mask.
+template <class Lanes>
 struct NarrowSums {
-  RunningCells words;
+  using LaneBits = BitsOf<Lanes>;
+  RunningCells<Lanes> words;
   int gradient_shift, hessian_shift;
   std::uint64_t hessian_mask, count_mask;
 
@@ -96,8 +79,8 @@ struct NarrowSums {
   COMMITTEE_INLINE void pass(std::int64_t n) { words.pass(n); }
   COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
     const LaneBits w = words.next(i, there);
-    g = as_doubles(w >> gradient_shift);
-    h = as_doubles((w >> hessian_shift) & signed_of(hessian_mask));
+    g = as_doubles<Lanes>(signed_shifted_down(w, gradient_shift));
+    h = as_doubles<Lanes>(shifted_down(w, hessian_shift) & signed_of(hessian_mask));
   }
   COMMITTEE_INLINE const std::uint64_t* counted() const { return words.cells; }
   COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
@@ -105,8 +88,10 @@ struct NarrowSums {
     return signed_of((sum >> hessian_shift) & hessian_mask);
   }
 };
+template <class Lanes>
 struct WideSums {
-  RunningCells gradients, pairs;
+  using LaneBits = BitsOf<Lanes>;
+  RunningCells<Lanes> gradients, pairs;
   int hessian_shift;
   std::uint64_t count_mask;
 
@@ -120,8 +105,8 @@ struct WideSums {
     pairs.pass(n);
   }
   COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
-    g = as_doubles(gradients.next(i, there));
-    h = as_doubles(pairs.next(i, there) >> hessian_shift);
+    g = as_doubles<Lanes>(gradients.next(i, there));
+    h = as_doubles<Lanes>(shifted_down(pairs.next(i, there), hessian_shift));
   }
   COMMITTEE_INLINE const std::uint64_t* counted() const { return pairs.cells; }
   COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
@@ -161,104 +146,120 @@ COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, doubl
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();  // the gain of what is not allowed
 
 // Negative where one side has less than the least: a difference below zero sets the sign bit.
-COMMITTEE_INLINE LaneBits room(const Lanes& left, double total, double least) {
+template <class Lanes>
+COMMITTEE_INLINE BitsOf<Lanes> room(const Lanes& left, double total, double least) {
   return bits_of(left - least) | bits_of((total - least) - left);
 }
 
+template <class Lanes>
 struct FirstLargest {  // per lane the first largest gain, and its place
+  using LaneBits = BitsOf<Lanes>;
   Lanes gain;
   LaneBits place = LaneBits{} - 1;
   COMMITTEE_INLINE void offer(std::int64_t i, const Lanes& g) {  // thresholds i .. i + 7
-    place = g > gain ? LaneBits{0, 1, 2, 3, 4, 5, 6, 7} + i : place;
-    gain = g > gain ? g : gain;
+    const LaneBits more = g > gain;
+    place = select_bits(more, places<LaneBits>() + i, place);
+    gain = select(more, g, gain);
   }
   COMMITTEE_INLINE std::int64_t found(double& largest) const {
-    const Lanes most =
-        across(gain, [](const Lanes& a, const Lanes& b) __attribute__((always_inline)) { return a < b ? b : a; });
-    if (!(most[0] > largest)) return -1;
-    largest = most[0];
-    const LaneBits beyond = LaneBits{} + std::numeric_limits<std::int64_t>::max();
-    const LaneBits tied = gain < most ? beyond : place;
-    return across(tied,
-                  [](const LaneBits& a, const LaneBits& b) __attribute__((always_inline)) { return a < b ? a : b; })[0];
-  }
-
- private:
-  // Eight lanes joined into one, which all of the result hold.
-  template <class Wide, class Join>
-  COMMITTEE_INLINE static Wide across(Wide v, const Join& join) {
-    v = join(v, __builtin_shuffle(v, LaneBits{4, 5, 6, 7, 0, 1, 2, 3}));
-    v = join(v, __builtin_shuffle(v, LaneBits{2, 3, 0, 1, 6, 7, 4, 5}));
-    return join(v, __builtin_shuffle(v, LaneBits{1, 0, 3, 2, 5, 4, 7, 6}));
+    double gains[kLanes];
+    std::int64_t found_at[kLanes], first = -1;
+    store(gains, gain);
+    store(found_at, place);
+    for (std::int64_t k = 0; k < kLanes; ++k) {
+      if (!(gains[k] > largest || (gains[k] == largest && first >= 0 && found_at[k] < first))) continue;
+      largest = gains[k];
+      first = found_at[k];
+    }
+    return first;
   }
 };
 
-template <bool kPlain>  // plain: no l0, no l1
+template <class Lanes>
 COMMITTEE_INLINE Lanes worth_of_both(const Lanes& g, const Lanes& h, const OutputTotals& total,
                                      const LeafPenalty& penalty) {
-  const Lanes right = total.gradient - g, right_h = total.hessian - h;
-  if constexpr (!kPlain) return worth(g, h, penalty) + worth(right, right_h, penalty);
-  // over one denominator: a division costs more than all the rest
-  const Lanes a = h + penalty.l2, b = right_h + penalty.l2;
-  return 0.5 * (g * g * b + right * right * a) / (a * b);
+  return worth(g, h, penalty) + worth<Lanes>(total.gradient - g, total.hessian - h, penalty);
 }
 
-// The first threshold that gains more than `gain`, which becomes its gain; -1 if there is none.
-template <bool kPlain, class Sums>
+// Without L0 and L1, and with a = h + l2, b = S - a the denominators of both sides, c = G / S:
+//     g^2 / a + (G - g)^2 / b = G^2 / S + S (g - c a)^2 / (a b),
+// so that a threshold costs one division, and its gain does not drown in G^2 / S.
+struct PlainWorth {
+  double S, c, l2, G;
+  COMMITTEE_INLINE PlainWorth(const OutputTotals& total, const LeafPenalty& penalty)
+      : S(total.hessian + 2.0 * penalty.l2), c(total.gradient / S), l2(penalty.l2), G(total.gradient) {}
+  template <class Lanes>
+  COMMITTEE_INLINE Lanes ratio(const Lanes& g, const Lanes& h) const {
+    const Lanes a = h + l2, x = g - c * a;
+    return x * x / (a * (S - a));
+  }
+  COMMITTEE_INLINE double of_both(double ratio) const { return 0.5 * (c * G + S * ratio); }
+};
+
+// The first threshold that gains more than any before, which becomes `gain`; -1 if none has enough on both sides.
+template <bool kPlain, class Lanes, class Sums>  // plain: no l0, no l1
 COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
                                           double& gain) {
+  using LaneBits = BitsOf<Lanes>;
   Sums sums(t, 0, layout);
   const Within within = with_enough(t, sums, t.min_hessian);
   sums.pass(within.first);
   const OutputTotals total = t.totals[0];
-  FirstLargest best{Lanes{} + gain};
+  const PlainWorth plain(total, penalty);
+  FirstLargest<Lanes> best{Lanes{} + kNever};
   const auto offer = [&](std::int64_t i, const LaneBits& there) __attribute__((always_inline)) {
     Lanes g, h;
     sums.next(i, there, g, h);
-    best.offer(i, worth_of_both<kPlain>(g, h, total, penalty));
+    best.offer(i, kPlain ? plain.ratio(g, h) : worth_of_both(g, h, total, penalty));
   };
   std::int64_t i = within.first;
   for (; i + kLanes <= within.end; i += kLanes) offer(i, LaneBits{} - 1);
-  if (i < within.end) offer(i, first_lanes(within.end - i));  // what is beyond the last repeats it, and loses the tie
-  return best.found(gain);
+  if (i < within.end)  // what is beyond the last repeats it, and loses the tie
+    offer(i, first_lanes<LaneBits>(within.end - i));
+  const std::int64_t found = best.found(gain);
+  if (kPlain && found >= 0) gain = plain.of_both(gain);
+  return found;
 }
 
 // The same with several outputs, whose worths and hessians are added up.
-template <bool kPlain, class Sums>
+template <class Lanes, class Sums>
 COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
                                               double& gain) {
+  using LaneBits = BitsOf<Lanes>;
   const std::int64_t n_outputs = t.totals.size();
   Vector<Sums> sums;  // of each output up to where the scan is
   sums.reserve(n_outputs);
   for (std::int64_t d = 0; d < n_outputs; ++d) sums.emplace_back(t, d, layout);
   const Within within = with_enough(t, sums[0], 0.0);
   for (Sums& one : sums) one.pass(within.first);
-  FirstLargest best{Lanes{} + gain};
+  FirstLargest<Lanes> best{Lanes{} + gain};
   for (std::int64_t i = within.first; i < within.end; i += kLanes) {
-    const LaneBits there = first_lanes(within.end - i);
+    const LaneBits there = first_lanes<LaneBits>(within.end - i);
     Lanes both{}, hessian{};
     for (std::int64_t d = 0; d < n_outputs; ++d) {
       Lanes g, h;
       sums[d].next(i, there, g, h);
-      both += worth_of_both<kPlain>(g, h, t.totals[d], penalty);
+      both += worth_of_both(g, h, t.totals[d], penalty);
       hessian += h;
     }
-    best.offer(i, room(hessian, t.hessian, t.min_hessian) < 0 ? Lanes{} + kNever : both);
+    best.offer(i, select(room(hessian, t.hessian, t.min_hessian) < 0, Lanes{} + kNever, both));
   }
   return best.found(gain);
 }
 
-COMMITTEE_CLONES inline std::int64_t best_threshold(const Thresholds& t, const LeafPenalty& penalty,
-                                                    const WordLayout& layout, double& gain) {
+template <class Lanes>
+COMMITTEE_INLINE std::int64_t best_threshold_in(const Thresholds& t, const LeafPenalty& penalty,
+                                                const WordLayout& layout, double& gain) {
   const bool plain = penalty.l0 == 0.0 && penalty.l1 == 0.0;
-  if (t.totals.size() > 1) {
-    if (t.narrow) return best_of_several<false, NarrowSums>(t, penalty, layout, gain);
-    return best_of_several<false, WideSums>(t, penalty, layout, gain);
-  }
-  if (t.narrow && plain) return best_of_one<true, NarrowSums>(t, penalty, layout, gain);
-  if (t.narrow) return best_of_one<false, NarrowSums>(t, penalty, layout, gain);
-  if (plain) return best_of_one<true, WideSums>(t, penalty, layout, gain);
-  return best_of_one<false, WideSums>(t, penalty, layout, gain);
+  const auto best = [&]<class Sums>() __attribute__((always_inline)) {
+    if (t.totals.size() > 1) return best_of_several<Lanes, Sums>(t, penalty, layout, gain);
+    return plain ? best_of_one<true, Lanes, Sums>(t, penalty, layout, gain)
+                 : best_of_one<false, Lanes, Sums>(t, penalty, layout, gain);
+  };
+  return t.narrow ? best.template operator()<NarrowSums<Lanes>>() : best.template operator()<WideSums<Lanes>>();
 }
+COMMITTEE_ON_LANES(std::int64_t, best_threshold,
+                   (const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout, double& gain),
+                   (t, penalty, layout, gain))
 
 }  // namespace committee

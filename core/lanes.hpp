@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lane_types.hpp"
+
 // One copy of a function for each of these instruction sets, chosen when the library is loaded. The sanitizers
 // start after that choice is made, so their build has the baseline only.
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -13,23 +15,13 @@
 #else
 #define COMMITTEE_CLONES
 #endif
-#define COMMITTEE_INLINE __attribute__((always_inline)) inline
 
 namespace committee {
-
-inline constexpr std::int64_t kLanes = 8;
-using Lanes = double __attribute__((vector_size(64)));
-using LaneBits = std::int64_t __attribute__((vector_size(64)));
 
 // n rounded up to whole lanes.
 constexpr std::int64_t whole_lanes(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-COMMITTEE_INLINE Lanes load(const double* x) {
-  Lanes v;
-  std::memcpy(&v, x, sizeof v);
-  return v;
-}
-COMMITTEE_INLINE void store(double* x, const Lanes& v) { std::memcpy(x, &v, sizeof v); }
+COMMITTEE_INLINE Lanes load(const double* x) { return load_as<Lanes>(x); }
 COMMITTEE_INLINE double fold(const Lanes& v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
@@ -45,55 +37,55 @@ COMMITTEE_INLINE Lanes fold_eight(const Lanes* v) {
   return __builtin_shuffle(four[0], four[1], LaneBits{0, 1, 2, 3, 8, 9, 10, 11}) +
          __builtin_shuffle(four[0], four[1], LaneBits{4, 5, 6, 7, 12, 13, 14, 15});
 }
-COMMITTEE_INLINE LaneBits bits_of(const Lanes& v) {
-  LaneBits b;
-  std::memcpy(&b, &v, sizeof b);
-  return b;
-}
-COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) {
-  Lanes v;
-  std::memcpy(&v, &b, sizeof v);
-  return v;
-}
-COMMITTEE_INLINE Lanes absolute(const Lanes& v) { return lanes_of(bits_of(v) & INT64_MAX); }
+COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) { return lanes_of<Lanes>(b); }
 
 // Of the coefficients from the highest power down.
-template <class... Others>
-COMMITTEE_INLINE Lanes polynomial(const Lanes& x, double highest, Others... others) {
-  Lanes sum = Lanes{} + highest;
+template <class V, class... Others>
+COMMITTEE_INLINE V polynomial(const V& x, double highest, Others... others) {
+  V sum = V{} + highest;
   ((sum = sum * x + others), ...);
   return sum;
 }
 
+// Integers of |v| < 2^51 as doubles, where the processor has no instruction for it: between 2^52 and 2^53 a double
+// counts in ones, so that v added to the bits of 1.5 2^52 (0x4338...) is the double 1.5 2^52 + v, from which that is
+// taken.
+template <class V>
+COMMITTEE_INLINE V as_doubles(const BitsOf<V>& v) {
+  return lanes_of<V>(v + 0x4338000000000000) - 0x1.8p52;
+}
+
 // exp(x) for x <= 0, to 1e-14 of its value; 0 below -708.
-COMMITTEE_INLINE Lanes exp_negative(const Lanes& x) {
-  const Lanes floor_at = Lanes{} - 745.0;
-  const Lanes clamped = x < floor_at ? floor_at : x;
-  const Lanes magic = Lanes{} + 0x1.8p52;
-  const Lanes shifted = clamped * 0x1.71547652b82fep0 + magic;  // the whole number of ln 2 in x, in the low bits
-  const Lanes whole = shifted - magic;
-  const Lanes r = (clamped - whole * 0x1.62e42fefa3800p-1) - whole * 0x1.ef35793c76730p-45;
-  const Lanes r2 = r * r;  // odd and even powers side by side
-  const Lanes even = polynomial(r2, 1.0 / 3628800.0, 1.0 / 40320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0);
-  const Lanes odd = polynomial(r2, 1.0 / 39916800.0, 1.0 / 362880.0, 1.0 / 5040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0);
-  const Lanes p = even + r * odd;
-  const LaneBits scaled = bits_of(p) + ((bits_of(shifted) - bits_of(magic)) << 52);
-  const Lanes tiny = Lanes{} - 708.0;
-  return clamped < tiny ? Lanes{} : lanes_of(scaled);
+template <class V>
+COMMITTEE_INLINE V exp_negative(const V& x) {
+  const V floor_at = V{} - 745.0;
+  const V clamped = select(x < floor_at, floor_at, x);
+  const V magic = V{} + 0x1.8p52;
+  const V shifted = clamped * 0x1.71547652b82fep0 + magic;  // the whole number of ln 2 in x, in the low bits
+  const V whole = shifted - magic;
+  const V r = (clamped - whole * 0x1.62e42fefa3800p-1) - whole * 0x1.ef35793c76730p-45;
+  const V r2 = r * r;  // odd and even powers side by side
+  const V even = polynomial(r2, 1.0 / 3628800.0, 1.0 / 40320.0, 1.0 / 720.0, 1.0 / 24.0, 0.5, 1.0);
+  const V odd = polynomial(r2, 1.0 / 39916800.0, 1.0 / 362880.0, 1.0 / 5040.0, 1.0 / 120.0, 1.0 / 6.0, 1.0);
+  const V p = even + r * odd;
+  const BitsOf<V> scaled = bits_of(p) + ((bits_of(shifted) - bits_of(magic)) << 52);
+  const V tiny = V{} - 708.0;
+  return select(clamped < tiny, V{}, lanes_of<V>(scaled));
 }
 
 // ln(x) for normal x > 0, to 1e-14.
-COMMITTEE_INLINE Lanes log_positive(const Lanes& x) {
+template <class V>
+COMMITTEE_INLINE V log_positive(const V& x) {
   constexpr std::int64_t kHalf = 0x3fe6a09e667f3bcd;  // sqrt(1/2): mantissas are taken from [sqrt(1/2), sqrt 2)
-  const LaneBits b = bits_of(x);
-  const LaneBits exponent = (b - kHalf) >> 52;
-  const Lanes m = lanes_of(b - (exponent << 52));
-  const Lanes s = (m - 1.0) / (m + 1.0), t = s * s;
-  const Lanes t2 = t * t;
-  const Lanes even = polynomial(t2, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0);
-  const Lanes odd = polynomial(t2, 2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0);
-  const Lanes p = even + t * odd;
-  const Lanes e = __builtin_convertvector(exponent, Lanes);
+  const BitsOf<V> b = bits_of(x);
+  const BitsOf<V> exponent = signed_shifted_down(b - kHalf, 52);
+  const V m = lanes_of<V>(b - (exponent << 52));
+  const V s = (m - 1.0) / (m + 1.0), t = s * s;
+  const V t2 = t * t;
+  const V even = polynomial(t2, 2.0 / 17.0, 2.0 / 13.0, 2.0 / 9.0, 2.0 / 5.0, 2.0);
+  const V odd = polynomial(t2, 2.0 / 19.0, 2.0 / 15.0, 2.0 / 11.0, 2.0 / 7.0, 2.0 / 3.0);
+  const V p = even + t * odd;
+  const V e = as_doubles<V>(exponent);
   return e * 0x1.62e42fefa3800p-1 + (s * p + e * 0x1.ef35793c76730p-45);
 }
 

@@ -17,21 +17,10 @@ inline constexpr double kSmallestHessian = 1e-16;  // so that a leaf may divide 
 // LogitBoost has K / (K - 1) here; 1 makes it the diagonal of the second derivatives.
 inline constexpr double kSoftmaxCurvature = 1.0;
 
-using LabelLanes = std::uint16_t __attribute__((vector_size(16)));
-
-COMMITTEE_INLINE LaneBits load_labels(const std::uint16_t* y) {
-  LabelLanes v;
-  std::memcpy(&v, y, sizeof v);
-  return __builtin_convertvector(v, LaneBits);
-}
+template <class Lanes>
 COMMITTEE_INLINE Lanes not_below(const Lanes& x, double floor_at) {
   const Lanes low = Lanes{} + floor_at;
-  return x < low ? low : x;
-}
-inline bool any_lane(const LaneBits& b) {
-  std::int64_t any = 0;
-  for (int r = 0; r < kLanes; ++r) any |= b[r];
-  return any != 0;
+  return select(x < low, low, x);
 }
 
 // Rows [begin, end) of F, and of what is written; rows of outputs are `stride` apart. No weights: null.
@@ -66,10 +55,11 @@ COMMITTEE_INLINE void by_eights(const RowSpan& span, const Target* y, std::int64
 }
 
 // Writes both for output k of the eight rows from i.
+template <class Lanes>
 COMMITTEE_INLINE void store_weighted(const RowSpan& span, std::int64_t i, std::int64_t k, Lanes gradient,
                                      Lanes hessian) {
   if (span.weights) {
-    const Lanes w = load(span.weights + i);
+    const Lanes w = load<Lanes>(span.weights + i);
     gradient *= w;
     hessian *= w;
   }
@@ -77,62 +67,76 @@ COMMITTEE_INLINE void store_weighted(const RowSpan& span, std::int64_t i, std::i
   store(span.hessian + k * span.stride + i, hessian);
 }
 
-COMMITTEE_CLONES inline void squared_rows(const RowSpan& rows, const double* y) {
+template <class Lanes>
+COMMITTEE_INLINE void squared_rows_in(const RowSpan& rows, const double* y) {
   double spare[3 * kLanes];
   by_eights(rows, y, 1, spare,
             [](const RowSpan& span, const double* target, std::int64_t i) __attribute__((always_inline)) {
-              store_weighted(span, i, 0, load(span.F + i) - load(target + i), Lanes{} + 1.0);
+              store_weighted<Lanes>(span, i, 0, load<Lanes>(span.F + i) - load<Lanes>(target + i), Lanes{} + 1.0);
             });
 }
 
+COMMITTEE_ON_LANES(void, squared_rows, (const RowSpan& rows, const double* y), (rows, y))
+
 // False if a label is neither 0 nor 1.
-COMMITTEE_CLONES inline bool logistic_rows(const RowSpan& rows, const std::uint16_t* y) {
+template <class Lanes>
+COMMITTEE_INLINE bool logistic_rows_in(const RowSpan& rows, const std::uint16_t* y) {
   double spare[3 * kLanes];
+  using LaneBits = BitsOf<Lanes>;
   LaneBits unknown{};
   by_eights(rows, y, 1, spare,
             [&](const RowSpan& span, const std::uint16_t* target, std::int64_t i) __attribute__((always_inline)) {
-              const LaneBits label = load_labels(target + i);
+              const LaneBits label = widened<LaneBits>(target + i);
               unknown |= label > 1;
-              const Lanes F = load(span.F + i), e = exp_negative(-absolute(F));
+              const auto F = load<Lanes>(span.F + i), e = exp_negative<Lanes>(-absolute(F));
               const Lanes larger = 1.0 / (1.0 + e), smaller = e * larger;
-              const auto above = F > 0.0;
-              const Lanes p = above ? larger : smaller, rest = above ? smaller : larger;
-              store_weighted(span, i, 0, label == 1 ? -rest : p, not_below(p * rest, kSmallestHessian));
+              const LaneBits above = F > 0.0;
+              const Lanes p = select(above, larger, smaller), rest = select(above, smaller, larger);
+              store_weighted<Lanes>(span, i, 0, select<Lanes>(label == 1, -rest, p),
+                                    not_below<Lanes>(p * rest, kSmallestHessian));
             });
   return !any_lane(unknown);
 }
 
+COMMITTEE_ON_LANES(bool, logistic_rows, (const RowSpan& rows, const std::uint16_t* y), (rows, y))
+
 // False if a label is not below the number of outputs. `spare` holds 3 kLanes numbers for each output.
-COMMITTEE_CLONES inline bool softmax_rows(const RowSpan& rows, const std::uint16_t* y, std::int64_t n_outputs,
-                                          double* spare) {
+template <class Lanes>
+COMMITTEE_INLINE bool softmax_rows_in(const RowSpan& rows, const std::uint16_t* y, std::int64_t n_outputs,
+                                      double* spare) {
+  using LaneBits = BitsOf<Lanes>;
   LaneBits unknown{};
   by_eights(rows, y, n_outputs, spare,
             [&](const RowSpan& span, const std::uint16_t* target, std::int64_t i) __attribute__((always_inline)) {
-              const LaneBits label = load_labels(target + i);
+              const LaneBits label = widened<LaneBits>(target + i);
               unknown |= label >= n_outputs;
-              Lanes largest = load(span.F + i);
+              auto largest = load<Lanes>(span.F + i);
               LaneBits winner{};
               for (std::int64_t k = 1; k < n_outputs; ++k) {
-                const Lanes F = load(span.F + k * span.stride + i);
-                const auto larger = F > largest;
-                largest = larger ? F : largest;
-                winner = larger ? LaneBits{} + k : winner;
+                const auto F = load<Lanes>(span.F + k * span.stride + i);
+                const LaneBits larger = F > largest;
+                largest = select(larger, F, largest);
+                winner = select_bits<LaneBits>(larger, LaneBits{} + k, winner);
               }
               Lanes others{};  // all but the winner, whose exponential is 1
               for (std::int64_t k = 0; k < n_outputs; ++k) {
-                const Lanes e = exp_negative(load(span.F + k * span.stride + i) - largest);
+                const Lanes e = exp_negative<Lanes>(load<Lanes>(span.F + k * span.stride + i) - largest);
                 store(span.gradient + k * span.stride + i, e);
-                others += winner == k ? Lanes{} : e;
+                others += select<Lanes>(winner == k, Lanes{}, e);
               }
               const Lanes total = others + 1.0, inverse = 1.0 / total;
               for (std::int64_t k = 0; k < n_outputs; ++k) {
-                const Lanes e = load(span.gradient + k * span.stride + i);
-                const Lanes p = e * inverse, rest = (winner == k ? others : total - e) * inverse;
-                store_weighted(span, i, k, label == k ? -rest : p,
-                               not_below(kSoftmaxCurvature * p * rest, kSmallestHessian));
+                const auto e = load<Lanes>(span.gradient + k * span.stride + i);
+                const Lanes p = e * inverse, rest = select<Lanes>(winner == k, others, total - e) * inverse;
+                store_weighted<Lanes>(span, i, k, select<Lanes>(label == k, -rest, p),
+                                      not_below<Lanes>(kSoftmaxCurvature * p * rest, kSmallestHessian));
               }
             });
   return !any_lane(unknown);
 }
+
+COMMITTEE_ON_LANES(bool, softmax_rows,
+                   (const RowSpan& rows, const std::uint16_t* y, std::int64_t n_outputs, double* spare),
+                   (rows, y, n_outputs, spare))
 
 }  // namespace committee

@@ -31,4 +31,5 @@ NB_MODULE(_core, m) {
   committee::register_soft_stumps(m);
   committee::register_vote_graph(m);
   committee::register_interrupt(m);
+  committee::register_lane_types(m);
 }

@@ -115,8 +115,9 @@ struct ShapStack {                          // numbers of eight rows: of each sl
   Vector<LaneOfRows> passes, product, sum;  // sum: (outputs, slots, points)
 };
 
-COMMITTEE_INLINE Lanes either(const LaneBits& one, double of_one, const LaneBits& other, double of_other) {
-  return lanes_of((bits_of(Lanes{} + of_one) & one) | (bits_of(Lanes{} + of_other) & other));
+template <class Lanes>
+COMMITTEE_INLINE Lanes either(const BitsOf<Lanes>& one, double of_one, const BitsOf<Lanes>& other, double of_other) {
+  return lanes_of<Lanes>((bits_of(Lanes{} + of_one) & one) | (bits_of(Lanes{} + of_other) & other));
 }
 
 // Which of eight rows go left at a split; x has the rows of each feature, rows their places in the table.
@@ -124,50 +125,52 @@ struct EightRows {
   const LaneOfRows* x;
   const double* rows[kLanes];
 };
-COMMITTEE_INLINE LaneBits to_left(const Trees& trees, const ShapStep& step, const EightRows& eight) {
-  LaneBits left{};
+template <class Lanes>
+COMMITTEE_INLINE BitsOf<Lanes> to_left(const Trees& trees, const ShapStep& step, const EightRows& eight) {
   if (step.is_numeric) {
-    const Lanes x = load(eight.x[step.feature].lane);
-    left = x <= Lanes{} + step.threshold;
-    if (step.missing_left) left |= x != x;
-    return left;
+    const auto x = load<Lanes>(eight.x[step.feature].lane);
+    const BitsOf<Lanes> left = x <= step.threshold;
+    return step.missing_left ? left | (x != x) : left;
   }
+  std::int64_t left[kLanes];
   for (std::int64_t r = 0; r < kLanes; ++r) left[r] = -std::int64_t{trees.goes_left(step.node, eight.rows[r])};
-  return left;
+  return load_as<BitsOf<Lanes>>(left);
 }
 
 // Adds weight times the tree's contributions of eight rows to phi[feature * stride], D numbers each.
-COMMITTEE_CLONES inline void add_contributions(const Trees& trees, const ShapWay& way, const ShapValues& values,
-                                               const EightRows& eight, ShapStack& stack, LaneOfRows* phi,
-                                               std::int64_t stride) {
+template <class Lanes>
+COMMITTEE_INLINE void add_contributions_in(const Trees& trees, const ShapWay& way, const ShapValues& values,
+                                           const EightRows& eight, ShapStack& stack, LaneOfRows* phi,
+                                           std::int64_t stride) {
+  using LaneBits = BitsOf<Lanes>;
   const std::int64_t Q = way.n_points, D = values.D;
   LaneOfRows* const passes = stack.passes.data();
-  store(passes[0].lane, lanes_of(LaneBits{} - 1));
-  for (std::int64_t q = 0; q < Q; ++q) store(stack.product[q].lane, Lanes{} + values.weight * way.weight[q]);
+  store(passes[0].lane, lanes_of<Lanes>(LaneBits{} - 1));
+  for (std::int64_t q = 0; q < Q; ++q) store<Lanes>(stack.product[q].lane, Lanes{} + values.weight * way.weight[q]);
   for (const ShapStep& step : way.steps) {
     const ShapSplit* const terms = way.terms.data() + step.split * Q;
     const LaneOfRows* const above = stack.product.data() + step.slot * Q;
     LaneOfRows* const left = stack.product.data() + step.children * Q;
     LaneOfRows* const right = left + Q;
     if (!step.after) {
-      const LaneBits here = bits_of(load(passes[step.previous].lane)), goes = to_left(trees, step, eight);
+      const LaneBits here = bits_of(load<Lanes>(passes[step.previous].lane)), goes = to_left<Lanes>(trees, step, eight);
       const LaneBits on_left = here & goes, on_right = here & ~goes;
-      store(passes[step.children].lane, lanes_of(on_left));
-      store(passes[step.children + 1].lane, lanes_of(on_right));
-      const LaneBits other_left = bits_of(Lanes{} + way.other_left[step.split]) & ~here;
-      const LaneBits other_right = bits_of(Lanes{} + way.other_right[step.split]) & ~here;
+      store(passes[step.children].lane, lanes_of<Lanes>(on_left));
+      store(passes[step.children + 1].lane, lanes_of<Lanes>(on_right));
+      const LaneBits other_left = bits_of<Lanes>(Lanes{} + way.other_left[step.split]) & ~here;
+      const LaneBits other_right = bits_of<Lanes>(Lanes{} + way.other_right[step.split]) & ~here;
       for (std::int64_t q = 0; q < Q; ++q) {
         const ShapSplit& term = terms[q];
-        const Lanes p = load(above[q].lane);
-        const LaneBits f = bits_of(either(on_left, term.pass_left, on_right, term.fail_left));
-        const LaneBits g = bits_of(either(on_right, term.pass_right, on_left, term.fail_right));
-        store(left[q].lane, p * lanes_of(f | other_left));
-        store(right[q].lane, p * lanes_of(g | other_right));
+        const Lanes p = load<Lanes>(above[q].lane);
+        const LaneBits f = bits_of(either<Lanes>(on_left, term.pass_left, on_right, term.fail_left));
+        const LaneBits g = bits_of(either<Lanes>(on_right, term.pass_right, on_left, term.fail_right));
+        store(left[q].lane, p * lanes_of<Lanes>(f | other_left));
+        store(right[q].lane, p * lanes_of<Lanes>(g | other_right));
       }
       continue;
     }
-    const LaneBits on_left = bits_of(load(passes[step.children].lane));
-    const LaneBits on_right = bits_of(load(passes[step.children + 1].lane));
+    const LaneBits on_left = bits_of(load<Lanes>(passes[step.children].lane));
+    const LaneBits on_right = bits_of(load<Lanes>(passes[step.children + 1].lane));
     for (std::int64_t d = 0; d < D; ++d) {
       LaneOfRows* const sums = stack.sum.data() + d * way.n_slots * Q;
       const LaneOfRows* const of_left = step.left_is_leaf ? left : sums + step.children * Q;
@@ -178,16 +181,20 @@ COMMITTEE_CLONES inline void add_contributions(const Trees& trees, const ShapWay
       Lanes change{};
       for (std::int64_t q = 0; q < Q; ++q) {
         const ShapSplit& term = terms[q];
-        const Lanes a = load(of_left[q].lane) * left_value, b = load(of_right[q].lane) * right_value;
-        change += a * either(on_left, term.h_left, on_right, term.h_fail) +
-                  b * either(on_right, term.h_right, on_left, term.h_fail);
+        const Lanes a = load<Lanes>(of_left[q].lane) * left_value, b = load<Lanes>(of_right[q].lane) * right_value;
+        change += a * either<Lanes>(on_left, term.h_left, on_right, term.h_fail) +
+                  b * either<Lanes>(on_right, term.h_right, on_left, term.h_fail);
         store(sum[q].lane, a + b);
       }
       double* const out = phi[step.feature * stride + d].lane;
-      store(out, load(out) + change);
+      store(out, load<Lanes>(out) + change);
     }
   }
 }
+COMMITTEE_ON_LANES(void, add_contributions,
+                   (const Trees& trees, const ShapWay& way, const ShapValues& values, const EightRows& eight,
+                    ShapStack& stack, LaneOfRows* phi, std::int64_t stride),
+                   (trees, way, values, eight, stack, phi, stride))
 
 class TreeShap {
  public:

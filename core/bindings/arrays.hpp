@@ -162,5 +162,6 @@ void register_soft_stumps(nb::module_& m);
 void register_listed_rounds(nb::module_& m);
 void register_vote_graph(nb::module_& m);
 void register_interrupt(nb::module_& m);
+void register_lane_types(nb::module_& m);
 
 }  // namespace committee

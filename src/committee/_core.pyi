@@ -26,6 +26,14 @@ Criterion: TypeAlias = Literal["gini", "entropy", "error", "confidence", "abstai
 source_digest: str
 """Of the sources of the kernels without comments, 16 hexadecimal digits."""
 
+# --- lane_types.hpp ----------------------------------------------------------------------------------------
+
+def lane_bytes() -> int:
+    """Bytes of the vectors that kernels use: 64, 32 or 16, as many as the processor has."""
+
+def use_lane_bytes(bytes: int) -> None:
+    """Use no longer vectors than these, in all threads; every result has the same bits."""
+
 # --- bins.hpp ----------------------------------------------------------------------------------------------
 
 def bin_edges(

@@ -1,0 +1,314 @@
+// Eight doubles, or eight whole numbers, at a time: in one vector of 64 bytes, in two of 32 or in four of 16, as the
+// processor has them. Kernels are templates over this type, and COMMITTEE_ON_LANES makes one of each.
+//
+// Whatever the type, there are eight lanes, every operation is that of one lane, and sums are folded in one order: the
+// same bits on every processor. GCC takes longer vectors than the processor has apart for sums and products, but into
+// single numbers for comparisons, choices and shuffles, which is why the type has to know.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#define COMMITTEE_INLINE __attribute__((always_inline)) inline
+
+namespace committee {
+
+inline constexpr std::int64_t kLanes = 8;
+
+template <class Half>
+struct Twice {
+  Half low, high;
+};
+
+using Doubles16 = double __attribute__((vector_size(16)));
+using Doubles32 = double __attribute__((vector_size(32)));
+using Doubles64 = double __attribute__((vector_size(64)));
+using Bits16 = std::int64_t __attribute__((vector_size(16)));
+using Bits32 = std::int64_t __attribute__((vector_size(32)));
+using Bits64 = std::int64_t __attribute__((vector_size(64)));
+using Words16 = std::uint64_t __attribute__((vector_size(16)));
+using Words32 = std::uint64_t __attribute__((vector_size(32)));
+using Words64 = std::uint64_t __attribute__((vector_size(64)));
+
+using Lanes = Doubles64;
+using LaneBits = Bits64;
+using LanesBy32 = Twice<Doubles32>;
+using LanesBy16 = Twice<Twice<Doubles16>>;
+
+// The whole numbers of a type of doubles.
+template <class Doubles>
+struct BitsOfType;
+template <>
+struct BitsOfType<Doubles16> {
+  using Type = Bits16;
+};
+template <>
+struct BitsOfType<Doubles32> {
+  using Type = Bits32;
+};
+template <>
+struct BitsOfType<Doubles64> {
+  using Type = Bits64;
+};
+template <class Half>
+struct BitsOfType<Twice<Half>> {
+  using Type = Twice<typename BitsOfType<Half>::Type>;
+};
+template <class Doubles>
+using BitsOf = typename BitsOfType<Doubles>::Type;
+
+template <class V>
+inline constexpr bool is_pieces = false;
+template <class Half>
+inline constexpr bool is_pieces<Twice<Half>> = true;
+
+// --- operators, those of a vector piece by piece -------------------------------------------------------------------
+
+#define COMMITTEE_PIECEWISE(op)                                                                    \
+  template <class Half>                                                                            \
+  COMMITTEE_INLINE auto operator op(const Twice<Half>& a, const Twice<Half>& b) {                  \
+    return Twice<std::remove_cvref_t<decltype(a.low op b.low)>>{a.low op b.low, a.high op b.high}; \
+  }                                                                                                \
+  template <class Half, class Number>                                                              \
+    requires std::is_arithmetic_v<Number>                                                          \
+  COMMITTEE_INLINE auto operator op(const Twice<Half>& a, Number b) {                              \
+    return Twice<std::remove_cvref_t<decltype(a.low op b)>>{a.low op b, a.high op b};              \
+  }                                                                                                \
+  template <class Half, class Number>                                                              \
+    requires std::is_arithmetic_v<Number>                                                          \
+  COMMITTEE_INLINE auto operator op(Number a, const Twice<Half>& b) {                              \
+    return Twice<std::remove_cvref_t<decltype(a op b.low)>>{a op b.low, a op b.high};              \
+  }
+COMMITTEE_PIECEWISE(+)
+COMMITTEE_PIECEWISE(-)
+COMMITTEE_PIECEWISE(*)
+COMMITTEE_PIECEWISE(/)
+COMMITTEE_PIECEWISE(&)
+COMMITTEE_PIECEWISE(|)
+COMMITTEE_PIECEWISE(^)
+COMMITTEE_PIECEWISE(<<)
+COMMITTEE_PIECEWISE(<)
+COMMITTEE_PIECEWISE(<=)
+COMMITTEE_PIECEWISE(>)
+COMMITTEE_PIECEWISE(>=)
+COMMITTEE_PIECEWISE(==)
+COMMITTEE_PIECEWISE(!=)
+#undef COMMITTEE_PIECEWISE
+
+template <class Half>
+COMMITTEE_INLINE Twice<Half> operator-(const Twice<Half>& a) {
+  return {-a.low, -a.high};
+}
+template <class Half>
+COMMITTEE_INLINE Twice<Half> operator~(const Twice<Half>& a) {
+  return {~a.low, ~a.high};
+}
+template <class Half, class Other>
+COMMITTEE_INLINE Twice<Half>& operator+=(Twice<Half>& a, const Other& b) {
+  return a = a + b;
+}
+template <class Half, class Other>
+COMMITTEE_INLINE Twice<Half>& operator-=(Twice<Half>& a, const Other& b) {
+  return a = a - b;
+}
+template <class Half, class Other>
+COMMITTEE_INLINE Twice<Half>& operator*=(Twice<Half>& a, const Other& b) {
+  return a = a * b;
+}
+template <class Half, class Other>
+COMMITTEE_INLINE Twice<Half>& operator&=(Twice<Half>& a, const Other& b) {
+  return a = a & b;
+}
+template <class Half, class Other>
+COMMITTEE_INLINE Twice<Half>& operator|=(Twice<Half>& a, const Other& b) {
+  return a = a | b;
+}
+
+// --- reading, writing, choosing ------------------------------------------------------------------------------------
+
+// Piece by piece, or the compiler copies a whole in other pieces, which a vector read at once must wait for.
+template <class V, class Number>
+COMMITTEE_INLINE V load_as(const Number* x) {
+  static_assert(sizeof(Number) == sizeof(double));
+  if constexpr (is_pieces<V>) {
+    using Half = decltype(V::low);
+    return {load_as<Half>(x), load_as<Half>(x + sizeof(Half) / sizeof(Number))};
+  } else {
+    V v;
+    std::memcpy(&v, x, sizeof v);
+    return v;
+  }
+}
+template <class V>
+COMMITTEE_INLINE V load(const double* x) {
+  return load_as<V>(x);
+}
+template <class V, class Number>
+COMMITTEE_INLINE void store(Number* x, const V& v) {
+  static_assert(sizeof(Number) == sizeof(double));
+  if constexpr (is_pieces<V>) {
+    store(x, v.low);
+    store(x + sizeof v.low / sizeof(Number), v.high);
+  } else {
+    std::memcpy(x, &v, sizeof v);
+  }
+}
+template <class V>
+COMMITTEE_INLINE BitsOf<V> bits_of(const V& v) {
+  if constexpr (is_pieces<V>)
+    return {bits_of(v.low), bits_of(v.high)};
+  else
+    return (BitsOf<V>)v;
+}
+template <class V>
+COMMITTEE_INLINE V lanes_of(const BitsOf<V>& b) {
+  if constexpr (is_pieces<V>)
+    return {lanes_of<decltype(V::low)>(b.low), lanes_of<decltype(V::low)>(b.high)};
+  else
+    return (V)b;
+}
+// Small whole numbers that lie side by side, such as labels.
+template <class Bits, class Number>
+COMMITTEE_INLINE Bits widened(const Number* x) {
+  if constexpr (is_pieces<Bits>) {
+    using Half = decltype(Bits::low);
+    return {widened<Half>(x), widened<Half>(x + sizeof(Half) / sizeof(std::int64_t))};
+  } else {
+    Bits v;
+    for (std::size_t k = 0; k < sizeof v / sizeof(std::int64_t); ++k) v[k] = x[k];
+    return v;
+  }
+}
+
+// chosen ? a : b, lane by lane; all bits of a lane of `chosen` are alike.
+template <class V>
+COMMITTEE_INLINE V select(const BitsOf<V>& chosen, const V& a, const V& b) {
+  if constexpr (is_pieces<V>)
+    return {select(chosen.low, a.low, b.low), select(chosen.high, a.high, b.high)};
+  else
+    return chosen ? a : b;
+}
+template <class Bits>
+COMMITTEE_INLINE Bits select_bits(const Bits& chosen, const Bits& a, const Bits& b) {
+  if constexpr (is_pieces<Bits>)
+    return {select_bits(chosen.low, a.low, b.low), select_bits(chosen.high, a.high, b.high)};
+  else
+    return chosen ? a : b;
+}
+template <class V>
+COMMITTEE_INLINE V larger_of(const V& a, const V& b) {  // b where they are equal, or one is no number
+  return select(a > b, a, b);
+}
+template <class V>
+COMMITTEE_INLINE V absolute(const V& v) {
+  return lanes_of<V>(bits_of(v) & INT64_MAX);
+}
+
+// Shifted down with zeros, or with the sign, from the top: a shift of whole numbers with a sign is not everywhere.
+COMMITTEE_INLINE Bits16 shifted_down(const Bits16& b, int n) { return (Bits16)((Words16)b >> n); }
+COMMITTEE_INLINE Bits32 shifted_down(const Bits32& b, int n) { return (Bits32)((Words32)b >> n); }
+COMMITTEE_INLINE Bits64 shifted_down(const Bits64& b, int n) { return (Bits64)((Words64)b >> n); }
+template <class Half>
+COMMITTEE_INLINE Twice<Half> shifted_down(const Twice<Half>& b, int n) {
+  return {shifted_down(b.low, n), shifted_down(b.high, n)};
+}
+template <class Bits>
+COMMITTEE_INLINE Bits signed_shifted_down(const Bits& b, int n) {
+  const std::int64_t sign = std::int64_t{1} << (63 - n);
+  return (shifted_down(b, n) ^ sign) - sign;
+}
+
+template <class V>
+COMMITTEE_INLINE bool any_lane(const V& bits) {
+  if constexpr (is_pieces<V>) {
+    return any_lane(bits.low | bits.high);
+  } else {
+    std::int64_t any = 0;
+    for (std::size_t k = 0; k < sizeof bits / sizeof(std::int64_t); ++k) any |= bits[k];
+    return any != 0;
+  }
+}
+
+// --- across lanes --------------------------------------------------------------------------------------------------
+
+// v[0], v[0] + v[1], ..., of whole numbers, whose sums are the same in any order.
+COMMITTEE_INLINE Bits16 running_sums(Bits16 v) { return v + __builtin_shuffle(Bits16{}, v, Bits16{0, 2}); }
+COMMITTEE_INLINE Bits32 running_sums(Bits32 v) {
+  v += __builtin_shuffle(Bits32{}, v, Bits32{0, 4, 5, 6});
+  return v + __builtin_shuffle(Bits32{}, v, Bits32{0, 0, 4, 5});
+}
+COMMITTEE_INLINE Bits64 running_sums(Bits64 v) {
+  v += __builtin_shuffle(Bits64{}, v, Bits64{0, 8, 9, 10, 11, 12, 13, 14});
+  v += __builtin_shuffle(Bits64{}, v, Bits64{0, 0, 8, 9, 10, 11, 12, 13});
+  return v + __builtin_shuffle(Bits64{}, v, Bits64{0, 0, 0, 0, 8, 9, 10, 11});
+}
+// The last lane in all of them.
+COMMITTEE_INLINE Bits16 last_of(const Bits16& v) { return __builtin_shuffle(v, Bits16{1, 1}); }
+COMMITTEE_INLINE Bits32 last_of(const Bits32& v) { return __builtin_shuffle(v, Bits32{3, 3, 3, 3}); }
+template <class Half>
+COMMITTEE_INLINE Twice<Half> last_of(const Twice<Half>& v) {
+  const Half last = last_of(v.high);
+  return {last, last};
+}
+COMMITTEE_INLINE std::int64_t last_lane(const Bits16& v) { return v[1]; }
+COMMITTEE_INLINE std::int64_t last_lane(const Bits32& v) { return v[3]; }
+COMMITTEE_INLINE std::int64_t last_lane(const Bits64& v) { return v[7]; }
+template <class Half>
+COMMITTEE_INLINE std::int64_t last_lane(const Twice<Half>& v) {
+  return last_lane(v.high);
+}
+template <class Half>
+COMMITTEE_INLINE Twice<Half> running_sums(const Twice<Half>& v) {
+  const Half low = running_sums(v.low);
+  return {low, running_sums(v.high) + last_of(low)};
+}
+
+// The lanes 0, 1, ..., 7.
+template <class Bits>
+COMMITTEE_INLINE Bits places() {
+  static constexpr std::int64_t kPlaces[kLanes] = {0, 1, 2, 3, 4, 5, 6, 7};
+  return load_as<Bits>(kPlaces);
+}
+// All bits in the first n lanes, none in the others.
+template <class Bits>
+COMMITTEE_INLINE Bits first_lanes(std::int64_t n) {
+  static constexpr std::int64_t kBits[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+  return load_as<Bits>(kBits + kLanes - std::min(n, kLanes));
+}
+
+// --- one kernel for each type --------------------------------------------------------------------------------------
+
+// How many bytes a vector of this processor has: 64, 32 or 16; or fewer, to try the other types on it.
+COMMITTEE_INLINE int bytes_of_processor() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return 64;
+  if (__builtin_cpu_supports("avx2")) return 32;
+#endif
+  return 16;
+}
+inline std::atomic<int> lane_bytes{bytes_of_processor()};
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define COMMITTEE_TARGET_64 __attribute__((target("arch=x86-64-v4")))
+#define COMMITTEE_TARGET_32 __attribute__((target("avx2")))
+#else
+#define COMMITTEE_TARGET_64
+#define COMMITTEE_TARGET_32
+#endif
+
+// Defines name(parameters) as that of name_in<V>(arguments) whose V suits the processor.
+#define COMMITTEE_ON_LANES(result, name, parameters, arguments)                                                  \
+  COMMITTEE_TARGET_64 inline result name##_by_64 parameters { return name##_in<Doubles64> arguments; }           \
+  COMMITTEE_TARGET_32 inline result name##_by_32 parameters { return name##_in<LanesBy32> arguments; }           \
+  inline result name##_by_16 parameters { return name##_in<LanesBy16> arguments; }                               \
+  inline result name parameters {                                                                                \
+    const int bytes = lane_bytes.load(std::memory_order_relaxed);                                                \
+    return bytes == 64 ? name##_by_64 arguments : bytes == 32 ? name##_by_32 arguments : name##_by_16 arguments; \
+  }
+
+}  // namespace committee

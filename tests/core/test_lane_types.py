@@ -1,0 +1,69 @@
+"""Kernels for vectors of 16, 32 and 64 bytes compute the same bits."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from committee import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    _core,
+)
+
+WIDEST = _core.lane_bytes()
+NARROWER = [bytes for bytes in (16, 32) if bytes < WIDEST]
+
+
+@pytest.fixture
+def widest_again() -> Iterator[None]:
+    yield
+    _core.use_lane_bytes(WIDEST)
+
+
+def rows(n: int = 700) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, np.nansum(X[:, :3], axis=1) + 0.5 * rng.normal(size=n)
+
+
+def answers(model: Any, X: Any, y: Any) -> list[Any]:
+    model.fit(X, y)
+    said = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    return [said, model.contributions(X[:50])] if hasattr(model, "contributions") else [said]
+
+
+@pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
+@pytest.mark.parametrize(
+    ("make", "n_classes"),
+    [
+        (lambda: GradientBoostingClassifier(n_estimators=12, random_state=0), 2),
+        (lambda: GradientBoostingClassifier(n_estimators=6, random_state=0, leaf_l2=2.0), 4),
+        (lambda: GradientBoostingRegressor(n_estimators=12, random_state=0), 0),
+        (lambda: RandomForestClassifier(n_estimators=12, random_state=0), 3),
+        (lambda: SBPMTClassifier(n_estimators=3, random_state=0), 3),
+    ],
+)
+def test_every_length_of_vectors_gives_the_same_bits(
+    make: Callable[[], Any], n_classes: int, widest_again: None
+) -> None:
+    X, y = rows()
+    if n_classes:
+        y = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
+    expected = answers(make(), X, y)
+    for bytes in NARROWER:
+        _core.use_lane_bytes(bytes)
+        assert _core.lane_bytes() == bytes
+        for mine, widest in zip(answers(make(), X, y), expected, strict=True):
+            np.testing.assert_array_equal(mine, widest)
+
+
+@pytest.mark.parametrize("bytes", [0, 8, 48, 128])
+def test_there_are_no_kernels_for_other_vectors(bytes: int) -> None:
+    with pytest.raises(ValueError, match=f"lane_bytes={bytes}: kernels are for 16, 32 or 64"):
+        _core.use_lane_bytes(bytes)
+    assert _core.lane_bytes() == WIDEST
