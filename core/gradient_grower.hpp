@@ -118,7 +118,9 @@ class TableGradientGrower final : public GradientGrower {
                   round.rows == nullptr),
             children(nodes, growth, round.weights != nullptr, round.score, round.seed) {}
     };
-    const std::int64_t n_alone = team.wanted(some.cells_of(round.n_in_use)) > 1 ? 2 * team.size() : 0;
+    // a tree counts its rows some three times over, and reads some sixty histograms
+    const std::int64_t work = rows_.n_outputs() * (4 * some.cells_of(round.n_in_use) + 64 * some.n_cells());
+    const std::int64_t n_alone = team.start_for(work) > 1 ? 2 * team.size() : 0;
     rows_.make_counting_rooms(1 + n_alone);
     std::deque<ThreadTeam> of_one;
     std::deque<Counting> counting;

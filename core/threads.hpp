@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -20,6 +21,28 @@ namespace committee {
 // that are already there pay for much less.
 inline constexpr std::int64_t kWorthAThread = 600'000;
 inline constexpr std::int64_t kWorthAWake = 100'000;
+
+// A thread that waits for another looks for so long before it sleeps: to wake it takes some 10 us where nothing lies
+// between it and the processor, and 40 to 90 in a virtual machine, whose processors stop when nothing runs on them.
+inline constexpr std::chrono::microseconds kLook{100};
+
+// Looks until ready() holds, or the time is up.
+template <class Ready>
+void look_for(Ready&& ready) {
+  constexpr int kLooksPerClock = 64;
+  const auto end = std::chrono::steady_clock::now() + kLook;
+  do {
+    for (int i = 0; i < kLooksPerClock; ++i) {
+      if (ready()) return;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
+#endif
+    }
+    std::this_thread::yield();  // to the one it waits for, if both are on one processor
+  } while (std::chrono::steady_clock::now() < end);
+}
 
 // Rows are cut into blocks of this many wherever a sum over rows must not depend on the number of threads.
 inline constexpr std::int64_t kRowBlock = 8192;
@@ -48,6 +71,14 @@ class ThreadTeam {
   int wanted(std::int64_t work) const {
     const std::int64_t worth = others_.empty() ? kWorthAThread : kWorthAWake;
     return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
+  }
+
+  // Starts the threads that so much work to come deserves, though it comes in parts too small to start any. Says how
+  // many threads there are for it.
+  int start_for(std::int64_t work) {
+    const int threads = wanted(work);
+    if (threads > 1) start();
+    return threads;
   }
 
   // Calls body(begin, end) for every block of n rows, as `each` does for parts.
@@ -98,6 +129,7 @@ class ThreadTeam {
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
     job_();
+    if (looks_) look_for([&] { return busy_.load(std::memory_order_acquire) == 0; });
     while (!all_done_.try_acquire_for(kInterruptPeriod)) note_failure(look_for_interrupt);
     if (failure) std::rethrow_exception(failure);
   }
@@ -108,6 +140,7 @@ class ThreadTeam {
       others_.emplace_back([this, seen = round_.load()]() mutable {
         call_has_failed = &failed_;
         for (;;) {
+          if (looks_) look_for([&] { return round_.load(std::memory_order_acquire) != seen; });
           round_.wait(seen, std::memory_order_acquire);
           seen = round_.load(std::memory_order_acquire);
           if (stopping_.load(std::memory_order_relaxed)) return;
@@ -118,6 +151,8 @@ class ThreadTeam {
   }
 
   int n_threads_;
+  // as many processors as threads, or those who look keep others from their work
+  bool looks_ = static_cast<unsigned>(n_threads_) <= std::thread::hardware_concurrency();
   InterruptWatch watch_;  // of the caller
   std::atomic<std::uint32_t> round_{0};
   std::atomic<int> busy_{0};
