@@ -40,13 +40,13 @@ site: .venv/site
 lint: .venv/built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(CORE) tests/core/same_bits.cpp
+	$(BIN)/clang-format --dry-run --Werror $(CORE) tests/core/same_bits.cpp benchmarks/kernels/floor.cpp
 	$(BIN)/mypy
 
 format: .venv/built
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CORE) tests/core/same_bits.cpp
+	$(BIN)/clang-format -i $(CORE) tests/core/same_bits.cpp benchmarks/kernels/floor.cpp
 
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
 sanitize: .venv/built

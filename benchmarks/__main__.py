@@ -9,6 +9,7 @@ import sys
 from benchmarks.summary import write_summary
 
 NAMES = (
+    "floor",
     "import",
     "binning",
     "histogram",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from committee.files.replacement import write_file
 
 RESULTS = Path(__file__).parent / "results"
 QUICK_RESULTS = RESULTS / "quick"
+OTHER_PROCESSORS = RESULTS / "processors"
+"""Full runs of before on processors other than the last run's, a file for each."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,11 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.bench_{name}", description=measure.__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds, to see that it runs")
     quick: bool = parser.parse_args(arguments).quick
+    if not quick and (other := _kept_from_another(name)):
+        print(
+            f"The kept results of {name} were measured on another processor, {other['machine']['processor']}; this one "
+            f"is {machine.processor()}. Ratios between them are no change of the code; both will be kept."
+        )
     findings, neighbours = Findings(), machine.Neighbours()
     if one_thread:
         with threadpool_limits(limits=1):
@@ -137,14 +145,48 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
     }
     folder = QUICK_RESULTS if quick else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
+    if not quick:
+        _keep_of_processors(name)
     write_file(folder / f"{name}.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     show(name, document, findings.figures)
 
 
 def load() -> list[dict[str, Any]]:
-    """The documents of all full runs, by name; results of another form, as those of `before_after`, are none."""
-    documents = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("*.json"))]
+    """The documents of all last full runs, by name; results of another form, as those of `before_after`, are none."""
+    return _documents(RESULTS)
+
+
+def load_of_other_processors() -> list[dict[str, Any]]:
+    """The documents of full runs on other processors than the last run's, by name."""
+    return _documents(OTHER_PROCESSORS)
+
+
+def _documents(folder: Path) -> list[dict[str, Any]]:
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
     return [document for document in documents if "benchmark" in document]
+
+
+def _kept_from_another(name: str) -> dict[str, Any] | None:
+    """The kept results, if they are those of another processor."""
+    file = RESULTS / f"{name}.json"
+    if not file.exists():
+        return None
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return None if document["machine"]["processor"] == machine.processor() else document
+
+
+def _keep_of_processors(name: str) -> None:
+    """Put aside what another processor reached; what this one did before is replaced."""
+    _of_processor(name, machine.processor()).unlink(missing_ok=True)
+    if (other := _kept_from_another(name)) is not None:
+        OTHER_PROCESSORS.mkdir(exist_ok=True)
+        file = _of_processor(name, other["machine"]["processor"])
+        write_file(file, json.dumps(other, indent=1, ensure_ascii=False) + "\n")
+
+
+def _of_processor(name: str, processor: str) -> Path:
+    brand = re.sub(r"[^a-z0-9]+", "-", processor.split(", L1")[0].lower()).strip("-")
+    return OTHER_PROCESSORS / f"{name}, {brand}.json"
 
 
 def _figure_json(figure: Figure) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.floor import floor_of
+
 LIBRARIES = ("committee", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu")
 
 
@@ -19,7 +21,7 @@ def describe() -> dict[str, object]:
     """The machine as JSON; no host name, no path, no user."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": _system(),
@@ -27,6 +29,7 @@ def describe() -> dict[str, object]:
         "compiler": _compiler(),
         "compiler_flags": _compiler_flags(),
         "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+        "floor": floor_of(),
     }
 
 
@@ -80,7 +83,7 @@ def _own_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def _processor() -> str:
+def processor() -> str:
     """Model name, with family and model numbers where the name is a bare brand; and the caches."""
     info = Path("/proc/cpuinfo")
     if not info.exists():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import load, quartiles, short, verdict
+from benchmarks.figures import load, load_of_other_processors, quartiles, short, verdict
 from committee.files.replacement import write_file
 
 README = Path(__file__).parent / "README.md"
@@ -21,6 +21,7 @@ ON_PAGES = {
     "docs/scale.md": "scale",
 }
 """Benchmarks whose figures stand on pages of their own, some of them hundreds; `--summary` leaves them there."""
+HEADINGS = ("work", "against", "target", "median", "quartiles", "by wall time", "quality, ours / theirs", "met")
 BEGIN, END = "<!-- summary: begin -->", "<!-- summary: end -->"
 
 
@@ -31,9 +32,10 @@ def write_summary() -> None:
     _, after = rest.split(END, 1)
     elsewhere = {name for names in ON_PAGES.values() for name in names.split()}
     documents = [document for document in load() if document["benchmark"] not in elsewhere]
+    others = [document for document in load_of_other_processors() if document["benchmark"] not in elsewhere]
     pages = ", ".join(f"[{page}](../{page})" for page in ON_PAGES)
     told = f"The figures of {', '.join(f'`{name}`' for name in sorted(elsewhere))} stand on {pages}."
-    write_file(README, f"{before}{BEGIN}\n{told}\n\n{summary(documents)}\n{END}{after}")
+    write_file(README, f"{before}{BEGIN}\n{told}\n\n{summary(documents)}\n{on_others(others)}{END}{after}")
 
 
 def summary(documents: list[dict[str, Any]]) -> str:
@@ -44,8 +46,7 @@ def summary(documents: list[dict[str, Any]]) -> str:
     for document in documents:
         machines.setdefault(_machine(document["machine"]), []).append(document["benchmark"])
     lines = [f"{' '.join(names)}: {machine}.\n" for machine, names in machines.items()]
-    headings = ("work", "against", "target", "median", "quartiles", "by wall time", "quality, ours / theirs", "met")
-    lines += [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
+    lines += [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
     lines += [_row(figure) for document in documents for figure in document["figures"]]
     lines += [f"\n`{each['benchmark']}`: {each['caption']}" for each in documents if each.get("caption")]
     lines += [line for document in documents for line in _parts(document)]
@@ -55,6 +56,16 @@ def summary(documents: list[dict[str, Any]]) -> str:
         busy = "unknown" if others is None else f"{others:.0%}"
         lines.append(f"| {document['benchmark']} | {document['machine']['date']} | {busy} |")
     return "\n".join(lines)
+
+
+def on_others(documents: list[dict[str, Any]]) -> str:
+    """What other processors reached, before, each benchmark under its machine."""
+    lines: list[str] = []
+    for document in documents:
+        lines += [f"\n`{document['benchmark']}` on {_machine(document['machine'])}, {document['machine']['date']}:\n"]
+        lines += [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+        lines += [_row(figure) for figure in document["figures"]]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _parts(document: dict[str, Any]) -> list[str]:

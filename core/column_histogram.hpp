@@ -17,16 +17,20 @@ namespace committee {
 inline constexpr std::int64_t kColumnsTogether = 4;
 inline constexpr std::int64_t kWordsTogether = 2048;  // 16 kB of them, read for all columns in turn
 
-// One row in so many is a node's at least, if it is to be counted column by column: a table of few bytes stays in the
-// second- and third-level caches, where it costs little to read thin rows.
+// A node is counted column by column if it has one row in so many at least, from its first to its last: a table of few
+// bytes stays in the second- and third-level caches, where it costs little to read thin rows.
 inline constexpr std::int64_t kThin = 4, kThinCached = 16, kCachedTable = std::int64_t{1} << 24;
 
 template <class Code>
-bool counts_by_column(const BinnedTable<Code>& table, const CodeColumns<Code>& columns, std::int64_t n) {
-  const std::int64_t bytes = table.n_rows * table.n_features * count_of(sizeof(Code));
-  return columns.stride == 1 && n * (bytes <= kCachedTable ? kThinCached : kThin) >= table.n_rows;
+bool counts_by_column(const BinnedTable<Code>& table, const CodeColumns<Code>& columns, const std::int32_t* rows,
+                      std::int64_t n) {
+  if (columns.stride != 1 || n == 0) return false;
+  const std::int64_t span = rows ? rows[n - 1] - rows[0] : n, bytes = span * table.n_features * count_of(sizeof(Code));
+  return n * (bytes <= kCachedTable ? kThinCached : kThin) >= span;
 }
-inline bool counts_by_column(const SparseTable&, const SparseColumns&, std::int64_t) { return false; }
+inline bool counts_by_column(const SparseTable&, const SparseColumns&, const std::int32_t*, std::int64_t) {
+  return false;
+}
 
 // Adds words[i] to the cell of row rows[i], or of row i where rows is null, in each of some columns.
 template <int n_columns, class Code>
@@ -39,7 +43,7 @@ void add_columns(const Code* const* codes, const std::int64_t* first_cell, const
     cells[c] = histogram + first_cell[c];
   }
   const auto add = [&](std::int64_t row, std::uint64_t word) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t c = 0; c < n_columns; ++c) cells[c][code[c][row]] += word;
   };
   if (rows == nullptr)

@@ -140,44 +140,52 @@ struct RunningPlanes {
   std::int64_t room_ = 0;
   Vector<std::uint64_t> sums_;
 };
-COMMITTEE_INLINE LaneBits load_sums(const std::uint64_t* x) {
-  LaneBits v;
-  std::memcpy(&v, x, sizeof v);
-  return v;
+template <class Lanes>
+COMMITTEE_INLINE Lanes weights_of(const BitsOf<Lanes>& packed, const FixedPoint& fixed) {
+  return as_rounded_doubles<Lanes>(signed_shifted_down(packed, fixed.count_bits)) * fixed.inverse;
 }
-COMMITTEE_INLINE Lanes weights_of(const LaneBits& packed, const FixedPoint& fixed) {
-  return __builtin_convertvector(packed >> fixed.count_bits, Lanes) * fixed.inverse;
-}
-COMMITTEE_CLONES inline void gains_of(Gini, RunningPlanes& running, std::int64_t n, int, const std::uint64_t* total,
-                                      const Units& units, double parent) {
+template <class Lanes>
+COMMITTEE_INLINE void gains_of_in(Gini, RunningPlanes& running, std::int64_t n, int, const std::uint64_t* total,
+                                  const Units& units, double parent) {
   const auto node = [](const Lanes& a, const Lanes& b)
                         __attribute__((always_inline)) { return (a * a + b * b) / (a + b); };
+  const auto weight = [&](const BitsOf<Lanes>& packed)
+                          __attribute__((always_inline)) { return weights_of<Lanes>(packed, units.fixed); };
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const LaneBits a = load_sums(running.plane(0) + i), b = load_sums(running.plane(1) + i);
-    const LaneBits c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
-    store(running.gain.data() + i, node(weights_of(a, units.fixed), weights_of(b, units.fixed)) +
-                                       node(weights_of(c, units.fixed), weights_of(d, units.fixed)) - parent);
+    const auto a = load_as<BitsOf<Lanes>>(running.plane(0) + i), b = load_as<BitsOf<Lanes>>(running.plane(1) + i);
+    const BitsOf<Lanes> c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
+    store<Lanes>(running.gain.data() + i, node(weight(a), weight(b)) + node(weight(c), weight(d)) - parent);
   }
 }
-COMMITTEE_CLONES inline void gains_of(SquaredError, RunningPlanes& running, std::int64_t n, int planes,
-                                      const std::uint64_t* total, const Units& units, double parent) {
-  const auto node = [&](const LaneBits& weight, const Lanes& squares) __attribute__((always_inline)) {
-    const Lanes w = weights_of(weight, units.fixed);
-    return w > 0.0 ? squares / w : w / w;  // weights may round to nothing where moments do not
+template <class Lanes>
+COMMITTEE_INLINE void gains_of_in(SquaredError, RunningPlanes& running, std::int64_t n, int planes,
+                                  const std::uint64_t* total, const Units& units, double parent) {
+  const auto node = [&](const BitsOf<Lanes>& weight, const Lanes& squares) __attribute__((always_inline)) {
+    const Lanes w = weights_of<Lanes>(weight, units.fixed);
+    return select<Lanes>(w > 0.0, squares / w, w / w);  // weights may round to nothing where moments do not
   };
   for (std::int64_t i = 0; i < n; i += kLanes) {
     Lanes left{}, right{};
     for (int k = 1; k < planes; ++k) {
-      const LaneBits b = load_sums(running.plane(k) + i), d = signed_of(total[k]) - b;
-      const Lanes m = __builtin_convertvector(b, Lanes) / units.moment_unit;
-      const Lanes rest = __builtin_convertvector(d, Lanes) / units.moment_unit;
+      const auto b = load_as<BitsOf<Lanes>>(running.plane(k) + i);
+      const BitsOf<Lanes> d = signed_of(total[k]) - b;
+      const Lanes m = as_rounded_doubles<Lanes>(b) / units.moment_unit;
+      const Lanes rest = as_rounded_doubles<Lanes>(d) / units.moment_unit;
       left += m * m;
       right += rest * rest;
     }
-    const LaneBits a = load_sums(running.plane(0) + i);
-    store(running.gain.data() + i, node(a, left) + node(signed_of(total[0]) - a, right) - parent);
+    const auto a = load_as<BitsOf<Lanes>>(running.plane(0) + i);
+    store<Lanes>(running.gain.data() + i, node(a, left) + node(signed_of(total[0]) - a, right) - parent);
   }
 }
+COMMITTEE_ON_LANES(void, gains_of,
+                   (Gini gini, RunningPlanes& running, std::int64_t n, int planes, const std::uint64_t* total,
+                    const Units& units, double parent),
+                   (gini, running, n, planes, total, units, parent))
+COMMITTEE_ON_LANES(void, gains_of,
+                   (SquaredError error, RunningPlanes& running, std::int64_t n, int planes, const std::uint64_t* total,
+                    const Units& units, double parent),
+                   (error, running, n, planes, total, units, parent))
 template <class Criterion, int kPlanes>
 inline constexpr bool kHasLanes =
     std::is_same_v<Criterion, SquaredError> || (std::is_same_v<Criterion, Gini> && kPlanes == 2);

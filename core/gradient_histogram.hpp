@@ -130,7 +130,7 @@ class GradientHistograms {
   GradientHistogram build(const std::int32_t* rows, std::int64_t n, bool narrow) {
     if (narrow) {
       GradientHistogram h = take(true);
-      add_words(rows, 0, n, by_column(n), h.sums.data());
+      add_words(rows, 0, n, by_column(rows, n), h.sums.data());
       complete(table_, h.sums.data(), n_outputs_);
       return h;
     }
@@ -143,7 +143,7 @@ class GradientHistograms {
       auto& [words, private_sums] = room_.threads[part];
       Vector<std::uint64_t>& wide = part == 0 ? h.sums : private_sums;
       if (part > 0) wide.assign(size, 0);
-      add_wide(rows, n * part / parts, n * (part + 1) / parts, by_column(n), wide.data(), words);
+      add_wide(rows, n * part / parts, n * (part + 1) / parts, by_column(rows, n), wide.data(), words);
     });
     for (std::int64_t part = 1; part < parts; ++part) {
       const Vector<std::uint64_t>& other = room_.threads[part].wide;
@@ -206,8 +206,8 @@ class GradientHistograms {
     return h;
   }
 
-  bool by_column(std::int64_t n) const {
-    return columns_ && n_outputs_ == 1 && layout_.packed && counts_by_column(table_, *columns_, n);
+  bool by_column(const std::int32_t* rows, std::int64_t n) const {
+    return columns_ && n_outputs_ == 1 && layout_.packed && counts_by_column(table_, *columns_, rows, n);
   }
 
   void add_words(const std::int32_t* rows, std::int64_t begin, std::int64_t end, bool by_column,

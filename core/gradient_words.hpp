@@ -136,21 +136,27 @@ inline bool fine_enough(const WordTotals& totals, const GradientRange& range, do
   return fine(totals.gradients, range.largest_gradient) && fine(totals.hessians, range.largest_hessian);
 }
 
-COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const double* hessian, std::int64_t n) {
+template <class Lanes>
+COMMITTEE_INLINE GradientRange range_of_in(const double* gradient, const double* hessian, std::int64_t n) {
   Lanes most_g{}, most_h{}, least_h{}, unsound{};
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const Lanes g = absolute(load(gradient + i)), h = load(hessian + i);
-    most_g = g > most_g ? g : most_g;
-    most_h = h > most_h ? h : most_h;
-    least_h = h < least_h ? h : least_h;
+    const auto g = absolute(load<Lanes>(gradient + i)), h = load<Lanes>(hessian + i);
+    most_g = larger_of(g, most_g);
+    most_h = larger_of(h, most_h);
+    least_h = select(h < least_h, h, least_h);
     unsound += g * 0.0 + h * 0.0;  // no number, where one is not finite
   }
   GradientRange range;
   double least = 0.0;
+  double of_lane[4][kLanes];
+  store(of_lane[0], most_g);
+  store(of_lane[1], most_h);
+  store(of_lane[2], unsound);
+  store(of_lane[3], least_h);
   for (int k = 0; k < kLanes; ++k) {
-    range.add({most_g[k], most_h[k], unsound[k] == 0.0});
-    least = std::min(least, least_h[k]);
+    range.add({of_lane[0][k], of_lane[1][k], of_lane[2][k] == 0.0});
+    least = std::min(least, of_lane[3][k]);
   }
   for (; i < n; ++i) {
     const double g = std::abs(gradient[i]), h = hessian[i];
@@ -159,6 +165,8 @@ COMMITTEE_CLONES inline GradientRange range_of(const double* gradient, const dou
   range.sound &= least >= 0.0;
   return range;
 }
+COMMITTEE_ON_LANES(GradientRange, range_of, (const double* gradient, const double* hessian, std::int64_t n),
+                   (gradient, hessian, n))
 
 // The same of some rows (null: all), and of units of weight (null: of rows). Positions [begin, end) of `rows`.
 inline GradientRange range_of_units(const double* gradient, const double* hessian, const double* weights,

@@ -55,6 +55,12 @@ COMMITTEE_INLINE V as_doubles(const BitsOf<V>& v) {
   return lanes_of<V>(v + 0x4338000000000000) - 0x1.8p52;
 }
 
+// Any whole numbers as the nearest doubles: two halves are exact, and their sum is rounded once.
+template <class V>
+COMMITTEE_INLINE V as_rounded_doubles(const BitsOf<V>& v) {
+  return as_doubles<V>(signed_shifted_down(v, 32)) * 0x1p32 + as_doubles<V>(v & 0xffffffff);
+}
+
 // exp(x) for x <= 0, to 1e-14 of its value; 0 below -708.
 template <class V>
 COMMITTEE_INLINE V exp_negative(const V& x) {

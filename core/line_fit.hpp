@@ -120,56 +120,74 @@ inline double inverse(double x) {
   return x > 0.0 && std::isfinite(x) && std::isfinite(of) ? of : 0.0;
 }
 
-COMMITTEE_INLINE std::int64_t total(const LaneBits& v) {
-  std::int64_t sum = 0;
-  for (int k = 0; k < kLanes; ++k) sum += v[k];
+template <class Bits>
+COMMITTEE_INLINE std::int64_t total(const Bits& v) {
+  std::int64_t of_lane[kLanes], sum = 0;
+  store(of_lane, v);
+  for (int k = 0; k < kLanes; ++k) sum += of_lane[k];
   return sum;
 }
 
 // sum of a b, or of h, over n numbers (whole lanes), each product rounded to a whole number; all are below 2^51.
-COMMITTEE_INLINE std::int64_t whole_sum(const double* a, const double* b, std::int64_t n) {
-  LaneBits sum{};
+template <class Lanes>
+COMMITTEE_INLINE std::int64_t product_sum(const double* a, const double* b, std::int64_t n) {
+  BitsOf<Lanes> sum{};
   for (std::int64_t i = 0; i < n; i += kLanes)
-    sum += bits_of(load(a + i) * load(b + i) + kOnes) - std::bit_cast<std::int64_t>(kOnes);
+    sum += bits_of<Lanes>(load<Lanes>(a + i) * load<Lanes>(b + i) + kOnes) - std::bit_cast<std::int64_t>(kOnes);
   return total(sum);
 }
-COMMITTEE_CLONES inline std::int64_t whole_sum(const double* h, std::int64_t n) {
-  LaneBits sum{};
-  for (std::int64_t i = 0; i < n; i += kLanes) sum += bits_of(load(h + i) + kOnes) - std::bit_cast<std::int64_t>(kOnes);
+template <class Lanes>
+COMMITTEE_INLINE std::int64_t whole_sum_in(const double* h, std::int64_t n) {
+  BitsOf<Lanes> sum{};
+  for (std::int64_t i = 0; i < n; i += kLanes)
+    sum += bits_of<Lanes>(load<Lanes>(h + i) + kOnes) - std::bit_cast<std::int64_t>(kOnes);
   return total(sum);
 }
+COMMITTEE_ON_LANES(std::int64_t, whole_sum, (const double* h, std::int64_t n), (h, n))
 
 // Shares t of the way from low on, 0 for missing values, and the sums of h and h t over the others; without a way all
 // are at its beginning. `there` is room for n numbers.
-COMMITTEE_CLONES inline void line_weights(const double* x, double low, double per_way, const double* h, std::int64_t n,
-                                          double* t, double* there, std::int64_t* sums) {
+template <class Lanes>
+COMMITTEE_INLINE void line_weights_in(const double* x, double low, double per_way, const double* h, std::int64_t n,
+                                      double* t, double* there, std::int64_t* sums) {
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const Lanes v = load(x + i);
-    const auto known = v == v;
-    store(t + i, known && per_way > 0.0 ? (v - low) * per_way : Lanes{});
-    store(there + i, known ? load(h + i) : Lanes{});
+    const auto v = load<Lanes>(x + i);
+    const BitsOf<Lanes> known = v == v;
+    store(t + i, per_way > 0.0 ? select<Lanes>(known, (v - low) * per_way, Lanes{}) : Lanes{});
+    store(there + i, select<Lanes>(known, load<Lanes>(h + i), Lanes{}));
   }
-  sums[0] = whole_sum(there, n);
-  sums[1] = whole_sum(there, t, n);
+  sums[0] = whole_sum_in<Lanes>(there, n);
+  sums[1] = product_sum<Lanes>(there, t, n);
 }
+COMMITTEE_ON_LANES(void, line_weights,
+                   (const double* x, double low, double per_way, const double* h, std::int64_t n, double* t,
+                    double* there, std::int64_t* sums),
+                   (x, low, per_way, h, n, t, there, sums))
 
 // Moves shares to their mean; those of missing values stay 0.
-COMMITTEE_CLONES inline void centre_shares(const double* x, double mean, std::int64_t n, double* t) {
+template <class Lanes>
+COMMITTEE_INLINE void centre_shares_in(const double* x, double mean, std::int64_t n, double* t) {
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const Lanes v = load(x + i);
-    store(t + i, v == v ? load(t + i) - mean : Lanes{});
+    const auto v = load<Lanes>(x + i);
+    store(t + i, select<Lanes>(v == v, load<Lanes>(t + i) - mean, Lanes{}));
   }
 }
+COMMITTEE_ON_LANES(void, centre_shares, (const double* x, double mean, std::int64_t n, double* t), (x, mean, n, t))
 
 // Sums of g u_j and of h u_j u_k, k <= j, over d columns, `n` (whole lanes) apart; hu is room for one more.
-COMMITTEE_CLONES inline void line_products(const double* u, const double* g, const double* h, std::int64_t n,
-                                           std::int64_t d, double* hu, std::int64_t* right, std::int64_t* normal) {
+template <class Lanes>
+COMMITTEE_INLINE void line_products_in(const double* u, const double* g, const double* h, std::int64_t n,
+                                       std::int64_t d, double* hu, std::int64_t* right, std::int64_t* normal) {
   for (std::int64_t j = 0; j < d; ++j) {
-    right[j] = whole_sum(g, u + j * n, n);
-    for (std::int64_t i = 0; i < n; i += kLanes) store(hu + i, load(h + i) * load(u + j * n + i));
-    for (std::int64_t k = 0; k <= j; ++k) *normal++ = whole_sum(hu, u + k * n, n);
+    right[j] = product_sum<Lanes>(g, u + j * n, n);
+    for (std::int64_t i = 0; i < n; i += kLanes) store(hu + i, load<Lanes>(h + i) * load<Lanes>(u + j * n + i));
+    for (std::int64_t k = 0; k <= j; ++k) *normal++ = product_sum<Lanes>(hu, u + k * n, n);
   }
 }
+COMMITTEE_ON_LANES(void, line_products,
+                   (const double* u, const double* g, const double* h, std::int64_t n, std::int64_t d, double* hu,
+                    std::int64_t* right, std::int64_t* normal),
+                   (u, g, h, n, d, hu, right, normal))
 
 // What the sums of a tree's lines are, in arrays for all of its nodes.
 struct LineShape {

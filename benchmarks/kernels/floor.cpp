@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
@@ -18,18 +19,28 @@
 #include <immintrin.h>
 #endif
 
+#include "column_histogram.hpp"
 #include "gradient_histogram.hpp"
+#include "gradient_lane_scan.hpp"
 
 namespace {
 
 using committee::BinnedTable;
+using committee::CodeColumns;
 using committee::OneWord;
 using Word = std::uint64_t;
 using Code = std::uint8_t;
 
 constexpr std::int64_t kColumns = 28, kBins = 256;
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double seconds() {  // of the processor, on this thread: what others run meanwhile does not count
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 struct Random {
   std::uint64_t state;
@@ -46,7 +57,8 @@ struct Data {
   std::vector<Code> codes, by_column;
   std::vector<Word> words;
   BinnedTable<Code> table{};
-  std::vector<std::int32_t> every, tenth;
+  CodeColumns<Code> columns{{}, 1};
+  std::vector<std::int32_t> tenth;
 
   // `skewed`: as in a real table, some columns hold few values and most have a value that many rows share.
   Data(std::int64_t n, bool skewed) {
@@ -66,10 +78,9 @@ struct Data {
     table.n_rows = n;
     table.n_features = kColumns;
     for (std::int64_t j = 0; j <= kColumns; ++j) table.cell.push_back(j * kBins);
-    for (std::int64_t i = 0; i < n; ++i) {
-      every.push_back(static_cast<std::int32_t>(i));
+    for (std::int64_t j = 0; j < kColumns; ++j) columns.of_feature.push_back(by_column.data() + j * n);
+    for (std::int64_t i = 0; i < n; ++i)
       if (random.next() % 10 == 0) tenth.push_back(static_cast<std::int32_t>(i));
-    }
   }
 };
 
@@ -77,12 +88,19 @@ struct Data {
 
 using Way = std::function<void(const Data&, const std::int32_t* rows, std::int64_t n, Word* histogram)>;
 
-void as_in_the_library(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+void by_row(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
   add_rows(data.table, rows, 0, n, OneWord{data.words.data()}, histogram);
 }
 
+void as_in_the_library(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  if (!counts_by_column(data.table, data.columns, rows, n)) return by_row(data, rows, n, histogram);
+  add_by_column(data.table, data.columns, 0, kColumns, rows, 0, n, data.words.data(), histogram);
+}
+
+// Inlined by force: GCC takes a function of prefetches alone for one that does nothing.
 template <bool fetch>
-void fetch_row(const Data& data, const std::int32_t* rows, std::int64_t i, std::int64_t n) {
+__attribute__((always_inline)) inline void fetch_row(const Data& data, const std::int32_t* rows, std::int64_t i,
+                                                     std::int64_t n) {
   if (!fetch || rows == nullptr || i + committee::kAhead >= n) return;
   const std::int64_t next = rows[i + committee::kAhead];
   __builtin_prefetch(data.words.data() + next);
@@ -177,26 +195,17 @@ void column_blocks(const Data& data, const std::int32_t* rows, std::int64_t n, W
   }
 }
 
-// Columns are read in their own order, `columns` of them at a time.
+// Columns are read in their own order, `columns` of them at a time, words of a chunk of rows first.
 template <int columns, int chunk>
 void by_column(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
-  const std::int64_t p = data.table.n_features;
   static_assert(kColumns % columns == 0);
+  Word words[chunk];
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
-    const std::int64_t end = std::min<std::int64_t>(n, begin + chunk);
-    for (std::int64_t first = 0; first < p; first += columns) {
-      const Code* code[columns];
-      Word* h[columns];
-      for (int c = 0; c < columns; ++c) {
-        code[c] = data.by_column.data() + (first + c) * data.table.n_rows;
-        h[c] = histogram + data.table.cell[first + c];
-      }
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t row = rows ? rows[i] : i;
-        const Word word = data.words[row];
-        for (int c = 0; c < columns; ++c) h[c][code[c][row]] += word;
-      }
-    }
+    const std::int64_t size = std::min<std::int64_t>(n - begin, chunk);
+    for (std::int64_t i = 0; i < size; ++i) words[i] = data.words[rows ? rows[begin + i] : begin + i];
+    for (std::int64_t first = 0; first < kColumns; first += columns)
+      committee::add_columns<columns>(data.columns.of_feature.data() + first, data.table.cell.data() + first,
+                                      rows ? rows + begin : nullptr, words, size, begin, histogram);
   }
 }
 
@@ -284,7 +293,7 @@ double reading(int n_threads) {
   std::vector<Word> sums(n_threads * 16);
   double best = 1e9;
   for (int pass = 0; pass < 5; ++pass) {
-    const double start = seconds();
+    const double start = wall_seconds();
     std::vector<std::thread> threads;
     for (int t = 0; t < n_threads; ++t)
       threads.emplace_back([&, t] {
@@ -293,41 +302,75 @@ double reading(int n_threads) {
         sums[16 * t] = sum;
       });
     for (auto& thread : threads) thread.join();
-    best = std::min(best, seconds() - start);
+    best = std::min(best, wall_seconds() - start);
   }
   return n_threads * n * 8 / best * 1e-9;
 }
 
-// Nanoseconds that a thread takes to learn that another is done with nothing, awake or asleep.
-double waking(bool asleep) {
+// Nanoseconds until a team of two has met over nothing, when its second thread is asleep and when it looks for work.
+double meeting(bool asleep) {
   committee::ThreadTeam team(2);
-  double sum = 0;
-  int n = 0;
-  for (int pass = 0; pass < 200; ++pass) {
+  std::vector<double> times;
+  for (int pass = 0; pass < 100; ++pass) {
     if (asleep) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    const double start = seconds();
+    const double start = wall_seconds();
     team.each(2, 10 * committee::kWorthAThread, [](std::int64_t) {});
-    if (pass >= 20) sum += seconds() - start, ++n;
+    times.push_back(wall_seconds() - start);
   }
-  return sum / n * 1e9;
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2] * 1e9;
 }
 
-}  // namespace
+// Nanoseconds of the best of 255 thresholds of a column, by vectors of so many bytes.
+double scan(int bytes) {
+  committee::GradientRange range{1.0, 0.25};
+  const committee::WordLayout layout = committee::word_layout(range, 5'000);
+  std::vector<Word> cells(kBins + 8);
+  Random random{3};
+  committee::OutputTotals total{0.0, 0.0};
+  for (int i = 0; i < 5'000; ++i) {
+    const auto g = static_cast<std::int64_t>((random.next() % 2'000 / 1'000.0 - 1.0) * layout.gradient_unit);
+    const auto h = static_cast<std::int64_t>(random.next() % 250 / 1'000.0 * layout.hessian_unit);
+    cells[random.next() % 255] += layout.word(g, h, 1);
+    total.gradient += static_cast<double>(g);
+    total.hessian += static_cast<double>(h);
+  }
+  const committee::Vector<committee::OutputTotals> totals{total};
+  const committee::Thresholds thresholds{cells.data(), kBins, 255, true, false, totals, 5'000, 20, total.hessian, 1.0};
+  committee::lane_bytes = bytes;
+  double best = 1e9;
+  for (int pass = 0; pass < 200; ++pass) {
+    const double start = seconds();
+    for (int k = 0; k < 50; ++k) {
+      double gain = committee::kNever;
+      volatile std::int64_t found = best_threshold(thresholds, {}, layout, gain);
+      (void)found;
+    }
+    best = std::min(best, (seconds() - start) / 50);
+  }
+  committee::lane_bytes = committee::bytes_of_processor();
+  return best * 1e9;
+}
 
-int main(int argc, char** argv) {
-  const bool floor_alone = argc > 1 && std::string(argv[1]) == "--floor";
-  const std::int64_t n = argc > 2 ? std::atoll(argv[2]) : 300'000;
+int tell_floor() {
   std::printf("addition, 16 kB of cells|%.4f\n", addition(2048));
   std::printf("addition, 57 kB of cells|%.4f\n", addition(7168));
   std::printf("addition, 512 kB of cells|%.4f\n", addition(65535));
   std::printf("addition to the cell before|%.4f\n", chained_addition());
   std::printf("reading, 1 thread|%.2f\n", reading(1));
   std::printf("reading, 2 threads|%.2f\n", reading(2));
-  std::printf("two threads meet|%.0f\n", waking(false));
-  if (floor_alone) return 0;
+  std::printf("two threads meet, awake|%.0f\n", meeting(false));
+  std::printf("two threads meet, one asleep|%.0f\n", meeting(true));
+  for (const int bytes : {16, 32, 64})
+    if (bytes <= committee::bytes_of_processor())
+      std::printf("255 thresholds, vectors of %d bytes|%.1f\n", bytes, scan(bytes));
+  return 0;
+}
 
+int tell_ways(std::int64_t n) {
   std::vector<std::pair<std::string, Way>> ways{
       {"the library's", as_in_the_library},
+      {"row by row", by_row},
       {"two rows together", rows_together<2>},
       {"three rows together", rows_together<3>},
       {"four rows together", rows_together<4>},
@@ -337,8 +380,9 @@ int main(int argc, char** argv) {
       {"blocks of 7 columns, 1,024 rows, two together", column_blocks<7, 1024, 2>},
       {"blocks of 14 columns, 1,024 rows, two together", column_blocks<14, 1024, 2>},
       {"blocks of 14 columns, 4,096 rows, four together", column_blocks<14, 4096, 4>},
-      {"by column, two at a time", by_column<2, 4096>},
-      {"by column, four at a time", by_column<4, 4096>},
+      {"by column, two at a time", by_column<2, 2048>},
+      {"by column, four at a time", by_column<4, 2048>},
+      {"by column, seven at a time", by_column<7, 2048>},
       {"two copies", interleaved<2>},
       {"four copies", interleaved<4>},
   };
@@ -381,4 +425,14 @@ int main(int argc, char** argv) {
       }
     }
   }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--floor") return tell_floor();
+  if (argc == 3 && std::string(argv[1]) == "--ways") return tell_ways(std::atoll(argv[2]));
+  std::fprintf(stderr, "floor --floor | --ways ROWS\n");
+  return 2;
 }
