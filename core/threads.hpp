@@ -26,6 +26,12 @@ inline constexpr std::int64_t kWorthAWake = 100'000;
 // between it and the processor, and 40 to 90 in a virtual machine, whose processors stop when nothing runs on them.
 inline constexpr std::chrono::microseconds kLook{100};
 
+// Asked once: the answer is read from files.
+inline int processors() {
+  static const int n = static_cast<int>(std::thread::hardware_concurrency());
+  return n;
+}
+
 // Looks until ready() holds, or the time is up.
 template <class Ready>
 void look_for(Ready&& ready) {
@@ -152,7 +158,7 @@ class ThreadTeam {
 
   int n_threads_;
   // as many processors as threads, or those who look keep others from their work
-  bool looks_ = static_cast<unsigned>(n_threads_) <= std::thread::hardware_concurrency();
+  bool looks_ = n_threads_ > 1 && n_threads_ <= processors();
   InterruptWatch watch_;  // of the caller
   std::atomic<std::uint32_t> round_{0};
   std::atomic<int> busy_{0};

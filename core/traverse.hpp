@@ -61,6 +61,12 @@ class Trees {
       const bool in_columns = by_bits && end - begin == kBitRows;
       const BitColumns columns = in_columns ? bits_.columns_of(x, n_features_) : BitColumns{};
       const bool gaps = !(in_columns && bits_.all()) && any_missing(x, (end - begin) * n_features_);
+      if (end - begin < kAbreast) {
+        for (std::int64_t row = begin; row < end; ++row)
+          gaps ? walk_row<kGaps>(X + row * n_features_, row, visitor)
+               : walk_row<kPlain>(X + row * n_features_, row, visitor);
+        return;
+      }
       for (std::int64_t t = 0; t < n_trees_; ++t) {
         const auto visit = visitor(t);
         const bool has_categories = has_categories_[t];
@@ -187,9 +193,43 @@ class Trees {
     return node.left + !((words_[side.first_word + category / 32] >> (category % 32)) & 1u);
   }
 
+  // One row, of few, goes down eight trees abreast; trees with categories one by one.
+  template <Steps kSteps, class Visitor>
+  void walk_row(const double* x, std::int64_t row, Visitor&& visitor) const {
+    const auto next_of = [&](std::int64_t t, std::int32_t at) {
+      const std::int64_t node = offset_[t] + at;
+      return kSteps == kPlain ? plain_step(nodes_[node], x) : gap_step(nodes_[node], sides_[node], x);
+    };
+    std::int64_t t = 0;
+    while (t < n_trees_) {
+      std::int64_t n = 0;  // trees without categories from here on
+      while (n < kAbreast && t + n < n_trees_ && !has_categories_[t + n]) ++n;
+      if (n < kAbreast) {
+        const std::int64_t end = n > 0 ? t + n : t + 1;
+        for (; t < end; ++t) {
+          const double* const X = x - row * n_features_;
+          walk_tree<kAny>(t, X, row, row + 1, visitor(t));
+        }
+        continue;
+      }
+      std::int32_t at[kAbreast]{};
+      for (std::int32_t moved = 1; moved != 0;) {
+        moved = 0;
+        for (int k = 0; k < kAbreast; ++k) {
+          const std::int32_t next = next_of(t + k, at[k]);
+          moved |= next ^ at[k];
+          at[k] = next;
+        }
+      }
+      for (int k = 0; k < kAbreast; ++k) visitor(t + k)(row, at[k]);
+      t += kAbreast;
+    }
+  }
+
+  static constexpr int kAbreast = 8;
+
   template <Steps kSteps, class Visit>
   void walk_tree(std::int64_t t, const double* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
-    constexpr int kAbreast = 8;
     constexpr std::int32_t kShallow = 6;
     const Node* const tree = nodes_.data() + offset_[t];
     const Side* const sides = sides_.data() + offset_[t];

@@ -41,7 +41,7 @@ def n_threads(n_jobs: int | None) -> int:
     """
     if n_jobs and current_process().daemon:
         return 1  # as joblib would have it, but without its warning of processes, which threads are not
-    return int(np.clip(effective_n_jobs(n_jobs), 1, MAX_THREADS))
+    return max(1, min(int(effective_n_jobs(n_jobs)), MAX_THREADS))
 
 
 def n_processes(jobs: int, tasks: int) -> int:

@@ -205,7 +205,8 @@ class Committee(WeightedVotes):
         ``committee.probability_of(committee.voters.tally(data, committee.weights, 1))`` is ``predict_proba`` of
         encoded rows.
         """
-        return self._probability(self._settled(votes), self._total(self.weights))
+        total = self._total(self.weights)
+        return self._probability(self._settle(self._started(votes), total), total)
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
         """The vote matrix H: what each voter says about each row; the intercept is none of them.

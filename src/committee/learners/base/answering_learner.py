@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.arrays import is_matrix
 from committee.data.in_pieces import is_in_pieces
 from committee.data.parallel import n_threads
 from committee.learners.base.explained_learner import ExplainedLearner
@@ -23,8 +24,11 @@ class AnsweringLearner(ExplainedLearner):
 
         Labels and weights that pieces bring are gathered in `targets`.
         """
-        check_is_fitted(self)
-        answer, threads = getattr(self.committee_, method), n_threads(self.n_jobs)
+        if "committee_" not in self.__dict__:
+            check_is_fitted(self)  # which asks for all tags of the learner, as long as the vote on one row takes
+        answer = getattr(self.committee_, method)
+        # one row is for one thread, and joblib need not be asked for its backend
+        threads = 1 if is_matrix(X) and len(X) == 1 and self.n_jobs != 0 else n_threads(self.n_jobs)
 
         def of_rows(rows: Any) -> NDArray[Any]:
             found: NDArray[Any] = answer(self.validate_rows(rows), n_threads=threads)

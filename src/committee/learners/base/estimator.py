@@ -323,7 +323,8 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
 
     def validate_rows(self, X: Any) -> Any:
         """Return X as the committee takes it: names and width checked, arrays made float64."""
-        check_is_fitted(self, "committee_" if hasattr(self, "committee_") else "table_")
+        if "committee_" not in self.__dict__:
+            check_is_fitted(self, "table_")
         if is_matrix(X) and len(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
             return X  # the checks below have nothing to say, and take four times as long as the vote on one row
         if is_sparse(X):

@@ -523,15 +523,19 @@ def _near_ties(tally: Scores, total: Weight) -> Scores:
 
 def _let_win(p: Scores, winner: NDArray[np.intp]) -> Scores:
     """Raise the winner's probability just above the others where rounding hides that it is larger."""
-    rows = np.flatnonzero(np.argmax(p, axis=1) != winner)
-    if len(rows):
+    wrong = p.argmax(axis=1) != winner
+    if wrong.any():
+        rows = np.flatnonzero(wrong)
         p[rows, winner[rows]] = np.nextafter(p[rows].max(axis=1), np.inf)
     return p
 
 
 def _two_sided(z: Scores) -> Scores:
     """``(sigma(-z), sigma(z))``, each with full relative accuracy."""
-    return np.column_stack([expit(-z), expit(z)])
+    p = np.empty((len(z), 2))
+    expit(-z, out=p[:, 0])
+    expit(z, out=p[:, 1])
+    return p
 
 
 def _exp_normalised(z: Scores) -> Scores:
