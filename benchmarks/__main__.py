@@ -32,6 +32,7 @@ NAMES = (
     "rare_classes",
     "probabilities",
     "predict",
+    "predict_grid",
     "onnx",
     "shap",
     "growth",

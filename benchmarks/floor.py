@@ -40,7 +40,7 @@ def _program() -> Path | None:
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if compiler is None:
         return None
-    sources = sorted((ROOT / "core").glob("*.hpp")) + [SOURCE]
+    sources = [*sorted((ROOT / "core").glob("*.hpp")), SOURCE]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
     program = ROOT / "build" / "floor" / digest
     if not program.exists():
