@@ -13,7 +13,6 @@ from threading import Condition, Thread, get_ident
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 from joblib import Parallel, cpu_count, effective_n_jobs
 
 T = TypeVar("T")
