@@ -37,28 +37,38 @@ class HeldOutNode {
 
   // Weight of the judges that the scores are wrong about; all of it where there are no rows to fit scores to.
   double error(const BoostSettings& settings) const {
-    double wrong = 0.0;
+    if (fitted_.empty()) return weight_where([](std::int64_t) { return true; });
+    const std::uint16_t first = data_.labels[fitted_[0]];
+    if (std::ranges::all_of(fitted_, [&](std::int32_t row) { return data_.labels[row] == first; }))
+      return weight_where([&](std::int64_t i) { return data_.labels[judges_[i]] != first; });
     const std::int64_t n_outputs = data_.n_outputs;
-    const Vector<double> scores = fitted_.empty() ? Vector<double>() : judged(settings);
-    for (std::int64_t i = 0; i < judges_.size(); ++i)
-      if (fitted_.empty() || elected(scores.data() + i * n_outputs, n_outputs) != data_.labels[judges_[i]])
-        wrong += data_.weights[judges_[i]];
-    return wrong;
+    const Vector<double> scores = judged(settings);
+    return weight_where(
+        [&](std::int64_t i) { return elected(scores.data() + i * n_outputs, n_outputs) != data_.labels[judges_[i]]; });
   }
 
  private:
+  template <class Wrong>
+  double weight_where(Wrong&& wrong) const {
+    double weight = 0.0;
+    for (std::int64_t i = 0; i < judges_.size(); ++i)
+      if (wrong(i)) weight += data_.weights[judges_[i]];
+    return weight;
+  }
+
   // Scores of the judges, judges x outputs.
   Vector<double> judged(const BoostSettings& settings) const {
     const std::int64_t n_outputs = data_.n_outputs, p = data_.n_features;
     const Leaf leaf(data_.D, p, fitted_.data(), fitted_.size());
-    LeafBoost boost(leaf);
     Vector<double> scores(judges_.size() * n_outputs), slope(p);
+    LeafBoost boost(leaf);
     for (std::int64_t k = 0; k < n_outputs; ++k) {
       boost.start([&](std::int64_t i) { return data_.sign(fitted_[i], k); },
                   [&](std::int64_t i) { return data_.weights[fitted_[i]]; });
       boost.run(settings, nullptr, nullptr);
       double intercept = boost.intercept();
-      for (std::int64_t j = 0; j < p; ++j) slope[j] = leaf.in_user_units(j, boost.slopes()[j], intercept);
+      for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
+        slope[leaf.feature(c)] = leaf.in_user_units(c, boost.slope(c), intercept);
       for (std::int64_t i = 0; i < judges_.size(); ++i) {
         const double* const x = data_.D + judges_[i] * p;
         double score = intercept;

@@ -24,9 +24,9 @@ namespace committee {
 struct JointTerms {
   JointTerms(std::int64_t n, std::int64_t n_outputs)
       : F(n * n_outputs), r(n * n_outputs), a(n * n_outputs), P(n * n_outputs) {}
-  Vector<double> F, r;  // scores; v times the gradient
-  Vector<double> a, P;  // several outputs: lambda(F_k), P(k); one: lambda(F) lambda(-F), and nothing
-  double risk = 0.0;    // sum of v times the negative log-likelihood
+  LaneVector<double> F, r;  // scores; v times the gradient
+  LaneVector<double> a, P;  // several outputs: lambda(F_k), P(k); one: lambda(F) lambda(-F), and nothing
+  double risk = 0.0;        // sum of v times the negative log-likelihood
 };
 
 // The terms of one score with signs y: padding has v = 0.
@@ -102,6 +102,18 @@ COMMITTEE_CLONES inline double information(const JointTerms& t, const double* d,
   return fold(sum);
 }
 
+// to = from + intercept + slope * x over n rows (whole lanes); returns the largest |to|.
+COMMITTEE_CLONES inline double add_line(const double* from, const double* x, double intercept, double slope,
+                                        std::int64_t n, double* to) {
+  Lanes largest{};
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const Lanes sum = load(from + i) + (intercept + slope * load(x + i)), size = absolute(sum);
+    store(to + i, sum);
+    largest = size > largest ? size : largest;
+  }
+  return most_of(largest);
+}
+
 // Cuts of the lines of classes that would pass the cap; the last leaves them out.
 inline constexpr int kMostCuts = 10;
 
@@ -123,7 +135,7 @@ class JointBoost {
         largest_(K_),
         gain_(K_),
         intercept_(K_, 0.0),
-        slope_(K_ * leaf.n_features(), 0.0) {}
+        slope_(K_ * leaf.n_columns(), 0.0) {}
 
   // Labels and weights of the leaf's rows; scores start at zero, those of absent classes at the cap.
   template <class Label, class Weight>
@@ -164,7 +176,7 @@ class JointBoost {
     std::fill_n(lines, 2 * K_ * B, 0.0);
     std::fill_n(risk, K_ * (B + 1), now_.risk / total_ / static_cast<double>(K_));
     for (std::int64_t step = 0; step < B && !pure_; ++step) {
-      watch_.after(n_ * leaf_.n_features() * K_);
+      watch_.after(n_ * leaf_.n_columns() * K_);
       for (std::int64_t k = 0; k < K_; ++k) gain_[k] = moves_[k] ? direct(k) : 0.0;
       const double eta = step_below(settings);
       if (!(eta > 0.0)) break;
@@ -175,12 +187,12 @@ class JointBoost {
       for (std::int64_t k = 0; k < K_; ++k) {
         if (!moves_[k]) continue;
         const Line& line = lines_[k];
-        path[k * B + step] = static_cast<std::int32_t>(line.feature);
+        path[k * B + step] = static_cast<std::int32_t>(line.column < 0 ? -1 : leaf_.feature(line.column));
         intercept_[k] += eta * line.intercept;
-        if (line.feature >= 0) slope_[k * leaf_.n_features() + line.feature] += eta * line.slope;
+        if (line.column >= 0) slope_[k * leaf_.n_columns() + line.column] += eta * line.slope;
         double* const mine = lines + 2 * (k * B + step);
         mine[0] = eta * line.intercept;
-        if (line.feature >= 0) mine[1] = leaf_.in_user_units(line.feature, eta * line.slope, mine[0]);
+        if (line.column >= 0) mine[1] = leaf_.in_user_units(line.column, eta * line.slope, mine[0]);
         double* const after = risk + k * (B + 1) + step;
         std::fill(after + 1, risk + (k + 1) * (B + 1), *after - gain_[k] / gain * decrease / total_);
       }
@@ -188,7 +200,7 @@ class JointBoost {
   }
 
   double intercept(std::int64_t k) const { return intercept_[k]; }
-  double slope(std::int64_t k, std::int64_t j) const { return slope_[k * leaf_.n_features() + j]; }
+  double slope(std::int64_t k, std::int64_t c) const { return slope_[k * leaf_.n_columns() + c]; }
   double score(std::int64_t i, std::int64_t k) const { return now_.F[k * n_ + i]; }
 
  private:
@@ -202,8 +214,7 @@ class JointBoost {
     const double* const r = now_.r.data() + k * n_;
     double response = 0.0, gain = 0.0;
     for (std::int64_t i = 0; i < n_; ++i) response += r[i];
-    regressions_.sum(v_.data(), r, total_, response);
-    lines_[k] = regressions_.least_squares();
+    lines_[k] = regressions_.least_squares(v_.data(), r, total_, response);
     double* const d = direction_.data() + k * n_;
     add_line(zero_.data(), column(k), lines_[k].intercept, lines_[k].slope, n_, d);
     for (std::int64_t i = 0; i < n_; ++i) gain += r[i] * d[i];
@@ -250,13 +261,13 @@ class JointBoost {
   }
 
   const double* column(std::int64_t k) const {
-    return lines_[k].feature < 0 ? zero_.data() : leaf_.column(lines_[k].feature);
+    return lines_[k].column < 0 ? zero_.data() : leaf_.column(lines_[k].column);
   }
 
   const Leaf& leaf_;
   const std::int64_t n_, K_;
   JointTerms now_, then_;
-  Vector<double> own_, v_, direction_, zero_;  // one output: signs in own_
+  LaneVector<double> own_, v_, direction_, zero_;  // one output: signs in own_
   Regressions regressions_;
   Vector<Line> lines_;
   Vector<double> largest_, gain_, intercept_, slope_;
@@ -294,8 +305,8 @@ inline JointModels joint_boost(const RowsByLeaf& data, const BoostSettings& sett
               out.lines.data() + l * K * B * 2);
     for (std::int64_t k = 0; k < K; ++k) {
       double& intercept = models.intercept[l * K + k] = boost.intercept(k);
-      for (std::int64_t j = 0; j < p; ++j)
-        models.coefficient[(l * K + k) * p + j] = leaf.in_user_units(j, boost.slope(k, j), intercept);
+      for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
+        models.coefficient[(l * K + k) * p + leaf.feature(c)] = leaf.in_user_units(c, boost.slope(k, c), intercept);
       for (std::int64_t i = 0; i < leaf.n_rows(); ++i) models.score[(first + i) * K + k] = boost.score(i, k);
     }
   });

@@ -3,15 +3,17 @@
 
 #include <initializer_list>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "integers.hpp"
 
 namespace committee {
 
-template <class T>
-class Vector : public std::vector<T> {
-  using Base = std::vector<T>;
+template <class T, class Allocator = std::allocator<T>>
+class Vector : public std::vector<T, Allocator> {
+  using Base = std::vector<T, Allocator>;
 
  public:
   Vector() = default;
@@ -35,5 +37,21 @@ class Vector : public std::vector<T> {
     Base::assign(first, last);
   }
 };
+
+// Memory that begins with a cache line, so that eight doubles of whole lanes are one line and never parts of two.
+template <class T>
+struct CacheLines {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+  CacheLines() = default;
+  template <class Other>
+  CacheLines(const CacheLines<Other>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* memory, std::size_t) { ::operator delete(memory, kLine); }
+  bool operator==(const CacheLines&) const = default;
+};
+
+template <class T>
+using LaneVector = Vector<T, CacheLines<T>>;
 
 }  // namespace committee

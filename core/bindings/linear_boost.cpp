@@ -61,11 +61,11 @@ nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_
   const BoostSettings settings = checked_settings(link, n_steps, tol, cap, by_likelihood);
   LeafModels out;
   unlocked(n_threads, [&](ThreadTeam& team) { out = linear_boost(data, settings, record, team); });
-  const std::int64_t L = data.n_leaves, K = n_outputs, B = n_steps, recorded = record ? L : 0;
+  const std::int64_t L = data.n_leaves, K = n_outputs, recorded = record ? n_steps : 0;
   return nb::make_tuple(
       array_of(std::move(out.intercept), {L, K}), array_of(std::move(out.coefficient), {L, K, data.n_features}),
-      array_of(std::move(out.score), {data.n_rows(), K}), array_of(std::move(out.path), {recorded, K, B}),
-      array_of(std::move(out.risk), {recorded, K, B + 1}));
+      array_of(std::move(out.score), {data.n_rows(), K}), array_of(std::move(out.path), {L, K, recorded}),
+      array_of(std::move(out.risk), {L, K, recorded + 1}));
 }
 
 nb::tuple py_joint_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,

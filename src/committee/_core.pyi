@@ -564,8 +564,8 @@ def linear_boost(
     ``n_outputs`` 1: two classes, positive for label 1; otherwise output k is "class k or not". Weights must be
     positive. No training score passes ``cap``; a step is halved until the risk decreases, and boosting stops when
     it decreases by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``,
-    the scores of ``rows`` ``(m, O)``, and if ``record`` the feature of every step ``(L, O, B)`` (-1: the intercept
-    alone, -2: not taken) and the mean risk before and after every step ``(L, O, B + 1)``.
+    the scores of ``rows`` ``(m, O)``, the feature of every step ``(L, O, B)`` (-1: the intercept alone, -2: not taken)
+    and the mean risk before and after every step ``(L, O, B + 1)``; unless ``record`` no features, and the last risk.
     """
 
 def joint_boost(

@@ -272,12 +272,17 @@ def test_threads_change_no_bit(n_outputs):
         assert_same_result(problem.boost(Settings(n_steps=30), n_threads=n_threads), one)
 
 
-def test_unrecorded_is_the_same_without_the_record():
-    problem = random_problem(1, n_outputs=3)
-    with_record, without = problem.boost(), problem.boost(record=False)
+@pytest.mark.parametrize("link", LINKS)
+@given(problem=problems(), n_steps=st.sampled_from([1, 20, 300]), tol=st.sampled_from([0.0, 0.0, 1e-3]))
+def test_unrecorded_is_the_same_without_the_record(link, problem, n_steps, tol):
+    """Where risks are not told, most steps are known to lower them without a logarithm."""
+    settings = Settings(link, n_steps, tol)
+    with_record, without = problem.boost(settings), problem.boost(settings, record=False)
+    assert_array_equal(with_record.intercept, without.intercept)
     assert_array_equal(with_record.scores, without.scores)
     assert_array_equal(with_record.coefficient, without.coefficient)
-    assert without.path.shape == (0, 3, 20) and without.risk.shape == (0, 3, 21)
+    assert without.path.shape == (*with_record.path.shape[:2], 0)
+    assert_array_equal(with_record.risk[:, :, -1:], without.risk)
 
 
 # --- the choice ---------------------------------------------------------------------------------------------

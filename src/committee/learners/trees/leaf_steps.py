@@ -26,7 +26,9 @@ ROUNDING = 1e-12
 """Errors that differ by less than this share are equal: sums of the same weights."""
 
 BoostedScores: TypeAlias = tuple[F64, F64, F64, NDArray[np.int32], F64]
-"""Intercepts, coefficients, scores of the rows, path and risk by step, as `_core.linear_boost` has them."""
+"""Intercepts, coefficients, scores of the rows, path and risk by step, as `_core.linear_boost` has them.
+
+Without a record there is no path, and of the risk the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ class LeafBoosting:
     n_threads: int
     joint: bool = False
     """All scores of a leaf together, along the gradient of their likelihood."""
+    record: bool = True
+    """Path and risk of every step are asked for; of `joint` they are always there."""
 
     def boosted(self, rows: NDArray[np.int32], start: NDArray[np.int64], n_steps: int) -> BoostedScores:
         """Boost every score by so many steps, or until it ends; leaf l has ``rows[start[l]:start[l + 1]]``."""
@@ -75,7 +79,7 @@ class LeafBoosting:
     ) -> BoostedScores:
         return _core.linear_boost(
             self.D, rows, start, labels, weights, n_outputs, self.link, n_steps, self.tol, self.cap,
-            self.by_likelihood, True, self.n_threads,
+            self.by_likelihood, self.record, self.n_threads,
         )  # fmt: skip
 
     def errors(self, rows: NDArray[np.int32], scores: F64) -> F64:

@@ -62,8 +62,10 @@ class ModelTreeTable:
         drawn: NDArray[np.int32],
         seed: int,
         of_scores: F64 | None = None,
+        *,
+        record: bool = False,
     ) -> ModelTree:
-        """One model tree on the drawn rows, whose weights ``(n,)`` are positive.
+        """One model tree on the drawn rows, whose weights ``(n,)`` are positive; if `record`, with the risk by step.
 
         With `of_scores` ``(n, K)`` the score of class k is boosted by the weights in its column, and a tree of its own
         is grown by them.
@@ -71,10 +73,12 @@ class ModelTreeTable:
         Equation: model-tree (docs/theory.md).
         """
         if limits.tree == "shared" or self.n_classes == 2:
-            return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes, of_scores)
+            return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes, of_scores, record=record)
         by_class = np.repeat(weights[:, None], self.n_classes, axis=1) if of_scores is None else of_scores
         one_class = [
-            self._shared(limits, by_class[:, k].copy(), drawn, seed, (self.labels == k).astype(np.uint16), 2)
+            self._shared(
+                limits, by_class[:, k].copy(), drawn, seed, (self.labels == k).astype(np.uint16), 2, record=record
+            )
             for k in range(self.n_classes)
         ]
         trees = ModelForest.concatenate([tree.voters for tree in one_class])
@@ -91,6 +95,8 @@ class ModelTreeTable:
         labels: NDArray[np.uint16],
         n_classes: int,
         of_scores: F64 | None = None,
+        *,
+        record: bool,
     ) -> ModelTree:
         growing = grower(self.binned, "gini", n_classes, limits.growth, self.threads)
         tree = growing.grow_classes(labels, weights, drawn, seed)
@@ -109,6 +115,7 @@ class ModelTreeTable:
         boosting = LeafBoosting(
             self.D, labels, weights if of_scores is None or joint else of_scores, n_outputs, limits.link, limits.tol,
             SCORE_CAP[limits.link], limits.selection == "likelihood", self.threads, joint,
+            record or limits.n_leaf_steps == "cv",
         )  # fmt: skip
         intercept, coefficient, scores, _, risk = boosted_leaves(boosting, by_leaf, limits.n_leaf_steps, seed)
         model = np.full(len(tree.feature), -1, dtype=np.int32)
@@ -129,7 +136,10 @@ class ModelTreeTable:
 
 @dataclass(frozen=True, eq=False)
 class ModelTree:
-    """A fitted model tree, its linear scores of the rows it was trained on, and its leaves' mean risk by step."""
+    """A fitted model tree, its linear scores of the rows it was trained on, and its leaves' mean risk.
+
+    The risk is ``(L, O, B + 1)``, before and after every step, or without a record of them ``(L, O, 1)``, in the end.
+    """
 
     voters: ModelForest
     drawn: NDArray[np.int32]
@@ -214,7 +224,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
         prepared = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         everyone = np.arange(len(rows.labels), dtype=np.int32)
-        tree = prepared.fit(ModelTreeLimits.of(self, len(everyone)), rows.weights, everyone, seed)
+        tree = prepared.fit(ModelTreeLimits.of(self, len(everyone)), rows.weights, everyone, seed, record=True)
         voters = replace(tree.voters, soft=True)
         return {
             "committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_),

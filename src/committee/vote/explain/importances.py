@@ -68,9 +68,8 @@ def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decr
     mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
     apart = w[:, None] * (scores - leaves.spread_out(mean))
     part = np.empty_like(coefficient)
-    for leaf, (begin, end) in enumerate(zip(leaves.start[:-1].tolist(), leaves.start[1:].tolist(), strict=True)):
-        # einsum sums in the same order whatever the threads, which BLAS does not promise
-        np.einsum("io,iq->oq", apart[begin:end], leaves.D[begin:end], out=part[leaf])
+    for o in range(scores.shape[1]):
+        part[:, o] = leaves.sums(apart[:, o, None] * leaves.D)
     part *= coefficient  # b_c Cov(d_c, F), whose sum over the columns is the variance of F
     variance = part.sum(axis=2)
     worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
