@@ -141,6 +141,29 @@ def test_a_path_on_counts_is_that_on_products(seed: int, count: Any, centred: bo
     np.testing.assert_allclose(of_counts[2], of_products[2], atol=1e-6)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 5, 30, 70]), st.booleans())
+def test_a_path_over_stumps_of_columns_ends_at_the_optimum(seed: int, size: int, twice: bool) -> None:
+    """Neighbouring stumps are much alike, or the same; more than 64 of a column go another way."""
+    rng = np.random.default_rng(seed)
+    n, p = 100, 3
+    X = rng.normal(size=(n, p))
+    edges = np.sort(rng.normal(size=(p, size)), axis=1)
+    if twice:
+        edges[:, 1::2] = edges[:, : 2 * (size // 2) : 2]
+    H = np.where(X[:, :, None] > edges, 1.0, -1.0).reshape(n, p * size)
+    y = X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.3 * rng.normal(size=n)
+    H, y = H - H.mean(axis=0), y - y.mean()
+    gram, b, square = np.ascontiguousarray(H.T @ H / n), H.T @ y / n, float(y @ y / n)
+    strengths = np.abs(b).max() * np.geomspace(1.0, 0.01, 8)
+    weights, gaps, _ = _core.lasso_path(gram, b, square, size * np.arange(p + 1), strengths, 1e-10, 10_000)
+    assert gaps.max() <= 1e-10
+    for strength, alpha in zip(strengths, weights, strict=True):
+        c = H.T @ (y - H @ alpha) / n
+        # a gap of g leaves the risk g from its least, and moves no correlation by more than the root of that
+        assert np.abs(c).max() <= strength + 2e-5
+        assert np.abs(c - strength * np.sign(alpha))[alpha != 0.0].max(initial=0.0) <= 2e-5
+
+
 def test_voters_without_votes_are_never_taken() -> None:
     gram = np.zeros((2, 2))
     voter, _, _ = _core.greedy_rounds(gram, np.zeros(2), np.zeros(2), "none", 0.0, True, 5, 0.0)
