@@ -283,7 +283,7 @@ COMMITTEE_INLINE Bits first_lanes(std::int64_t n) {
 
 // How many bytes a vector of this processor has: 64, 32 or 16; or fewer, to try the other types on it.
 COMMITTEE_INLINE int bytes_of_processor() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(COMMITTEE_SANITIZE)  // whose build has the shortest alone, as of other clones
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return 64;
