@@ -31,8 +31,9 @@ void require_rows(const RowsByLeaf& data, std::int64_t n) {
     require(row >= 0 && row < n, "rows holds a number outside the table");
     require(data.weights[row] > 0.0 && std::isfinite(data.weights[row]), "weights must be positive and finite");
     require(data.labels[row] < std::max<std::int64_t>(2, data.n_outputs), "a label is not below the number of classes");
-    for (std::int64_t j = 0; j < data.n_features; ++j)
-      require(std::isfinite(data.D[row * data.n_features + j]), "D must be finite");
+    bool finite = true;
+    for (std::int64_t j = 0; j < data.n_features; ++j) finite &= std::isfinite(data.D[row * data.n_features + j]);
+    require(finite, "D must be finite");
   }
 }
 

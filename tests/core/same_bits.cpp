@@ -6,6 +6,8 @@
 #include <string>
 
 #include "../../core/gradient_grower.hpp"
+#include "../../core/joint_boost.hpp"
+#include "../../core/linear_boost.hpp"
 #include "../../core/loss_gradients.hpp"
 
 namespace committee {
@@ -134,10 +136,43 @@ void lanes() {
   say("folded by eight", eight);
 }
 
+// Lines in a short leaf and in two long ones, chosen in all ways, of one score and of each class.
+void leaves(const char* name, LossName loss, std::int64_t n_outputs) {
+  const std::int64_t n = 1900, p = 9;
+  Made made(5);
+  Vector<double> D(n * p), weights(n);
+  Vector<std::int32_t> rows(n);
+  Vector<std::uint16_t> label(n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < p; ++j) D[i * p + j] = made.uniform() + (j > 0 ? 0.5 * D[i * p] : 0.0);
+    rows[i] = static_cast<std::int32_t>(i);
+    weights[i] = 0.1 + made.uniform();
+    const double sum = D[i * p + 1] - D[i * p + 2] + 0.4 * made.uniform();
+    label[i] = static_cast<std::uint16_t>(n_outputs == 1 ? sum > 0.2 : (sum > 0.0) + (sum > 0.3));
+  }
+  const Vector<std::int64_t> start{0, 45, 400, n};
+  const RowsByLeaf data{D.data(),       p,        rows.data(), start.data(), start.size() - 1, label.data(),
+                        weights.data(), n_outputs};
+  ThreadTeam team(1);
+  for (const bool by_likelihood : {false, true}) {
+    const BoostSettings settings{loss, 60, 0.0, 20.0, by_likelihood};
+    const LeafModels models = linear_boost(data, settings, false, team);
+    say((std::string(name) + (by_likelihood ? " lines of most likelihood" : " lines of least error")).c_str(),
+        models.score);
+    say((std::string(name) + " risks").c_str(), models.risk);
+  }
+  say((std::string(name) + " lines along the gradient").c_str(),
+      joint_boost(data, BoostSettings{loss, 60, 0.0, 20.0}, team).models.score);
+}
+
 }  // namespace
 }  // namespace committee
 
 int main() {
+  for (const std::int64_t n_outputs : {1, 3}) {
+    committee::leaves("probit", committee::LossName::probit, n_outputs);
+    committee::leaves("logistic", committee::LossName::logistic, n_outputs);
+  }
   committee::lanes();
   committee::boost("squared", 0, false, true);
   committee::boost("squared, weighted", 0, true, false);

@@ -302,6 +302,26 @@ def test_likelihood_takes_the_feature_of_least_risk(link, seed):
     assert result.path[0, 0, 0] == np.argmin(alone)
 
 
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("rows", [65, 600, 1500])
+@given(seed=seeds)
+def test_columns_that_are_nearly_equal_are_told_apart(link, rows, seed):
+    """Long leaves are looked at in single precision first, which cannot tell all of these columns apart."""
+    rng = np.random.default_rng(seed)
+    X, y = random_table(rows, 7, seed)
+    near = X[:, :4] + X.std(axis=0)[:4] * 10.0 ** rng.uniform(-7, -3, 4) * rng.normal(size=(rows, 4))
+    problem = one_leaf(np.column_stack([near, X]), y, rng.uniform(0.1, 10.0, rows) ** 3)
+    settings = Settings(link, 30)
+    [fit] = problem.oracle(settings)
+    assume(fit.clear > 0)
+    settings = replace(settings, n_steps=fit.clear)  # what follows hangs on a tie
+    [fit] = problem.oracle(settings)
+    result = problem.boost(settings)
+    assert_array_equal(result.path[0], fit.path)
+    assert_allclose(result.scores, fit.scores, rtol=1e-6, atol=1e-8)
+    assert_array_equal(problem.boost(settings, record=False).scores, result.scores)
+
+
 def test_the_two_choices_differ():
     """Not at the first step, where all rows have the same Newton weight, but later."""
     differ = 0

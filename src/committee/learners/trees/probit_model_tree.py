@@ -127,8 +127,8 @@ class ModelTreeTable:
             in_the_end = by_leaf.sums(weights[inside, None] * losses) / by_leaf.sums(weights[inside, None])
         decrease = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, in_the_end)
         w = self.weights[inside]
-        record = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), decrease[None])
-        voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=record)
+        trained = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), decrease[None])
+        voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=trained)
         in_order = np.empty_like(scores)
         in_order[order] = scores
         return ModelTree(voters, drawn, in_order, risk)
