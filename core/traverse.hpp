@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -32,6 +33,8 @@ class Trees {
   explicit Trees(const ForestArrays& a) : n_features_(a.n_features), n_trees_(a.n_trees) {
     check(a);
     offset_.assign(a.offset, a.offset + a.n_trees + 1);
+    nodes_.reserve(a.n_nodes);
+    sides_.reserve(a.n_nodes);
     words_.assign(a.category_bits, a.category_bits + a.n_words);
     for (std::int64_t t = 0; t < a.n_trees; ++t) add_tree(a, t);
     measure_depths();
@@ -86,15 +89,16 @@ class Trees {
   enum Kind : std::uint8_t { kLeaf, kNumeric, kCategorical };
   enum Steps { kPlain, kGaps, kAny };  // of numbers, of numbers with gaps, of categories too
   struct Node {                        // all that a row without missing values needs
-    double threshold;
+    double threshold;                  // of a categorical split, which has none, a number of its categories instead
     std::int32_t feature;
     std::int32_t left;  // a leaf points at itself, with threshold +inf
   };
   struct Side {  // where the other rows go
     Kind kind;
     bool missing_left;
-    std::int32_t words;  // of a categorical split: 32 categories each
-    std::int64_t first_word;
+  };
+  struct Categories {  // of a categorical split, 32 to a word
+    std::int64_t first_word, n_words;
   };
 
   void add_tree(const ForestArrays& a, std::int64_t t) {
@@ -108,13 +112,14 @@ class Trees {
   void add_node(const ForestArrays& a, std::int64_t tree, std::int64_t i) {
     if (a.feature[i] < 0) {
       nodes_.push_back({std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(i - a.offset[tree])});
-      sides_.push_back({kLeaf, true, 0, 0});  // a gap in the first column stays too
+      sides_.push_back({kLeaf, true});  // a gap in the first column stays too
       return;
     }
     const std::int64_t words = a.category_offset[i + 1] - a.category_offset[i];
-    nodes_.push_back({a.threshold[i], a.feature[i], a.left[i]});
-    sides_.push_back({words > 0 ? kCategorical : kNumeric, a.missing_left[i] != 0, static_cast<std::int32_t>(words),
-                      a.category_offset[i]});
+    const double threshold = words > 0 ? std::bit_cast<double>(categories_.size()) : a.threshold[i];
+    if (words > 0) categories_.push_back({a.category_offset[i], words});
+    nodes_.push_back({threshold, a.feature[i], a.left[i]});
+    sides_.push_back({words > 0 ? kCategorical : kNumeric, a.missing_left[i] != 0});
   }
 
   // Rows of a block that is walked step by step: a tree is fetched once for all of them, so as many as stay in cache
@@ -187,10 +192,11 @@ class Trees {
     const double value = read_once(x + node.feature);
     if (std::isnan(value)) return node.left + !side.missing_left;
     if (side.kind == kNumeric) return node.left + !(value <= node.threshold);
-    if (!(value >= 0.0 && value < 32.0 * side.words && value == std::floor(value)))
+    const Categories& split = categories_[std::bit_cast<std::int64_t>(node.threshold)];
+    if (!(value >= 0.0 && value < 32.0 * static_cast<double>(split.n_words) && value == std::floor(value)))
       return node.left + !side.missing_left;  // not a category: missing
     const auto category = static_cast<std::uint32_t>(value);
-    return node.left + !((words_[side.first_word + category / 32] >> (category % 32)) & 1u);
+    return node.left + !((words_[split.first_word + category / 32] >> (category % 32)) & 1u);
   }
 
   // One row, of few, goes down eight trees abreast; trees with categories one by one.
@@ -278,6 +284,7 @@ class Trees {
   Vector<std::int32_t> depth_;
   Vector<Node> nodes_;
   Vector<Side> sides_;
+  Vector<Categories> categories_;
   Vector<std::uint32_t> words_;
   Vector<std::uint8_t> has_categories_;  // of each tree
   BitTrees bits_;

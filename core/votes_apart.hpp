@@ -79,10 +79,21 @@ class PackedVotes {
 // apart[k] = bits that differ between `one` and the k-th of `others`, n of them.
 COMMITTEE_INLINE void count_apart_here(const std::uint64_t* one, const std::uint64_t* others, std::int64_t words,
                                        std::int64_t n, std::uint32_t* apart) {
-  for (std::int64_t k = 0; k < n; ++k, others += words) {
+  std::int64_t k = 0;
+  for (; k + 4 <= n; k += 4, others += 4 * words) {  // four at a time, whose sums are folded side by side
+    std::int64_t a = 0, b = 0, c = 0, d = 0;
+    for (std::int64_t w = 0; w < words; ++w) {
+      a += std::popcount(one[w] ^ others[w]);
+      b += std::popcount(one[w] ^ others[words + w]);
+      c += std::popcount(one[w] ^ others[2 * words + w]);
+      d += std::popcount(one[w] ^ others[3 * words + w]);
+    }
+    for (const std::int64_t sum : {a, b, c, d}) *apart++ = static_cast<std::uint32_t>(sum);
+  }
+  for (; k < n; ++k, others += words) {
     std::int64_t sum = 0;
     for (std::int64_t w = 0; w < words; ++w) sum += std::popcount(one[w] ^ others[w]);
-    apart[k] = static_cast<std::uint32_t>(sum);
+    *apart++ = static_cast<std::uint32_t>(sum);
   }
 }
 using CountApart = void (*)(const std::uint64_t*, const std::uint64_t*, std::int64_t, std::int64_t, std::uint32_t*);

@@ -35,6 +35,21 @@ def test_the_best_round_is_restored(kind):
     assert_array_equal(model.predict(X_val), whole.committee_.select(slice(best + 1)).predict(X_val))
 
 
+def test_rows_that_are_watched_may_have_gaps_and_unknown_categories():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=400), "b": pd.Categorical(rng.choice(list("uvw"), size=400))})
+    y = (X["a"] > 0).to_numpy().astype(int) + (X["b"] == "u").to_numpy()
+    X_val = X.copy()
+    X_val.loc[::3, "a"] = np.nan
+    X_val["b"] = pd.Categorical(np.where(np.arange(400) % 5 == 0, "x", X["b"].astype(str)))
+    X_val.loc[::7, "b"] = None
+    model = GradientBoostingClassifier(n_estimators=12, min_samples_leaf=5).fit(X, y, X_val=X_val, y_val=y)
+    loss = model._chosen_loss()
+    scores = model.committee_.staged_decision_function(X_val)
+    losses = [loss.value(y, np.ascontiguousarray(F.T)).mean() for F in scores]
+    assert_allclose(model.validation_losses_, losses, rtol=1e-12)
+
+
 @both
 def test_rows_are_held_out(kind):
     X, y = data(kind)

@@ -42,6 +42,7 @@ from committee.learners.gradient.rows_on_shards import RowsOnShards
 from committee.learners.gradient.scored_rows import RowsInMemory, ScoredRows
 from committee.learners.gradient.scores import Target, scores_after
 from committee.learners.gradient.shards import ShardedCodes
+from committee.learners.gradient.watched_rows import WatchedRows
 from committee.objectives.losses import Derivatives, Loss, LossChoice
 from committee.objectives.losses.plain_gradient import PlainGradient
 from committee.voters.forest import Forest
@@ -422,7 +423,14 @@ class GradientBoosting(WarmStart, Boosting):
             rows, watched = held_out.held_target(run.target.loss)
             return EarlyStopping(lambda t: watched.mean_loss(run.scored.scores(rows)), patience)
         held_out = held_out.held_rows() if isinstance(held_out, PartedRows) else held_out
-        return EarlyStopping(added_votes(run, held_out, held_out.cells), patience)
+        cells = held_out.cells
+        if run.earlier is not None or run.scored.line_fit is not None or isinstance(cells, SparseMatrix):
+            return EarlyStopping(added_votes(run, held_out, cells), patience)
+        threads = n_threads(self.n_jobs)
+        F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
+        watched = Target.of(run.target.loss, held_out, run.target.scale)
+        binned = Binned(run.bins, run.bins.encode(cells, threads))
+        return EarlyStopping(WatchedRows(run, binned, watched, F, threads).loss_after, patience)
 
     def _stopping(self, run: GradientRun, held_out: Any, scoring: Any) -> EarlyStopping:
         if scoring is not None and isinstance(held_out, PartedRows):

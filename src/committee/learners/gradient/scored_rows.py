@@ -34,6 +34,8 @@ class ScoredRows(ABC):
     """
 
     n_rows: int
+    line_fit: LineFit | None
+    """How leaves get lines; None: they are constants."""
 
     @abstractmethod
     def begin(self, draws: Draws, t: int) -> None:
