@@ -14,8 +14,8 @@ from committee.learners.gradient.scores import Target, add_tree
 class WatchedRows:
     """Scores of held-out rows round by round.
 
-    They are put into the bins of the training table once; then each grown tree sorts their codes into its leaves, and no
-    voters need be made of it.
+    They are put into the bins of the training table once; then each grown tree sorts their codes into its leaves, and
+    no voters need be made of it.
 
     Parameters
     ----------
