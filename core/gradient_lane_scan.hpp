@@ -181,20 +181,14 @@ COMMITTEE_INLINE Lanes worth_of_both(const Lanes& g, const Lanes& h, const Outpu
   return worth(g, h, penalty) + worth<Lanes>(total.gradient - g, total.hessian - h, penalty);
 }
 
-// Without L0 and L1, and with a = h + l2, b = S - a the denominators of both sides, c = G / S:
-//     g^2 / a + (G - g)^2 / b = G^2 / S + S (g - c a)^2 / (a b),
-// so that a threshold costs one division, and its gain does not drown in G^2 / S.
-struct PlainWorth {
-  double S, c, l2, G;
-  COMMITTEE_INLINE PlainWorth(const OutputTotals& total, const LeafPenalty& penalty)
-      : S(total.hessian + 2.0 * penalty.l2), c(total.gradient / S), l2(penalty.l2), G(total.gradient) {}
-  template <class Lanes>
-  COMMITTEE_INLINE Lanes ratio(const Lanes& g, const Lanes& h) const {
-    const Lanes a = h + l2, x = g - c * a;
-    return x * x / (a * (S - a));
-  }
-  COMMITTEE_INLINE double of_both(double ratio) const { return 0.5 * (c * G + S * ratio); }
-};
+// The same without L0 and L1, over one denominator: a division costs more than all the rest.
+template <class Lanes>
+COMMITTEE_INLINE Lanes plain_worth_of_both(const Lanes& g, const Lanes& h, const OutputTotals& total,
+                                           const LeafPenalty& penalty) {
+  const Lanes right = total.gradient - g, right_h = total.hessian - h;
+  const Lanes a = h + penalty.l2, b = right_h + penalty.l2;
+  return 0.5 * (g * g * b + right * right * a) / (a * b);
+}
 
 // The first threshold that gains more than any before, which becomes `gain`; -1 if none has enough on both sides.
 template <bool kPlain, class Lanes, class Sums>  // plain: no l0, no l1
@@ -205,20 +199,17 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
   const Within within = with_enough(t, sums, t.min_hessian);
   sums.pass(within.first);
   const OutputTotals total = t.totals[0];
-  const PlainWorth plain(total, penalty);
   FirstLargest<Lanes> best{Lanes{} + kNever};
   const auto offer = [&](std::int64_t i, const LaneBits& there) __attribute__((always_inline)) {
     Lanes g, h;
     sums.next(i, there, g, h);
-    best.offer(i, kPlain ? plain.ratio(g, h) : worth_of_both(g, h, total, penalty));
+    best.offer(i, kPlain ? plain_worth_of_both(g, h, total, penalty) : worth_of_both(g, h, total, penalty));
   };
   std::int64_t i = within.first;
   for (; i + kLanes <= within.end; i += kLanes) offer(i, LaneBits{} - 1);
   if (i < within.end)  // what is beyond the last repeats it, and loses the tie
     offer(i, first_lanes<LaneBits>(within.end - i));
-  const std::int64_t found = best.found(gain);
-  if (kPlain && found >= 0) gain = plain.of_both(gain);
-  return found;
+  return best.found(gain);
 }
 
 // The same with several outputs, whose worths and hessians are added up.

@@ -49,13 +49,6 @@ COMMITTEE_INLINE std::int64_t least_of(const LaneBits& v) {
   return less(less(less(v[0], v[4]), less(v[2], v[6])), less(less(v[1], v[5]), less(v[3], v[7])));
 }
 
-// Numbers that are to stay where they are: of dozens of constants the compiler would otherwise make lanes before a
-// loop, on the stack, and in a loop over few rows that takes longer than all the rest.
-COMMITTEE_INLINE const double* in_place(const double* x) {
-  asm("" : "+r"(x));
-  return x;
-}
-
 // Of the coefficients from the highest power down.
 template <class V, class... Others>
 COMMITTEE_INLINE V polynomial(const V& x, double highest, Others... others) {
