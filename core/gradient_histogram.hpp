@@ -12,6 +12,7 @@
 
 #include "column_histogram.hpp"
 #include "columns.hpp"
+#include "gathered_histogram.hpp"
 #include "gradient_words.hpp"
 #include "histogram.hpp"
 #include "vector.hpp"
@@ -214,6 +215,8 @@ class GradientHistograms {
                  std::uint64_t* words) const {
     if constexpr (!std::is_same_v<Table, SparseTable>)
       if (by_column) return add_by_column(table_, *columns_, 0, table_.n_features, rows, begin, end, planes_, words);
+    if constexpr (!std::is_same_v<Table, SparseTable>)
+      if (n_outputs_ == 1) return add_gathered(table_, rows, begin, end, planes_, words);
     if (n_outputs_ == 1) return add_rows(table_, rows, begin, end, OneWord{planes_}, words);
     add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, n_outputs_}, words);
   }

@@ -140,29 +140,34 @@ class GradientRows {
   // learn its number.
   Vector<Multiples> leaf_sums(const Vector<LeafRows>& leaves, std::int64_t n_nodes, const GradientRound& round,
                               const LeafUnits& units, ThreadTeam& team) {
+    const std::int64_t n = table_.n_rows, width = units.width();
+    if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
     Vector<LeafRows> parts;  // of at most a block each
     for (const LeafRows& leaf : leaves)
       for (std::int64_t i = leaf.begin; i < leaf.end; i += kRowBlock)
         parts.push_back({i, std::min(leaf.end, i + kRowBlock), leaf.id});
-    const std::int64_t n = table_.n_rows, width = units.width();
-    Vector<Multiples> partial(parts.size() * width);
-    if (round.rows != nullptr) std::fill(leaf_of_row_.begin(), leaf_of_row_.end(), -1);
-    team.each(parts.size(), 4 * round.n_in_use * n_outputs_, [&](std::int64_t k) {
-      const LeafRows& part = parts[k];
-      Multiples* const out = partial.data() + k * width;
-      const auto sum = [&](const SumUnit& unit, const double* of_row) {
-        return unit.sum(part.begin, part.end, [&](std::int64_t i) { return of_row[rows_[i]]; });
-      };
-      for (std::int64_t d = 0; d < n_outputs_; ++d) {
-        out[d] = sum(units.gradients, round.gradient + d * n);
-        out[n_outputs_ + d] = sum(units.hessians, round.hessian + d * n);
+    team.each(parts.size(), round.n_in_use, [&](std::int64_t k) {
+      for (std::int64_t i = parts[k].begin; i < parts[k].end; ++i) leaf_of_row_[rows_[i]] = parts[k].id;
+    });
+    // the rows in the table's order, as the rows of a leaf are far apart; in stretches long beside the number of leaves
+    const std::int64_t work = 4 * width * n;
+    const std::int64_t shares = std::clamp<std::int64_t>(n / (8 * n_nodes), 1, team.wanted(work));
+    const std::int64_t stretch = std::clamp<std::int64_t>(n_blocks(n, shares), 1, SumUnit::kMostTerms);
+    const std::int64_t size = (n_nodes + 1) * width;  // the first for rows that are in no leaf
+    Vector<Vector<SumUnit::Halves>> partial(n_blocks(n, stretch));
+    team.blocks_of(stretch, n, work, [&](std::int64_t begin, std::int64_t end) {
+      Vector<SumUnit::Halves> sums(size);
+      for (std::int64_t d = 0; d < width; ++d) {
+        const double* const of_row = d < n_outputs_       ? round.gradient + d * n
+                                     : d < 2 * n_outputs_ ? round.hessian + (d - n_outputs_) * n
+                                                          : round.weights;
+        add_by_group(units.of(d), of_row, leaf_of_row_.data(), begin, end, sums.data() + width + d, width);
       }
-      if (units.weighted) out[2 * n_outputs_] = sum(units.weights, round.weights);
-      for (std::int64_t i = part.begin; i < part.end; ++i) leaf_of_row_[rows_[i]] = part.id;
+      partial[begin / stretch] = std::move(sums);
     });
     Vector<Multiples> total(n_nodes * width, 0);
-    for (std::int64_t k = 0; k < parts.size(); ++k)
-      for (std::int64_t d = 0; d < width; ++d) total[parts[k].id * width + d] += partial[k * width + d];
+    for (const Vector<SumUnit::Halves>& sums : partial)
+      for (std::int64_t k = 0; k < n_nodes * width; ++k) total[k] += sums[width + k].multiples();
     return total;
   }
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
+#include "integers.hpp"
 #include "lanes.hpp"
 
 namespace committee {
@@ -23,21 +25,22 @@ COMMITTEE_INLINE std::int64_t rounded(double x) {
 
 class SumUnit {
  public:
+  static constexpr std::int64_t kMostTerms = std::int64_t{1} << 17;
+
+  // A sum of at most kMostTerms terms: 2^45 coarse + fine multiples.
+  struct Halves {
+    std::int64_t coarse = 0, fine = 0;
+    Multiples multiples() const { return Multiples{coarse} * (std::int64_t{1} << kHalf) + fine; }
+  };
+
   // Terms are at most `largest`.
   explicit SumUnit(double largest)
       : exponent_(largest > 0.0 ? std::max(std::ilogb(largest) + 1, -900) : 0),
         scale_(std::ldexp(1.0, kHalf - exponent_)) {}
 
-  // sum of term(i) over [begin, end), of which there are at most 2^17: each as 2^45 coarse + fine multiples.
-  template <class Term>
-  Multiples sum(std::int64_t begin, std::int64_t end, const Term& term) const {
-    std::int64_t coarse = 0, fine = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const double x = term(i) * scale_;
-      coarse += rounded(x);
-      fine += rounded((x - ((x + kOnes) - kOnes)) * kFine);
-    }
-    return Multiples{coarse} * (std::int64_t{1} << kHalf) + fine;
+  COMMITTEE_INLINE Halves halves(double term) const {
+    const double x = term * scale_;
+    return {rounded(x), rounded((x - ((x + kOnes) - kOnes)) * kFine)};
   }
 
   double value(Multiples sum) const { return std::ldexp(static_cast<double>(sum), exponent_ - 2 * kHalf); }
@@ -49,5 +52,26 @@ class SumUnit {
   int exponent_;
   double scale_;
 };
+
+// Adds terms[i] to the halves of its group, of which there is one every `stride`, for all i of [begin, end).
+COMMITTEE_CLONES inline void add_by_group(const SumUnit& unit, const double* terms, const std::int32_t* group,
+                                          std::int64_t begin, std::int64_t end, SumUnit::Halves* sums,
+                                          std::int64_t stride) {
+  constexpr std::int64_t kSome = 64;  // rounded together, eight at a time
+  std::array<std::int64_t, kSome> coarse, fine;
+  for (std::int64_t first = begin; first < end; first += kSome) {
+    const std::int64_t n = std::min(kSome, end - first);
+    for (std::size_t k = 0; k < size_of(n); ++k) {
+      const SumUnit::Halves of_term = unit.halves(terms[first + count_of(k)]);
+      coarse[k] = of_term.coarse;
+      fine[k] = of_term.fine;
+    }
+    for (std::size_t k = 0; k < size_of(n); ++k) {
+      SumUnit::Halves& sum = sums[group[first + count_of(k)] * stride];
+      sum.coarse += coarse[k];
+      sum.fine += fine[k];
+    }
+  }
+}
 
 }  // namespace committee
