@@ -2,7 +2,7 @@
 // stay in the first-level cache while those of a whole table (57 kB for 28 columns) do not.
 //
 // The sums are those of add_rows (histogram.hpp) to the bit. Rows that are scattered thinly over a large table are
-// better read from the copy by row, where a row's codes share a cache line.
+// better read from the copy by row, where a row's codes share a cache line (gathered_histogram.hpp).
 #pragma once
 
 #include <algorithm>
@@ -52,20 +52,19 @@ void add_columns(const Code* const* codes, const std::int64_t* first_cell, const
     for (std::int64_t i = 0; i < n; ++i) add(rows[i], words[i]);
 }
 
-// The rows begin..end of a list, or of the table where rows is null, in the columns first..last.
+// The rows begin..end of a list, or of the table where rows is null.
 template <class Code>
-void add_by_column(const BinnedTable<Code>& table, const CodeColumns<Code>& columns, std::int64_t first,
-                   std::int64_t last, const std::int32_t* rows, std::int64_t begin, std::int64_t end,
-                   const std::uint64_t* words, std::uint64_t* histogram) {
+void add_by_column(const BinnedTable<Code>& table, const CodeColumns<Code>& columns, const std::int32_t* rows,
+                   std::int64_t begin, std::int64_t end, const std::uint64_t* words, std::uint64_t* histogram) {
   std::array<std::uint64_t, kWordsTogether> of_rows;
   for (; begin < end; begin += kWordsTogether) {
     const std::int64_t n = std::min(end - begin, kWordsTogether);
     const std::int32_t* const some = rows ? rows + begin : nullptr;
     for (std::int64_t i = 0; some && i < n; ++i) of_rows[size_of(i)] = words[some[i]];
     const std::uint64_t* const in_turn = some ? of_rows.data() : words + begin;
-    std::int64_t j = first;
+    std::int64_t j = 0;
     const auto count = [&]<int n_columns>() {
-      for (; j + n_columns <= last; j += n_columns)
+      for (; j + n_columns <= table.n_features; j += n_columns)
         add_columns<n_columns>(columns.of_feature.data() + j, table.cell.data() + j, some, in_turn, n, begin,
                                histogram);
     };

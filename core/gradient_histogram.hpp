@@ -213,11 +213,12 @@ class GradientHistograms {
 
   void add_words(const std::int32_t* rows, std::int64_t begin, std::int64_t end, bool by_column,
                  std::uint64_t* words) const {
-    if constexpr (!std::is_same_v<Table, SparseTable>)
-      if (by_column) return add_by_column(table_, *columns_, 0, table_.n_features, rows, begin, end, planes_, words);
-    if constexpr (!std::is_same_v<Table, SparseTable>)
+    if constexpr (std::is_same_v<Table, SparseTable>) {
+      if (n_outputs_ == 1) return add_rows(table_, rows, begin, end, OneWord{planes_}, words);
+    } else {
+      if (by_column) return add_by_column(table_, *columns_, rows, begin, end, planes_, words);
       if (n_outputs_ == 1) return add_gathered(table_, rows, begin, end, planes_, words);
-    if (n_outputs_ == 1) return add_rows(table_, rows, begin, end, OneWord{planes_}, words);
+    }
     add_rows(table_, rows, begin, end, WordPlanes{planes_, table_.n_rows, n_outputs_}, words);
   }
 

@@ -92,41 +92,55 @@ void by_row(const Data& data, const std::int32_t* rows, std::int64_t n, Word* hi
   add_rows(data.table, rows, 0, n, OneWord{data.words.data()}, histogram);
 }
 
-void as_in_the_library(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
-  if (!counts_by_column(data.table, data.columns, rows, n)) return by_row(data, rows, n, histogram);
-  add_by_column(data.table, data.columns, 0, kColumns, rows, 0, n, data.words.data(), histogram);
+void gathered(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  add_gathered(data.table, rows, 0, n, data.words.data(), histogram);
 }
 
-// Inlined by force: GCC takes a function of prefetches alone for one that does nothing.
-template <bool fetch>
-__attribute__((always_inline)) inline void fetch_row(const Data& data, const std::int32_t* rows, std::int64_t i,
-                                                     std::int64_t n) {
-  if (!fetch || rows == nullptr || i + committee::kAhead >= n) return;
-  const std::int64_t next = rows[i + committee::kAhead];
-  __builtin_prefetch(data.words.data() + next);
-  __builtin_prefetch(data.codes.data() + next * kColumns);
-  __builtin_prefetch(data.codes.data() + next * kColumns + kColumns - 1);
+void as_in_the_library(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
+  if (!counts_by_column(data.table, data.columns, rows, n)) return gathered(data, rows, n, histogram);
+  add_by_column(data.table, data.columns, rows, 0, n, data.words.data(), histogram);
 }
+
+// Some rows of a list, or of the table: where their codes begin, and their words. The row kAhead places on is fetched to
+// a level of the caches, 0: not at all. Inlined by force: GCC takes a function of prefetches alone for one that does
+// nothing.
+template <int together>
+struct Together {
+  const Code* code[together];
+  Word word[together];
+
+  template <int level>
+  __attribute__((always_inline)) static Together of(const Data& data, const std::int32_t* rows, std::int64_t i,
+                                                    std::int64_t n) {
+    Together some;
+    for (int k = 0; k < together; ++k) {
+      if (level > 0 && rows != nullptr && i + k + committee::kAhead < n) {
+        constexpr int locality = level == 1 ? 3 : 2;
+        const std::int64_t next = rows[i + k + committee::kAhead];
+        __builtin_prefetch(data.words.data() + next, 0, locality);
+        __builtin_prefetch(data.codes.data() + next * kColumns, 0, locality);
+        __builtin_prefetch(data.codes.data() + next * kColumns + kColumns - 1, 0, locality);
+      }
+      const std::int64_t row = rows ? rows[i + k] : i + k;
+      some.code[k] = data.codes.data() + row * kColumns;
+      some.word[k] = data.words[row];
+    }
+    return some;
+  }
+  void add(std::int64_t j, Word* cells) const {
+    for (int k = 0; k < together; ++k) cells[code[k][j]] += word[k];
+  }
+};
 
 // The base of a column's cells is read once for `together` rows.
-template <int together, bool fetch = true>
+template <int together, int level = 1>
 void rows_together(const Data& data, const std::int32_t* rows, std::int64_t n, Word* histogram) {
   const std::int64_t* const cell = data.table.cell.data();
   std::int64_t i = 0;
   for (; i + together <= n; i += together) {
-    const Code* code[together];
-    Word word[together];
-    for (int k = 0; k < together; ++k) {
-      fetch_row<fetch>(data, rows, i + k, n);
-      const std::int64_t row = rows ? rows[i + k] : i + k;
-      code[k] = data.codes.data() + row * kColumns;
-      word[k] = data.words[row];
-    }
+    const auto some = Together<together>::template of<level>(data, rows, i, n);
     const std::int64_t p = data.table.n_features;
-    for (std::int64_t j = 0; j < p; ++j) {
-      Word* const h = histogram + cell[j];
-      for (int k = 0; k < together; ++k) h[code[k][j]] += word[k];
-    }
+    for (std::int64_t j = 0; j < p; ++j) some.add(j, histogram + cell[j]);
   }
   add_rows(data.table, rows, i, n, OneWord{data.words.data()}, histogram);
 }
@@ -138,26 +152,18 @@ void codes_by_eight(const Data& data, const std::int32_t* rows, std::int64_t n, 
   const std::int64_t p = data.table.n_features;
   std::int64_t i = 0;
   for (; i + together <= n; i += together) {
-    const Code* code[together];
-    Word word[together];
-    for (int k = 0; k < together; ++k) {
-      fetch_row<true>(data, rows, i + k, n);
-      const std::int64_t row = rows ? rows[i + k] : i + k;
-      code[k] = data.codes.data() + row * kColumns;
-      word[k] = data.words[row];
-    }
+    const auto some = Together<together>::template of<1>(data, rows, i, n);
     std::int64_t j = 0;
     for (; j + 8 <= p; j += 8) {
       std::uint64_t eight[together];
-      for (int k = 0; k < together; ++k) __builtin_memcpy(&eight[k], code[k] + j, 8);
+      for (int k = 0; k < together; ++k) __builtin_memcpy(&eight[k], some.code[k] + j, 8);
 #pragma GCC unroll 8
       for (int b = 0; b < 8; ++b) {
         Word* const h = histogram + cell[j + b];
-        for (int k = 0; k < together; ++k) h[(eight[k] >> (8 * b)) & 255] += word[k];
+        for (int k = 0; k < together; ++k) h[(eight[k] >> (8 * b)) & 255] += some.word[k];
       }
     }
-    for (; j < p; ++j)
-      for (int k = 0; k < together; ++k) histogram[cell[j] + code[k][j]] += word[k];
+    for (; j < p; ++j) some.add(j, histogram + cell[j]);
   }
   add_rows(data.table, rows, i, n, OneWord{data.words.data()}, histogram);
 }
@@ -173,18 +179,9 @@ void column_blocks(const Data& data, const std::int32_t* rows, std::int64_t n, W
       const std::int64_t last = std::min<std::int64_t>(p, first + columns);
       std::int64_t i = begin;
       for (; i + together <= end; i += together) {
-        const Code* code[together];
-        Word word[together];
-        for (int k = 0; k < together; ++k) {
-          if (first == 0) fetch_row<true>(data, rows, i + k, n);
-          const std::int64_t row = rows ? rows[i + k] : i + k;
-          code[k] = data.codes.data() + row * kColumns;
-          word[k] = data.words[row];
-        }
-        for (std::int64_t j = first; j < last; ++j) {
-          Word* const h = histogram + cell[j];
-          for (int k = 0; k < together; ++k) h[code[k][j]] += word[k];
-        }
+        const auto some = first == 0 ? Together<together>::template of<1>(data, rows, i, n)
+                                     : Together<together>::template of<0>(data, rows, i, n);
+        for (std::int64_t j = first; j < last; ++j) some.add(j, histogram + cell[j]);
       }
       for (; i < end; ++i) {
         const std::int64_t row = rows ? rows[i] : i;
@@ -221,11 +218,8 @@ void interleaved(const Data& data, const std::int32_t* rows, std::int64_t n, Wor
   std::int64_t i = 0;
   for (; i + copies <= n; i += copies)
     for (int k = 0; k < copies; ++k) {
-      fetch_row<true>(data, rows, i + k, n);
-      const std::int64_t row = rows ? rows[i + k] : i + k;
-      const Code* const code = data.codes.data() + row * kColumns;
-      const Word word = data.words[row];
-      for (std::int64_t j = 0; j < p; ++j) copy[k][cell[j] + code[j]] += word;
+      const auto one = Together<1>::of<1>(data, rows, i + k, n);
+      for (std::int64_t j = 0; j < p; ++j) one.add(j, copy[k] + cell[j]);
     }
   for (int k = 1; k < copies; ++k)
     for (std::int64_t c = 0; c < size; ++c) histogram[c] += copy[k][c];
@@ -234,23 +228,21 @@ void interleaved(const Data& data, const std::int32_t* rows, std::int64_t n, Wor
 
 #if defined(__x86_64__)
 // Eight columns of a row at a time: their cells never meet, so that gather and scatter need no detection of conflicts.
-__attribute__((target("avx512f,avx512vl,avx512bw"))) void gathered(const Data& data, const std::int32_t* rows,
+__attribute__((target("avx512f,avx512vl,avx512bw"))) void scattered(const Data& data, const std::int32_t* rows,
                                                                    std::int64_t n, Word* histogram) {
   const std::int64_t p = data.table.n_features;
   const std::int64_t* const cell = data.table.cell.data();
   for (std::int64_t i = 0; i < n; ++i) {
-    fetch_row<true>(data, rows, i, n);
-    const std::int64_t row = rows ? rows[i] : i;
-    const Code* const code = data.codes.data() + row * kColumns;
-    const __m512i word = _mm512_set1_epi64(static_cast<long long>(data.words[row]));
+    const auto one = Together<1>::of<1>(data, rows, i, n);
+    const __m512i word = _mm512_set1_epi64(static_cast<long long>(one.word[0]));
     std::int64_t j = 0;
     for (; j + 8 <= p; j += 8) {
-      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(code + j));
+      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(one.code[0] + j));
       const __m512i at = _mm512_add_epi64(_mm512_loadu_si512(cell + j), _mm512_cvtepu8_epi64(bytes));
       const __m512i sums = _mm512_add_epi64(_mm512_i64gather_epi64(at, histogram, 8), word);
       _mm512_i64scatter_epi64(histogram, at, sums, 8);
     }
-    for (; j < p; ++j) histogram[cell[j] + code[j]] += data.words[row];
+    for (; j < p; ++j) one.add(j, histogram + cell[j]);
   }
 }
 #endif
@@ -374,7 +366,8 @@ int tell_ways(std::int64_t n) {
       {"two rows together", rows_together<2>},
       {"three rows together", rows_together<3>},
       {"four rows together", rows_together<4>},
-      {"two rows together, nothing fetched ahead", rows_together<2, false>},
+      {"two rows together, nothing fetched ahead", rows_together<2, 0>},
+      {"two rows together, fetched to the second level", rows_together<2, 2>},
       {"codes by eight", codes_by_eight<1>},
       {"codes by eight, two rows together", codes_by_eight<2>},
       {"blocks of 7 columns, 1,024 rows, two together", column_blocks<7, 1024, 2>},
@@ -383,11 +376,12 @@ int tell_ways(std::int64_t n) {
       {"by column, two at a time", by_column<2, 2048>},
       {"by column, four at a time", by_column<4, 2048>},
       {"by column, seven at a time", by_column<7, 2048>},
+      {"put side by side, four columns at a time", gathered},
       {"two copies", interleaved<2>},
       {"four copies", interleaved<4>},
   };
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw")) ways.emplace_back("gathered and scattered, eight columns", gathered);
+  if (__builtin_cpu_supports("avx512bw")) ways.emplace_back("gather and scatter, eight columns", scattered);
 #endif
   for (const bool skewed : {false, true}) {
     const Data data(n, skewed);
