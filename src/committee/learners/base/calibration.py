@@ -91,7 +91,7 @@ class CalibratedClassifier(BaseClassifier):
         out = n_votes > 0
         if not out.any():
             return self._finished(fitted, rows, None, random, tasks)
-        unseen = Unseen.of(fitted["committee_"], tally[out], n_votes[out, None], rows.take(out))
+        unseen = Unseen.of(fitted["committee_"], tally[out], n_votes[out, None], rows.without_cells().take(out))
         return self._calibrated(fitted, unseen)
 
     def _cross_fitted(

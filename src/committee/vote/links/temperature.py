@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from committee.data.number_types import F64
 
@@ -54,17 +53,18 @@ def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_
     >>> bool(0.69 < p < 0.71)
     True
     """
-    z = evidence - evidence.max(axis=1, keepdims=True)
+    by_class: F64 = np.ascontiguousarray(evidence.T)
+    z = by_class - by_class.max(axis=0)  # (K, n), the largest 0
     if not z.any():
         return 1.0
     share = weights / weights.sum()
-    target = float(share @ z[np.arange(len(z)), labels])
-    anywhere = float(share @ z.mean(axis=1)) / n_rows
+    target = float(share @ z[labels, np.arange(len(labels))])
+    anywhere = float(share @ z.mean(axis=0)) / n_rows
 
     def rises(step: int) -> bool:
         """Tell whether the loss rises with 1 / T at T = 2^(-step / STEPS)."""
-        p = softmax(z * 2.0 ** (step / STEPS), axis=1)
-        return (1.0 + 1.0 / n_rows) * float(share @ (p * z).sum(axis=1)) >= target + anywhere
+        p = np.exp(z * 2.0 ** (step / STEPS))
+        return (1.0 + 1.0 / n_rows) * float(share @ ((p * z).sum(axis=0) / p.sum(axis=0))) >= target + anywhere
 
     low, high = -STEPS * MOST_DOUBLINGS, STEPS * MOST_DOUBLINGS
     while low < high:
