@@ -58,18 +58,13 @@ COMMITTEE_CLONES inline void add_by_group(const SumUnit& unit, const double* ter
                                           std::int64_t begin, std::int64_t end, SumUnit::Halves* sums,
                                           std::int64_t stride) {
   constexpr std::int64_t kSome = 64;  // rounded together, eight at a time
-  std::array<std::int64_t, kSome> coarse, fine;
+  std::array<SumUnit::Halves, kSome> of_terms;
   for (std::int64_t first = begin; first < end; first += kSome) {
     const std::int64_t n = std::min(kSome, end - first);
-    for (std::size_t k = 0; k < size_of(n); ++k) {
-      const SumUnit::Halves of_term = unit.halves(terms[first + count_of(k)]);
-      coarse[k] = of_term.coarse;
-      fine[k] = of_term.fine;
-    }
-    for (std::size_t k = 0; k < size_of(n); ++k) {
+    for (std::size_t k = 0; k < size_of(n); ++k) of_terms[k] = unit.halves(terms[first + count_of(k)]);
+    for (std::size_t k = 0; k < size_of(n); ++k) {  // both halves by one addition
       SumUnit::Halves& sum = sums[group[first + count_of(k)] * stride];
-      sum.coarse += coarse[k];
-      sum.fine += fine[k];
+      store(&sum.coarse, load_as<Bits16>(&sum.coarse) + load_as<Bits16>(&of_terms[k].coarse));
     }
   }
 }
