@@ -457,7 +457,7 @@ class TableSchema:
         step = max(1, 65_536 // max(1, matrix.shape[1]))
         for start in range(0, len(matrix), step):
             infinite = np.isinf(matrix[start : start + step])
-            if infinite.any():
+            if np.count_nonzero(infinite):
                 row, j = np.argwhere(infinite)[0]
                 raise ValueError(_infinite(self.column(j), start + row))
 

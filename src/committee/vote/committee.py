@@ -205,8 +205,7 @@ class Committee(WeightedVotes):
         ``committee.probability_of(committee.voters.tally(data, committee.weights, 1))`` is ``predict_proba`` of
         encoded rows.
         """
-        total = self._total(self.weights)
-        return self._probability(self._settle(self._started(votes), total), total)
+        return self._probability(self._settled(votes), self.total_weight)
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
         """The vote matrix H: what each voter says about each row; the intercept is none of them.

@@ -26,8 +26,8 @@ def elected(F: Scores) -> NDArray[np.intp]:
     ([0, 0, 1], [1])
     """
     if F.ndim == 1 or F.shape[1] == 1:
-        return np.asarray(F.reshape(-1) > 0, dtype=np.intp)
-    largest: NDArray[np.intp] = np.argmax(F, axis=1)
+        return (F.reshape(-1) > 0).astype(np.intp)
+    largest: NDArray[np.intp] = F.argmax(axis=1)
     return largest
 
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -117,7 +118,7 @@ class WeightedVotes(Storable, ABC):
         trees = MemberTrees.of(self.voters, self.weights, f"feature_importances({kind!r})")
         return trees.forest.feature_importances(trees.weights, kind)
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Weight of the voters, sum_t |w_t|; an intercept counts 1."""
         return self._total(self.weights)
@@ -198,7 +199,7 @@ class WeightedVotes(Storable, ABC):
         ``(committee.predict(X) == y).mean()`` is the accuracy of a vote for classes,
         ``np.mean((committee.predict(X) - y) ** 2)`` the mean squared error of one for numbers.
         """
-        return self._answer(self.decision_function(X, n_threads=n_threads), self._total(self.weights))
+        return self._answer(self.decision_function(X, n_threads=n_threads), self.total_weight)
 
     # -- one voter after the other ------------------------------------------------------------------------
 
@@ -319,7 +320,7 @@ class WeightedVotes(Storable, ABC):
 
     def _settled(self, votes: Scores) -> Scores:
         """The sum of all voters' votes on top of the intercept, as it is handed out."""
-        return self._settle(self._started(votes), self._total(self.weights))
+        return self._settle(self._started(votes), self.total_weight)
 
     def _stages(self, data: Any, n_threads: int) -> Iterator[tuple[Scores, float]]:
         """Tally and total weight of the first 1, 2, ..., T voters."""

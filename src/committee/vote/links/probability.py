@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit, log_ndtr, ndtr, softmax
+from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee.data.named import Named, float_of, read_named
 from committee.vote.scores import Scores, elected, signed
@@ -302,10 +302,10 @@ class Share(Link):
         if tally.shape[1] == 1:
             return tally
         mean = tally / np.where(np.asarray(total) > 0.0, total, 1.0)
-        first, largest = np.argmax(mean, axis=1), np.argmax(tally, axis=1)
-        rows = np.flatnonzero(first != largest)
-        if len(rows):
-            tally = tally.copy()
+        first, largest = mean.argmax(axis=1), tally.argmax(axis=1)
+        unlike = first != largest
+        if np.count_nonzero(unlike):
+            rows, tally = np.flatnonzero(unlike), tally.copy()
             tally[rows, first[rows]] = tally[rows, largest[rows]]
         return tally
 
@@ -509,8 +509,7 @@ def _log_votes(F: ArrayLike, total: Weight, prior: float) -> Scores:
 
 def _softened(evidence: Scores, temperature: float) -> Scores:
     """Softmax of evidence over a temperature."""
-    p: Scores = softmax((evidence - evidence.max(axis=1, keepdims=True)) / temperature, axis=1)
-    return p
+    return _exp_normalised((evidence - evidence.max(axis=1, keepdims=True)) / temperature)
 
 
 def _near_ties(tally: Scores, total: Weight) -> Scores:
@@ -527,17 +526,18 @@ def _near_ties(tally: Scores, total: Weight) -> Scores:
 def _let_win(p: Scores, winner: NDArray[np.intp]) -> Scores:
     """Raise the winner's probability just above the others where rounding hides that it is larger."""
     wrong = p.argmax(axis=1) != winner
-    if wrong.any():
+    if np.count_nonzero(wrong):  # of one row in a quarter of the time that `any` takes
         rows = np.flatnonzero(wrong)
         p[rows, winner[rows]] = np.nextafter(p[rows].max(axis=1), np.inf)
     return p
 
 
+_SIDES = np.array([-1.0, 1.0])
+
+
 def _two_sided(z: Scores) -> Scores:
     """``(sigma(-z), sigma(z))``, each with full relative accuracy."""
-    p = np.empty((len(z), 2))
-    expit(-z, out=p[:, 0])
-    expit(z, out=p[:, 1])
+    p: Scores = expit(z[:, None] * _SIDES)
     return p
 
 
