@@ -19,13 +19,13 @@ inline constexpr std::int64_t kGatheredRows = 1024;       // so many rows are pu
 inline constexpr std::int64_t kGatheredBytes = 28 << 10;  // or so many bytes of codes,
 inline constexpr std::int64_t kGatheredWidth = 64;        // of so many bytes a row
 
-// A row is fetched for every so many that are counted in four columns: evenly, as only so many are on their way at once;
-// and to the second-level cache, as the first would lose the cells that are counted.
+// A row is fetched for every so many that are counted in four columns: evenly, as only so many are on their way at
+// once; and to the second-level cache, as the first would lose the cells that are counted.
 inline constexpr std::int64_t kPace = 6;
 inline constexpr int kSecondLevel = 2;
 
-// A row's codes: pieces that may overlap, written one by one, as a loop over them becomes a string instruction that takes
-// longer than the counting.
+// A row's codes: pieces that may overlap, written one by one, as a loop over them becomes a string instruction that
+// takes longer than the counting.
 COMMITTEE_INLINE void copy_codes(const void* from, void* to, std::int64_t bytes) {
   const auto* const in = static_cast<const char*>(from);
   auto* const out = static_cast<char*>(to);
@@ -47,8 +47,8 @@ COMMITTEE_INLINE void copy_codes(const void* from, void* to, std::int64_t bytes)
   }
 }
 
-// Adds words[i] to the cell of the i-th of n gathered rows in each of some columns. Meanwhile, once in kPace rows, calls
-// fetch(f) for `next` <= f < `last`; says where it ended.
+// Adds words[i] to the cell of the i-th of n gathered rows in each of some columns. Meanwhile, once in kPace rows,
+// calls fetch(f) for `next` <= f < `last`; says where it ended.
 template <int n_columns, class Code, class Fetch>
 std::int64_t add_gathered_columns(const Code* codes, std::int64_t stride, const std::uint64_t* words, std::int64_t n,
                                   const std::int64_t* cell, std::uint64_t* histogram, std::int64_t next,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "gradient_children.hpp"
@@ -95,8 +96,8 @@ class GradientGrowing {
     found_by_.find(node, open_.full());
   }
 
-  // The node, and others that will be split soon, if their children are found sooner by a thread for each than by all
-  // threads one after the other, as threads take time to meet. The largest comes first.
+  // The node, and as many of those that will be split soon as save the most when a thread finds the children of each,
+  // beside all threads that find them one node after the other, as threads take time to meet. The largest comes first.
   Vector<Node*> together(Node& node) {
     Vector<Node*> nodes{&node};
     if (alone_.empty()) return nodes;
@@ -104,17 +105,31 @@ class GradientGrowing {
       if (nodes.size() == alone_.size()) break;
       nodes.push_back(other);
     }
-    std::int64_t total = 0, largest = 0, one_by_one = 0;
     const std::int64_t threads = team_.size();
+    std::int64_t total = 0, one_by_one = 0, most_saved = 0, n_together = 1;
+    Vector<std::int64_t> works;
     for (const Node* one : nodes) {
       const std::int64_t work = found_by_.work(*one);
+      works.push_back(work);
       total += work;
-      largest = std::max(largest, work);
       one_by_one += std::min(work, work / threads + kMeetings * kWorthAWake / 2);
+      const std::int64_t saved = one_by_one - busiest(works, threads) - kWorthAWake / 2;
+      if (saved <= most_saved) continue;
+      most_saved = saved;
+      n_together = works.size();
     }
-    if (team_.wanted(total) == 1 || std::max(largest, total / threads) + kWorthAWake / 2 >= one_by_one) return {&node};
+    if (team_.wanted(total) == 1) n_together = 1;
+    nodes.resize(n_together);
     std::sort(nodes.begin(), nodes.end(), [](Node* a, Node* b) { return a->size() > b->size(); });
     return nodes;
+  }
+
+  // What the thread with the most to do has when each takes the largest part that is left as soon as it is free.
+  static std::int64_t busiest(Vector<std::int64_t> parts, std::int64_t threads) {
+    std::sort(parts.begin(), parts.end(), std::greater<>());
+    Vector<std::int64_t> loads(std::min(threads, parts.size()), 0);
+    for (const std::int64_t part : parts) *std::min_element(loads.begin(), loads.end()) += part;
+    return *std::max_element(loads.begin(), loads.end());
   }
   static constexpr std::int64_t kMeetings = 4;  // of the threads that find the children of one node
 

@@ -101,8 +101,8 @@ void as_in_the_library(const Data& data, const std::int32_t* rows, std::int64_t 
   add_by_column(data.table, data.columns, rows, 0, n, data.words.data(), histogram);
 }
 
-// Some rows of a list, or of the table: where their codes begin, and their words. The row kAhead places on is fetched to
-// a level of the caches, 0: not at all. Inlined by force: GCC takes a function of prefetches alone for one that does
+// Some rows of a list, or of the table: where their codes begin, and their words. The row kAhead places on is fetched
+// to a level of the caches, 0: not at all. Inlined by force: GCC takes a function of prefetches alone for one that does
 // nothing.
 template <int together>
 struct Together {
@@ -229,7 +229,7 @@ void interleaved(const Data& data, const std::int32_t* rows, std::int64_t n, Wor
 #if defined(__x86_64__)
 // Eight columns of a row at a time: their cells never meet, so that gather and scatter need no detection of conflicts.
 __attribute__((target("avx512f,avx512vl,avx512bw"))) void scattered(const Data& data, const std::int32_t* rows,
-                                                                   std::int64_t n, Word* histogram) {
+                                                                    std::int64_t n, Word* histogram) {
   const std::int64_t p = data.table.n_features;
   const std::int64_t* const cell = data.table.cell.data();
   for (std::int64_t i = 0; i < n; ++i) {
