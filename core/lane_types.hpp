@@ -119,10 +119,6 @@ COMMITTEE_INLINE Twice<Half>& operator*=(Twice<Half>& a, const Other& b) {
   return a = a * b;
 }
 template <class Half, class Other>
-COMMITTEE_INLINE Twice<Half>& operator&=(Twice<Half>& a, const Other& b) {
-  return a = a & b;
-}
-template <class Half, class Other>
 COMMITTEE_INLINE Twice<Half>& operator|=(Twice<Half>& a, const Other& b) {
   return a = a | b;
 }

@@ -122,6 +122,9 @@ def test_what_a_path_cannot_follow_is_refused() -> None:
     wide = np.random.default_rng(0).normal(size=(3000, 5))
     with pytest.raises(ValueError, match="n_thresholds=2000 makes"):
         quadboost_path(wide, wide[:, 0], n_thresholds=2000)
+    assert quadboost_path(wide, 1e-139 * wide[:, 0], n_alphas=3).n_voters[-1] > 0
+    with pytest.raises(ValueError, match=r"below 1e-280, of which float64 does not hold all digits. Rescale y"):
+        quadboost_path(wide, 1e-170 * wide[:, 0])
 
 
 # --- the choice ----------------------------------------------------------------------------------------------

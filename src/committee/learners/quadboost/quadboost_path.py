@@ -37,6 +37,9 @@ MOST_CELLS_OF_PATH = 8000
 LEAST_RATIO = 1e-100
 """Least ratio of the weakest strength of a path to the strongest, far from where float64 ends."""
 
+LEAST_SQUARE = 1e-280
+"""Least mean square of a target: smaller ones are sums of squares of which float64 holds some digits or none."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadBoostPath:
@@ -191,8 +194,8 @@ def quadboost_path(
     sklearn.utils._param_validation.InvalidParameterError
         Naming the parameter, its value and its range.
     ValueError
-        If y holds more than two classes, alphas holds a negative number, or the dictionary is too large for its
-        products to be kept.
+        If y holds more than two classes or numbers too small to be squared, alphas holds a negative number, or the
+        dictionary is too large for its products to be kept.
 
     Examples
     --------
@@ -225,6 +228,11 @@ def quadboost_path(
     cells, kind = _core.Cells(binned.codes, binned.bins.n_bins, threads), penalty_class(penalty)
     products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
     b, square = products.b[0], float(products.square[0])
+    if square < LEAST_SQUARE:
+        raise ValueError(
+            f"y differs from its mean by {np.abs(target.y[0] - target.y[0].mean()).max():.3g} at most, so that squares "
+            f"of it are below {LEAST_SQUARE:g}, of which float64 does not hold all digits. Rescale y."
+        )
     chosen = strengths(kind, products, alphas, n_alphas, eps)
     weights, gaps, risks = follow(kind, products.gram, b, square, dictionary.groups, chosen, tol)
     start = float(target.weights @ target.y[0])
