@@ -142,6 +142,8 @@ struct RawTable {
   const std::int32_t* n_categories;  // p; 0: a column of numbers
 };
 
+inline constexpr std::int64_t kSampledAhead = 24;  // rows of a sample that are fetched ahead of use
+
 // Edges of every numeric column; rows of weight 0 do not count. Item: a bare key when all rows weigh the same, else a
 // key with its weight.
 template <class Item>
@@ -159,6 +161,7 @@ Vector<Vector<double>> bin_edges(const RawTable& table, const double* weights, i
     for (std::int64_t j = first; j < last; ++j) columns[j - first].resize(m);
     for (std::int64_t k = 0; k < m; ++k) {
       const std::int64_t i = sampled[k];
+      if (k + kSampledAhead < m) __builtin_prefetch(X + sampled[k + kSampledAhead] * p + first);
       for (std::int64_t c = 0; c < last - first; ++c) {
         const double x = X[i * p + first + c];
         if constexpr (std::is_same_v<Item, Weighed>)

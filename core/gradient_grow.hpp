@@ -114,13 +114,13 @@ class GradientGrowing {
       total += work;
       one_by_one += std::min(work, work / threads + kMeetings * kWorthAWake / 2);
       const std::int64_t saved = one_by_one - busiest(works, threads) - kWorthAWake / 2;
-      if (saved <= most_saved) continue;
+      if (saved <= most_saved || team_.wanted(total) == 1) continue;
       most_saved = saved;
       n_together = works.size();
     }
-    if (team_.wanted(total) == 1) n_together = 1;
     nodes.resize(n_together);
-    std::sort(nodes.begin(), nodes.end(), [](Node* a, Node* b) { return a->size() > b->size(); });
+    std::sort(nodes.begin(), nodes.end(),
+              [&](Node* a, Node* b) { return found_by_.work(*a) > found_by_.work(*b); });
     return nodes;
   }
 

@@ -149,25 +149,30 @@ class GradientRows {
     team.each(parts.size(), round.n_in_use, [&](std::int64_t k) {
       for (std::int64_t i = parts[k].begin; i < parts[k].end; ++i) leaf_of_row_[rows_[i]] = parts[k].id;
     });
-    // the rows in the table's order, as the rows of a leaf are far apart; in stretches long beside the number of leaves
-    const std::int64_t work = 4 * width * n;
+    // the rows in the table's order, as the rows of a leaf are far apart; a thread's share is long beside the leaves
+    const std::int64_t work = 4 * width * n, size = n_nodes * width;
     const std::int64_t shares = std::clamp<std::int64_t>(n / (8 * n_nodes), 1, team.wanted(work));
-    const std::int64_t stretch = std::clamp<std::int64_t>(n_blocks(n, shares), 1, SumUnit::kMostTerms);
-    const std::int64_t size = (n_nodes + 1) * width;  // the first for rows that are in no leaf
-    Vector<Vector<SumUnit::Halves>> partial(n_blocks(n, stretch));
-    team.blocks_of(stretch, n, work, [&](std::int64_t begin, std::int64_t end) {
-      Vector<SumUnit::Halves> sums(size);
-      for (std::int64_t d = 0; d < width; ++d) {
-        const double* const of_row = d < n_outputs_       ? round.gradient + d * n
-                                     : d < 2 * n_outputs_ ? round.hessian + (d - n_outputs_) * n
-                                                          : round.weights;
-        add_by_group(units.of(d), of_row, leaf_of_row_.data(), begin, end, sums.data() + width + d, width);
+    Vector<Vector<Multiples>> of_shares(shares);
+    team.each(shares, work, [&](std::int64_t share) {
+      Vector<Multiples>& sums = of_shares[share];
+      sums.assign(size, 0);
+      Vector<SumUnit::Halves> halves(width + size);  // the first for rows that are in no leaf
+      const std::int64_t last = n * (share + 1) / shares;
+      for (std::int64_t begin = n * share / shares; begin < last; begin += SumUnit::kMostTerms) {
+        std::fill(halves.begin(), halves.end(), SumUnit::Halves{});
+        const std::int64_t end = std::min(last, begin + SumUnit::kMostTerms);
+        for (std::int64_t d = 0; d < width; ++d) {
+          const double* const of_row = d < n_outputs_       ? round.gradient + d * n
+                                       : d < 2 * n_outputs_ ? round.hessian + (d - n_outputs_) * n
+                                                            : round.weights;
+          add_by_group(units.of(d), of_row, leaf_of_row_.data(), begin, end, halves.data() + width + d, width);
+        }
+        for (std::int64_t k = 0; k < size; ++k) sums[k] += halves[width + k].multiples();
       }
-      partial[begin / stretch] = std::move(sums);
     });
-    Vector<Multiples> total(n_nodes * width, 0);
-    for (const Vector<SumUnit::Halves>& sums : partial)
-      for (std::int64_t k = 0; k < n_nodes * width; ++k) total[k] += sums[width + k].multiples();
+    Vector<Multiples> total = std::move(of_shares[0]);
+    for (std::int64_t share = 1; share < shares; ++share)
+      for (std::int64_t k = 0; k < size; ++k) total[k] += of_shares[share][k];
     return total;
   }
 

@@ -96,6 +96,7 @@ class TableGradientShard final : public GradientShard {
       if (ids[i] < 0 || ids[i] >= n_nodes) throw std::invalid_argument("a leaf's number is none of the tree's");
       leaves.push_back({at(places[i]).begin, at(places[i]).end, ids[i]});
     }
+    require_all_rows(leaves, round.n_in_use);
     ThreadTeam team(n_threads_);
     return rows_.leaf_sums(leaves, n_nodes, round, units, team);
   }
@@ -111,6 +112,20 @@ class TableGradientShard final : public GradientShard {
   const Range& at(std::int32_t place) const {
     if (place < 0 || place >= place_.size()) throw std::invalid_argument("a place was not parted from any node");
     return place_[place];
+  }
+
+  // Every row of the tree is in one of the leaves.
+  static void require_all_rows(Vector<LeafRows> leaves, std::int64_t n_in_use) {
+    std::sort(leaves.begin(), leaves.end(), [](const LeafRows& a, const LeafRows& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+    });
+    std::int64_t end = 0;
+    for (const LeafRows& leaf : leaves)
+      if (leaf.begin == end)
+        end = leaf.end;
+      else
+        throw std::invalid_argument("the leaves are not those of a whole tree");
+    if (end != n_in_use) throw std::invalid_argument("the leaves are not those of a whole tree");
   }
 
   static void require_order(const PartOrder& order, const Table& table) {

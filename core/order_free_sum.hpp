@@ -20,7 +20,7 @@ __extension__ using Multiples = __int128;
 // number, which is how far the bits are from those of 1.5 2^52 itself.
 inline constexpr double kOnes = 0x1.8p52;
 COMMITTEE_INLINE std::int64_t rounded(double x) {
-  return std::bit_cast<std::int64_t>(x + kOnes) - std::bit_cast<std::int64_t>(kOnes);
+  return signed_of(std::bit_cast<std::uint64_t>(x + kOnes) - std::bit_cast<std::uint64_t>(kOnes));
 }
 
 class SumUnit {
@@ -53,7 +53,8 @@ class SumUnit {
   double scale_;
 };
 
-// Adds terms[i] to the halves of its group, of which there is one every `stride`, for all i of [begin, end).
+// Adds terms[i] to the halves of its group, of which there is one every `stride`, for all i of [begin, end). The halves
+// of a group with terms beyond the largest mean nothing, and harm no others.
 COMMITTEE_CLONES inline void add_by_group(const SumUnit& unit, const double* terms, const std::int32_t* group,
                                           std::int64_t begin, std::int64_t end, SumUnit::Halves* sums,
                                           std::int64_t stride) {
@@ -64,7 +65,7 @@ COMMITTEE_CLONES inline void add_by_group(const SumUnit& unit, const double* ter
     for (std::size_t k = 0; k < size_of(n); ++k) of_terms[k] = unit.halves(terms[first + count_of(k)]);
     for (std::size_t k = 0; k < size_of(n); ++k) {  // both halves by one addition
       SumUnit::Halves& sum = sums[group[first + count_of(k)] * stride];
-      store(&sum.coarse, load_as<Bits16>(&sum.coarse) + load_as<Bits16>(&of_terms[k].coarse));
+      store(&sum.coarse, load_as<Words16>(&sum.coarse) + load_as<Words16>(&of_terms[k].coarse));
     }
   }
 }

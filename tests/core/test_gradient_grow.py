@@ -559,3 +559,27 @@ def test_leaves_of_heavy_tails_are_summed_in_full_precision() -> None:
         of_leaf = leaf == node
         G, H = math.fsum(g[of_leaf].tolist()), math.fsum(h[of_leaf].tolist())
         assert_allclose(tree.value[node, 0], -G / (H + 1.0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_leaves_of_many_rows_are_summed_once_each(share: float) -> None:
+    """Beyond 2^17 rows halves of sums are emptied; rows out of a sample, however large, and other threads change nothing."""
+    n, rng = 140_000, np.random.default_rng(6)
+    data = table(n, [40, 9], [0, 0], 5)
+    g, h = gradients(n, 2, 6)
+    weights = rng.integers(1, 4, n).astype(np.float64)
+    rows = None if share == 1.0 else np.sort(rng.choice(n, int(share * n), replace=False)).astype(np.int32)
+    if rows is not None:
+        unseen = np.setdiff1d(np.arange(n), rows)[:1000]
+        g[:, unseen] = -1e9
+    limits = {"max_leaf_nodes": 6, "min_samples_leaf": 100, "n_outputs": 2}
+    trees = [grown(data, g, h, rows, weights=weights, n_threads=k, **limits) for k in (1, 3)]
+    (tree, leaf), (other, other_leaf) = trees
+    used = np.arange(n) if rows is None else rows
+    for node in np.flatnonzero(tree.left < 0):
+        own = used[leaf[used] == node]
+        expected = [math.fsum(x[own]) for x in (*g, *h)]
+        assert_allclose(tree.sums[node], expected, rtol=1e-13)
+        assert tree.weight[node] == weights[own].sum()
+    np.testing.assert_array_equal(tree.sums, other.sums)
+    np.testing.assert_array_equal(leaf, other_leaf)

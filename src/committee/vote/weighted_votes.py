@@ -123,6 +123,9 @@ class WeightedVotes(Storable, ABC):
         """Weight of the voters, sum_t |w_t|; an intercept counts 1."""
         return self._total(self.weights)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "total_weight"}
+
     def apply(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int32]:
         """Leaf that each row reaches in each tree.
 

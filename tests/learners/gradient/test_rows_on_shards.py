@@ -287,6 +287,8 @@ def test_the_journal_keeps_what_a_shard_needs_and_no_more():
         ("part", (*(np.full(1, 9, np.int32),) * 3, np.zeros(1, np.uint8), np.zeros(1, np.uint8)), "not have"),
         ("leaf_sums", (np.full(1, 5, np.int32), np.zeros(1, np.int32), 1, 1.0, 1.0, None), "a place"),
         ("leaf_sums", (np.zeros(1, np.int32), np.full(1, 5, np.int32), 1, 1.0, 1.0, None), "none of the tree's"),
+        ("leaf_sums", (np.zeros(0, np.int32), np.zeros(0, np.int32), 1, 1.0, 1.0, None), "of a whole tree"),
+        ("leaf_sums", (np.zeros(2, np.int32), np.zeros(2, np.int32), 1, 1.0, 1.0, None), "of a whole tree"),
     ],
 )
 def test_bad_orders_are_refused(method, arguments, message):

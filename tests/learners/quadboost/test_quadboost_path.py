@@ -123,8 +123,13 @@ def test_what_a_path_cannot_follow_is_refused() -> None:
     with pytest.raises(ValueError, match="n_thresholds=2000 makes"):
         quadboost_path(wide, wide[:, 0], n_thresholds=2000)
     assert quadboost_path(wide, 1e-139 * wide[:, 0], n_alphas=3).n_voters[-1] > 0
-    with pytest.raises(ValueError, match=r"below 1e-280, of which float64 does not hold all digits. Rescale y"):
+    with pytest.raises(ValueError, match=r"y around its mean is 0, below 1e-280, and float64 .* Rescale y"):
         quadboost_path(wide, 1e-170 * wide[:, 0])
+    with pytest.raises(ValueError, match=r"the mean square of y is 0, below 1e-280"):
+        quadboost_path(wide, 1e-170 * wide[:, 0], fit_intercept=False)
+    only = np.where(np.arange(3000) < 9, np.arange(3000), 7.0)  # constant where rows have a weight
+    path = quadboost_path(wide, only, sample_weight=(np.arange(3000) >= 9).astype(float), alphas=[0.1, 1.0])
+    assert (path.n_voters == 0).all()
 
 
 # --- the choice ----------------------------------------------------------------------------------------------

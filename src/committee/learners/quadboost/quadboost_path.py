@@ -228,10 +228,10 @@ def quadboost_path(
     cells, kind = _core.Cells(binned.codes, binned.bins.n_bins, threads), penalty_class(penalty)
     products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
     b, square = products.b[0], float(products.square[0])
-    if square < LEAST_SQUARE:
+    if square < LEAST_SQUARE and not _is_constant(target.y[0][target.weights > 0.0], fit_intercept):
         raise ValueError(
-            f"y differs from its mean by {np.abs(target.y[0] - target.y[0].mean()).max():.3g} at most, so that squares "
-            f"of it are below {LEAST_SQUARE:g}, of which float64 does not hold all digits. Rescale y."
+            f"the mean square of y{' around its mean' * fit_intercept} is {square:.3g}, below {LEAST_SQUARE:g}, and "
+            "float64 does not hold all digits of such numbers. Rescale y."
         )
     chosen = strengths(kind, products, alphas, n_alphas, eps)
     weights, gaps, risks = follow(kind, products.gram, b, square, dictionary.groups, chosen, tol)
@@ -239,6 +239,11 @@ def quadboost_path(
     intercepts = start - weights @ dictionary.mean if fit_intercept else np.zeros(len(chosen))
     n_voters = (weights != 0.0).sum(axis=1)
     return QuadBoostPath(penalty, chosen, weights, intercepts, risks, gaps, n_voters, dictionary, learner, rows.count)
+
+
+def _is_constant(y: F64, fit_intercept: bool) -> bool:
+    """Whether an intercept, or nothing, says all of y."""
+    return bool((y == (y[0] if fit_intercept else 0.0)).all())
 
 
 def refuse_large(dictionary: StumpDictionary, n_thresholds: int) -> None:

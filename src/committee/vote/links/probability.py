@@ -282,7 +282,7 @@ class Share(Link):
         if leaves.shape[1] == 1 and voters.n_classes == 2:
             bad = np.abs(leaves[:, 0]) > 1.0
         else:
-            sums = np.einsum("nk->n", leaves)  # some times as fast as sum(axis=1) where there are few classes
+            sums = np.einsum("nk->n", leaves)  # several times as fast as sum(axis=1) where classes are few
             bad = np.abs(sums - 1.0) > 1e-9
             if (leaves < 0.0).any():
                 bad |= (leaves < 0.0).any(axis=1)
