@@ -119,8 +119,7 @@ class GradientGrowing {
       n_together = works.size();
     }
     nodes.resize(n_together);
-    std::sort(nodes.begin(), nodes.end(),
-              [&](Node* a, Node* b) { return found_by_.work(*a) > found_by_.work(*b); });
+    std::sort(nodes.begin(), nodes.end(), [&](Node* a, Node* b) { return found_by_.work(*a) > found_by_.work(*b); });
     return nodes;
   }
 

@@ -563,7 +563,7 @@ def test_leaves_of_heavy_tails_are_summed_in_full_precision() -> None:
 
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_leaves_of_many_rows_are_summed_once_each(share: float) -> None:
-    """Beyond 2^17 rows halves of sums are emptied; rows out of a sample, however large, and other threads change nothing."""
+    """Beyond 2^17 rows halves of sums are emptied; large rows out of a sample and other threads change nothing."""
     n, rng = 140_000, np.random.default_rng(6)
     data = table(n, [40, 9], [0, 0], 5)
     g, h = gradients(n, 2, 6)
