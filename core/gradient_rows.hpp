@@ -52,6 +52,11 @@ struct LeafUnits {
   const SumUnit& of(std::int64_t column) const {
     return column < n_outputs ? gradients : column < 2 * n_outputs ? hessians : weights;
   }
+  // What the column adds up, of each of n rows.
+  const double* terms(std::int64_t column, const GradientRound& round, std::int64_t n) const {
+    if (column == 2 * n_outputs) return round.weights;
+    return column < n_outputs ? round.gradient + column * n : round.hessian + (column - n_outputs) * n;
+  }
 };
 
 template <class Table>
@@ -161,12 +166,9 @@ class GradientRows {
       for (std::int64_t begin = n * share / shares; begin < last; begin += SumUnit::kMostTerms) {
         std::fill(halves.begin(), halves.end(), SumUnit::Halves{});
         const std::int64_t end = std::min(last, begin + SumUnit::kMostTerms);
-        for (std::int64_t d = 0; d < width; ++d) {
-          const double* const of_row = d < n_outputs_       ? round.gradient + d * n
-                                       : d < 2 * n_outputs_ ? round.hessian + (d - n_outputs_) * n
-                                                            : round.weights;
-          add_by_group(units.of(d), of_row, leaf_of_row_.data(), begin, end, halves.data() + width + d, width);
-        }
+        for (std::int64_t d = 0; d < width; ++d)
+          add_by_group(units.of(d), units.terms(d, round, n), leaf_of_row_.data(), begin, end,
+                       halves.data() + width + d, width);
         for (std::int64_t k = 0; k < size; ++k) sums[k] += halves[width + k].multiples();
       }
     });

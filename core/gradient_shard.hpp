@@ -120,12 +120,12 @@ class TableGradientShard final : public GradientShard {
       return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
     });
     std::int64_t end = 0;
-    for (const LeafRows& leaf : leaves)
-      if (leaf.begin == end)
-        end = leaf.end;
-      else
-        throw std::invalid_argument("the leaves are not those of a whole tree");
-    if (end != n_in_use) throw std::invalid_argument("the leaves are not those of a whole tree");
+    bool all = true;
+    for (const LeafRows& leaf : leaves) {
+      all &= leaf.begin == end;
+      end = leaf.end;
+    }
+    if (!all || end != n_in_use) throw std::invalid_argument("the leaves are not those of a whole tree");
   }
 
   static void require_order(const PartOrder& order, const Table& table) {
