@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -26,6 +27,7 @@ struct NodeRows : NodeRange {  // of the list that growth keeps in order
   std::int32_t left_place = -1;
 };
 
+// Open nodes change places often, and are large: they stay where they are, and pointers to them move.
 struct GradientNode : NodeRows {
   Bounds bounds{};
   GradientSums sums{}, left_sums{};
@@ -33,7 +35,7 @@ struct GradientNode : NodeRows {
   NodeSplit split{};
   ColumnSet used{};                        // on the way to it, where interactions are limited
   std::optional<NodeSplit> unseen_left{};  // the split with all on the left that the node has not seen
-  Vector<GradientNode> children{};         // left and right, once they are found
+  std::unique_ptr<GradientNode> left_child{}, right_child{};  // once they are found
 
   std::int64_t middle() const { return begin + left_sums.count; }
   bool left_is_smaller() const { return 2 * left_sums.count <= size(); }
@@ -73,8 +75,9 @@ class GradientChildren {
   void find(Node& node, bool last) {
     nodes_.part(node, node.split, node.middle());
     send_unseen(node);
-    Node left{{node.left(node.middle(), -1), node.left_place}, node.bounds};
-    Node right{{node.right(node.middle(), -1), node.left_place + 1}, node.bounds};
+    node.left_child = std::make_unique<Node>(Node{{node.left(node.middle(), -1), node.left_place}, node.bounds});
+    node.right_child = std::make_unique<Node>(Node{{node.right(node.middle(), -1), node.left_place + 1}, node.bounds});
+    Node &left = *node.left_child, &right = *node.right_child;
     left.sums = std::move(node.left_sums);
     right.sums = std::move(node.sums);
     right.sums -= left.sums;
@@ -86,14 +89,13 @@ class GradientChildren {
     if (left_may) splitting.push_back(&left);
     if (right_may) splitting.push_back(&right);
     if (!splitting.empty()) find_splits(splitting);
-    node.children.push_back(std::move(left));
-    node.children.push_back(std::move(right));
   }
 
   // Nobody splits the node.
   void give_back(Node& node) {
     if (!node.histogram.sums.empty()) histograms_.give_back(std::move(node.histogram));
-    for (Node& child : node.children) give_back(child);
+    for (Node* child : {node.left_child.get(), node.right_child.get()})
+      if (child != nullptr) give_back(*child);
   }
 
   Nodes& nodes() { return nodes_; }

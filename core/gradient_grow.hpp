@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "gradient_children.hpp"
@@ -21,6 +22,7 @@ namespace committee {
 template <class Nodes>
 class GradientGrowing {
   using Node = GradientNode;
+  using Owned = std::unique_ptr<Node>;
 
  public:
   // `found_by`: finds children with all threads of the team; `alone`: others that do on one thread each, at a time.
@@ -29,11 +31,11 @@ class GradientGrowing {
       : found_by_(found_by), alone_(std::move(alone)), growth_(growth), team_(team) {}
 
   GradientTree grow(std::int64_t n_in_use) {
-    Node root{{{0, n_in_use, 0, add_node({})}}};
+    auto root = std::make_unique<Node>(Node{{{0, n_in_use, 0, add_node({})}}});
     tree_.count[0] = n_in_use;
-    found_by_.start(root);
+    found_by_.start(*root);
     consider(std::move(root));
-    open_.grow([&](Node&& node) { expand(std::move(node)); }, [&](Node& node) { leaf(node); });
+    open_.grow([&](Owned node) { expand(*node); }, [&](Owned& node) { leaf(*node); });
     return std::move(tree_);
   }
 
@@ -57,8 +59,8 @@ class GradientGrowing {
     leaves_.push_back(node);
   }
 
-  void consider(Node node) {
-    if (node.split.feature < 0) return leaf(node);
+  void consider(Owned node) {
+    if (node->split.feature < 0) return leaf(*node);
     open_.push(std::move(node));
   }
 
@@ -69,19 +71,20 @@ class GradientGrowing {
       if (!leaf_wise && a.depth != b.depth) return a.depth > b.depth;
       return a.id > b.id;
     }
+    bool operator()(const Owned& a, const Owned& b) const { return (*this)(*a, *b); }
   };
 
-  void expand(Node node) {
-    if (node.children.empty()) find_children(node);
-    Node &left = node.children[0], &right = node.children[1];
+  void expand(Node& node) {
+    if (node.left_child == nullptr) find_children(node);
+    Node &left = *node.left_child, &right = *node.right_child;
     left.id = add_node(left.bounds);
     right.id = add_node(right.bounds);
     tree_.set_split(node.id, node.split, left.id);
     tree_.count[left.id] = left.size();
     tree_.count[right.id] = right.size();
     if (node.unseen_left) unseen_left_.emplace_back(node.id, std::move(*node.unseen_left));
-    consider(std::move(right));  // depth-first takes the last one: the left child
-    consider(std::move(left));
+    consider(std::move(node.right_child));  // depth-first takes the last one: the left child
+    consider(std::move(node.left_child));
   }
 
   void find_children(Node& node) {
@@ -101,7 +104,7 @@ class GradientGrowing {
   Vector<Node*> together(Node& node) {
     Vector<Node*> nodes{&node};
     if (alone_.empty()) return nodes;
-    for (Node* other : next_ones([](const Node& one) { return one.children.empty(); })) {
+    for (Node* other : next_ones([](const Node& one) { return one.left_child == nullptr; })) {
       if (nodes.size() == alone_.size()) break;
       nodes.push_back(other);
     }
@@ -139,8 +142,8 @@ class GradientGrowing {
     Vector<Node*> others;
     const std::int64_t left_over = open_.n_left();
     if (left_over == 0) return others;
-    open_.each([&](Node& other) {
-      if (wanted(other)) others.push_back(&other);
+    open_.each([&](const Owned& other) {
+      if (wanted(*other)) others.push_back(other.get());
     });
     std::sort(others.begin(), others.end(), [&](Node* a, Node* b) { return Later{growth_.leaf_wise}(*b, *a); });
     if (left_over > 0 && others.size() > left_over) others.resize(left_over);
@@ -179,7 +182,7 @@ class GradientGrowing {
   const GradientGrowth& growth_;
   ThreadTeam& team_;
   GradientTree tree_;
-  OpenNodes<Node, Later> open_{growth_.max_leaf_nodes, Later{growth_.leaf_wise}};
+  OpenNodes<Owned, Later> open_{growth_.max_leaf_nodes, Later{growth_.leaf_wise}};
   Vector<NodeRows> leaves_;
   Vector<std::pair<std::int32_t, NodeSplit>> unseen_left_;  // by node: its split with all that is unseen on the left
 };

@@ -43,45 +43,54 @@ template <class Lanes>
 struct RunningCells {
   using LaneBits = BitsOf<Lanes>;
   const std::uint64_t* cells;
-  std::int64_t sum = 0;  // of all cells passed
+  LaneBits before{};  // sum of all cells passed, in every lane
 
   COMMITTEE_INLINE RunningCells(const Thresholds& t, std::int64_t plane) : cells(t.feature + plane * t.n_cells) {
-    if (t.missing_left) sum = signed_of(cells[t.n_bins]);
+    if (t.missing_left) add(cells[t.n_bins]);
   }
+  COMMITTEE_INLINE void add(std::uint64_t word) { before = sum_of_words(before, LaneBits{} + signed_of(word)); }
   COMMITTEE_INLINE void pass(std::int64_t n) {  // the first n cells
-    std::uint64_t passed = word_of(sum);
+    std::uint64_t passed = 0;
     for (std::int64_t i = 0; i < n; ++i) passed += cells[i];
-    sum = signed_of(passed);
+    add(passed);
   }
   COMMITTEE_INLINE LaneBits next(std::int64_t i, const LaneBits& there) {  // cells i .. i + 7
     const auto here = load_as<LaneBits>(cells + i);                        // histograms end with eight cells to spare
-    const LaneBits v = running_sums(here & there) + sum;
-    sum = last_lane(v);
-    return v;
+    const LaneBits v = running_sums(here & there);
+    const LaneBits all = sum_of_words(v, before);
+    before = sum_of_words(before, last_of(v));  // the next eight wait for one addition, not for these sums
+    return all;
   }
 };
 
-// Left sums at eight thresholds after the other, taken out of words or of wide planes. Lanes are signed: the shift that
-// brings down the gradient, the top field, keeps its sign, and the fields below are cleared of it by a mask.
+// Left sums at eight thresholds after the other, taken out of words or of wide planes. The running sum of words has
+// half the range of its top field, the gradient, added to it: the field then is never negative, zeros may be shifted in
+// above it, and it goes into the bits of 2^52, a double that counts in ones, as it is. What was added is taken off with
+// the 2^52.
 template <class Lanes>
 struct NarrowSums {
   using LaneBits = BitsOf<Lanes>;
   RunningCells<Lanes> words;
   int gradient_shift, hessian_shift;
   std::uint64_t hessian_mask, count_mask;
+  double zero_gradient;
 
   COMMITTEE_INLINE NarrowSums(const Thresholds& t, std::int64_t output, const WordLayout& layout)
       : words(t, output),
         gradient_shift(layout.gradient_shift()),
         hessian_shift(layout.count_bits),
         hessian_mask((std::uint64_t{1} << layout.hessian_bits) - 1),
-        count_mask((std::uint64_t{1} << layout.count_bits) - 1) {}
+        count_mask((std::uint64_t{1} << layout.count_bits) - 1),
+        zero_gradient(0x1p52 + static_cast<double>(std::int64_t{1} << (63 - gradient_shift))) {
+    words.add(std::uint64_t{1} << 63);
+  }
   COMMITTEE_INLINE void pass(std::int64_t n) { words.pass(n); }
   COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
     const LaneBits w = words.next(i, there);
-    g = as_doubles<Lanes>(signed_shifted_down(w, gradient_shift));
-    h = as_doubles<Lanes>(shifted_down(w, hessian_shift) & signed_of(hessian_mask));
+    g = lanes_of<Lanes>(shifted_down(w, gradient_shift) | kCountsInOnes) - zero_gradient;
+    h = lanes_of<Lanes>((shifted_down(w, hessian_shift) & signed_of(hessian_mask)) | kCountsInOnes) - 0x1p52;
   }
+  static constexpr std::int64_t kCountsInOnes = 0x4330000000000000;  // the bits of 2^52
   COMMITTEE_INLINE const std::uint64_t* counted() const { return words.cells; }
   COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
   COMMITTEE_INLINE std::int64_t hessian(std::uint64_t sum) const {
@@ -152,24 +161,25 @@ COMMITTEE_INLINE BitsOf<Lanes> room(const Lanes& left, double total, double leas
 }
 
 template <class Lanes>
-struct FirstLargest {  // per lane the first largest gain, and its place
+struct FirstLargest {  // per lane the first largest gain, and which eight thresholds it is of
   using LaneBits = BitsOf<Lanes>;
   Lanes gain;
-  LaneBits place = LaneBits{} - 1;
+  LaneBits eight = LaneBits{};
   COMMITTEE_INLINE void offer(std::int64_t i, const Lanes& g) {  // thresholds i .. i + 7
     const LaneBits more = g > gain;
-    place = select_bits(more, places<LaneBits>() + i, place);
+    eight = select_bits(more, LaneBits{} + i, eight);
     gain = select(more, g, gain);
   }
   COMMITTEE_INLINE std::int64_t found(double& largest) const {
     double gains[kLanes];
-    std::int64_t found_at[kLanes], first = -1;
+    std::int64_t eights[kLanes], first = -1;
     store(gains, gain);
-    store(found_at, place);
+    store(eights, eight);
     for (std::int64_t k = 0; k < kLanes; ++k) {
-      if (!(gains[k] > largest || (gains[k] == largest && first >= 0 && found_at[k] < first))) continue;
+      const std::int64_t place = eights[k] + k;
+      if (!(gains[k] > largest || (gains[k] == largest && first >= 0 && place < first))) continue;
       largest = gains[k];
-      first = found_at[k];
+      first = place;
     }
     return first;
   }
@@ -181,13 +191,13 @@ COMMITTEE_INLINE Lanes worth_of_both(const Lanes& g, const Lanes& h, const Outpu
   return worth(g, h, penalty) + worth<Lanes>(total.gradient - g, total.hessian - h, penalty);
 }
 
-// The same without L0 and L1, over one denominator: a division costs more than all the rest.
+// Twice the same without L0 and L1, over one denominator: a division costs much.
 template <class Lanes>
-COMMITTEE_INLINE Lanes plain_worth_of_both(const Lanes& g, const Lanes& h, const OutputTotals& total,
-                                           const LeafPenalty& penalty) {
+COMMITTEE_INLINE Lanes twice_plain_worth_of_both(const Lanes& g, const Lanes& h, const OutputTotals& total,
+                                                 const LeafPenalty& penalty) {
   const Lanes right = total.gradient - g, right_h = total.hessian - h;
   const Lanes a = h + penalty.l2, b = right_h + penalty.l2;
-  return 0.5 * (g * g * b + right * right * a) / (a * b);
+  return (g * g * b + right * right * a) / (a * b);
 }
 
 // The first threshold that gains more than any before, which becomes `gain`; -1 if none has enough on both sides.
@@ -203,13 +213,15 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
   const auto offer = [&](std::int64_t i, const LaneBits& there) __attribute__((always_inline)) {
     Lanes g, h;
     sums.next(i, there, g, h);
-    best.offer(i, kPlain ? plain_worth_of_both(g, h, total, penalty) : worth_of_both(g, h, total, penalty));
+    best.offer(i, kPlain ? twice_plain_worth_of_both(g, h, total, penalty) : worth_of_both(g, h, total, penalty));
   };
   std::int64_t i = within.first;
   for (; i + kLanes <= within.end; i += kLanes) offer(i, LaneBits{} - 1);
   if (i < within.end)  // what is beyond the last repeats it, and loses the tie
     offer(i, first_lanes<LaneBits>(within.end - i));
-  return best.found(gain);
+  const std::int64_t found = best.found(gain);
+  if (kPlain) gain *= 0.5;
+  return found;
 }
 
 // The same with several outputs, whose worths and hessians are added up.
@@ -218,7 +230,7 @@ COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPen
                                               double& gain) {
   using LaneBits = BitsOf<Lanes>;
   const std::int64_t n_outputs = t.totals.size();
-  Vector<Sums> sums;  // of each output up to where the scan is
+  LaneVector<Sums> sums;  // of each output up to where the scan is; their lanes are read whole
   sums.reserve(n_outputs);
   for (std::int64_t d = 0; d < n_outputs; ++d) sums.emplace_back(t, d, layout);
   const Within within = with_enough(t, sums[0], 0.0);

@@ -217,6 +217,15 @@ COMMITTEE_INLINE Bits signed_shifted_down(const Bits& b, int n) {
   return (shifted_down(b, n) ^ sign) - sign;
 }
 
+// Sums that wrap, as those of words do.
+COMMITTEE_INLINE Bits16 sum_of_words(const Bits16& a, const Bits16& b) { return (Bits16)((Words16)a + (Words16)b); }
+COMMITTEE_INLINE Bits32 sum_of_words(const Bits32& a, const Bits32& b) { return (Bits32)((Words32)a + (Words32)b); }
+COMMITTEE_INLINE Bits64 sum_of_words(const Bits64& a, const Bits64& b) { return (Bits64)((Words64)a + (Words64)b); }
+template <class Half>
+COMMITTEE_INLINE Twice<Half> sum_of_words(const Twice<Half>& a, const Twice<Half>& b) {
+  return {sum_of_words(a.low, b.low), sum_of_words(a.high, b.high)};
+}
+
 template <class V>
 COMMITTEE_INLINE bool any_lane(const V& bits) {
   if constexpr (is_pieces<V>) {
@@ -244,17 +253,11 @@ COMMITTEE_INLINE Bits64 running_sums(Bits64 v) {
 // The last lane in all of them.
 COMMITTEE_INLINE Bits16 last_of(const Bits16& v) { return __builtin_shuffle(v, Bits16{1, 1}); }
 COMMITTEE_INLINE Bits32 last_of(const Bits32& v) { return __builtin_shuffle(v, Bits32{3, 3, 3, 3}); }
+COMMITTEE_INLINE Bits64 last_of(const Bits64& v) { return __builtin_shuffle(v, Bits64{7, 7, 7, 7, 7, 7, 7, 7}); }
 template <class Half>
 COMMITTEE_INLINE Twice<Half> last_of(const Twice<Half>& v) {
   const Half last = last_of(v.high);
   return {last, last};
-}
-COMMITTEE_INLINE std::int64_t last_lane(const Bits16& v) { return v[1]; }
-COMMITTEE_INLINE std::int64_t last_lane(const Bits32& v) { return v[3]; }
-COMMITTEE_INLINE std::int64_t last_lane(const Bits64& v) { return v[7]; }
-template <class Half>
-COMMITTEE_INLINE std::int64_t last_lane(const Twice<Half>& v) {
-  return last_lane(v.high);
 }
 template <class Half>
 COMMITTEE_INLINE Twice<Half> running_sums(const Twice<Half>& v) {

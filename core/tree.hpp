@@ -2,6 +2,7 @@
 // their parent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "vector.hpp"
@@ -18,8 +19,10 @@ struct NodeSplit {
   // For every bin of the feature, "missing" the last of them, whether it goes left.
   Vector<std::uint8_t> left_bins(std::int64_t missing_bin) const {
     Vector<std::uint8_t> is_left(missing_bin + 1);
-    for (std::int64_t b = 0; b < missing_bin; ++b)
-      is_left[b] = category_is_left.empty() ? b <= bin : category_is_left[b];
+    if (category_is_left.empty())
+      std::fill_n(is_left.begin(), bin + 1, std::uint8_t{1});
+    else
+      std::copy_n(category_is_left.begin(), missing_bin, is_left.begin());
     is_left[missing_bin] = missing_left;
     return is_left;
   }

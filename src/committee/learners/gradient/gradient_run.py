@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord
 
 
+ONE = np.ones(1)
+
+
 @dataclass(frozen=True, eq=False)
 class BoostedTree:
     """A tree of a round: its structure, and what its nodes add to the scores."""
@@ -179,7 +182,7 @@ class GradientRun(BoostingRun):
     def _unit(self, k: int) -> F64:
         """Units of the scores of a round's tree k."""
         if self.target.scale is None:
-            return np.ones(1)
+            return ONE
         return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
 
     def _along(self, tree: _core.GradientTree, step: float, k: int, along: F64 | None = None) -> BoostedTree:
