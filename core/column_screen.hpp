@@ -21,50 +21,100 @@
 namespace committee {
 
 inline constexpr std::int64_t kSingleLanes = 16;
-using SingleLanes = float __attribute__((vector_size(64)));
-using EightSingles = float __attribute__((vector_size(32)));
 
-COMMITTEE_INLINE SingleLanes load_singles(const float* x) {
-  SingleLanes v;
-  std::memcpy(&v, x, sizeof v);
-  return v;
+// Sixteen singles, in vectors of the same length as eight doubles.
+template <class Lanes>
+struct SinglesOfType;
+template <>
+struct SinglesOfType<Doubles64> {
+  using Type = Singles64;
+};
+template <>
+struct SinglesOfType<LanesBy32> {
+  using Type = Twice<Singles32>;
+};
+template <>
+struct SinglesOfType<LanesBy16> {
+  using Type = Twice<Twice<Singles16>>;
+};
+template <class Lanes>
+using SinglesOf = typename SinglesOfType<Lanes>::Type;
+
+template <class Singles>
+COMMITTEE_INLINE Singles load_singles(const float* x) {
+  if constexpr (is_pieces<Singles>) {
+    using Half = decltype(Singles::low);
+    return {load_singles<Half>(x), load_singles<Half>(x + n_lanes<Half>)};
+  } else {
+    Singles v;
+    std::memcpy(&v, x, sizeof v);
+    return v;
+  }
 }
-COMMITTEE_INLINE void store_eight(float* x, const Lanes& v) {
-  const EightSingles eight = __builtin_convertvector(v, EightSingles);
-  std::memcpy(x, &eight, sizeof eight);
+
+// Doubles rounded to singles, and singles as doubles.
+template <class V>
+COMMITTEE_INLINE void store_rounded(float* x, const V& v) {
+  if constexpr (is_pieces<V>) {
+    store_rounded(x, v.low);
+    store_rounded(x + n_lanes<decltype(V::low)>, v.high);
+  } else {
+    typedef float Few __attribute__((vector_size(sizeof(V) / 2)));
+    const Few few = __builtin_convertvector(v, Few);
+    std::memcpy(x, &few, sizeof few);
+  }
+}
+template <class V>
+COMMITTEE_INLINE V load_exact(const float* x) {
+  if constexpr (is_pieces<V>) {
+    using Half = decltype(V::low);
+    return {load_exact<Half>(x), load_exact<Half>(x + n_lanes<Half>)};
+  } else {
+    typedef float Few __attribute__((vector_size(sizeof(V) / 2)));
+    Few few;
+    std::memcpy(&few, x, sizeof few);
+    return __builtin_convertvector(few, V);
+  }
+}
+
+// The upper eight of sixteen singles on the lower.
+COMMITTEE_INLINE Singles32 halved(const Singles64& v) {
+  Singles32 part[2];
+  std::memcpy(part, &v, sizeof part);
+  return part[0] + part[1];
+}
+template <class Half>
+COMMITTEE_INLINE Half halved(const Twice<Half>& v) {
+  return v.low + v.high;
 }
 
 // Lane k of the result is the sum of v[k]'s sixteen lanes.
-COMMITTEE_INLINE Lanes fold_singles(const SingleLanes* v) {
-  using Bits = std::int32_t __attribute__((vector_size(32)));
-  EightSingles half[8], pair[4], four[2];
-  for (int k = 0; k < 8; ++k) {
-    EightSingles part[2];
-    std::memcpy(part, v + k, sizeof part);
-    half[k] = part[0] + part[1];
-  }
-  for (int k = 0; k < 4; ++k)
-    pair[k] = __builtin_shuffle(half[2 * k], half[2 * k + 1], Bits{0, 8, 2, 10, 4, 12, 6, 14}) +
-              __builtin_shuffle(half[2 * k], half[2 * k + 1], Bits{1, 9, 3, 11, 5, 13, 7, 15});
-  for (int k = 0; k < 2; ++k)
-    four[k] = __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits{0, 1, 8, 9, 4, 5, 12, 13}) +
-              __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits{2, 3, 10, 11, 6, 7, 14, 15});
-  const EightSingles whole = __builtin_shuffle(four[0], four[1], Bits{0, 1, 2, 3, 8, 9, 10, 11}) +
-                             __builtin_shuffle(four[0], four[1], Bits{4, 5, 6, 7, 12, 13, 14, 15});
-  return __builtin_convertvector(whole, Lanes);
+template <class Lanes>
+COMMITTEE_INLINE Lanes fold_singles(const SinglesOf<Lanes>* v) {
+  decltype(halved(v[0])) half[kLanes];
+  for (int k = 0; k < kLanes; ++k) half[k] = halved(v[k]);
+  const auto sums = fold_each(half);
+  float folded[kLanes];
+  std::memcpy(folded, &sums, sizeof folded);
+  return load_exact<Lanes>(folded);
 }
 
 // n numbers (whole lanes) times a factor, rounded to multiples of `grain` 2^-52 and to singles.
-COMMITTEE_CLONES inline void to_singles(const double* x, double factor, double grain, std::int64_t n, float* to) {
+template <class Lanes>
+COMMITTEE_INLINE void to_singles_in(const double* x, double factor, double grain, std::int64_t n, float* to) {
   const Lanes magic = Lanes{} + 1.5 * grain;
-  for (std::int64_t i = 0; i < n; i += kLanes) store_eight(to + i, (load(x + i) * factor + magic) - magic);
+  for (std::int64_t i = 0; i < n; i += kLanes) store_rounded(to + i, (load<Lanes>(x + i) * factor + magic) - magic);
 }
+COMMITTEE_ON_LANES(void, to_singles, (const double* x, double factor, double grain, std::int64_t n, float* to),
+                   (x, factor, grain, n, to))
 
-COMMITTEE_CLONES inline double sum_of_squares(const double* x, std::int64_t n) {
+template <class Lanes>
+COMMITTEE_INLINE double sum_of_squares_in(const double* x, std::int64_t n) {
   Lanes sum{};
-  for (std::int64_t i = 0; i < n; i += kLanes) sum += load(x + i) * load(x + i);
+  for (std::int64_t i = 0; i < n; i += kLanes) sum += load<Lanes>(x + i) * load<Lanes>(x + i);
   return fold(sum);
 }
+COMMITTEE_ON_LANES(double, sum_of_squares, (const double* x, std::int64_t n), (x, n))
 
 // Rows whose sums are added up in singles before they go on in doubles.
 inline constexpr std::int64_t kScreenedRows = 512;
@@ -77,61 +127,73 @@ inline constexpr double kRoundings = 5 + kScreenedRows / 16 + 4;
 inline constexpr double kGamma = kRoundings * 0x1p-24 / (1.0 - kRoundings * 0x1p-24);
 
 // Sums of p columns (n rows each, whole single lanes) against w and w z.
-COMMITTEE_CLONES inline void screening_sums(const float* X, std::int64_t n, std::int64_t p, const float* w,
-                                            const float* wz, ColumnSums& sums) {
+template <class Lanes>
+COMMITTEE_INLINE void screening_sums_in(const float* X, std::int64_t n, std::int64_t p, const float* w, const float* wz,
+                                        ColumnSums& sums) {
+  using Singles = SinglesOf<Lanes>;
+  constexpr std::size_t kAtOnce = kColumnsAtOnce<Lanes>;
+  constexpr std::int64_t kColumns = static_cast<std::int64_t>(kAtOnce);
   for (std::int64_t first = 0; first < p; first += kLanes) {
     Lanes x{}, xx{}, xz{};
     for (std::int64_t start = 0; start < n; start += kScreenedRows) {
       const std::int64_t end = std::min(n, start + kScreenedRows);
-      SingleLanes of_x[kLanes], of_xx[kLanes], of_xz[kLanes];
-      for (std::int64_t part = 0; part < kLanes; part += 4) {  // four columns share each load of w and w z
-        const float* column[4];                                // the last block repeats its last column
-        for (int c = 0; c < 4; ++c) column[c] = X + std::min(first + part + c, p - 1) * n;
-        SingleLanes a[4]{}, b[4]{}, g[4]{};
+      Singles of_x[kLanes], of_xx[kLanes], of_xz[kLanes];
+      for (std::int64_t part = 0; part < kLanes; part += kColumns) {  // some columns share each load of w and w z
+        const float* column[kAtOnce];                                 // the last block repeats its last column
+        for (std::int64_t c = 0; c < kColumns; ++c) column[c] = X + std::min(first + part + c, p - 1) * n;
+        Singles a[kAtOnce]{}, b[kAtOnce]{}, g[kAtOnce]{};
         for (std::int64_t i = start; i < end; i += kSingleLanes) {
-          const SingleLanes wi = load_singles(w + i), wzi = load_singles(wz + i);
-          for (int c = 0; c < 4; ++c) {
-            const SingleLanes value = load_singles(column[c] + i), weighted = value * wi;
+          const Singles wi = load_singles<Singles>(w + i), wzi = load_singles<Singles>(wz + i);
+          for (std::int64_t c = 0; c < kColumns; ++c) {
+            const Singles value = load_singles<Singles>(column[c] + i), weighted = value * wi;
             a[c] += weighted;
             b[c] += weighted * value;
             g[c] += wzi * value;
           }
         }
-        for (int c = 0; c < 4; ++c) {
+        for (std::int64_t c = 0; c < kColumns; ++c) {
           of_x[part + c] = a[c];
           of_xx[part + c] = b[c];
           of_xz[part + c] = g[c];
         }
       }
-      x += fold_singles(of_x);
-      xx += fold_singles(of_xx);
-      xz += fold_singles(of_xz);
+      x += fold_singles<Lanes>(of_x);
+      xx += fold_singles<Lanes>(of_xx);
+      xz += fold_singles<Lanes>(of_xz);
     }
     sums.set(first, x, xx, xz);
   }
 }
+COMMITTEE_ON_LANES(void, screening_sums,
+                   (const float* X, std::int64_t n, std::int64_t p, const float* w, const float* wz, ColumnSums& sums),
+                   (X, n, p, w, wz, sums))
 
 // Upper bounds of the decreases shared^2 / spread of the squared error for p columns (whole lanes), into `upper`;
 // returns the largest lower bound. `response` is the sum of the responses' shares, `root` that of the number of rows.
-COMMITTEE_CLONES inline double decrease_bounds(const ColumnSums& sums, double response, double root, std::int64_t p,
-                                               double* upper) {
+template <class Lanes>
+COMMITTEE_INLINE double decrease_bounds_in(const ColumnSums& sums, double response, double root, std::int64_t p,
+                                           double* upper) {
   const double grains = kGrainError * root, of_xz = kGamma * root + grains, size = std::abs(response);
   Lanes most{};
   for (std::int64_t j = 0; j < p; j += kLanes) {
-    const Lanes x = load(sums.x.data() + j), xx = load(sums.xx.data() + j), xz = load(sums.xz.data() + j);
+    const auto x = load<Lanes>(sums.x.data() + j), xx = load<Lanes>(sums.xx.data() + j);
+    const auto xz = load<Lanes>(sums.xz.data() + j);
     const Lanes of_xx = (kGamma * xx + grains) * (1.0 + 2.0 * kGamma);
     const Lanes of_x = (0.5 * kGamma) * (1.0 + (xx + of_xx)) + grains;
     const Lanes spread = xx - x * x, of_spread = of_xx + (2.0 * absolute(x) + of_x) * of_x;
     const Lanes shared = absolute(xz - x * response), of_shared = of_xz + size * of_x;
     const Lanes wide = spread - of_spread, high = shared + of_shared, low = shared - of_shared;
-    store(upper + j, wide > 0.0 ? high * high / wide : Lanes{} + HUGE_VAL);
+    store(upper + j, select(wide > 0.0, high * high / wide, Lanes{} + HUGE_VAL));
     // its spread is surely enough for a line, and its part in the response surely something
     const Lanes surely = low * low / (spread + of_spread), nothing{};
-    const Lanes least = wide > 1e-9 * xx ? (low > 0.0 ? surely : nothing) : nothing;
-    most = least > most ? least : most;
+    const Lanes least = select(wide > 1e-9 * xx, select(low > 0.0, surely, nothing), nothing);
+    most = larger_of(least, most);
   }
   return most_of(most);
 }
+COMMITTEE_ON_LANES(double, decrease_bounds,
+                   (const ColumnSums& sums, double response, double root, std::int64_t p, double* upper),
+                   (sums, response, root, p, upper))
 
 // The columns of one leaf in single precision.
 class ColumnScreen {

@@ -30,14 +30,15 @@ struct JointTerms {
 };
 
 // The terms of one score with signs y: padding has v = 0.
-COMMITTEE_CLONES inline void one_score_terms(LossName loss, const double* y, const double* v, std::int64_t n,
-                                             JointTerms& t) {
+template <class Lanes>
+COMMITTEE_INLINE void one_score_terms_in(LossName loss, const double* y, const double* v, std::int64_t n,
+                                         JointTerms& t) {
   Lanes risk{};
   double *const F = t.F.data(), *const r = t.r.data(), *const a = t.a.data();
   with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) {
-      const Lanes sign = load(y + i), weight = load(v + i), score = sign * load(F + i);
-      const NewtonTerms right = decltype(link)::terms(score), wrong = decltype(link)::terms(-score);
+      const Lanes sign = load<Lanes>(y + i), weight = load<Lanes>(v + i), score = sign * load<Lanes>(F + i);
+      const NewtonTerms<Lanes> right = decltype(link)::terms(score), wrong = decltype(link)::terms(-score);
       risk += weight * right.loss;
       store(r + i, weight * sign * right.gradient);
       store(a + i, right.gradient * wrong.gradient);
@@ -45,74 +46,89 @@ COMMITTEE_CLONES inline void one_score_terms(LossName loss, const double* y, con
   });
   t.risk = fold(risk);
 }
+COMMITTEE_ON_LANES(void, one_score_terms,
+                   (LossName loss, const double* y, const double* v, std::int64_t n, JointTerms& t), (loss, y, v, n, t))
 
 // The terms of K scores; own has K planes, 1 where a row is of the class.
-COMMITTEE_CLONES inline void joint_terms(LossName loss, const double* own, const double* v, std::int64_t n,
-                                         std::int64_t n_outputs, JointTerms& t) {
+template <class Lanes>
+COMMITTEE_INLINE void joint_terms_in(LossName loss, const double* own, const double* v, std::int64_t n,
+                                     std::int64_t n_outputs, JointTerms& t) {
   Lanes risk{};
   double *const F = t.F.data(), *const r = t.r.data(), *const a = t.a.data(), *const P = t.P.data();
   with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) {
       Lanes largest{}, of_own{}, total{};
       for (std::int64_t k = 0; k < n_outputs; ++k) {
-        const NewtonTerms terms = decltype(link)::terms(load(F + k * n + i));
+        const NewtonTerms<Lanes> terms = decltype(link)::terms(load<Lanes>(F + k * n + i));
         const Lanes logarithm = -terms.loss;
         store(a + k * n + i, terms.gradient);
         store(P + k * n + i, logarithm);
-        of_own += load(own + k * n + i) * logarithm;
-        largest = k == 0 || logarithm > largest ? logarithm : largest;
+        of_own += load<Lanes>(own + k * n + i) * logarithm;
+        largest = k == 0 ? logarithm : larger_of(logarithm, largest);
       }
       for (std::int64_t k = 0; k < n_outputs; ++k) {
-        const Lanes share = exp_negative(load(P + k * n + i) - largest);
+        const Lanes share = exp_negative(load<Lanes>(P + k * n + i) - largest);
         store(P + k * n + i, share);
         total += share;
       }
-      const Lanes weight = load(v + i), inverse = 1.0 / total;
+      const Lanes weight = load<Lanes>(v + i), inverse = 1.0 / total;
       for (std::int64_t k = 0; k < n_outputs; ++k) {
-        const Lanes p = load(P + k * n + i) * inverse;
+        const Lanes p = load<Lanes>(P + k * n + i) * inverse;
         store(P + k * n + i, p);
-        store(r + k * n + i, weight * load(a + k * n + i) * (load(own + k * n + i) - p));
+        store(r + k * n + i, weight * load<Lanes>(a + k * n + i) * (load<Lanes>(own + k * n + i) - p));
       }
       risk += weight * ((largest - of_own) + log_positive(total));
     }
   });
   t.risk = fold(risk);
 }
+COMMITTEE_ON_LANES(void, joint_terms,
+                   (LossName loss, const double* own, const double* v, std::int64_t n, std::int64_t n_outputs,
+                    JointTerms& t),
+                   (loss, own, v, n, n_outputs, t))
 
 // sum v d' I d: the expected information along the directions d, K planes.
-COMMITTEE_CLONES inline double information(const JointTerms& t, const double* d, const double* v, std::int64_t n,
-                                           std::int64_t n_outputs) {
+template <class Lanes>
+COMMITTEE_INLINE double information_in(const JointTerms& t, const double* d, const double* v, std::int64_t n,
+                                       std::int64_t n_outputs) {
   Lanes sum{};
   const double *const a = t.a.data(), *const P = t.P.data();
   for (std::int64_t i = 0; i < n; i += kLanes) {
     if (n_outputs == 1) {
-      const Lanes step = load(d + i);
-      sum += load(v + i) * load(a + i) * step * step;
+      const Lanes step = load<Lanes>(d + i);
+      sum += load<Lanes>(v + i) * load<Lanes>(a + i) * step * step;
       continue;
     }
     Lanes mean{}, variance{};
     for (std::int64_t k = 0; k < n_outputs; ++k)
-      mean += load(P + k * n + i) * load(a + k * n + i) * load(d + k * n + i);
+      mean += load<Lanes>(P + k * n + i) * load<Lanes>(a + k * n + i) * load<Lanes>(d + k * n + i);
     for (std::int64_t k = 0; k < n_outputs; ++k) {
-      const Lanes apart = load(a + k * n + i) * load(d + k * n + i) - mean;
-      variance += load(P + k * n + i) * apart * apart;
+      const Lanes apart = load<Lanes>(a + k * n + i) * load<Lanes>(d + k * n + i) - mean;
+      variance += load<Lanes>(P + k * n + i) * apart * apart;
     }
-    sum += load(v + i) * variance;
+    sum += load<Lanes>(v + i) * variance;
   }
   return fold(sum);
 }
+COMMITTEE_ON_LANES(double, information,
+                   (const JointTerms& t, const double* d, const double* v, std::int64_t n, std::int64_t n_outputs),
+                   (t, d, v, n, n_outputs))
 
 // to = from + intercept + slope * x over n rows (whole lanes); returns the largest |to|.
-COMMITTEE_CLONES inline double add_line(const double* from, const double* x, double intercept, double slope,
-                                        std::int64_t n, double* to) {
+template <class Lanes>
+COMMITTEE_INLINE double add_line_in(const double* from, const double* x, double intercept, double slope, std::int64_t n,
+                                    double* to) {
   Lanes largest{};
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const Lanes sum = load(from + i) + (intercept + slope * load(x + i)), size = absolute(sum);
+    const Lanes sum = load<Lanes>(from + i) + (intercept + slope * load<Lanes>(x + i));
     store(to + i, sum);
-    largest = size > largest ? size : largest;
+    largest = larger_of(absolute(sum), largest);
   }
   return most_of(largest);
 }
+COMMITTEE_ON_LANES(double, add_line,
+                   (const double* from, const double* x, double intercept, double slope, std::int64_t n, double* to),
+                   (from, x, intercept, slope, n, to))
 
 // Cuts of the lines of classes that would pass the cap; the last leaves them out.
 inline constexpr int kMostCuts = 10;

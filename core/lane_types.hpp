@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -18,14 +19,27 @@ namespace committee {
 
 inline constexpr std::int64_t kLanes = 8;
 
+// Copied half by half: the compiler would copy a whole in other pieces, which a vector read at once must wait for.
 template <class Half>
 struct Twice {
   Half low, high;
+
+  Twice() = default;
+  COMMITTEE_INLINE Twice(const Half& a, const Half& b) : low(a), high(b) {}
+  COMMITTEE_INLINE Twice(const Twice& v) : low(v.low), high(v.high) {}
+  COMMITTEE_INLINE Twice& operator=(const Twice& v) {
+    low = v.low;
+    high = v.high;
+    return *this;
+  }
 };
 
 using Doubles16 = double __attribute__((vector_size(16)));
 using Doubles32 = double __attribute__((vector_size(32)));
 using Doubles64 = double __attribute__((vector_size(64)));
+using Singles16 = float __attribute__((vector_size(16)));
+using Singles32 = float __attribute__((vector_size(32)));
+using Singles64 = float __attribute__((vector_size(64)));
 using Bits16 = std::int64_t __attribute__((vector_size(16)));
 using Bits32 = std::int64_t __attribute__((vector_size(32)));
 using Bits64 = std::int64_t __attribute__((vector_size(64)));
@@ -64,6 +78,11 @@ template <class V>
 inline constexpr bool is_pieces = false;
 template <class Half>
 inline constexpr bool is_pieces<Twice<Half>> = true;
+
+template <class V>
+inline constexpr std::size_t n_lanes = sizeof(V) / sizeof(V{}[0]);
+template <class Half>
+inline constexpr std::size_t n_lanes<Twice<Half>> = 2 * n_lanes<Half>;
 
 // --- operators, those of a vector piece by piece -------------------------------------------------------------------
 
@@ -179,6 +198,19 @@ COMMITTEE_INLINE Bits widened(const Number* x) {
   }
 }
 
+// Number j of eight rows.
+template <class V>
+COMMITTEE_INLINE V gathered_from(const double* const* row, std::int64_t j) {
+  if constexpr (is_pieces<V>) {
+    using Half = decltype(V::low);
+    return {gathered_from<Half>(row, j), gathered_from<Half>(row + sizeof(Half) / sizeof(double), j)};
+  } else {
+    V v;
+    for (std::size_t r = 0; r < sizeof v / sizeof(double); ++r) v[r] = row[r][j];
+    return v;
+  }
+}
+
 // chosen ? a : b, lane by lane; all bits of a lane of `chosen` are alike.
 template <class V>
 COMMITTEE_INLINE V select(const BitsOf<V>& chosen, const V& a, const V& b) {
@@ -276,6 +308,92 @@ template <class Bits>
 COMMITTEE_INLINE Bits first_lanes(std::int64_t n) {
   static constexpr std::int64_t kBits[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
   return load_as<Bits>(kBits + kLanes - std::min(n, kLanes));
+}
+
+// The sum of all lanes: the lower half and the upper half lane by lane, until one is left.
+COMMITTEE_INLINE double fold(const Doubles16& v) { return v[0] + v[1]; }
+COMMITTEE_INLINE double fold(const Doubles32& v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+COMMITTEE_INLINE double fold(const Doubles64& v) {
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+template <class Half>
+COMMITTEE_INLINE double fold(const Twice<Half>& v) {
+  return fold(v.low + v.high);
+}
+
+// Lane k of the result is the sum of v[k]'s lanes, as many vectors as lanes: as fast as one or two of them alone, in an
+// order of their own, neighbours first.
+COMMITTEE_INLINE Doubles16 fold_each(const Doubles16* v) {
+  return __builtin_shuffle(v[0], v[1], Bits16{0, 2}) + __builtin_shuffle(v[0], v[1], Bits16{1, 3});
+}
+COMMITTEE_INLINE Doubles32 fold_each(const Doubles32* v) {
+  Doubles32 pair[2];
+  for (int k = 0; k < 2; ++k)
+    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits32{0, 4, 2, 6}) +
+              __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits32{1, 5, 3, 7});
+  return __builtin_shuffle(pair[0], pair[1], Bits32{0, 1, 4, 5}) +
+         __builtin_shuffle(pair[0], pair[1], Bits32{2, 3, 6, 7});
+}
+COMMITTEE_INLINE Doubles64 fold_each(const Doubles64* v) {
+  Doubles64 pair[4], four[2];
+  for (int k = 0; k < 4; ++k)
+    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits64{0, 8, 2, 10, 4, 12, 6, 14}) +
+              __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits64{1, 9, 3, 11, 5, 13, 7, 15});
+  for (int k = 0; k < 2; ++k)
+    four[k] = __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits64{0, 1, 8, 9, 4, 5, 12, 13}) +
+              __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits64{2, 3, 10, 11, 6, 7, 14, 15});
+  return __builtin_shuffle(four[0], four[1], Bits64{0, 1, 2, 3, 8, 9, 10, 11}) +
+         __builtin_shuffle(four[0], four[1], Bits64{4, 5, 6, 7, 12, 13, 14, 15});
+}
+COMMITTEE_INLINE Singles16 fold_each(const Singles16* v) {
+  using Bits = std::int32_t __attribute__((vector_size(16)));
+  Singles16 pair[2];
+  for (int k = 0; k < 2; ++k)
+    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{0, 4, 2, 6}) +
+              __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{1, 5, 3, 7});
+  return __builtin_shuffle(pair[0], pair[1], Bits{0, 1, 4, 5}) + __builtin_shuffle(pair[0], pair[1], Bits{2, 3, 6, 7});
+}
+COMMITTEE_INLINE Singles32 fold_each(const Singles32* v) {
+  using Bits = std::int32_t __attribute__((vector_size(32)));
+  Singles32 pair[4], four[2];
+  for (int k = 0; k < 4; ++k)
+    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{0, 8, 2, 10, 4, 12, 6, 14}) +
+              __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{1, 9, 3, 11, 5, 13, 7, 15});
+  for (int k = 0; k < 2; ++k)
+    four[k] = __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits{0, 1, 8, 9, 4, 5, 12, 13}) +
+              __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits{2, 3, 10, 11, 6, 7, 14, 15});
+  return __builtin_shuffle(four[0], four[1], Bits{0, 1, 2, 3, 8, 9, 10, 11}) +
+         __builtin_shuffle(four[0], four[1], Bits{4, 5, 6, 7, 12, 13, 14, 15});
+}
+template <class Half>
+COMMITTEE_INLINE Twice<Half> fold_each(const Twice<Half>* v) {
+  constexpr std::size_t kHalf = n_lanes<Half>;
+  Half low[2][kHalf], high[2][kHalf];
+  for (std::size_t part = 0; part < 2; ++part)
+    for (std::size_t k = 0; k < kHalf; ++k) {
+      low[part][k] = v[part * kHalf + k].low;
+      high[part][k] = v[part * kHalf + k].high;
+    }
+  return {fold_each(low[0]) + fold_each(high[0]), fold_each(low[1]) + fold_each(high[1])};
+}
+
+// The largest, or the least, lane.
+COMMITTEE_INLINE double most_of(const Doubles16& v) { return v[0] > v[1] ? v[0] : v[1]; }
+COMMITTEE_INLINE double most_of(const Doubles32& v) {
+  return most_of(larger_of(Doubles16{v[0], v[1]}, Doubles16{v[2], v[3]}));
+}
+COMMITTEE_INLINE double most_of(const Doubles64& v) {
+  return most_of(larger_of(Doubles32{v[0], v[1], v[2], v[3]}, Doubles32{v[4], v[5], v[6], v[7]}));
+}
+template <class Half>
+COMMITTEE_INLINE double most_of(const Twice<Half>& v) {
+  return most_of(larger_of(v.low, v.high));
+}
+template <class Bits>
+COMMITTEE_INLINE std::int64_t least_of(const Bits& v) {
+  std::int64_t lanes[kLanes];
+  store(lanes, v);
+  return *std::min_element(lanes, lanes + kLanes);
 }
 
 // --- one kernel for each type --------------------------------------------------------------------------------------

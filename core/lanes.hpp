@@ -22,32 +22,7 @@ namespace committee {
 constexpr std::int64_t whole_lanes(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 COMMITTEE_INLINE Lanes load(const double* x) { return load_as<Lanes>(x); }
-COMMITTEE_INLINE double fold(const Lanes& v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
-// Lane k of the result is the sum of v[k]'s lanes: eight sums for the price of two, in an order of their own.
-COMMITTEE_INLINE Lanes fold_eight(const Lanes* v) {
-  Lanes pair[4], four[2];
-  for (int k = 0; k < 4; ++k)
-    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], LaneBits{0, 8, 2, 10, 4, 12, 6, 14}) +
-              __builtin_shuffle(v[2 * k], v[2 * k + 1], LaneBits{1, 9, 3, 11, 5, 13, 7, 15});
-  for (int k = 0; k < 2; ++k)
-    four[k] = __builtin_shuffle(pair[2 * k], pair[2 * k + 1], LaneBits{0, 1, 8, 9, 4, 5, 12, 13}) +
-              __builtin_shuffle(pair[2 * k], pair[2 * k + 1], LaneBits{2, 3, 10, 11, 6, 7, 14, 15});
-  return __builtin_shuffle(four[0], four[1], LaneBits{0, 1, 2, 3, 8, 9, 10, 11}) +
-         __builtin_shuffle(four[0], four[1], LaneBits{4, 5, 6, 7, 12, 13, 14, 15});
-}
 COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) { return lanes_of<Lanes>(b); }
-
-COMMITTEE_INLINE double most_of(const Lanes& v) {
-  const auto more = [](double a, double b) { return a > b ? a : b; };
-  return more(more(more(v[0], v[4]), more(v[2], v[6])), more(more(v[1], v[5]), more(v[3], v[7])));
-}
-
-COMMITTEE_INLINE std::int64_t least_of(const LaneBits& v) {
-  const auto less = [](std::int64_t a, std::int64_t b) { return a < b ? a : b; };
-  return less(less(less(v[0], v[4]), less(v[2], v[6])), less(less(v[1], v[5]), less(v[3], v[7])));
-}
 
 // Of the coefficients from the highest power down.
 template <class V, class... Others>

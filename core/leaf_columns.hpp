@@ -16,47 +16,54 @@ inline constexpr double kLeastDeviation = 1e-150;
 // Copies p columns of n listed rows, `stride` apart and padded to whole lanes by the last row, and sums them times
 // `share`: divided before they are summed, so that no column is too large. The sums have eight lanes each, zeros
 // before.
-COMMITTEE_CLONES inline void columns_of_rows(const double* D, std::int64_t p, const std::int32_t* rows, std::int64_t n,
-                                             std::int64_t stride, double share, double* columns, double* sums) {
+template <class Lanes>
+COMMITTEE_INLINE void columns_of_rows_in(const double* D, std::int64_t p, const std::int32_t* rows, std::int64_t n,
+                                         std::int64_t stride, double share, double* columns, double* sums) {
   for (std::int64_t i = 0; i < n; i += kLanes) {
     const double* row[kLanes];
-    Lanes shares{};
-    for (std::int64_t r = 0; r < kLanes; ++r) {
-      row[r] = D + rows[std::min(i + r, n - 1)] * p;
-      shares[r] = i + r < n ? share : 0.0;
-    }
+    for (std::int64_t r = 0; r < kLanes; ++r) row[r] = D + rows[std::min(i + r, n - 1)] * p;
+    const Lanes shares = select(first_lanes<BitsOf<Lanes>>(n - i), Lanes{} + share, Lanes{});
     for (std::int64_t j = 0; j < p; ++j) {
-      const Lanes x{row[0][j], row[1][j], row[2][j], row[3][j], row[4][j], row[5][j], row[6][j], row[7][j]};
+      const Lanes x = gathered_from<Lanes>(row, j);
       store(columns + j * stride + i, x);
-      store(sums + j * kLanes, load(sums + j * kLanes) + x * shares);
+      store(sums + j * kLanes, load<Lanes>(sums + j * kLanes) + x * shares);
     }
   }
 }
+COMMITTEE_ON_LANES(void, columns_of_rows,
+                   (const double* D, std::int64_t p, const std::int32_t* rows, std::int64_t n, std::int64_t stride,
+                    double share, double* columns, double* sums),
+                   (D, p, rows, n, stride, share, columns, sums))
 
 // Takes the mean from n numbers (whole lanes), and returns the largest that is left.
-COMMITTEE_CLONES inline double centre(double* x, double mean, std::int64_t n) {
+template <class Lanes>
+COMMITTEE_INLINE double centre_in(double* x, double mean, std::int64_t n) {
   Lanes largest{};
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const Lanes left = load(x + i) - mean, size = absolute(left);
+    const Lanes left = load<Lanes>(x + i) - mean;
     store(x + i, left);
-    largest = size > largest ? size : largest;
+    largest = larger_of(absolute(left), largest);
   }
   return most_of(largest);
 }
+COMMITTEE_ON_LANES(double, centre, (double* x, double mean, std::int64_t n), (x, mean, n))
 
 // Sum of the squares of n numbers as shares of the largest, which none is too large or too small for; the `padding`
 // last ones do not count.
-COMMITTEE_CLONES inline double squares_of_shares(const double* x, double per_largest, std::int64_t n,
-                                                 std::int64_t padding) {
+template <class Lanes>
+COMMITTEE_INLINE double squares_of_shares_in(const double* x, double per_largest, std::int64_t n,
+                                             std::int64_t padding) {
   Lanes sum{}, last{};
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const Lanes share = load(x + i) * per_largest;
+    const Lanes share = load<Lanes>(x + i) * per_largest;
     last = share * share;
     sum += last;
   }
-  for (std::int64_t r = kLanes - padding; r < kLanes; ++r) sum[r] -= last[r];
-  return fold(sum);
+  return fold(select(first_lanes<BitsOf<Lanes>>(kLanes - padding), sum, sum - last));
 }
+COMMITTEE_ON_LANES(double, squares_of_shares,
+                   (const double* x, double per_largest, std::int64_t n, std::int64_t padding),
+                   (x, per_largest, n, padding))
 
 COMMITTEE_CLONES inline void scale(const double* x, double factor, std::int64_t n, double* to) {
   for (std::int64_t i = 0; i < n; i += kLanes) store(to + i, load(x + i) * factor);

@@ -18,36 +18,50 @@ struct LinearModels {
 };
 
 // scores[i][k] = intercept[k] + coefficient[k] . x_i with the model of each row; rows of x are `stride` apart too.
-COMMITTEE_CLONES inline void linear_scores(const LinearModels& models, const double* x, std::int64_t n_rows,
-                                           const std::int32_t* model, double* scores) {
+template <class Lanes>
+COMMITTEE_INLINE void linear_scores_in(const LinearModels& models, const double* x, std::int64_t n_rows,
+                                       const std::int32_t* model, double* scores) {
   const auto [intercept, coefficient, n_outputs, stride] = models;
   for (std::int64_t i = 0; i < n_rows; ++i)
     for (std::int64_t k = 0; k < n_outputs; ++k) {
       const std::int64_t row = model[i] * n_outputs + k;
       Lanes sum{};
       for (std::int64_t j = 0; j < stride; j += kLanes)
-        sum += load(x + i * stride + j) * load(coefficient + row * stride + j);
+        sum += load<Lanes>(x + i * stride + j) * load<Lanes>(coefficient + row * stride + j);
       scores[i * n_outputs + k] = intercept[row] + fold(sum);
     }
 }
+COMMITTEE_ON_LANES(void, linear_scores,
+                   (const LinearModels& models, const double* x, std::int64_t n_rows, const std::int32_t* model,
+                    double* scores),
+                   (models, x, n_rows, model, scores))
 
 // ln Phi(x) (or the logistic ln s(x)) of n scores, a multiple of kLanes.
-COMMITTEE_CLONES inline void log_probabilities(LossName loss, const double* x, std::int64_t n, double* logs) {
+template <class Lanes>
+COMMITTEE_INLINE void log_probabilities_in(LossName loss, const double* x, std::int64_t n, double* logs) {
   with_loss(loss, [&](auto link) __attribute__((always_inline)) {
-    for (std::int64_t i = 0; i < n; i += kLanes) store(logs + i, -decltype(link)::terms(load(x + i)).loss);
+    for (std::int64_t i = 0; i < n; i += kLanes) store(logs + i, -decltype(link)::terms(load<Lanes>(x + i)).loss);
   });
 }
+COMMITTEE_ON_LANES(void, log_probabilities, (LossName loss, const double* x, std::int64_t n, double* logs),
+                   (loss, x, n, logs))
 
 // P(-|x|) of n scores, a multiple of kLanes.
-COMMITTEE_CLONES inline void smaller_probabilities(LossName loss, const double* x, std::int64_t n, double* p) {
+template <class Lanes>
+COMMITTEE_INLINE void smaller_probabilities_in(LossName loss, const double* x, std::int64_t n, double* p) {
   with_loss(loss, [&](auto link) __attribute__((always_inline)) {
-    for (std::int64_t i = 0; i < n; i += kLanes) store(p + i, decltype(link)::smaller(load(x + i)));
+    for (std::int64_t i = 0; i < n; i += kLanes) store(p + i, decltype(link)::smaller(load<Lanes>(x + i)));
   });
 }
+COMMITTEE_ON_LANES(void, smaller_probabilities, (LossName loss, const double* x, std::int64_t n, double* p),
+                   (loss, x, n, p))
 
-COMMITTEE_CLONES inline void exponentials(double* x, std::int64_t n) {  // of n numbers <= 0, a multiple of kLanes
-  for (std::int64_t i = 0; i < n; i += kLanes) store(x + i, exp_negative(load(x + i)));
+// Of n numbers <= 0, a multiple of kLanes.
+template <class Lanes>
+COMMITTEE_INLINE void exponentials_in(double* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += kLanes) store(x + i, exp_negative(load<Lanes>(x + i)));
 }
+COMMITTEE_ON_LANES(void, exponentials, (double* x, std::int64_t n), (x, n))
 
 // Class probabilities of some rows' scores: P(-F) and P(F) of one output, or the P(F_k) of several over their sum,
 // taken through logarithms so that scores far below zero still differ.

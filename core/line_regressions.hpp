@@ -20,26 +20,31 @@ inline constexpr double kEqualDecrease = 1e-10;
 // Decreases shared^2 / spread of the squared error by p columns (whole lanes), 0 where there is no line; returns the
 // first column of the largest, or -1 where all are 0. spread and shared are the weighted sums of squares and products
 // about the mean, of a column and of it with the response.
-COMMITTEE_CLONES inline std::int64_t first_of_largest(const ColumnSums& sums, double response, double per_weight,
-                                                      std::int64_t p, double* decreases) {
+template <class Lanes>
+COMMITTEE_INLINE std::int64_t first_of_largest_in(const ColumnSums& sums, double response, double per_weight,
+                                                  std::int64_t p, double* decreases) {
+  using LaneBits = BitsOf<Lanes>;
   Lanes most{};
   for (std::int64_t j = 0; j < p; j += kLanes) {
-    const Lanes x = load(sums.x.data() + j), xx = load(sums.xx.data() + j);
-    const Lanes spread = xx - x * x * per_weight, shared = load(sums.xz.data() + j) - x * response * per_weight;
-    const Lanes decrease = spread > kLeastSpread * xx ? shared * shared / spread : Lanes{};
+    const Lanes x = load<Lanes>(sums.x.data() + j), xx = load<Lanes>(sums.xx.data() + j);
+    const Lanes spread = xx - x * x * per_weight, shared = load<Lanes>(sums.xz.data() + j) - x * response * per_weight;
+    const Lanes decrease = select(spread > kLeastSpread * xx, shared * shared / spread, Lanes{});
     store(decreases + j, decrease);
-    most = decrease > most ? decrease : most;
+    most = larger_of(decrease, most);
   }
   const double largest = most_of(most);
   if (!(largest > 0.0)) return -1;
   const Lanes least = Lanes{} + largest * (1.0 - kEqualDecrease);
-  LaneBits number{0, 1, 2, 3, 4, 5, 6, 7}, first = LaneBits{} + p;  // no branches: nobody can foretell the column
+  LaneBits number = places<LaneBits>(), first = number + p;  // no branches: nobody can foretell the column
   for (std::int64_t j = 0; j < p; j += kLanes, number += kLanes) {
-    const LaneBits found = load(decreases + j) >= least ? number : first;
-    first = found < first ? found : first;
+    const LaneBits found = select_bits(load<Lanes>(decreases + j) >= least, number, first);
+    first = select_bits(found < first, found, first);
   }
   return least_of(first);
 }
+COMMITTEE_ON_LANES(std::int64_t, first_of_largest,
+                   (const ColumnSums& sums, double response, double per_weight, std::int64_t p, double* decreases),
+                   (sums, response, per_weight, p, decreases))
 
 struct Line {
   std::int64_t column = -1;  // of the leaf; -1: the intercept alone

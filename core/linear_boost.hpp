@@ -43,15 +43,15 @@ struct NewtonSums {
 // ends, as it falls (probit) or rises and falls (logistic). So a row whose score moves by d loses at least
 // d (w z + min(w, w') d / 2), with w z and w' of where it comes to. For a Newton step that is about half of what the
 // parabola promises, and it takes no logarithm.
-COMMITTEE_CLONES inline NewtonSums newton_step(LossName loss, bool with_risk, const MarginRows& rows,
-                                               const RowScores& from, const double* x, double intercept, double slope,
-                                               const RowScores& to) {
+template <class Lanes>
+COMMITTEE_INLINE NewtonSums newton_step_in(LossName loss, bool with_risk, const MarginRows& rows, const RowScores& from,
+                                           const double* x, double intercept, double slope, const RowScores& to) {
   Lanes risk{}, weight{}, response{}, fall{}, largest{};
   const auto pass = [&](auto link, auto asked) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < rows.n; i += kLanes) {
-      const Lanes step = intercept + slope * load(x + i), f = load(from.f + i) + step, size = absolute(f);
-      const Lanes sign = load(rows.y + i), v = load(rows.v + i), before = load(from.w + i);
-      const NewtonTerms t = decltype(link)::terms(sign * f);
+      const Lanes step = intercept + slope * load<Lanes>(x + i), f = load<Lanes>(from.f + i) + step;
+      const Lanes sign = load<Lanes>(rows.y + i), v = load<Lanes>(rows.v + i), before = load<Lanes>(from.w + i);
+      const NewtonTerms<Lanes> t = decltype(link)::terms(sign * f);
       const Lanes w = v * t.curvature, wz = v * sign * t.gradient;
       store(to.f + i, f);
       store(to.w + i, w);
@@ -59,29 +59,39 @@ COMMITTEE_CLONES inline NewtonSums newton_step(LossName loss, bool with_risk, co
       if constexpr (asked) risk += v * t.loss;
       weight += w;
       response += wz;
-      fall += step * (wz + (before < w ? before : w) * (0.5 * step));
-      largest = size > largest ? size : largest;
+      fall += step * (wz + select(before < w, before, w) * (0.5 * step));
+      largest = larger_of(absolute(f), largest);
     }
   };
   with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     with_risk ? pass(link, std::true_type{}) : pass(link, std::false_type{});
   });
-  const Lanes each[kLanes]{risk, weight, response, fall}, sums = fold_eight(each);
+  const Lanes each[kLanes]{risk, weight, response, fall};
+  double sums[kLanes];
+  store(sums, fold_each(each));
   return {sums[0], sums[1], sums[2], sums[3], most_of(largest)};
 }
+COMMITTEE_ON_LANES(NewtonSums, newton_step,
+                   (LossName loss, bool with_risk, const MarginRows& rows, const RowScores& from, const double* x,
+                    double intercept, double slope, const RowScores& to),
+                   (loss, with_risk, rows, from, x, intercept, slope, to))
 
 // The terms themselves for n values of x (a multiple of kLanes).
-COMMITTEE_CLONES inline void newton_values(LossName loss, const double* x, std::int64_t n, double* gradient,
-                                           double* curvature, double* value) {
+template <class Lanes>
+COMMITTEE_INLINE void newton_values_in(LossName loss, const double* x, std::int64_t n, double* gradient,
+                                       double* curvature, double* value) {
   with_loss(loss, [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) {
-      const NewtonTerms t = decltype(link)::terms(load(x + i));
+      const NewtonTerms<Lanes> t = decltype(link)::terms(load<Lanes>(x + i));
       store(gradient + i, t.gradient);
       store(curvature + i, t.curvature);
       store(value + i, t.loss);
     }
   });
 }
+COMMITTEE_ON_LANES(void, newton_values,
+                   (LossName loss, const double* x, std::int64_t n, double* gradient, double* curvature, double* value),
+                   (loss, x, n, gradient, curvature, value))
 
 // The loss at one x.
 inline double loss_of(LossName loss, double x) {

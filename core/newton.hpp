@@ -25,39 +25,43 @@ inline constexpr double kMillsRest[24] = {
     0x1.401438f4d75f4p-15,  0x1.7e1bf779594ddp-15, -0x1.d8879a9379b0ap-17, -0x1.34c037074d320p-17,
     0x1.b40a4c5e31cb6p-19,  0x1.6be6e66e3fa52p-20, -0x1.8d06b3f9a215fp-22, -0x1.cdb086e4ca6bcp-24};
 
+template <class Lanes>
 struct NewtonTerms {
   Lanes gradient, curvature, loss;
 };
 
 struct Probit {
-  struct Mills {
-    Lanes a, r;  // |x|, and r(|x|)
-  };
-  static COMMITTEE_INLINE Mills mills(const Lanes& x) {
-    const Lanes size = absolute(x), furthest = Lanes{} + 1e150;  // whose square is still a number
-    const Lanes a = size < furthest ? size : furthest;
-    const Lanes fraction = 1.0 / ((a + 4.0) * (a + 2.0));  // one division for both
+  template <class Lanes>
+  static COMMITTEE_INLINE Lanes size(const Lanes& x) {        // a = |x|
+    const Lanes a = absolute(x), furthest = Lanes{} + 1e150;  // whose square is still a number
+    return select(a < furthest, a, furthest);
+  }
+  template <class Lanes>
+  static COMMITTEE_INLINE Lanes mills_rest(const Lanes& a) {  // r(a)
+    const Lanes fraction = 1.0 / ((a + 4.0) * (a + 2.0));     // one division for both
     const Lanes u = (a - 4.0) * (a + 2.0) * fraction, u2 = u * u, u4 = u2 * u2;
     Lanes chain[4];  // the powers 4k, 4k + 1, 4k + 2, 4k + 3 side by side
     for (int c = 0; c < 4; ++c) {
       chain[c] = Lanes{} + kMillsRest[20 + c];
       for (int k = 16; k >= 0; k -= 4) chain[c] = chain[c] * u4 + kMillsRest[k + c];
     }
-    const Lanes r = ((chain[0] + u * chain[1]) + u2 * (chain[2] + u * chain[3])) * (a + 4.0) * fraction;
-    return {a, r};
+    return ((chain[0] + u * chain[1]) + u2 * (chain[2] + u * chain[3])) * (a + 4.0) * fraction;
   }
+  template <class Lanes>
   static COMMITTEE_INLINE Lanes density_at(const Lanes& a) {  // phi
     return 0x1.9884533d43651p-2 * exp_negative(-0.5 * (a * a));
   }
 
   // Phi(-|x|): the probability of the class that the score is against.
+  template <class Lanes>
   static COMMITTEE_INLINE Lanes smaller(const Lanes& x) {
-    const Mills m = mills(x);
-    return density_at(m.a) / (m.a + m.r);
+    const Lanes a = size(x);
+    return density_at(a) / (a + mills_rest(a));
   }
 
-  static COMMITTEE_INLINE NewtonTerms terms(const Lanes& x) {
-    const auto [a, r] = mills(x);
+  template <class Lanes>
+  static COMMITTEE_INLINE NewtonTerms<Lanes> terms(const Lanes& x) {
+    const Lanes a = size(x), r = mills_rest(a);
     const Lanes upper = a + r;            // lambda(-a)
     const Lanes density = density_at(a);  // phi(a)
     const Lanes rest = upper - density;   // Phi(a) = rest / upper
@@ -65,24 +69,27 @@ struct Probit {
     const Lanes below = rest * rest * inverse;
     const Lanes lambda_right = density * upper * (upper * inverse);
     const auto left = x < 0.0;
-    const Lanes lambda = left ? upper : lambda_right;
-    const Lanes slack = left ? r : x + lambda_right;
-    const Lanes logarithm = log_positive(left ? upper * 0x1.40d931ff62706p1 : below);  // sqrt(2 pi) lambda, or Phi
-    return {lambda, lambda * slack, left ? 0.5 * (a * a) + logarithm : -logarithm};
+    const Lanes lambda = select(left, upper, lambda_right);
+    const Lanes slack = select(left, r, x + lambda_right);
+    const Lanes logarithm =
+        log_positive(select(left, upper * 0x1.40d931ff62706p1, below));  // sqrt(2 pi) lambda, or Phi
+    return {lambda, lambda * slack, select(left, 0.5 * (a * a) + logarithm, -logarithm)};
   }
 };
 
 struct Logistic {
+  template <class Lanes>
   static COMMITTEE_INLINE Lanes smaller(const Lanes& x) {  // s(-|x|)
     const Lanes e = exp_negative(-absolute(x));
     return e / (1.0 + e);
   }
 
-  static COMMITTEE_INLINE NewtonTerms terms(const Lanes& x) {
+  template <class Lanes>
+  static COMMITTEE_INLINE NewtonTerms<Lanes> terms(const Lanes& x) {
     const Lanes a = absolute(x), e = exp_negative(-a), total = 1.0 + e;
     const Lanes larger = 1.0 / total, smaller = e / total;
     const auto left = x < 0.0;
-    return {left ? larger : smaller, larger * smaller, (left ? a : Lanes{}) + log_positive(total)};
+    return {select(left, larger, smaller), larger * smaller, select(left, a, Lanes{}) + log_positive(total)};
   }
 };
 

@@ -130,7 +130,7 @@ void lanes() {
   for (std::int64_t i = 0; i + 64 <= n; i += 64) {
     Lanes block[8];
     for (int k = 0; k < 8; ++k) block[k] = load(x.data() + i + k * kLanes);
-    const Lanes sums = fold_eight(block);
+    const Lanes sums = fold_each(block);
     for (int k = 0; k < kLanes; ++k) eight.push_back(sums[k]);
   }
   say("folded by eight", eight);

@@ -46,6 +46,9 @@ def answers(model: Any, X: Any, y: Any) -> list[Any]:
         (lambda: GradientBoostingRegressor(n_estimators=12, random_state=0), 0),
         (lambda: RandomForestClassifier(n_estimators=12, random_state=0), 3),
         (lambda: SBPMTClassifier(n_estimators=3, random_state=0), 3),
+        (lambda: SBPMTClassifier(n_estimators=2, link="logit", random_state=0), 2),
+        (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 2),
+        (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 3),
     ],
 )
 def test_every_length_of_vectors_gives_the_same_bits(
@@ -59,6 +62,28 @@ def test_every_length_of_vectors_gives_the_same_bits(
         _core.use_lane_bytes(bytes)
         assert _core.lane_bytes() == bytes
         for mine, widest in zip(answers(make(), X, y), expected, strict=True):
+            np.testing.assert_array_equal(mine, widest)
+
+
+def boosted(n: int, p: int, link: str) -> list[Any]:
+    """Lines of one leaf of n rows and p columns, short or long, and the Newton terms of its scores."""
+    rng = np.random.default_rng(n + p)
+    D = rng.normal(size=(n, p))
+    labels = rng.integers(3, size=n).astype(np.uint16)
+    rows, start, weights = np.arange(n, dtype=np.int32), np.array([0, n]), 0.1 + rng.random(n)
+    lines = _core.linear_boost(D, rows, start, labels, weights, 3, link, 30, 0.0, 20.0, False, True, 1)
+    extremes = np.array([0.0, -0.0, 40.0, -40.0, 700.0, -700.0, 1e300, -1e300])
+    return [*lines, *_core.newton_terms(link, np.concatenate([lines[2].ravel(), extremes]))]
+
+
+@pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize(("n", "p"), [(5, 3), (29, 18), (64, 41), (65, 5), (300, 7), (1200, 33)])
+def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: str, widest_again: None) -> None:
+    expected = boosted(n, p, link)
+    for bytes in NARROWER:
+        _core.use_lane_bytes(bytes)
+        for mine, widest in zip(boosted(n, p, link), expected, strict=True):
             np.testing.assert_array_equal(mine, widest)
 
 
