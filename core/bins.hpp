@@ -14,9 +14,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "few_edges.hpp"
+#include "ordered_key.hpp"
 #include "read_once.hpp"
 #include "sampled_rows.hpp"
 #include "threads.hpp"
+#include "value_cells.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -25,15 +28,6 @@ struct Weighed {
   std::uint64_t key;  // the value, as an unsigned integer of the same order
   double weight;
 };
-
-inline std::uint64_t ordered_key(double x) {
-  const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);  // + 0.0: -0.0 and 0.0 are one value
-  return bits ^ (-(bits >> 63) | (std::uint64_t{1} << 63));
-}
-
-inline double key_value(std::uint64_t key) {
-  return std::bit_cast<double>(key ^ (((key >> 63) - 1) | (std::uint64_t{1} << 63)));
-}
 
 inline std::uint64_t key_of(std::uint64_t key) { return key; }
 inline std::uint64_t key_of(const Weighed& item) { return item.key; }
@@ -120,6 +114,35 @@ Vector<double> edges_of(const Vector<Item>& sorted, int max_bins) {
   return edges;
 }
 
+// Those edges of more values than bins, of one weight each: the end of a bin is found by rank. Its share is reached
+// within the run of equal values that has the rank of its last one; the bin is closed after that run, or before it
+// where the run would overfill it.
+inline Vector<double> edges_by_rank(ValueCells& values, int max_bins) {
+  Vector<double> edges;
+  const std::int64_t n = values.size();
+  std::int64_t begin = 0;
+  for (int bins_left = max_bins; bins_left > 1; --bins_left) {
+    const double share = static_cast<double>(n - begin) / bins_left;
+    const ValueCells::Run run = values.run_at(begin + static_cast<std::int64_t>(std::ceil(share)) - 1);
+    const double without = static_cast<double>(run.begin - begin), with = static_cast<double>(run.end - begin);
+    const bool before = run.begin > begin && 2.0 * without >= share && with >= 2.0 * share;
+    begin = before ? run.begin : run.end;
+    if (begin == n) break;
+    edges.push_back(before ? between(values.below(run), run.value) : between(run.value, values.above(run)));
+  }
+  return edges;
+}
+
+// The edges of a column's items, which are left in some order.
+template <class Item>
+Vector<double> edges_of_column(Vector<Item>& items, Vector<Item>& scratch, ValueCells& cells, int max_bins) {
+  if constexpr (std::is_same_v<Item, std::uint64_t>) {
+    if (cells.fill(items, max_bins)) return edges_by_rank(cells, max_bins);
+  }
+  sort_by_key(items, scratch);
+  return edges_of<Item>(items, max_bins);
+}
+
 // The distinct values of a whole column, or nothing as soon as there are more than max_bins of them.
 inline Vector<std::uint64_t> few_distinct(const double* column, std::int64_t n, std::int64_t stride,
                                           const double* weights, int max_bins) {
@@ -172,12 +195,12 @@ Vector<Vector<double>> bin_edges(const RawTable& table, const double* weights, i
       }
     }
     Vector<Item> scratch;
+    ValueCells cells;
     for (std::int64_t j = first; j < last; ++j) {
       if (n_categories[j] > 0) continue;
       Vector<Item>& column = columns[j - first];
       column.resize(size[j - first]);
-      sort_by_key(column, scratch);
-      edges[j] = edges_of<Item>(column, max_bins);
+      edges[j] = edges_of_column(column, scratch, cells, max_bins);
       if (m < n && edges[j].size() + 1 < max_bins) {
         // the sample may have missed rare values of a column with few of them
         const Vector<std::uint64_t> all = few_distinct(X + j, n, p, weights, max_bins);
@@ -240,12 +263,29 @@ class EdgeSearch {
 template <class Code>
 void bin_codes(const RawTable& table, const double* edges, const std::int64_t* offset, Code* codes, ThreadTeam& team) {
   const auto [X, n, p, n_categories] = table;
+  // eight columns of few edges at a time, the last ones of a table together with some that are coded already
+  Vector<FewEdges> few;
+  Vector<std::uint8_t> has_few(p, 0);
+  for (std::int64_t j = 0; p >= kLanes && j < p; j += kLanes) {
+    const std::int64_t first = std::min(j, p - kLanes);
+    bool all_few = true;
+    for (std::int64_t k = first; k < first + kLanes; ++k)
+      all_few &= n_categories[k] == 0 && offset[k + 1] - offset[k] <= FewEdges::kMost;
+    if (!all_few) continue;
+    few.emplace_back(edges, offset, first);
+    std::fill_n(has_few.begin() + first, kLanes, 1);
+  }
   Vector<EdgeSearch> search;
-  for (std::int64_t j = 0; j < p; ++j) search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
+  for (std::int64_t j = 0; j < p; ++j)
+    search.emplace_back(std::span(edges + offset[j], edges + offset[has_few[j] ? j : j + 1]));
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
+  constexpr std::int64_t kRows = 16;    // of few edges, which are many columns' in turn: X is read as it lies
   // captured by value: a byte that is written might be any other in memory
-  team.blocks_of(kBlock, n, 4 * n * p, [=, &search](std::int64_t begin, std::int64_t end) {
+  team.blocks_of(kBlock, n, 4 * n * p, [=, &search, &few, &has_few](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kRows)
+      for (const FewEdges& columns : few) columns(X + i * p, p, std::min(kRows, end - i), codes + i * p);
     for (std::int64_t j = 0; j < p; ++j) {
+      if (has_few[j]) continue;
       if (n_categories[j] > 0) {
         const double k = n_categories[j];
         for (std::int64_t i = begin; i < end; ++i) {

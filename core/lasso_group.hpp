@@ -22,17 +22,19 @@ struct LassoGroup {
 };
 
 // y -= the rows of a matrix, each times its number.
+template <class V>
 COMMITTEE_INLINE void subtract_rows(double* __restrict y, const double* __restrict rows, const double* __restrict by,
                                     std::int64_t n_rows, std::int64_t width) {
   for (std::int64_t m = 0; m < width; m += kLanes) {
-    Lanes sum = load(y + m);
-    for (std::int64_t k = 0; k < n_rows; ++k) sum -= load(rows + k * width + m) * by[k];
+    V sum = load<V>(y + m);
+    for (std::int64_t k = 0; k < n_rows; ++k) sum -= load<V>(rows + k * width + m) * by[k];
     store(y + m, sum);
   }
 }
 
 // One step for each voter in turn; returns the sum of eta d^2 over the steps d.
-COMMITTEE_CLONES inline double step_each(const LassoGroup& group) {
+template <class V>
+COMMITTEE_INLINE double step_each_in(const LassoGroup& group) {
   const std::int64_t width = whole_lanes(group.size);
   const L1Penalty penalty{group.lambda};
   double* __restrict const own = group.own;
@@ -43,18 +45,19 @@ COMMITTEE_CLONES inline double step_each(const LassoGroup& group) {
     if (!(eta > 0.0)) continue;
     const double best = penalty.best(own[k] + eta * group.alpha[k], eta), d = best - group.alpha[k];
     if (d == 0.0) continue;
-    for (std::int64_t m = 0; m < width; m += kLanes) store(own + m, load(own + m) - load(row + m) * d);
+    for (std::int64_t m = 0; m < width; m += kLanes) store(own + m, load<V>(own + m) - load<V>(row + m) * d);
     group.alpha[k] = best;
     moved += eta * d * d;
   }
   return moved;
 }
+COMMITTEE_ON_LANES(double, step_each, (const LassoGroup& group), (group))
 
 // The weights that solve the normal equations of the voters with weights, as long as their signs are what they are:
 // `inverse` is that of their products, zeros elsewhere. Returns false, with nothing changed, if a sign would change or
 // a voter without a weight should have one. `room`: twice the width.
-COMMITTEE_CLONES inline bool step_all(const LassoGroup& group, const double* __restrict inverse,
-                                      double* __restrict room) {
+template <class V>
+COMMITTEE_INLINE bool step_all_in(const LassoGroup& group, const double* __restrict inverse, double* __restrict room) {
   const std::int64_t size = group.size, width = whole_lanes(size);
   double* __restrict const off = room;
   double* __restrict const own = room + width;
@@ -62,9 +65,9 @@ COMMITTEE_CLONES inline bool step_all(const LassoGroup& group, const double* __r
     off[k] = group.alpha[k] == 0.0 ? 0.0 : std::copysign(group.lambda, group.alpha[k]) - group.own[k];
   double step[64];
   std::fill(step, step + width, 0.0);
-  subtract_rows(step, inverse, off, size, width);
+  subtract_rows<V>(step, inverse, off, size, width);
   std::copy(group.own, group.own + width, own);
-  subtract_rows(own, group.square, step, size, width);
+  subtract_rows<V>(own, group.square, step, size, width);
   const double most = group.lambda * (1.0 + 1e-9);
   bool holds = true;
   for (std::int64_t k = 0; k < size; ++k) {
@@ -76,6 +79,8 @@ COMMITTEE_CLONES inline bool step_all(const LassoGroup& group, const double* __r
   std::copy(own, own + width, group.own);
   return true;
 }
+COMMITTEE_ON_LANES(bool, step_all, (const LassoGroup& group, const double* inverse, double* room),
+                   (group, inverse, room))
 
 // The inverse of the products of some voters of a group, the others' rows and columns zero; false if there is none.
 inline bool invert_some(const double* square, std::int64_t size, std::uint64_t some, double* inverse) {

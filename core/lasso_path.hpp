@@ -29,33 +29,50 @@ struct DenseProducts {
   }
 };
 
-// c[k] += sum of by[m] apart[m][k] over four voters.
+// c[k] += of_mean mean[k] - all + sum of by[m] apart[m][k] over a few voters, n of them, an even number.
 template <class Count>
-struct FourCounts {
-  const Count* apart[4];
-  double by[4];
+struct FewCounts {
+  static constexpr std::int64_t kMost = 8;
+  const Count* apart[kMost];
+  double by[kMost];
+  std::int64_t n;
+  const double* mean;
+  double of_mean, all;
 };
+template <std::size_t kPairs, class Count>
+COMMITTEE_INLINE void add_pairs_of_counts(double* __restrict c, const FewCounts<Count>& few, std::int64_t n) {
+  const Count* apart[2 * kPairs];
+  double by[2 * kPairs];
+  std::copy_n(few.apart, 2 * kPairs, apart);
+  std::copy_n(few.by, 2 * kPairs, by);
+  const double* __restrict const mean = few.mean;
+  const double of_mean = few.of_mean, all = few.all;
+  for (std::int64_t k = 0; k < n; ++k) {
+    double sum = of_mean * mean[k] - all;
+#pragma GCC unroll 4
+    for (std::size_t m = 0; m < 2 * kPairs; m += 2)
+      sum += by[m] * static_cast<double>(apart[m][k]) + by[m + 1] * static_cast<double>(apart[m + 1][k]);
+    c[k] += sum;
+  }
+}
 template <class Count>
-COMMITTEE_INLINE void add_counts_here(double* __restrict c, const FourCounts<Count>& four, std::int64_t n) {
-  const Count* __restrict const first = four.apart[0];
-  const Count* __restrict const second = four.apart[1];
-  const Count* __restrict const third = four.apart[2];
-  const Count* __restrict const last = four.apart[3];
-  const double a = four.by[0], b = four.by[1], e = four.by[2], f = four.by[3];
-  for (std::int64_t k = 0; k < n; ++k)
-    c[k] += (a * static_cast<double>(first[k]) + b * static_cast<double>(second[k])) +
-            (e * static_cast<double>(third[k]) + f * static_cast<double>(last[k]));
+COMMITTEE_INLINE void add_counts_here(double* c, const FewCounts<Count>& few, std::int64_t n) {
+  switch (few.n) {
+    case 2:
+      return add_pairs_of_counts<1>(c, few, n);
+    case 4:
+      return add_pairs_of_counts<2>(c, few, n);
+    case 6:
+      return add_pairs_of_counts<3>(c, few, n);
+    default:
+      return add_pairs_of_counts<4>(c, few, n);
+  }
 }
-COMMITTEE_CLONES inline void add_counts(double* c, const FourCounts<std::uint16_t>& four, std::int64_t n) {
-  add_counts_here(c, four, n);
+COMMITTEE_CLONES inline void add_counts(double* c, const FewCounts<std::uint16_t>& few, std::int64_t n) {
+  add_counts_here(c, few, n);
 }
-COMMITTEE_CLONES inline void add_counts(double* c, const FourCounts<std::uint32_t>& four, std::int64_t n) {
-  add_counts_here(c, four, n);
-}
-// c[k] += of_mean mean[k] - all
-COMMITTEE_CLONES inline void add_means(double* __restrict c, const double* __restrict mean, double of_mean, double all,
-                                       std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) c[k] += of_mean * mean[k] - all;
+COMMITTEE_CLONES inline void add_counts(double* c, const FewCounts<std::uint32_t>& few, std::int64_t n) {
+  add_counts_here(c, few, n);
 }
 
 // Products of votes + and - on rows of one weight: total - 2 unit apart_jk - mean_j mean_k, a quarter of the memory.
@@ -69,20 +86,19 @@ struct CountedProducts {
     return (total - 2.0 * unit * static_cast<double>(apart[j * n + k])) - mean[j] * mean[k];
   }
   void subtract(double* c, const Moves& moves) const {
-    double all = 0.0, of_mean = 0.0;
-    for (std::int64_t first = 0; first < moves.n; first += 4) {
-      FourCounts<Count> four;
-      for (std::int64_t m = 0; m < 4; ++m) {  // beyond the end the last one again, by nothing
-        const std::int64_t at = std::min(first + m, moves.n - 1), j = moves.voter[at];
-        const double d = first + m < moves.n ? moves.by[at] : 0.0;
-        all += d * total;
-        of_mean += d * mean[j];
-        four.apart[m] = apart + j * n;
-        four.by[m] = 2.0 * unit * d;
+    for (std::int64_t first = 0; first < moves.n; first += FewCounts<Count>::kMost) {
+      const std::int64_t many = std::min(moves.n - first, FewCounts<Count>::kMost);
+      FewCounts<Count> few{{}, {}, many + many % 2, mean, 0.0, 0.0};
+      for (std::int64_t m = 0; m < few.n; ++m) {  // to make the number even the last one again, by nothing
+        const std::int64_t at = first + std::min(m, many - 1), j = moves.voter[at];
+        const double d = m < many ? moves.by[at] : 0.0;
+        few.all += d * total;
+        few.of_mean += d * mean[j];
+        few.apart[m] = apart + j * n;
+        few.by[m] = 2.0 * unit * d;
       }
-      add_counts(c, four, n);
+      add_counts(c, few, n);
     }
-    add_means(c, mean, of_mean, all, n);
   }
 };
 
@@ -128,6 +144,27 @@ double lasso_gap(const LassoProblem<Products>& on, double lambda, double* risk =
   return std::max(0.0, rr + 2.0 * lambda * norm - (2.0 * s * ry - s * s * rr));
 }
 
+// The largest distance of 0 to the subdifferential over n coordinates.
+template <class V>
+COMMITTEE_INLINE double farthest_in(const double* c, const double* alpha, std::int64_t n, double lambda) {
+  const L1Penalty penalty{lambda};
+  V most_of_lanes{};
+  std::int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+    const V of = load<V>(c + j), weight = load<V>(alpha + j), none{};
+    const V at_zero = absolute(of) - lambda, below = absolute(of + lambda), above = absolute(of - lambda);
+    const V distance = select(weight == none, at_zero, select(weight < none, below, above));
+    most_of_lanes = larger_of(distance, most_of_lanes);
+  }
+  double lane[kLanes];
+  store(lane, most_of_lanes);
+  double most = *std::max_element(lane, lane + kLanes);
+  for (; j < n; ++j) most = std::max(most, penalty.distance(c[j], alpha[j]));
+  return most;
+}
+COMMITTEE_ON_LANES(double, farthest, (const double* c, const double* alpha, std::int64_t n, double lambda),
+                   (c, alpha, n, lambda))
+
 // The LASSO group by group. A group's weights are settled among themselves first, which looks at its own products only;
 // then the other groups' correlations follow, once for each voter that moved: most of the time goes there.
 template <class Products>
@@ -162,7 +199,7 @@ class GroupedLasso {
     double gap = lasso_gap(on_, lambda);
     for (std::int64_t sweep = 0; sweep < max_sweeps && gap > tol; ++sweep) {
       // groups that are nearly settled wait for those that are not, which will move them
-      const double enough = kNearlySettled * farthest(0, on_.n, lambda);
+      const double enough = kNearlySettled * farthest(on_.c, on_.alpha, on_.n, lambda);
       for (std::int64_t g = 0; g < on_.n_groups; ++g) settle(g, lambda, enough);
       gap = lasso_gap(on_, lambda);
     }
@@ -172,17 +209,11 @@ class GroupedLasso {
  private:
   static constexpr double kNearlySettled = 0.1;  // in distances from the subdifferential; 0.02 to 0.2 are much the same
 
-  double farthest(std::int64_t first, std::int64_t end, double lambda) const {
-    const L1Penalty penalty{lambda};
-    double most = 0.0;
-    for (std::int64_t j = first; j < end; ++j) most = std::max(most, penalty.distance(on_.c[j], on_.alpha[j]));
-    return most;
-  }
   void settle(std::int64_t g, double lambda, double enough) {
     const std::int64_t first = on_.start[g], size = on_.start[g + 1] - first;
     double* const alpha = on_.alpha + first;
     const double* const c = on_.c + first;
-    if (!(farthest(first, first + size, lambda) > enough)) return;
+    if (!(farthest(c, alpha, size, lambda) > enough)) return;
     std::copy(c, c + size, own_.begin());
     std::copy(alpha, alpha + size, before_.begin());
     solver_[g].settle(own_.data(), alpha, lambda, room_.data());

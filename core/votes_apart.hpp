@@ -1,139 +1,131 @@
-// On how many rows two stumps vote otherwise, for all pairs of stumps that vote + or - on every row. Votes are packed,
-// one bit a row; of two stumps the differing bits are counted, 64 rows a word. Whole numbers: the same on every
-// processor, whichever instruction counts.
+// On how many rows two stumps vote otherwise, for all pairs of stumps that vote + or - on every row.
+//
+// All stumps of a column vote alike on the rows of one of its cells. So it is enough to count, cell by cell, on how
+// many rows each other stump votes -: with S_ak these rows of cell a for stump k, and j a stump of the cells' column,
+//
+//     both_jk = sum of S_ak over the cells a where j votes -,    apart_jk = both_jj + both_kk - 2 both_jk.
+//
+// A column of ten stumps takes one pass over the rows and not ten. Whole numbers: the same on every processor.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 
+#include "bit_counts.hpp"
 #include "cells.hpp"
+#include "columns.hpp"
 #include "histogram.hpp"
-#include "lanes.hpp"
+#include "row_votes.hpp"
 #include "threads.hpp"
 #include "vector.hpp"
 
 namespace committee {
 
-// minus[r] = 1 where a stump's vote is -: in the bins low..low + n - 1, and in `missing`.
-template <class Code>
-COMMITTEE_INLINE void minus_votes(const Code* __restrict code, std::int64_t n_rows, Code low, Code n, Code missing,
-                                  std::uint8_t* __restrict minus) {
-  for (std::int64_t r = 0; r < n_rows; ++r)
-    minus[r] = static_cast<std::uint8_t>((static_cast<Code>(code[r] - low) < n) | (code[r] == missing));
-}
-COMMITTEE_CLONES inline void minus_of(const std::uint8_t* code, std::int64_t n_rows, std::uint8_t low, std::uint8_t n,
-                                      std::uint8_t missing, std::uint8_t* minus) {
-  minus_votes(code, n_rows, low, n, missing, minus);
-}
-COMMITTEE_CLONES inline void minus_of(const std::uint16_t* code, std::int64_t n_rows, std::uint16_t low,
-                                      std::uint16_t n, std::uint16_t missing, std::uint8_t* minus) {
-  minus_votes(code, n_rows, low, n, missing, minus);
-}
-
-// 64 bytes that are 0 or 1 as the bits of a word, by a product that gathers eight at a time.
-inline std::uint64_t packed(const std::uint8_t* bytes) {
-  std::uint64_t word = 0;
-  for (int k = 0; k < 8; ++k) {
-    std::uint64_t eight;
-    std::memcpy(&eight, bytes + 8 * k, sizeof eight);
-    word |= (eight * 0x0102040810204080u >> 56) << (8 * k);
-  }
-  return word;
-}
-
-// Votes of all stumps, one after the other; words beyond the rows are 0 for all of them.
-class PackedVotes {
+// The rows begin..end by their cell of a column: where their votes begin, the rows of each cell filled up by rows of
+// nothing to whole kRowsAtOnce.
+class RowsByCell {
  public:
   template <class Code>
-  PackedVotes(const BinnedTable<Code>& table, const StumpCells& stumps, ThreadTeam& team)
-      : words_((table.n_rows + 511) / 512 * 8), bits_(stumps.n * words_, 0) {
-    const std::int64_t n = table.n_rows, p = table.n_features;
-    team.each(p, n * stumps.n / 4, [&](std::int64_t f) {
-      const auto [begin, end] = std::equal_range(stumps.first, stumps.first + stumps.n, table.cell[f]);
-      if (begin == end) return;
-      Vector<Code> column(n);
-      for (std::int64_t i = 0; i < n; ++i) column[i] = table.row(i)[f];
-      Vector<std::uint8_t> minus(64 * words_, 0);
-      for (std::int64_t j = begin - stumps.first; j < end - stumps.first; ++j) {
-        const auto code_of = [&](std::int64_t cell) { return static_cast<Code>(cell - stumps.first[j]); };
-        const std::int64_t left = stumps.high[j] - stumps.low[j];
-        // "missing" is the last bin of all: where it votes + none of the left bins stands for it
-        const bool none = stumps.vote[j] > 0 && left == 0;
-        const Code missing = code_of(stumps.vote[j] < 0 ? stumps.missing[j] : stumps.low[j]);
-        if (none) continue;
-        minus_of(column.data(), n, code_of(stumps.low[j]), static_cast<Code>(left), missing, minus.data());
-        for (std::int64_t w = 0; w < words_; ++w) bits_[j * words_ + w] = packed(minus.data() + 64 * w);
-      }
-    });
+  void sort(const Code* column, std::int64_t n_cells, const RowVotes& votes, std::int64_t begin, std::int64_t end) {
+    next_.assign(n_cells, 0);
+    for (std::int64_t i = begin; i < end; ++i) ++next_[column[i]];
+    start_.assign(n_cells + 1, 0);
+    for (std::int64_t a = 0; a < n_cells; ++a) {
+      start_[a + 1] = start_[a] + (next_[a] + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
+      next_[a] = start_[a];
+    }
+    place_.assign(start_.back(), RowVotes::kNothing);
+    std::int64_t* const place = place_.data();
+    std::int64_t* const next = next_.data();
+    for (std::int64_t i = begin; i < end; ++i) place[next[column[i]]++] = votes.place(i);
   }
-  std::int64_t words() const { return words_; }
-  const std::uint64_t* of(std::int64_t stump) const { return bits_.data() + stump * words_; }
+  const std::int64_t* of(std::int64_t cell) const { return place_.data() + start_[cell]; }
+  std::int64_t size_of_cell(std::int64_t cell) const { return start_[cell + 1] - start_[cell]; }
 
  private:
-  std::int64_t words_;
-  Vector<std::uint64_t> bits_;
+  Vector<std::int64_t> start_, next_, place_;
 };
 
-// apart[k] = bits that differ between `one` and the k-th of `others`, n of them.
-COMMITTEE_INLINE void count_apart_here(const std::uint64_t* one, const std::uint64_t* others, std::int64_t words,
-                                       std::int64_t n, std::uint32_t* apart) {
-  std::int64_t k = 0;
-  for (; k + 4 <= n; k += 4, others += 4 * words) {  // four at a time, whose sums are folded side by side
-    std::int64_t a = 0, b = 0, c = 0, d = 0;
-    for (std::int64_t w = 0; w < words; ++w) {
-      a += std::popcount(one[w] ^ others[w]);
-      b += std::popcount(one[w] ^ others[words + w]);
-      c += std::popcount(one[w] ^ others[2 * words + w]);
-      d += std::popcount(one[w] ^ others[3 * words + w]);
+// S of one column: running sums over its cells, of the stumps from `from` on, chunk by chunk in the order of
+// count_bits.
+class MinusByCell {
+ public:
+  MinusByCell(std::int64_t n_cells, std::int64_t from, std::int64_t words)
+      : n_cells_(n_cells), from_(from), width_(64 * words - from), sums_((n_cells + 1) * width_, 0) {}
+
+  void add(const RowsByCell& rows, const RowVotes& votes) {
+    for (std::int64_t a = 0; a < n_cells_; ++a)
+      for (std::int64_t k = 0; k < width_; k += RowVotes::kChunk)
+        count_bits(votes.bits() + (from_ + k) / 64, rows.of(a), rows.size_of_cell(a), row(a + 1) + k);
+  }
+  void run() {
+    for (std::int64_t a = 0; a < n_cells_; ++a)
+      for (std::int64_t k = 0; k < width_; ++k) row(a + 1)[k] += row(a)[k];
+  }
+  // Rows of the cells low..high - 1, and of the last one where `missing`, on which each stump votes -.
+  template <class Count>
+  void both(std::int64_t low, std::int64_t high, bool missing, std::int64_t n, Count* apart) {
+    const std::uint32_t* const to_low = row(low);
+    const std::uint32_t* const to_high = row(high);
+    const std::uint32_t* const to_last = row(n_cells_ - 1);
+    const std::uint32_t* const to_end = row(n_cells_);
+    for (std::int64_t first = 0; from_ + first < n; first += RowVotes::kChunk) {
+      Count found[RowVotes::kChunk];
+      for (std::int64_t at = 0; at < RowVotes::kChunk; ++at) {
+        const std::int64_t k = first + at;
+        found[at] = static_cast<Count>(to_high[k] - to_low[k] + (missing ? to_end[k] - to_last[k] : 0));
+      }
+      Count* const to = apart + from_ + first;
+      for (std::int64_t k = 0; k < std::min(RowVotes::kChunk, n - from_ - first); ++k) to[k] = found[place_of_count(k)];
     }
-    for (const std::int64_t sum : {a, b, c, d}) *apart++ = static_cast<std::uint32_t>(sum);
   }
-  for (; k < n; ++k, others += words) {
-    std::int64_t sum = 0;
-    for (std::int64_t w = 0; w < words; ++w) sum += std::popcount(one[w] ^ others[w]);
-    *apart++ = static_cast<std::uint32_t>(sum);
-  }
-}
-using CountApart = void (*)(const std::uint64_t*, const std::uint64_t*, std::int64_t, std::int64_t, std::uint32_t*);
-inline void count_apart_anywhere(const std::uint64_t* one, const std::uint64_t* others, std::int64_t words,
-                                 std::int64_t n, std::uint32_t* apart) {
-  count_apart_here(one, others, words, n, apart);
-}
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(COMMITTEE_SANITIZE)
-__attribute__((target("popcnt"))) inline void count_apart_by_words(const std::uint64_t* one,
-                                                                   const std::uint64_t* others, std::int64_t words,
-                                                                   std::int64_t n, std::uint32_t* apart) {
-  count_apart_here(one, others, words, n, apart);
-}
-__attribute__((target("avx512f,avx512vpopcntdq,popcnt,prefer-vector-width=512"))) inline void count_apart_by_lines(
-    const std::uint64_t* one, const std::uint64_t* others, std::int64_t words, std::int64_t n, std::uint32_t* apart) {
-  count_apart_here(one, others, words, n, apart);
-}
-inline CountApart count_apart() {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq")) return count_apart_by_lines;
-  return __builtin_cpu_supports("popcnt") ? count_apart_by_words : count_apart_anywhere;
-}
-#else
-inline CountApart count_apart() { return count_apart_anywhere; }
-#endif
+
+ private:
+  std::uint32_t* row(std::int64_t a) { return sums_.data() + a * width_; }
+  std::int64_t n_cells_, from_, width_;
+  Vector<std::uint32_t> sums_;
+};
 
 // apart (N, N): rows on which two stumps vote otherwise.
 template <class Code, class Count>
 void votes_apart(const BinnedTable<Code>& table, const StumpCells& stumps, Count* apart, ThreadTeam& team) {
-  constexpr std::int64_t kTile = 32;  // stumps whose votes stay in the first-level cache
-  const PackedVotes votes(table, stumps, team);
-  const std::int64_t N = stumps.n, words = votes.words();
-  const CountApart count = count_apart();
-  team.each((N + kTile - 1) / kTile, N * N * words / 8, [&](std::int64_t tile) {
-    Vector<std::uint32_t> counts(kTile);
-    for (std::int64_t k = tile * kTile; k < N; k += kTile)
-      for (std::int64_t j = tile * kTile; j < std::min(N, (tile + 1) * kTile); ++j) {
-        const std::int64_t many = std::min(kTile, N - k);
-        count(votes.of(j), votes.of(k), words, many, counts.data());
-        for (std::int64_t m = 0; m < many; ++m) apart[j * N + k + m] = static_cast<Count>(counts[m]);
+  constexpr std::int64_t kBytes = std::int64_t{1} << 18;  // of a block's votes: they stay in the second-level cache
+  constexpr std::int64_t kColumns = 4;                    // that look at a block before the next one comes
+  if (stumps.n == 0) return;
+  const RowVotes votes(table, stumps, team);
+  const Vector<Code> columns = by_column(table, team);
+  const std::int64_t n = table.n_rows, p = table.n_features, N = stumps.n, words = votes.words();
+  const std::int64_t block = std::max(kBytes / (8 * words), std::int64_t{16} * kRowsAtOnce);
+  Vector<Count> minus(N);
+  team.each((p + kColumns - 1) / kColumns, n * p * words, [&](std::int64_t part) {
+    const std::int64_t first = part * kColumns, last = std::min(p, first + kColumns);
+    const auto stumps_before = [&](std::int64_t f) {
+      return std::lower_bound(stumps.first, stumps.first + N, table.cell[f]) - stumps.first;
+    };
+    Vector<MinusByCell> counts;
+    for (std::int64_t f = first; f < last; ++f)
+      counts.emplace_back(table.cell[f + 1] - table.cell[f],
+                          std::min(stumps_before(f), N - 1) / RowVotes::kChunk * RowVotes::kChunk, words);
+    RowsByCell rows;
+    for (std::int64_t begin = 0; begin < n; begin += block)
+      for (std::int64_t f = first; f < last; ++f) {
+        if (stumps_before(f) == stumps_before(f + 1)) continue;
+        rows.sort(columns.data() + f * n, table.cell[f + 1] - table.cell[f], votes, begin, std::min(n, begin + block));
+        counts[f - first].add(rows, votes);
       }
+    for (std::int64_t f = first; f < last; ++f) {
+      counts[f - first].run();
+      for (std::int64_t j = stumps_before(f); j < stumps_before(f + 1); ++j) {
+        counts[f - first].both(stumps.low[j] - table.cell[f], stumps.high[j] - table.cell[f], stumps.vote[j] < 0, N,
+                               apart + j * N);
+        minus[j] = apart[j * N + j];
+      }
+    }
+  });
+  team.blocks(N, N * N / 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j)
+      for (std::int64_t k = j; k < N; ++k)
+        apart[j * N + k] = static_cast<Count>(minus[j] + minus[k] - 2 * apart[j * N + k]);
   });
   mirror(apart, N, team);
 }

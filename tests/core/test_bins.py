@@ -109,6 +109,35 @@ def test_equal_weights_of_many_values_give_equal_bins() -> None:
     np.testing.assert_array_equal(in_bin, 100)
 
 
+@st.composite
+def long_columns(draw: st.DrawFn) -> NDArray[np.float64]:
+    """Enough values to be looked for by rank: smooth, with ties, far out ones, or all in a few places."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(500, 3_000))
+    columns = {
+        "smooth": rng.normal(size=n),
+        "ties": np.where(rng.random(n) < 0.5, np.round(rng.normal(size=n), 1), rng.normal(size=n)),
+        "one value often": np.where(rng.random(n) < 0.11, 0.25, rng.normal(size=n)),
+        "far out": np.where(rng.random(n) < 0.001, 1e300, rng.normal(size=n)),
+        "infinite": np.where(rng.random(n) < 0.001, np.inf, rng.normal(size=n)),
+        "tiny": 5e-324 * rng.integers(-1_000, 1_000, n),
+        "huge": 1.7e308 * rng.uniform(-1.0, 1.0, n),
+        "zeros": np.where(rng.random(n) < 0.1, -0.0, np.where(rng.random(n) < 0.1, 0.0, rng.normal(size=n))),
+        "whole": rng.integers(-200, 200, n).astype(float),
+    }
+    return columns[draw(st.sampled_from(sorted(columns)))]
+
+
+@given(long_columns(), st.integers(2, 40))
+def test_edges_by_rank_are_those_of_sorted_values(column: NDArray[np.float64], max_bins: int) -> None:
+    edges = edges_of(column, max_bins=max_bins)
+    np.testing.assert_array_equal(edges, oracle.shared_edges(column, max_bins))
+    # rows with weights are sorted
+    np.testing.assert_array_equal(edges, edges_of(column, np.ones(len(column)), max_bins))
+    column = np.insert(column, 7, np.nan)
+    np.testing.assert_array_equal(edges, edges_of(column, max_bins=max_bins))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_values_that_differ_in_their_last_bits(weighted: bool) -> None:
     steps = np.random.default_rng(0).permutation(np.repeat(np.arange(5_000), 3))
@@ -190,15 +219,16 @@ def test_wide_bins(max_bins: int) -> None:
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, p = draw(st.integers(1, 300)), draw(st.integers(1, 9))
-    n_categories = (rng.integers(0, 40, p) * rng.integers(0, 2, p)).astype(np.int32)
+    n, p = draw(st.integers(1, 300)), draw(st.integers(1, 20))
+    some = rng.random(p) < draw(st.sampled_from([0.0, 0.1, 0.5]))
+    n_categories = np.where(some, rng.integers(0, 40, p), 0).astype(np.int32)
     X = np.where(n_categories > 0, rng.integers(0, np.maximum(n_categories, 1), (n, p)), rng.normal(size=(n, p)))
     X = np.where(rng.random((n, p)) < 0.3, np.round(X), X)
     X[rng.random((n, p)) < 0.1] = np.nan
     return X, n_categories
 
 
-@given(tables(), st.integers(2, 30), st.booleans())
+@given(tables(), st.integers(2, 60), st.booleans())
 def test_columns_are_binned_one_by_one(
     table: tuple[NDArray[np.float64], NDArray[np.int32]], max_bins: int, wide: bool
 ) -> None:

@@ -12,6 +12,7 @@ from committee import (
     RandomForestClassifier,
     SBPMTClassifier,
     _core,
+    quadboost_path,
 )
 
 WIDEST = _core.lane_bytes()
@@ -85,6 +86,19 @@ def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: st
         _core.use_lane_bytes(bytes)
         for mine, widest in zip(boosted(n, p, link), expected, strict=True):
             np.testing.assert_array_equal(mine, widest)
+
+
+@pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
+def test_every_length_of_vectors_follows_the_same_path(widest_again: None) -> None:
+    """Codes by comparisons, counts of bits, and the steps of the LASSO."""
+    X = np.random.default_rng(1).normal(size=(900, 12))
+    y = np.where(X[:, 0] + np.sin(3.0 * X[:, 1]) > 0.2, 1, 0)
+    expected = quadboost_path(X, y, n_alphas=20)
+    for bytes in NARROWER:
+        _core.use_lane_bytes(bytes)
+        path = quadboost_path(X, y, n_alphas=20)
+        np.testing.assert_array_equal(path.weights, expected.weights)
+        np.testing.assert_array_equal(path.gaps, expected.gaps)
 
 
 @pytest.mark.parametrize("bytes", [0, 8, 48, 128])

@@ -26,6 +26,25 @@ def exact_edges(column: NDArray[np.float64], weights: NDArray[np.float64] | None
     return np.array([between(a, b) for a, b in pairwise(values)], dtype=np.float64)
 
 
+def shared_edges(column: NDArray[np.float64], max_bins: int) -> NDArray[np.float64]:
+    """Edges of more distinct values than bins, none missing: run by run of equal values, as the docs say it.
+
+    A bin is closed once it holds its share of what is left, or is half full and the next run would overfill it.
+    """
+    values, counts = np.unique(column + 0.0, return_counts=True)
+    edges: list[float] = []
+    left, filled, bins_left = len(column), 0, max_bins
+    for (value, following), (count, after) in zip(pairwise(values.tolist()), pairwise(counts.tolist()), strict=True):
+        if bins_left == 1:
+            break
+        filled += count
+        share = left / bins_left
+        if filled >= share or (2 * filled >= share and filled + after >= 2 * share):
+            edges.append(between(value, following))
+            left, filled, bins_left = left - filled, 0, bins_left - 1
+    return np.array(edges)
+
+
 def bin_codes(
     X: NDArray[np.float64],
     edges: NDArray[np.float64],

@@ -25,6 +25,26 @@ def stump_votes(codes: NDArray[Any], stumps: Any, n_bins: NDArray[Any], categori
     return H
 
 
+def listed_stumps(
+    n_bins: NDArray[Any], categorical: NDArray[Any], weight: F64, count: F64
+) -> list[tuple[int, int, int]]:
+    """Column, bin and vote on missing values of every stump, column by column from the weights and counts of cells."""
+    stumps: list[tuple[int, int, int]] = []
+    first = 0
+    for j, n in enumerate(n_bins.tolist()):
+        w, seen = weight[first : first + n], np.flatnonzero(count[first : first + n]).tolist()
+        has_missing = count[first + n] > 0
+        first += n + 1
+        cut = (seen if len(seen) > 2 else seen[:-1]) if categorical[j] else seen[:-1]
+        for b in cut:
+            left = w[b] if categorical[j] else np.cumsum(w)[b]
+            votes = [0, -1, 1] if has_missing else [-1 if 2.0 * left > w.sum() else 1]
+            stumps += [(j, b, vote) for vote in votes]
+        if has_missing and seen:
+            stumps.append((j, n, -1) if categorical[j] else (j, n - 1, 1))
+    return stumps
+
+
 def cell_sums(codes: NDArray[Any], n_bins: NDArray[Any], values: F64) -> F64:
     """Sum of the values in each cell."""
     return np.concatenate(

@@ -65,6 +65,40 @@ def test_rows_on_which_stumps_differ_are_counted(seed: int, n: int, code: Any) -
         assert_array_equal(apart, expected)
 
 
+@pytest.mark.parametrize(("n", "p", "n_bins"), [(9_000, 7, 11), (700, 130, 9), (300, 3, 200)])
+def test_rows_are_counted_of_many_stumps_in_many_blocks(n: int, p: int, n_bins: int) -> None:
+    """Stumps of several cache lines, and columns whose stumps lie in two of them."""
+    X = np.random.default_rng(n).normal(size=(n, p))
+    bins = Bins.learn(X, None, np.zeros(p, np.int32), n_bins)
+    dictionary = StumpDictionary.of(Binned(bins, bins.encode(X)), np.ones(n))
+    codes = bins.encode(X)
+    H = oracle.stump_votes(codes, dictionary.stumps, bins.n_bins, bins.categorical)
+    ends, vote = dictionary._ends, dictionary.stumps.missing
+    for n_threads in (1, 2):
+        apart = _core.Cells(codes, bins.n_bins, n_threads).votes_apart(*ends, vote)
+        assert_array_equal(apart, (n - H.T @ H) / 2.0)
+
+
+@given(seeds, st.integers(1, 6), st.booleans())
+def test_stumps_are_listed_column_by_column(seed: int, p: int, whole: bool) -> None:
+    """Numbers and categories, whether cells are empty or values missing, and weights that are whole or not."""
+    rng = np.random.default_rng(seed)
+    n_categories = np.where(rng.random(p) < 0.3, rng.integers(1, 5, p), 0).astype(np.int32)
+    n_edges = np.where(n_categories > 0, 0, rng.integers(0, 13, p))
+    bins = Bins(
+        np.concatenate([np.arange(n, dtype=np.float64) for n in n_edges]),
+        np.concatenate([[0], np.cumsum(n_edges)]).astype(np.int64),
+        n_categories,
+    )
+    size = bins.n_bins + 1
+    count = rng.integers(0, 4, size.sum()).astype(np.float64)
+    count[(np.cumsum(size) - 1)[rng.random(p) < 0.6]] = 0.0
+    weight = count if whole else count * rng.exponential(size=len(count))
+    stumps = StumpDictionary(bins, weight, count).stumps
+    listed = oracle.listed_stumps(bins.n_bins, bins.categorical, weight, count)
+    assert list(zip(stumps.feature.tolist(), stumps.bin.tolist(), stumps.missing.tolist(), strict=True)) == listed
+
+
 def test_rows_that_differ_are_counted_of_missing_values_that_vote() -> None:
     """Stumps that put missing values on either side, or vote by them alone."""
     _, binned, w = table(3, 300)

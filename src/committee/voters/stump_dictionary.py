@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,12 +136,16 @@ class StumpDictionary:
         self.cell_count: F64 = cell_count
         self.subsets: bool = subsets
         self.offset: NDArray[np.int64] = extents(bins.n_bins.astype(np.int64) + 1)
-        listed = [self._of_column(j, most_categories) for j in range(len(bins.n_bins))]
-        columns = [np.full(len(bin), j, dtype=np.int32) for j, (bin, _) in enumerate(listed)]
+        complete = (bins.n_categories == 0) & (cell_count[self.offset[1:] - 1] == 0)
+        parts = [
+            self._of_complete_columns(np.flatnonzero(complete & (bins.n_bins == n)))
+            for n in np.unique(bins.n_bins[complete]).tolist()
+        ]
+        parts += [self._of_column(j, most_categories) for j in np.flatnonzero(~complete).tolist()]
+        feature, bin, missing = (np.concatenate(each) for each in zip(*parts, strict=True))
+        by_column = np.argsort(feature, kind="stable")
         self.stumps: Stumps = Stumps(
-            np.concatenate(columns),
-            np.concatenate([bin for bin, _ in listed]),
-            np.concatenate([missing for _, missing in listed]),
+            feature[by_column].astype(np.int32), bin[by_column].astype(np.int32), missing[by_column].astype(np.int8)
         )
 
     @classmethod
@@ -156,14 +160,25 @@ class StumpDictionary:
     ) -> StumpDictionary:
         """The dictionary of a binned table whose rows have these weights."""
         cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
-        weight, count = cells.sums(weights), cells.sums(np.ones(len(weights)))
+        weight = cells.sums(weights)
+        count = weight if (weights == 1.0).all() else cells.sums(np.ones(len(weights)))
         return cls(binned.bins, weight, count, most_categories=most_categories, subsets=subsets)
 
     def __len__(self) -> int:
         return len(self.stumps)
 
-    def _of_column(self, j: int, most_categories: int | None) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-        """Bins and missing votes of the stumps on column j."""
+    def _of_complete_columns(self, columns: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Columns, bins and missing votes of the stumps on columns of numbers, as many bins each and none missing."""
+        n_bins = int(self.bins.n_bins[columns[0]])
+        cells = self.offset[columns, None] + np.arange(n_bins)
+        weight = self.cell_weight[cells]
+        seen = self.cell_count[cells] > 0
+        which, cut = np.nonzero(seen & (np.cumsum(seen, axis=1) < np.count_nonzero(seen, axis=1)[:, None]))
+        heavier_left = 2.0 * np.cumsum(weight, axis=1) > weight.sum(axis=1)[:, None]
+        return columns[which], cut, np.where(heavier_left[which, cut], -1, 1)
+
+    def _of_column(self, j: int, most_categories: int | None) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The same of one other column."""
         first, n_bins = int(self.offset[j]), int(self.bins.n_bins[j])
         count = self.cell_count[first : first + n_bins]
         weight = self.cell_weight[first : first + n_bins]
@@ -171,23 +186,22 @@ class StumpDictionary:
         has_missing = self.cell_count[first + n_bins] > 0
         categorical = bool(self.bins.categorical[j])
         if categorical and self.subsets:
-            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
+            return (np.empty(0, dtype=np.intp),) * 3
         if categorical:
             # of two categories one says what the other does
             cut = seen[: 1 if len(seen) == 2 else len(seen) if len(seen) > 2 else 0]
             heaviest = np.argsort(-weight[cut], kind="stable")[:most_categories]
             cut = np.sort(cut[heaviest])
-            heavier_left = 2.0 * weight[cut] > weight.sum()
         else:
             cut = seen[:-1]
-            heavier_left = 2.0 * np.cumsum(weight)[cut] > weight.sum()
-        if not has_missing:
-            return cut.astype(np.int32), np.where(heavier_left, -1, 1).astype(np.int8)
-        bin, missing = np.repeat(cut, 3), np.tile([0, -1, 1], len(cut))
-        if len(seen):  # missing or not
-            bin = np.append(bin, n_bins if categorical else n_bins - 1)
-            missing = np.append(missing, -1 if categorical else 1)
-        return bin.astype(np.int32), missing.astype(np.int8)
+        if has_missing:
+            bin, missing = np.repeat(cut, 3), np.tile([0, -1, 1], len(cut))
+            if len(seen):  # missing or not
+                bin = np.append(bin, n_bins if categorical else n_bins - 1)
+                missing = np.append(missing, -1 if categorical else 1)
+        else:  # of categories
+            bin, missing = cut, np.where(2.0 * weight[cut] > weight.sum(), -1, 1)
+        return np.full(len(bin), j), bin, missing
 
     @cached_property
     def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
