@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.floor import floor_of
+from committee import _core
 
 LIBRARIES = ("committee", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu")
 
@@ -84,14 +85,17 @@ def _own_seconds() -> float:
 
 
 def processor() -> str:
-    """Model name, with family and model numbers where the name is a bare brand; and the caches."""
+    """Model name, with family and model numbers where the name is a bare brand; vectors and caches.
+
+    Of one model some machines show programs vectors of 64 bytes, and virtual ones at times only those of 32.
+    """
     info = Path("/proc/cpuinfo")
     if not info.exists():
         return platform.processor() or platform.machine()
     fields = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", info.read_text().split("\n\n")[0], re.MULTILINE))
     name = fields.get("model name", platform.machine())
     family = f"family {fields['cpu family']} model {fields['model']}" if "cpu family" in fields else ""
-    return ", ".join(filter(None, [name, family, *_caches()]))
+    return ", ".join(filter(None, [name, family, f"vectors of {_core.lane_bytes()} bytes", *_caches()]))
 
 
 def _caches() -> Iterator[str]:
@@ -122,8 +126,6 @@ def _version(library: str) -> str | None:
 
 def _compiler() -> str:
     """As the kernels' own file says it."""
-    from committee import _core
-
     found = re.search(rb"GCC: \([^)]*\) [\d.]+|clang version [\d.]+", Path(_core.__file__).read_bytes())
     return found.group().decode() if found else "unknown"
 

@@ -275,13 +275,17 @@ void bin_codes(const RawTable& table, const double* edges, const std::int64_t* o
     few.emplace_back(edges, offset, first);
     std::fill_n(has_few.begin() + first, kLanes, 1);
   }
-  Vector<EdgeSearch> search;
-  for (std::int64_t j = 0; j < p; ++j)
-    search.emplace_back(std::span(edges + offset[j], edges + offset[has_few[j] ? j : j + 1]));
+  Vector<EdgeSearch> search;  // of the other columns of numbers
+  Vector<std::int64_t> search_of(p, -1);
+  for (std::int64_t j = 0; j < p; ++j) {
+    if (has_few[j] || n_categories[j] > 0) continue;
+    search_of[j] = search.size();
+    search.emplace_back(std::span(edges + offset[j], edges + offset[j + 1]));
+  }
   constexpr std::int64_t kBlock = 256;  // rows of X that stay in cache while every column is coded
   constexpr std::int64_t kRows = 16;    // of few edges, which are many columns' in turn: X is read as it lies
   // captured by value: a byte that is written might be any other in memory
-  team.blocks_of(kBlock, n, 4 * n * p, [=, &search, &few, &has_few](std::int64_t begin, std::int64_t end) {
+  team.blocks_of(kBlock, n, 4 * n * p, [=, &search, &search_of, &few, &has_few](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; i += kRows)
       for (const FewEdges& columns : few) columns(X + i * p, p, std::min(kRows, end - i), codes + i * p);
     for (std::int64_t j = 0; j < p; ++j) {
@@ -293,7 +297,7 @@ void bin_codes(const RawTable& table, const double* edges, const std::int64_t* o
           codes[i * p + j] = static_cast<Code>(x >= 0.0 && x < k && x == std::floor(x) ? x : k);
         }
       } else {
-        const EdgeSearch& code_of = search[j];
+        const EdgeSearch& code_of = search[search_of[j]];
         const auto missing = static_cast<std::uint32_t>(offset[j + 1] - offset[j] + 1);
         std::uint32_t found[kBlock];
         std::int64_t i = begin;

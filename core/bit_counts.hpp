@@ -1,6 +1,6 @@
-// How many of some rows have each of 512 bits. Rows are added up bit by bit, all bits at once: digit d of all sums lies
-// in one word each, and three digits of one worth are added by five operations on whole words. Whole numbers: the same
-// on every processor.
+// How many of some rows have each of 512 bits, by carry-save addition (Harley and Seal's count of bits): rows are added
+// up for all bits at once. Digit d of as many sums as a vector has bits lies in one vector, and three digits of one
+// worth are added by five operations. Whole numbers: the same on every processor.
 #pragma once
 
 #include <algorithm>

@@ -83,7 +83,7 @@ COMMITTEE_ON_LANES(void, sums_of_column,
                     ColumnSums& sums),
                    (x, n, w, wz, j, sums))
 
-// Of n rows of numbers `p` apart, the first eight columns, or two or more times as many.
+// Of n rows of numbers `p` apart, kVectors times eight columns.
 template <class Lanes, std::size_t kVectors>
 COMMITTEE_INLINE void sums_of_some_rows(const double* row, std::int64_t n, std::int64_t p, const double* w,
                                         const double* wz, std::int64_t first, ColumnSums& sums) {

@@ -2,7 +2,6 @@
 // with all of them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -58,7 +57,6 @@ class FewEdges {
       missing_[k] = n + 1;
     }
   }
-  std::int64_t first() const { return first_; }
 
   // Of the rows X and codes, which have p columns.
   template <class Code>

@@ -200,7 +200,7 @@ COMMITTEE_INLINE Lanes twice_plain_worth_of_both(const Lanes& g, const Lanes& h,
   return (g * g * b + right * right * a) / (a * b);
 }
 
-// The first threshold that gains more than any before, which becomes `gain`; -1 if none has enough on both sides.
+// The first threshold that gains most, and its gain; -1 and kNever if none has enough on both sides.
 template <bool kPlain, class Lanes, class Sums>  // plain: no l0, no l1
 COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty& penalty, const WordLayout& layout,
                                           double& gain) {
@@ -209,7 +209,8 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
   const Within within = with_enough(t, sums, t.min_hessian);
   sums.pass(within.first);
   const OutputTotals total = t.totals[0];
-  FirstLargest<Lanes> best{Lanes{} + kNever};
+  gain = kNever;
+  FirstLargest<Lanes> best{Lanes{} + gain};
   const auto offer = [&](std::int64_t i, const LaneBits& there) __attribute__((always_inline)) {
     Lanes g, h;
     sums.next(i, there, g, h);
@@ -235,6 +236,7 @@ COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPen
   for (std::int64_t d = 0; d < n_outputs; ++d) sums.emplace_back(t, d, layout);
   const Within within = with_enough(t, sums[0], 0.0);
   for (Sums& one : sums) one.pass(within.first);
+  gain = kNever;
   FirstLargest<Lanes> best{Lanes{} + gain};
   for (std::int64_t i = within.first; i < within.end; i += kLanes) {
     const LaneBits there = first_lanes<LaneBits>(within.end - i);

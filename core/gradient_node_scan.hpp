@@ -177,7 +177,6 @@ class GradientScan {
 
   // The best threshold with missing values on one side; its worth is `gain`.
   std::int64_t scan_direction(std::int64_t cell, std::int64_t n_bins, bool missing_left, double& gain) const {
-    gain = kNever;
     const Thresholds thresholds{histogram_.sums.data() + cell,
                                 n_cells_,
                                 n_bins,

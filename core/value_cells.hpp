@@ -20,9 +20,9 @@ class ValueCells {
     double value;
   };
 
-  // Takes over values, by their keys. False where cells do not part them well: no more than `few` cells have any, or
-  // one has many.
-  bool fill(const Vector<std::uint64_t>& keys, std::int64_t few) {
+  // Takes over values, by their keys. False where cells do not part them well: no more than `max_bins` cells have any,
+  // or one has many.
+  bool fill(const Vector<std::uint64_t>& keys, std::int64_t max_bins) {
     const std::int64_t n = keys.size();
     if (n < kLeastValues || n > INT32_MAX) return false;
     std::uint64_t lowest = keys[0], highest = keys[0];
@@ -39,8 +39,8 @@ class ValueCells {
       cell_[i] = static_cast<std::int32_t>(std::min((key_value(keys[i]) - least) * scale, last));
     start_.assign(n_cells + 1, 0);
     for (const std::int32_t cell : cell_) ++start_[cell + 1];
-    if (n_cells - std::count(start_.begin() + 1, start_.end(), 0) <= few) return false;
-    if (*std::ranges::max_element(start_) > n / kMostShare) return false;
+    if (n_cells - std::count(start_.begin() + 1, start_.end(), 0) <= max_bins) return false;
+    if (*std::ranges::max_element(start_) > n / kLeastParts) return false;
     std::partial_sum(start_.begin(), start_.end(), start_.begin());
     next_.assign(start_.begin(), start_.end());
     values_.resize(n);
@@ -51,7 +51,7 @@ class ValueCells {
 
   std::int64_t size() const { return values_.size(); }
 
-  // The value of a rank and its equals; ranks are asked for in rising order.
+  // The value of a rank and its equals; no rank is asked for that lies in a lower cell than one before.
   Run run_at(std::int64_t rank) {
     while (at_ < 0 || start_[at_ + 1] <= rank) ++at_;
     double* const begin = values_.data() + start_[at_];
@@ -62,7 +62,7 @@ class ValueCells {
     const auto [first, last] = std::equal_range(begin, end, value);
     return {first - values_.data(), last - values_.data(), at_, value};
   }
-  // The largest value below, and the least above, one of which there are such.
+  // The largest value below the run, and the least above it; there must be one.
   double below(const Run& run) const {
     std::int64_t c = run.cell;
     if (run.begin > start_[c]) return values_[run.begin - 1];
@@ -79,7 +79,7 @@ class ValueCells {
   }
 
  private:
-  static constexpr std::int64_t kLeastValues = 512, kValuesOfCell = 8, kMostCells = 16384, kMostShare = 8;
+  static constexpr std::int64_t kLeastValues = 512, kValuesOfCell = 8, kMostCells = 16384, kLeastParts = 8;
 
   Vector<std::int32_t> cell_, start_, next_;  // of each value; where each cell begins, and where its next value goes
   Vector<double> values_;

@@ -42,6 +42,7 @@ class Vector : public std::vector<T, Allocator> {
 template <class T>
 struct CacheLines {
   using value_type = T;
+  static_assert(alignof(T) <= 64);
   static constexpr std::align_val_t kLine{64};
   CacheLines() = default;
   template <class Other>

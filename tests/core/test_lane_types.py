@@ -63,7 +63,7 @@ def test_every_length_of_vectors_gives_the_same_bits(
         _core.use_lane_bytes(bytes)
         assert _core.lane_bytes() == bytes
         for mine, widest in zip(answers(make(), X, y), expected, strict=True):
-            np.testing.assert_array_equal(mine, widest)
+            assert mine.tobytes() == widest.tobytes()
 
 
 def boosted(n: int, p: int, link: str) -> list[Any]:
@@ -85,7 +85,7 @@ def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: st
     for bytes in NARROWER:
         _core.use_lane_bytes(bytes)
         for mine, widest in zip(boosted(n, p, link), expected, strict=True):
-            np.testing.assert_array_equal(mine, widest)
+            assert mine.tobytes() == widest.tobytes()
 
 
 @pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
@@ -97,8 +97,8 @@ def test_every_length_of_vectors_follows_the_same_path(widest_again: None) -> No
     for bytes in NARROWER:
         _core.use_lane_bytes(bytes)
         path = quadboost_path(X, y, n_alphas=20)
-        np.testing.assert_array_equal(path.weights, expected.weights)
-        np.testing.assert_array_equal(path.gaps, expected.gaps)
+        assert path.weights.tobytes() == expected.weights.tobytes()
+        assert path.gaps.tobytes() == expected.gaps.tobytes()
 
 
 @pytest.mark.parametrize("bytes", [0, 8, 48, 128])

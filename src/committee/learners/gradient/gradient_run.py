@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord
 
 
-ONE = np.ones(1)
+UNIT_OF_ONE = np.ones(1)
+"""Of scores that are in the units of the loss."""
+UNIT_OF_ONE.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +184,7 @@ class GradientRun(BoostingRun):
     def _unit(self, k: int) -> F64:
         """Units of the scores of a round's tree k."""
         if self.target.scale is None:
-            return ONE
+            return UNIT_OF_ONE
         return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
 
     def _along(self, tree: _core.GradientTree, step: float, k: int, along: F64 | None = None) -> BoostedTree:
