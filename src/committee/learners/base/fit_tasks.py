@@ -44,8 +44,6 @@ class FitTasks:
         self.begun: float = time.perf_counter()
         self.y, self.given_weight = y, sample_weight
         self._estimator, self._context = estimator, context
-        # to open parts that nobody looks at takes as long as a round on a hundred rows
-        self._seen = bool(getattr(estimator, "_skl_callbacks", None)) and context.max_subtasks != 0
         self._open: list[CallbackContext] = []  # the last within the one before
         self._recorded: RecordedFit | None = None
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -120,7 +118,8 @@ class FitTasks:
         n_parts : int, default=0
             Most parts that it has itself.
         """
-        if self._seen:
+        # to open parts that nobody looks at takes as long as a round on a hundred rows
+        if self._context.max_subtasks != 0 and getattr(self._estimator, "_skl_callbacks", None):
             whole = self._open[-1] if self._open else self._context
             self._open.append(whole.subcontext(task_name=name, max_subtasks=n_parts))
             self._open[-1].call_on_fit_task_begin(**self._about)
