@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from numpy.testing import assert_array_equal, assert_array_max_ulp
+from numpy.testing import assert_allclose, assert_array_equal, assert_array_max_ulp
 from numpy.typing import NDArray
 
 import committee
@@ -21,7 +21,7 @@ from tests.crafted_files import craft
 from tests.golden.write import ANSWERS, FOLDER, MODELS, table
 
 ULP = 4
-"""How far exponentials and logarithms may differ from processor to processor."""
+"""How far exponentials and logarithms may differ from processor to processor: with AVX-512 NumPy has others."""
 
 
 @cache
@@ -67,8 +67,10 @@ def test_the_file_answers_as_it_did(name: str, tmp_path: Path) -> None:
     logarithmic = document(name).get("link", {}).get("name") == "log"
     for method, answer in said.items():
         now = getattr(model, method)(X)
-        if method == "predict_proba" or logarithmic:
+        if method in ("predict_proba", "decision_function") or logarithmic:
             assert_array_max_ulp(now, answer, ULP)
+        elif method == "p_values":  # 80 scores were kept, and one that is nearly another's may change places with it
+            assert_allclose(now, answer, rtol=0.0, atol=1.0 / 81.0 + 1e-12)
         else:
             assert now.dtype == answer.dtype
             assert_array_equal(now, answer)
