@@ -86,7 +86,9 @@ def _largest_share(members: Sequence[PrunableMember], most_nodes: float) -> floa
 def _of_parts(blend: Any, members: Sequence[PrunableMember], left: NDArray[np.intp], share: float) -> Any:
     """Return a copy of some members, with a share of the parts of each."""
     kept = [members[k].first(members[k].count(share)) for k in left]
-    weights: F64 = blend.member_weights_[left] / blend.member_weights_[left].sum()
+    weights: F64 = blend.member_weights_[left]
+    if weights.size < blend.member_weights_.size:  # those of all sum to one but for rounding, and stay as they are
+        weights = weights / weights.sum()
     sizes = np.array([len(fits) for fits in kept], dtype=np.int64)
     voters = MemberCommittees([fit for fits in kept for fit in fits])
     small = copy.copy(blend)
