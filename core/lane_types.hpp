@@ -400,7 +400,7 @@ COMMITTEE_INLINE std::int64_t least_of(const Bits& v) {
 
 // How many bytes a vector of this processor has: 64, 32 or 16; or fewer, to try the other types on it.
 COMMITTEE_INLINE int bytes_of_processor() {
-#if defined(__x86_64__) && !defined(COMMITTEE_SANITIZE)  // whose build has the shortest alone, as of other clones
+#if defined(__x86_64__) && !defined(COMMITTEE_SANITIZE)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return 64;
@@ -418,7 +418,12 @@ inline std::atomic<int> lane_bytes{bytes_of_processor()};
 #define COMMITTEE_TARGET_32
 #endif
 
-// Defines name(parameters) as that of name_in<V>(arguments) whose V suits the processor.
+// Defines name(parameters) as that of name_in<V>(arguments) whose V suits the processor. The sanitizers' build has one
+// alone, which asks most of alignment: pieces under them take ten times as long, to compile and to run.
+#ifdef COMMITTEE_SANITIZE
+#define COMMITTEE_ON_LANES(result, name, parameters, arguments) \
+  inline result name parameters { return name##_in<Doubles64> arguments; }
+#else
 #define COMMITTEE_ON_LANES(result, name, parameters, arguments)                                                  \
   COMMITTEE_TARGET_64 inline result name##_by_64 parameters { return name##_in<Doubles64> arguments; }           \
   COMMITTEE_TARGET_32 inline result name##_by_32 parameters { return name##_in<LanesBy32> arguments; }           \
@@ -427,5 +432,6 @@ inline std::atomic<int> lane_bytes{bytes_of_processor()};
     const int bytes = lane_bytes.load(std::memory_order_relaxed);                                                \
     return bytes == 64 ? name##_by_64 arguments : bytes == 32 ? name##_by_32 arguments : name##_by_16 arguments; \
   }
+#endif
 
 }  // namespace committee

@@ -16,6 +16,7 @@ from committee import (
 )
 
 WIDEST = _core.lane_bytes()
+ONE_KERNEL = "2026-11-26: the processor has vectors of 16 bytes alone, or the sanitizers' build one kernel alone"
 NARROWER = [bytes for bytes in (16, 32) if bytes < WIDEST]
 
 
@@ -38,7 +39,7 @@ def answers(model: Any, X: Any, y: Any) -> list[Any]:
     return [said, model.contributions(X[:50])] if hasattr(model, "contributions") else [said]
 
 
-@pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
+@pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
 @pytest.mark.parametrize(
     ("make", "n_classes"),
     [
@@ -77,7 +78,7 @@ def boosted(n: int, p: int, link: str) -> list[Any]:
     return [*lines, *_core.newton_terms(link, np.concatenate([lines[2].ravel(), extremes]))]
 
 
-@pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
+@pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("n", "p"), [(5, 3), (29, 18), (64, 41), (65, 5), (300, 7), (1200, 33)])
 def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: str, widest_again: None) -> None:
@@ -88,7 +89,7 @@ def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: st
             assert mine.tobytes() == widest.tobytes()
 
 
-@pytest.mark.skipif(not NARROWER, reason="2026-11-26: the processor has vectors of 16 bytes alone")
+@pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
 def test_every_length_of_vectors_follows_the_same_path(widest_again: None) -> None:
     """Codes by comparisons, counts of bits, and the steps of the LASSO."""
     X = np.random.default_rng(1).normal(size=(900, 12))
