@@ -23,13 +23,16 @@ class LeafRows:
     rows : int32 array (m,)
         Leaf l holds ``rows[start[l]:start[l + 1]]``, one row at least.
     start : int64 array (L + 1,)
-    D : float64 array (m, q)
-        Their design rows.
     """
 
     rows: NDArray[np.int32]
     start: NDArray[np.int64]
-    D: F64
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[LeafRows]) -> LeafRows:
+        """The leaves of several, in order."""
+        sizes = np.concatenate([np.diff(part.start) for part in parts])
+        return cls(np.concatenate([part.rows for part in parts]), np.concatenate([[0], np.cumsum(sizes)]))
 
     def sums(self, values: F64) -> F64:
         """Sum in each leaf of an array ``(m, ...)``."""
@@ -39,11 +42,11 @@ class LeafRows:
         """Value of each leaf, at each of its rows."""
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 
-    def centre(self, w: F64) -> F64:
-        """Mean design row of each leaf, ``(L, q)``, by the weights ``(m,)`` of its rows."""
+    def centre(self, D: F64, w: F64) -> F64:
+        """Mean design row of each leaf, ``(L, q)``: its rows have ``D`` ``(m, q)`` and weights ``(m,)``."""
         # about the first row of each leaf, so that a column far from 0 loses no digits
-        first = self.D[self.start[:-1]]
-        apart = self.D - self.spread_out(first)
+        first = D[self.start[:-1]]
+        apart = D - self.spread_out(first)
         apart *= w[:, None]
         return first + self.sums(apart) / self.sums(w)[:, None]
 

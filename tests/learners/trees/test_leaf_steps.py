@@ -22,7 +22,7 @@ def few(monkeypatch):
 
 
 def boosting_of(problem, link="probit", n_threads=1):
-    leaves = LeafRows(problem.rows, problem.start, problem.D[problem.rows])
+    leaves = LeafRows(problem.rows, problem.start)
     return leaves, LeafBoosting(
         problem.D, problem.labels, problem.weights, problem.n_outputs, link, 0.0, 20.0, False, n_threads
     )

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import ProbitModelTreeClassifier
 from committee.data.binning import Binned
 from committee.data.design import Design
-from committee.learners.trees.probit_model_tree import SCORE_CAP
+from committee.learners.trees.model_tree_table import SCORE_CAP
 from tests.oracles import grow, linear_boost, sbpmt
 
 Floats = NDArray[np.float64]

@@ -25,7 +25,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.joint_likelihood import JointLikelihood, leaf_losses
 from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
-from committee.learners.trees.probit_model_tree import ModelTree, ModelTreeTable
+from committee.learners.trees.model_tree_table import ModelTree, ModelTreeTable
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
 from committee.vote.explain.importances import feature_importances
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class BoostedTrees:
     """The model trees of one subsample and their weights."""
 
-    trees: list[ModelForest]
+    trees: ModelForest
     alpha: list[float]
     errors: list[float]
     risks: list[float]
@@ -58,14 +58,14 @@ def _boosted_form(n_features: int, n_classes: int) -> Form[BoostedTrees]:
 
     def parts_of_boosted(boosted: BoostedTrees) -> Parts:
         figures = np.array([boosted.alpha, boosted.errors, boosted.risks])
-        return [*parts_of(ModelForest.concatenate(boosted.trees)), figures]
+        return [*parts_of(boosted.trees), figures]
 
     def boosted_trees(*parts: NDArray[Any]) -> BoostedTrees:
         trees = voters_of(ModelForest, parts[:-1], n_features, n_classes)
         alpha, errors, risks = parts[-1].tolist()
         if not len(trees) == len(alpha) >= 1:
             raise ValueError("a member has not a weight for each of its trees")
-        return BoostedTrees([trees[np.array([t])] for t in range(len(trees))], alpha, errors, risks)
+        return BoostedTrees(trees, alpha, errors, risks)
 
     return Form(parts_of_boosted, boosted_trees)
 
@@ -95,7 +95,8 @@ def boost(
             f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
             f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
         )
-    boosted = BoostedTrees([], [], [], [])
+    trees: list[ModelTree] = []
+    figures: list[tuple[float, float, float]] = []
     weighing = EMPHASES[emphasis](table.labels, w, table.n_classes, limits.link)
     for t in range(n_rounds):
         w = weighing.of_rows
@@ -104,16 +105,18 @@ def boost(
         error = float(w[drawn][wrong].sum())
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
         if weighing.decides_alone(tree, error):
-            return BoostedTrees([tree.voters], [1.0], [error], [risk])
+            trees, figures = [tree], [(1.0, error, risk)]
+            break
         alpha = weighing.alpha(tree, wrong, error)
         if alpha is None:
-            return boosted if boosted.trees else BoostedTrees([tree.voters], [1.0], [error], [risk])
-        boosted.trees.append(tree.voters)
-        boosted.alpha.append(alpha)
-        boosted.errors.append(error)
-        boosted.risks.append(risk)
+            if not trees:
+                trees, figures = [tree], [(1.0, error, risk)]
+            break
+        trees.append(tree)
+        figures.append((alpha, error, risk))
         weighing.move(tree, wrong, alpha)
-    return boosted
+    alpha_of_trees, errors, risks = map(list, zip(*figures, strict=True))
+    return BoostedTrees(table.voters(trees, limits.link), alpha_of_trees, errors, risks)
 
 
 def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits: ModelTreeLimits) -> float:
@@ -332,7 +335,7 @@ class SBPMTClassifier(SubsampledVote):
         return voters
 
     def _vote_of(self, committees: list[BoostedTrees]) -> Committee:
-        members = ModelForest.concatenate([tree for c in committees for tree in c.trees])
+        members = ModelForest.concatenate([c.trees for c in committees])
         alpha = np.array([a for c in committees for a in c.alpha])
         start = np.cumsum([0, *(len(c.trees) for c in committees)], dtype=np.int64)
         members = replace(members, soft=self.voting == "soft")

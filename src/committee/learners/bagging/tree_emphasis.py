@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64, Mask
 from committee.learners.adaboost.emphasis import is_chance, samme_weight
 from committee.learners.trees.joint_likelihood import JointLikelihood
-from committee.learners.trees.probit_model_tree import ModelTree
+from committee.learners.trees.model_tree_table import ModelTree
 from committee.voters.model_forest import LinkName
 
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]

@@ -17,6 +17,7 @@ from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.rows import Rows
 from committee.learners.trees.joint_likelihood import JointLikelihood
+from committee.learners.trees.model_tree_table import SCORE_CAP
 from committee.learners.trees.newton_boost import (
     MAX_HALVINGS,
     ROUNDING,
@@ -29,7 +30,6 @@ from committee.learners.trees.newton_boost import (
     StumpScore,
     linear_voters,
 )
-from committee.learners.trees.probit_model_tree import SCORE_CAP
 from committee.voters.growing import leaf_means
 
 MOST_CUTS = 10

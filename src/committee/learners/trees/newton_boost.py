@@ -17,7 +17,7 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import AddedVotes
-from committee.learners.trees.probit_model_tree import SCORE_CAP
+from committee.learners.trees.model_tree_table import SCORE_CAP
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 from committee.voters.linear_scores import LinearScores

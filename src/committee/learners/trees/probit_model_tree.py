@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.binning import Binned
-from committee.data.design import Design
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
@@ -20,137 +16,19 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
-from committee.learners.trees.joint_likelihood import leaf_losses
-from committee.learners.trees.leaf_steps import LeafBoosting, boosted_leaves
 from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
-from committee.learners.trees.reduced_error_pruning import pruned
+from committee.learners.trees.model_tree_table import ModelTreeTable
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
-from committee.vote.explain.importances import feature_importances, risk_decreases
+from committee.vote.explain.importances import feature_importances
 from committee.vote.explain.leaf_models import leaf_models
 from committee.vote.links.probability import Share
-from committee.voters.growing import forest_of, grower, leaf_labels
 from committee.voters.model_forest import LinkName, ModelForest
-from committee.voters.training_record import LeafRows, TrainingRecord
 
 if TYPE_CHECKING:
     import polars as pl
 
     from committee.vote.explain.tree_scores import Output
-
-SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
-"""No training score passes this. A separable leaf runs up to it; much lower, and a few rows far out would stop the
-boosting of a leaf whose other rows still gain (with 8 for probit, balance_scale loses 4 points)."""
-
-
-class ModelTreeTable:
-    """Training rows made ready once, for any number of model trees on any of the rows and weights."""
-
-    def __init__(self, rows: Rows, table: TableSchema, n_classes: int, max_bins: int, threads: int) -> None:
-        self.labels: NDArray[np.uint16] = rows.labels
-        self.n_classes: int = n_classes
-        self.threads: int = threads
-        self.binned: Binned = rows.binned(table, max_bins, threads)
-        self.design: Design = Design.of_table(rows.dense, rows.weights, table, rows.room)
-        self.D = rows.designed(self.design)
-        self.weights: F64 = rows.weights
-
-    def fit(
-        self,
-        limits: ModelTreeLimits,
-        weights: F64,
-        drawn: NDArray[np.int32],
-        seed: int,
-        of_scores: F64 | None = None,
-        *,
-        record: bool = False,
-    ) -> ModelTree:
-        """One model tree on the drawn rows, whose weights ``(n,)`` are positive; if `record`, with the risk by step.
-
-        With `of_scores` ``(n, K)`` the score of class k is boosted by the weights in its column, and a tree of its own
-        is grown by them.
-
-        Equation: model-tree (docs/theory.md).
-        """
-        if limits.tree == "shared" or self.n_classes == 2:
-            return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes, of_scores, record=record)
-        by_class = np.repeat(weights[:, None], self.n_classes, axis=1) if of_scores is None else of_scores
-        one_class = [
-            self._shared(
-                limits, by_class[:, k].copy(), drawn, seed, (self.labels == k).astype(np.uint16), 2, record=record
-            )
-            for k in range(self.n_classes)
-        ]
-        trees = ModelForest.concatenate([tree.voters for tree in one_class])
-        voters = replace(trees, forest=replace(trees.forest, n_classes=self.n_classes), trees_per_voter=self.n_classes)
-        scores = np.concatenate([tree.scores for tree in one_class], axis=1)
-        return ModelTree(voters, drawn, scores, np.concatenate([tree.risk for tree in one_class]))
-
-    def _shared(
-        self,
-        limits: ModelTreeLimits,
-        weights: F64,
-        drawn: NDArray[np.int32],
-        seed: int,
-        labels: NDArray[np.uint16],
-        n_classes: int,
-        of_scores: F64 | None = None,
-        *,
-        record: bool,
-    ) -> ModelTree:
-        growing = grower(self.binned, "gini", n_classes, limits.growth, self.threads)
-        tree = growing.grow_classes(labels, weights, drawn, seed)
-        n_outputs = 1 if n_classes == 2 else n_classes
-        if limits.pruned:
-            tree = pruned(
-                tree, self.D, labels, self.weights, drawn, n_outputs=n_outputs, link=limits.link,
-                cap=SCORE_CAP[limits.link], seed=seed, n_threads=self.threads,
-            )  # fmt: skip
-        leaf = tree.leaf_of_row[drawn]
-        order = np.argsort(leaf, kind="stable")
-        leaves, start = np.unique(leaf[order], return_index=True)
-        inside = drawn[order]
-        by_leaf = LeafRows(inside, np.append(start, len(drawn)), self.D[inside])
-        joint = limits.leaf_steps == "gradient"
-        boosting = LeafBoosting(
-            self.D, labels, weights if of_scores is None or joint else of_scores, n_outputs, limits.link, limits.tol,
-            SCORE_CAP[limits.link], limits.selection == "likelihood", self.threads, joint,
-            record or limits.n_leaf_steps == "cv",
-        )  # fmt: skip
-        intercept, coefficient, scores, _, risk = boosted_leaves(boosting, by_leaf, limits.n_leaf_steps, seed)
-        model = np.full(len(tree.feature), -1, dtype=np.int32)
-        model[leaves] = np.arange(len(leaves))
-        forest = forest_of([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
-        in_the_end = risk[:, :, -1]
-        if n_outputs > 1 and (joint or of_scores is not None):  # their risk is another, or in other weights
-            losses = leaf_losses(limits.link, scores, labels[inside], joint)
-            in_the_end = by_leaf.sums(weights[inside, None] * losses) / by_leaf.sums(weights[inside, None])
-        decrease = risk_decreases(tree, self.design, by_leaf, weights[inside], scores, coefficient, in_the_end)
-        w = self.weights[inside]
-        trained = TrainingRecord(by_leaf.sums(w), by_leaf.centre(w), decrease[None])
-        voters = ModelForest(forest, model, intercept, coefficient, self.design, limits.link, record=trained)
-        in_order = np.empty_like(scores)
-        in_order[order] = scores
-        return ModelTree(voters, drawn, in_order, risk)
-
-
-@dataclass(frozen=True, eq=False)
-class ModelTree:
-    """A fitted model tree, its linear scores of the rows it was trained on, and its leaves' mean risk.
-
-    The risk is ``(L, O, B + 1)``, before and after every step, or without a record of them ``(L, O, 1)``, in the end.
-    """
-
-    voters: ModelForest
-    drawn: NDArray[np.int32]
-    scores: F64
-    risk: F64
-
-    @property
-    def predicted(self) -> NDArray[np.int64]:
-        """Class number that the tree gives each training row."""
-        one = self.scores.shape[1] == 1
-        return (self.scores[:, 0] > 0.0 if one else self.scores.argmax(axis=1)).astype(np.int64)
 
 
 @with_parameters
@@ -225,7 +103,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         everyone = np.arange(len(rows.labels), dtype=np.int32)
         tree = prepared.fit(ModelTreeLimits.of(self, len(everyone)), rows.weights, everyone, seed, record=True)
-        voters = replace(tree.voters, soft=True)
+        voters = replace(prepared.voters([tree], self.link), soft=True)
         return {
             "committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_),
             "risk_path_": tree.risk,

@@ -16,18 +16,17 @@ Everything needed for it is known while the tree is fitted; it costs one pass ov
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from committee.data.design import Design
 from committee.data.number_types import F64
+from committee.voters.forest import Forest
 from committee.voters.model_forest import ModelForest
 from committee.voters.training_record import LeafRows
-
-if TYPE_CHECKING:
-    from committee._core import GrownTree
 
 
 def class_entropy(sums: F64, n_outputs: int) -> F64:
@@ -48,50 +47,72 @@ def class_entropy(sums: F64, n_outputs: int) -> F64:
     return h
 
 
-def split_decreases(tree: GrownTree, n_features: int, n_outputs: int) -> F64:
-    """Fall of the risk by the splits on each feature, ``(p,)``; the root's weight is 1."""
-    weight = tree.sums.sum(axis=1)
-    h = weight / weight[0] * class_entropy(tree.sums, n_outputs).sum(axis=1)
-    split = np.flatnonzero(tree.feature >= 0)
-    left = tree.left[split]
+def split_decreases(forest: Forest, sums: F64, n_outputs: int) -> F64:
+    """Fall of each tree's risk by the splits on each feature, ``(T, p)``; a root's weight is 1.
+
+    Nodes have class weights `sums` ``(N, K)``.
+    """
+    tree = np.repeat(np.arange(len(forest)), forest.n_nodes)
+    root = forest.offset[tree]
+    weight = sums.sum(axis=1)
+    h = weight / weight[root] * class_entropy(sums, n_outputs).sum(axis=1)
+    split = np.flatnonzero(forest.feature >= 0)
+    left = root[split] + forest.left[split]
     # rounding may leave a split that gains nothing below zero
     decrease = np.maximum(h[split] - h[left] - h[left + 1], 0.0)
-    return np.bincount(tree.feature[split], weights=decrease, minlength=n_features).astype(np.float64)
+    return sums_by_column(tree[split], forest.feature[split], decrease, (len(forest), forest.n_features))
 
 
-def leaf_decreases(leaves: LeafRows, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
-    """Divide what the leaves' linear scores gained among their design columns, ``(q,)``.
+def leaf_decreases(leaves: LeafRows, D: F64, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
+    """Divide what each leaf's linear scores gained among their design columns, ``(L, q)``.
 
-    Training rows by leaf have weights `w` ``(m,)`` and scores ``(m, O)``; coefficients are ``(L, O, q)``, and the
-    decrease ``(L, O)`` is entropy less risk of every leaf and output.
+    Training rows by leaf have design `D` ``(m, q)``, weights `w` ``(m,)`` and scores ``(m, O)``; coefficients are
+    ``(L, O, q)``, and the decrease ``(L, O)`` is entropy less risk of every leaf and output.
     """
     mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
     apart = w[:, None] * (scores - leaves.spread_out(mean))
     part = np.empty_like(coefficient)
     for o in range(scores.shape[1]):
-        part[:, o] = leaves.sums(apart[:, o, None] * leaves.D)
+        part[:, o] = leaves.sums(apart[:, o, None] * D)
     part *= coefficient  # b_c Cov(d_c, F), whose sum over the columns is the variance of F
     variance = part.sum(axis=2)
     worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
-    earned: F64 = np.einsum("lo,loq->q", worth, part)
+    earned: F64 = np.einsum("lo,loq->lq", worth, part)
     return earned
 
 
 def risk_decreases(
-    tree: GrownTree, design: Design, leaves: LeafRows, w: F64, scores: F64, coefficient: F64, risk: F64
+    forest: Forest,
+    sums: F64,
+    design: Design,
+    leaves: LeafRows,
+    D: F64,
+    w: F64,
+    scores: F64,
+    coefficient: F64,
+    risk: F64,
 ) -> F64:
-    """Decrease of a tree's mean training risk by feature, in nats, ``(p,)``.
+    """Decrease of each tree's mean training risk by feature, in nats, ``(T, p)``.
 
-    The tree is as grown, its `sums` are class weights; the design says how its columns belong to features. Training
-    rows by leaf, leaves by node number, have weights `w` ``(m,)``, that the tree was grown and boosted with, and scores
-    ``(m, O)``. Coefficients are ``(L, O, q)``; `risk` ``(L, O)`` is the mean risk of the leaves after boosting.
+    Nodes have class weights `sums` ``(N, K)``; the design says how its columns belong to features. Training rows by
+    leaf, leaves in the order of nodes, have design `D` ``(m, q)``, weights `w` ``(m,)``, that the trees were grown and
+    boosted with, and scores ``(m, O)``. Coefficients are ``(L, O, q)``; `risk` ``(L, O)`` is the mean risk of the
+    leaves after boosting.
     """
-    sums, n_outputs, p = tree.sums[tree.feature < 0], risk.shape[1], len(design.fill)
-    weight = sums.sum(axis=1, keepdims=True) / tree.sums[0].sum()
+    n_outputs, end = risk.shape[1], forest.feature < 0
+    tree = np.repeat(np.arange(len(forest)), forest.n_nodes)[end]
+    weight = sums[end].sum(axis=1) / sums[forest.offset[:-1]].sum(axis=1)[tree]
     # boosting that was stopped before it beat the best constant has gained nothing
-    decrease = weight * np.maximum(class_entropy(sums, n_outputs) - risk, 0.0)
-    earned = leaf_decreases(leaves, w, scores, coefficient, decrease)
-    return split_decreases(tree, p, n_outputs) + np.bincount(design.source, weights=earned, minlength=p)
+    decrease = weight[:, None] * np.maximum(class_entropy(sums[end], n_outputs) - risk, 0.0)
+    earned = leaf_decreases(leaves, D, w, scores, coefficient, decrease)
+    by_feature = sums_by_column(tree[:, None], design.source[None], earned, (len(forest), forest.n_features))
+    return split_decreases(forest, sums, n_outputs) + by_feature
+
+
+def sums_by_column(row: NDArray[Any], column: NDArray[Any], values: F64, shape: tuple[int, int]) -> F64:
+    """Matrix of sums of the values that belong to each row and column."""
+    place = np.broadcast_to(row * shape[1] + column, values.shape)
+    return np.bincount(place.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
 def feature_importances(voters: ModelForest, weights: F64) -> F64:
