@@ -351,7 +351,7 @@ def check_scaled_weights(subject: Subject) -> None:
 
 def check_threads(subject: Subject) -> None:
     """The table is large enough for the kernels to start threads."""
-    X, y = subject.numbers(n=60_000)
+    X, y = subject.numbers(n=subject.threaded_rows)
     one = subject.fit(X, y, n_jobs=1)
     n_jobs = 5  # of which two are there on the smallest machine; parts come in any order
     assert_same_bits(subject.fit(X, y, n_jobs=n_jobs), one, X)
@@ -387,7 +387,7 @@ def answers_of_child(method: str, jobs: list[tuple[Subject, CommitteeEstimator, 
 
 def check_forked_child(subject: Subject) -> None:
     """Threads ran in the parent, and run again in the child."""
-    X, y = subject.numbers(2, n=60_000)
+    X, y = subject.numbers(2, n=subject.threaded_rows)
     model = subject.fit(X, y, n_jobs=2)
     [(said, learned)] = answers_of_child("fork", [(subject, model, X, y)])
     assert_array_equal(said, subject.answers(model, X))

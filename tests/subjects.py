@@ -15,6 +15,10 @@ from committee.learners.base.estimator import CommitteeEstimator
 Array = NDArray[Any]
 
 
+LONG_FITS = {"CommitteeClassifier", "CommitteeRegressor", "LPBoostClassifier", "SBPMTClassifier"}
+"""Learners that fit members, folds or programs for seconds, and start threads on 20,000 rows too."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """A learner to check, and what it does not promise."""
@@ -39,6 +43,11 @@ class Subject:
     @property
     def predicts_numbers(self) -> bool:
         return is_regressor(self.model)
+
+    @property
+    def threaded_rows(self) -> int:
+        """Rows on which the learner's kernels start threads."""
+        return 20_000 if type(self.model).__name__ in LONG_FITS else 60_000
 
     @property
     def takes_missing(self) -> bool:

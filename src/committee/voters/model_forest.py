@@ -93,6 +93,8 @@ class ModelForest:
     @classmethod
     def concatenate(cls, parts: Sequence[ModelForest]) -> ModelForest:
         """One collection of all voters of several, in order; they share design, link and kind."""
+        if len(parts) == 1:
+            return parts[0]
         shift = np.cumsum([0, *(len(part.intercept) for part in parts)])
         model = [np.where(part.model >= 0, part.model + s, -1) for part, s in zip(parts, shift[:-1], strict=True)]
         records = [part.record for part in parts if part.record is not None]

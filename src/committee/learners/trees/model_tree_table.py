@@ -172,6 +172,8 @@ class ModelTreeTable:
         at_once = max(1, ROWS_AT_ONCE // len(trees[0].drawn))
         parts = [self._voters(each[i : i + at_once], n_classes, link) for i in range(0, len(each), at_once)]
         voters = ModelForest.concatenate(parts)
+        if per_voter == 1:
+            return voters
         return replace(voters, forest=replace(voters.forest, n_classes=self.n_classes), trees_per_voter=per_voter)
 
     def _voters(self, trees: Sequence[BoostedTree], n_classes: int, link: LinkName) -> ModelForest:
