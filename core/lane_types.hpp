@@ -326,36 +326,18 @@ COMMITTEE_INLINE double fold(const Twice<Half>& v) {
 COMMITTEE_INLINE Doubles16 fold_each(const Doubles16* v) {
   return __builtin_shuffle(v[0], v[1], Bits16{0, 2}) + __builtin_shuffle(v[0], v[1], Bits16{1, 3});
 }
-COMMITTEE_INLINE Doubles32 fold_each(const Doubles32* v) {
-  Doubles32 pair[2];
-  for (int k = 0; k < 2; ++k)
-    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits32{0, 4, 2, 6}) +
-              __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits32{1, 5, 3, 7});
-  return __builtin_shuffle(pair[0], pair[1], Bits32{0, 1, 4, 5}) +
-         __builtin_shuffle(pair[0], pair[1], Bits32{2, 3, 6, 7});
-}
-COMMITTEE_INLINE Doubles64 fold_each(const Doubles64* v) {
-  Doubles64 pair[4], four[2];
-  for (int k = 0; k < 4; ++k)
-    pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits64{0, 8, 2, 10, 4, 12, 6, 14}) +
-              __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits64{1, 9, 3, 11, 5, 13, 7, 15});
-  for (int k = 0; k < 2; ++k)
-    four[k] = __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits64{0, 1, 8, 9, 4, 5, 12, 13}) +
-              __builtin_shuffle(pair[2 * k], pair[2 * k + 1], Bits64{2, 3, 10, 11, 6, 7, 14, 15});
-  return __builtin_shuffle(four[0], four[1], Bits64{0, 1, 2, 3, 8, 9, 10, 11}) +
-         __builtin_shuffle(four[0], four[1], Bits64{4, 5, 6, 7, 12, 13, 14, 15});
-}
-COMMITTEE_INLINE Singles16 fold_each(const Singles16* v) {
-  using Bits = std::int32_t __attribute__((vector_size(16)));
-  Singles16 pair[2];
+// Of four lanes and of eight, chosen by whole numbers of their size.
+template <class Bits, class V>
+COMMITTEE_INLINE V fold_each_of_four(const V* v) {
+  V pair[2];
   for (int k = 0; k < 2; ++k)
     pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{0, 4, 2, 6}) +
               __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{1, 5, 3, 7});
   return __builtin_shuffle(pair[0], pair[1], Bits{0, 1, 4, 5}) + __builtin_shuffle(pair[0], pair[1], Bits{2, 3, 6, 7});
 }
-COMMITTEE_INLINE Singles32 fold_each(const Singles32* v) {
-  using Bits = std::int32_t __attribute__((vector_size(32)));
-  Singles32 pair[4], four[2];
+template <class Bits, class V>
+COMMITTEE_INLINE V fold_each_of_eight(const V* v) {
+  V pair[4], four[2];
   for (int k = 0; k < 4; ++k)
     pair[k] = __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{0, 8, 2, 10, 4, 12, 6, 14}) +
               __builtin_shuffle(v[2 * k], v[2 * k + 1], Bits{1, 9, 3, 11, 5, 13, 7, 15});
@@ -365,6 +347,12 @@ COMMITTEE_INLINE Singles32 fold_each(const Singles32* v) {
   return __builtin_shuffle(four[0], four[1], Bits{0, 1, 2, 3, 8, 9, 10, 11}) +
          __builtin_shuffle(four[0], four[1], Bits{4, 5, 6, 7, 12, 13, 14, 15});
 }
+using Halves16 = std::int32_t __attribute__((vector_size(16)));
+using Halves32 = std::int32_t __attribute__((vector_size(32)));
+COMMITTEE_INLINE Doubles32 fold_each(const Doubles32* v) { return fold_each_of_four<Bits32>(v); }
+COMMITTEE_INLINE Doubles64 fold_each(const Doubles64* v) { return fold_each_of_eight<Bits64>(v); }
+COMMITTEE_INLINE Singles16 fold_each(const Singles16* v) { return fold_each_of_four<Halves16>(v); }
+COMMITTEE_INLINE Singles32 fold_each(const Singles32* v) { return fold_each_of_eight<Halves32>(v); }
 template <class Half>
 COMMITTEE_INLINE Twice<Half> fold_each(const Twice<Half>* v) {
   constexpr std::size_t kHalf = n_lanes<Half>;
@@ -400,7 +388,7 @@ COMMITTEE_INLINE std::int64_t least_of(const Bits& v) {
 
 // How many bytes a vector of this processor has: 64, 32 or 16; or fewer, to try the other types on it.
 COMMITTEE_INLINE int bytes_of_processor() {
-#if defined(__x86_64__) && !defined(COMMITTEE_SANITIZE)
+#if defined(__x86_64__) && !defined(COMMITTEE_SANITIZE)  // the sanitizers' build has no clones
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return 64;
@@ -418,11 +406,11 @@ inline std::atomic<int> lane_bytes{bytes_of_processor()};
 #define COMMITTEE_TARGET_32
 #endif
 
-// Defines name(parameters) as that of name_in<V>(arguments) whose V suits the processor. The sanitizers' build has one
-// alone, which asks most of alignment: pieces under them take ten times as long, to compile and to run.
-#ifdef COMMITTEE_SANITIZE
+// Defines name(parameters) as that of name_in<V>(arguments) whose V suits the processor. The sanitizers' build has the
+// kernels of one type alone (CMakeLists.txt): those of pieces take ten times as long there, to compile and to run.
+#ifdef COMMITTEE_ONE_LANE_TYPE
 #define COMMITTEE_ON_LANES(result, name, parameters, arguments) \
-  inline result name parameters { return name##_in<Doubles64> arguments; }
+  inline result name parameters { return name##_in<COMMITTEE_ONE_LANE_TYPE> arguments; }
 #else
 #define COMMITTEE_ON_LANES(result, name, parameters, arguments)                                                  \
   COMMITTEE_TARGET_64 inline result name##_by_64 parameters { return name##_in<Doubles64> arguments; }           \

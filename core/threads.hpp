@@ -23,7 +23,7 @@ inline constexpr std::int64_t kWorthAThread = 600'000;
 inline constexpr std::int64_t kWorthAWake = 100'000;
 
 // A thread that waits for another looks for so long before it sleeps: to wake it takes some 10 us where nothing lies
-// between it and the processor, and 40 to 90 in a virtual machine, whose processors stop when nothing runs on them.
+// between it and the processor, and up to 50 in a virtual machine, whose processors stop when nothing runs on them.
 inline constexpr std::chrono::microseconds kLook{100};
 
 // Asked once: the answer is read from files.

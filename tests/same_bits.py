@@ -2,7 +2,8 @@
 
 Run as ``python tests/same_bits.py``. `core/same_bits.cpp` is built with the flags of the kernels for this processor
 with every set of instructions that it chooses from, for its oldest set alone, and for 64-bit ARM, which qemu runs; each
-prints digests of losses, histograms, scans, sums over leaves and curves of made numbers. Needs GCC, and for ARM
+prints digests of losses, histograms, scans, sums over leaves, lines in leaves, codes, products of stumps and a path of
+the LASSO, of made numbers. Needs GCC, and for ARM
 Debian's g++-aarch64-linux-gnu and qemu-user-static; without these it says so and exits with 3.
 """
 

@@ -15,8 +15,9 @@ from committee.learners.base.estimator import CommitteeEstimator
 Array = NDArray[Any]
 
 
-LONG_FITS = {"CommitteeClassifier", "CommitteeRegressor", "LPBoostClassifier", "SBPMTClassifier"}
-"""Learners that fit members, folds or programs for seconds, and start threads on 20,000 rows too."""
+LONG_FITS = {"CommitteeClassifier", "CommitteeRegressor", "SBPMTClassifier"}
+"""Learners that share out members, folds or subsamples, on a table of any size; what these are made of is checked on
+larger ones."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Subject:
 
     @property
     def threaded_rows(self) -> int:
-        """Rows on which the learner's kernels start threads."""
+        """Rows on which the learner starts threads."""
         return 20_000 if type(self.model).__name__ in LONG_FITS else 60_000
 
     @property

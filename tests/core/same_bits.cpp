@@ -1,14 +1,20 @@
 // Digests of what the kernels compute of made numbers, a line for each: the same on every processor.
 // tests/same_bits.py builds and runs this here and for ARM.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <string>
 
+#include "../../core/few_edges.hpp"
 #include "../../core/gradient_grower.hpp"
 #include "../../core/joint_boost.hpp"
+#include "../../core/lasso_path.hpp"
 #include "../../core/linear_boost.hpp"
 #include "../../core/loss_gradients.hpp"
+#include "../../core/votes_apart.hpp"
 
 namespace committee {
 namespace {
@@ -165,10 +171,79 @@ void leaves(const char* name, LossName loss, std::int64_t n_outputs) {
       joint_boost(data, BoostSettings{loss, 60, 0.0, 20.0}, team).models.score);
 }
 
+// A table by few edges, the stumps at all of them, on how many rows two of them differ, and the LASSO's path over them.
+void stumps() {
+  const std::int64_t n = 2000, p = kLanes, most = 10;
+  Made made(7);
+  Vector<double> X(n * p), edges, mean, b;
+  Vector<std::int64_t> offset{0}, first, missing, low, high;
+  Vector<std::int8_t> vote;
+  Vector<std::uint8_t> codes(n * p);
+  BinnedTable<std::uint8_t> table{codes.data(), n, p, {0}, Vector<std::uint8_t>(p, 0)};
+  for (double& x : X)
+    x = made.below(20) == 0   ? std::numeric_limits<double>::quiet_NaN()
+        : made.below(50) == 0 ? std::numeric_limits<double>::infinity() * (made.below(2) == 0 ? 1.0 : -1.0)
+                              : made.uniform();
+  for (std::int64_t j = 0; j < p; ++j) {
+    const std::int64_t n_edges = most - j;
+    const std::int64_t cell = table.cell.back(), last = cell + n_edges + 1;
+    for (std::int64_t e = 0; e < n_edges; ++e) {
+      edges.push_back(static_cast<double>(e + 1) / static_cast<double>(n_edges + 1));
+      first.push_back(cell);
+      missing.push_back(last);
+      low.push_back(cell + e + 1);
+      high.push_back(last);
+      vote.push_back(made.below(2) == 0 ? -1 : 1);
+    }
+    offset.push_back(edges.size());
+    table.cell.push_back(last + 1);
+  }
+  const FewEdges few(edges.data(), offset.data(), 0);
+  few(X.data(), p, n, codes.data());
+  say("codes of few edges", codes);
+  Vector<std::uint16_t> wide(n * p);
+  few(X.data(), p, n, wide.data());
+  say("wide codes of few edges", wide);
+  const StumpCells stumps{first.data(), missing.data(), low.data(), high.data(), vote.data(), first.size()};
+  const std::int64_t N = stumps.n;
+  double largest = 0.0;
+  for (std::int64_t j = 0, f = 0; j < N; ++j) {
+    while (table.cell[f + 1] <= low[j]) ++f;
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool says = votes_minus(stumps, j, table.cell[f] + codes[i * p + f]);
+      const bool is = codes[i * p] + codes[i * p + 1] > 11;
+      sum += says == is ? -1.0 : 1.0;
+    }
+    b.push_back(sum / static_cast<double>(n));
+    mean.push_back(0.125 * b[j]);
+    largest = std::max(largest, std::abs(b[j]));
+  }
+  Vector<double> lambdas;
+  for (int i = 0; i < 30; ++i) lambdas.push_back(i == 0 ? largest : 0.85 * lambdas.back());
+  const std::int64_t S = lambdas.size();
+  ThreadTeam team(1);
+  const auto path = [&]<class Count>(Vector<Count> apart) {
+    votes_apart(table, stumps, apart.data(), team);
+    say("votes apart", apart);
+    Vector<double> c = b, alpha(N, 0.0), weights(S * N), gaps(S), risks(S);
+    const CountedProducts<Count> products{apart.data(), mean.data(), 1.0 / static_cast<double>(n), 1.0, N};
+    lasso_path(
+        LassoProblem<CountedProducts<Count>>{products, c.data(), alpha.data(), N, b.data(), 1.0, offset.data(), p},
+        LassoPath{lambdas.data(), S, 1e-8, 1000, weights.data(), gaps.data(), risks.data()});
+    say("weights of a path", weights);
+    say("gaps of a path", gaps);
+    say("risks of a path", risks);
+  };
+  path(Vector<std::uint16_t>(N * N));
+  path(Vector<std::uint32_t>(N * N));
+}
+
 }  // namespace
 }  // namespace committee
 
 int main() {
+  committee::stumps();
   for (const std::int64_t n_outputs : {1, 3}) {
     committee::leaves("probit", committee::LossName::probit, n_outputs);
     committee::leaves("logistic", committee::LossName::logistic, n_outputs);

@@ -322,10 +322,8 @@ def test_the_catalogue_of_tables() -> None:
         assert nearly_numeric_columns(X.drop(entry["categorical"])) == [], entry["name"]
 
 
-def test_wide_tables_take_time_in_proportion_to_their_columns(tmp_path: Path) -> None:
-    """Of 6,000 columns a second at most; with anything quadratic it was fifty."""
-    p = 6_000
-    path = tmp_path / "wide.csv"
+def seconds_of_a_wide_table(path: Path, p: int) -> float:
+    """Processor time of reading p columns, looking at them and coding them, and of refusing them."""
     lines = [",".join(f"c{j}" for j in range(p))]
     lines += [",".join("abc"[(i + j) % 3] if j % 4 == 0 else f"{i * j % 7}.5" for j in range(p)) for i in range(25)]
     path.write_text("\n".join(lines) + "\n")
@@ -335,10 +333,16 @@ def test_wide_tables_take_time_in_proportion_to_their_columns(tmp_path: Path) ->
     assert not nearly_numeric_columns(frame)
     schema = TableSchema.learn(frame, [name for name in frame.columns if int(name[1:]) % 4 < 2])
     assert schema.encode(frame).shape == (25, p - 1)
-    assert time.process_time() - start < 15.0
     with pytest.raises(ValueError, match="missing"):
         schema.encode(frame.rename({name: f"{name}!" for name in frame.columns}))
-    assert time.process_time() - start < 15.0
+    return time.process_time() - start
+
+
+def test_wide_tables_take_time_in_proportion_to_their_columns(tmp_path: Path) -> None:
+    """Eight times the columns take about eight times as long; what is quadratic would take sixty-four times."""
+    seconds_of_a_wide_table(tmp_path / "first.csv", 50)  # imports
+    few, many = (seconds_of_a_wide_table(tmp_path / "wide.csv", p) for p in (500, 4_000))
+    assert many < 24.0 * few
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])

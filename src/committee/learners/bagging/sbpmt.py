@@ -26,6 +26,7 @@ from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.joint_likelihood import JointLikelihood, leaf_losses
 from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
 from committee.learners.trees.model_tree_table import ModelTree, ModelTreeTable
+from committee.learners.trees.model_tree_voters import ModelTreeVoters
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
 from committee.vote.explain.importances import feature_importances
@@ -95,7 +96,8 @@ def boost(
             f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
             f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
         )
-    trees: list[ModelTree] = []
+    per_voter = 1 if limits.tree == "shared" or table.n_classes == 2 else table.n_classes
+    voters = ModelTreeVoters(table, per_voter, limits.link)
     figures: list[tuple[float, float, float]] = []
     weighing = EMPHASES[emphasis](table.labels, w, table.n_classes, limits.link)
     for t in range(n_rounds):
@@ -104,19 +106,19 @@ def boost(
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
-        if weighing.decides_alone(tree, error):
-            trees, figures = [tree], [(1.0, error, risk)]
+        alone = weighing.decides_alone(tree, error)
+        alpha = None if alone else weighing.alpha(tree, wrong, error)
+        if alone or (alpha is None and not figures):
+            voters, figures = ModelTreeVoters(table, per_voter, limits.link), [(1.0, error, risk)]
+            voters.add(tree)
             break
-        alpha = weighing.alpha(tree, wrong, error)
         if alpha is None:
-            if not trees:
-                trees, figures = [tree], [(1.0, error, risk)]
             break
-        trees.append(tree)
+        voters.add(tree)
         figures.append((alpha, error, risk))
         weighing.move(tree, wrong, alpha)
     alpha_of_trees, errors, risks = map(list, zip(*figures, strict=True))
-    return BoostedTrees(table.voters(trees, limits.link), alpha_of_trees, errors, risks)
+    return BoostedTrees(voters.voters(), alpha_of_trees, errors, risks)
 
 
 def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits: ModelTreeLimits) -> float:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,17 +18,13 @@ from committee.learners.trees.joint_likelihood import leaf_losses
 from committee.learners.trees.leaf_steps import LeafBoosting, boosted_leaves
 from committee.learners.trees.model_tree_limits import ModelTreeLimits
 from committee.learners.trees.reduced_error_pruning import pruned
-from committee.vote.explain.importances import risk_decreases
-from committee.voters.growing import forest_of, grower, leaf_labels
-from committee.voters.model_forest import LinkName, ModelForest
-from committee.voters.training_record import LeafRows, TrainingRecord
+from committee.voters.growing import grower
+from committee.voters.model_forest import LinkName
+from committee.voters.training_record import LeafRows
 
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 """No training score passes this. A separable leaf runs up to it; much lower, and a few rows far out would stop the
 boosting of a leaf whose other rows still gain (with 8 for probit, balance_scale loses 4 points)."""
-
-ROWS_AT_ONCE = 20_000
-"""Training rows whose trees become voters together: for a few rows NumPy takes as long as for many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +139,7 @@ class ModelTreeTable:
                 cap=SCORE_CAP[limits.link], seed=seed, n_threads=self.threads,
             )  # fmt: skip
         leaf = tree.leaf_of_row[drawn]
+        tree.forget_rows()
         order = np.argsort(leaf, kind="stable")
         inside = drawn[order]
         size = np.bincount(leaf)
@@ -163,34 +159,3 @@ class ModelTreeTable:
         in_order[order] = scores
         boosted = BoostedTree(tree, leaves, w, intercept, coefficient, scores, in_the_end)
         return ModelTree((boosted,), drawn, in_order, risk)
-
-    def voters(self, trees: Sequence[ModelTree], link: LinkName) -> ModelForest:
-        """The voters that fitted model trees are."""
-        each = [tree for several in trees for tree in several.trees]
-        per_voter = len(trees[0].trees)
-        n_classes = self.n_classes if per_voter == 1 else 2
-        at_once = max(1, ROWS_AT_ONCE // len(trees[0].drawn))
-        parts = [self._voters(each[i : i + at_once], n_classes, link) for i in range(0, len(each), at_once)]
-        voters = ModelForest.concatenate(parts)
-        if per_voter == 1:
-            return voters
-        return replace(voters, forest=replace(voters.forest, n_classes=self.n_classes), trees_per_voter=per_voter)
-
-    def _voters(self, trees: Sequence[BoostedTree], n_classes: int, link: LinkName) -> ModelForest:
-        grown = [each.tree for each in trees]
-        sums = np.concatenate([tree.sums for tree in grown])
-        forest = forest_of(grown, self.binned.bins, n_classes, label=[leaf_labels(tree) for tree in grown])
-        leaves = LeafRows.concatenate([each.leaves for each in trees])
-        weights, intercept, coefficient, scores, risk = (
-            np.concatenate(several)
-            for several in zip(
-                *((each.weights, each.intercept, each.coefficient, each.scores, each.risk) for each in trees),
-                strict=True,
-            )
-        )
-        D, w = self.D[leaves.rows], self.weights[leaves.rows]
-        decrease = risk_decreases(forest, sums, self.design, leaves, D, weights, scores, coefficient, risk)
-        record = TrainingRecord(leaves.sums(w), leaves.centre(D, w), decrease)
-        end = forest.feature < 0
-        model = np.where(end, np.cumsum(end) - 1, -1).astype(np.int32)
-        return ModelForest(forest, model, intercept, coefficient, self.design, link, record=record)

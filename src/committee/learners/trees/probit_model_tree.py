@@ -18,6 +18,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
 from committee.learners.trees.model_tree_table import ModelTreeTable
+from committee.learners.trees.model_tree_voters import ModelTreeVoters
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
 from committee.vote.explain.importances import feature_importances
@@ -103,9 +104,12 @@ class ProbitModelTreeClassifier(BaseClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         everyone = np.arange(len(rows.labels), dtype=np.int32)
         tree = prepared.fit(ModelTreeLimits.of(self, len(everyone)), rows.weights, everyone, seed, record=True)
-        voters = replace(prepared.voters([tree], self.link), soft=True)
+        voters = ModelTreeVoters(prepared, len(tree.trees), self.link)
+        voters.add(tree)
         return {
-            "committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_),
+            "committee_": Committee(
+                replace(voters.voters(), soft=True), np.ones(1), self.classes_, Share(), self.table_
+            ),
             "risk_path_": tree.risk,
         }
 

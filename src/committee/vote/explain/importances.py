@@ -11,7 +11,7 @@ better than the best constant. A split's term belongs to the feature it splits o
 variance of its linear score F = a + sum_c b_c d_c is: column c accounts for b_c Cov(d_c, F), and these add up to
 Var(F). A feature whose sum comes out below zero, which only cancels others, counts as zero.
 
-Everything needed for it is known while the tree is fitted; it costs one pass over the rows of the leaves.
+Everything needed for it is left by the fit of a tree; it costs one pass over the rows of the leaves.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def risk_decreases(
     # boosting that was stopped before it beat the best constant has gained nothing
     decrease = weight[:, None] * np.maximum(class_entropy(sums[end], n_outputs) - risk, 0.0)
     earned = leaf_decreases(leaves, D, w, scores, coefficient, decrease)
-    by_feature = sums_by_column(tree[:, None], design.source[None], earned, (len(forest), forest.n_features))
+    earned = np.add.reduceat(earned, np.searchsorted(tree, np.arange(len(forest))))
+    every_tree = np.arange(len(forest))[:, None]
+    by_feature = sums_by_column(every_tree, design.source[None], earned, (len(forest), forest.n_features))
     return split_decreases(forest, sums, n_outputs) + by_feature
 
 
