@@ -146,10 +146,13 @@ class GradientHistograms {
       if (part > 0) wide.assign(size, 0);
       add_wide(rows, n * part / parts, n * (part + 1) / parts, by_column(rows, n), wide.data(), words);
     });
-    for (std::int64_t part = 1; part < parts; ++part) {
-      const Vector<std::uint64_t>& other = room_.threads[part].wide;
-      for (std::int64_t i = 0; i < size; ++i) h.sums[i] += other[i];
-    }
+    constexpr std::int64_t kTogether = 1024;
+    team_.blocks_of(kTogether, size, (parts - 1) * size, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t part = 1; part < parts; ++part) {
+        const Vector<std::uint64_t>& other = room_.threads[part].wide;
+        for (std::int64_t i = begin; i < end; ++i) h.sums[i] += other[i];
+      }
+    });
     complete(table_, h.sums.data(), 2 * n_outputs_);
     return h;
   }

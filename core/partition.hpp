@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 
 #include "sparse_table.hpp"
 #include "threads.hpp"
@@ -42,12 +43,14 @@ struct FlagSides {
   std::int64_t operator()(std::int64_t row) const { return is_left[row]; }
 };
 
-// Moves the rows that go left to the front; returns how many they are.
+// Moves the rows that go left to the front, all in their order; returns how many they are.
 template <class Sides>
 std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int64_t n, const Sides& sides,
                             ThreadTeam& team) {
-  // Left rows to `to_left`, the others to `to_right`; both are written each time, so that nothing branches.
-  const auto share = [&](std::int64_t begin, std::int64_t end, std::int32_t* to_left, std::int32_t* to_right) {
+  // Left rows to `to_left`, the others to `to_right`, which moves by `step`; both are written each time, so that
+  // nothing branches.
+  const auto share = [&](std::int64_t begin, std::int64_t end, std::int32_t* to_left, std::int32_t* to_right,
+                         auto step) {
     const Sides goes_left_of = sides;  // of its own, or every store might seem to change it
     const std::int32_t* const first = to_left;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -57,31 +60,28 @@ std::int64_t partition_rows(std::int32_t* rows, std::int32_t* scratch, std::int6
       *to_left = row;
       *to_right = row;
       to_left += goes_left;
-      to_right += 1 - goes_left;
+      to_right += step.value * (1 - goes_left);
     }
     return to_left - first;
   };
+  using Forwards = std::integral_constant<std::int64_t, 1>;
+  using Backwards = std::integral_constant<std::int64_t, -1>;
   if (team.wanted(2 * n) == 1) {
-    const std::int64_t n_left = share(0, n, rows, scratch);  // in place: what is overwritten has been read
+    const std::int64_t n_left = share(0, n, rows, scratch, Forwards{});  // in place: what is overwritten has been read
     std::copy_n(scratch, n - n_left, rows + n_left);
     return n_left;
   }
+  // a block's own place in `scratch` has its left rows from the front and the others from the back
   Vector<std::int64_t> lefts(n_blocks(n) + 1, 0);
   team.blocks(n, 2 * n, [&](std::int64_t begin, std::int64_t end) {
-    lefts[begin / kRowBlock + 1] = share(begin, end, rows + begin, scratch + begin);
+    lefts[begin / kRowBlock + 1] = share(begin, end, scratch + begin, scratch + end - 1, Backwards{});
   });
   std::partial_sum(lefts.begin(), lefts.end(), lefts.begin());
   const std::int64_t n_left = lefts.back();
-  // left rows move forwards within `rows`, block by block; the others come from `scratch` afterwards
-  for (std::int64_t b = 0; b < n_blocks(n); ++b) {
-    const std::int64_t before = lefts[b];
-    std::copy_n(rows + b * kRowBlock, lefts[b + 1] - before, rows + before);
-  }
-  team.blocks(n, n, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t b = begin / kRowBlock;
-    const std::int64_t before = lefts[b];
-    const std::int64_t here = end - begin - (lefts[b + 1] - before);
-    std::copy_n(scratch + begin, here, rows + n_left + begin - before);
+  team.blocks(n, 2 * n, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t before = lefts[begin / kRowBlock], here = lefts[begin / kRowBlock + 1] - before;
+    std::copy_n(scratch + begin, here, rows + before);
+    std::reverse_copy(scratch + begin + here, scratch + end, rows + n_left + begin - before);
   });
   return n_left;
 }

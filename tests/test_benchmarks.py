@@ -16,7 +16,8 @@ from benchmarks.lop import lop
 from benchmarks.packed_bytes import packed_bytes
 from benchmarks.pairing import interleave
 from benchmarks.tables import hastie
-from committee import RandomForestClassifier
+from benchmarks.thread_schedule import ThreadSchedule, speed_up, split_nodes
+from committee import GradientBoostingClassifier, RandomForestClassifier
 from committee.learners.trained.tree_nodes import TreeNodes, cut_forest, node_votes
 from committee.voters.forest import Forest
 
@@ -82,3 +83,20 @@ def test_packed_bytes_count_each_threshold_and_value_once():
     assert packed_bytes(forest) == (3 + 2 + 32 + 32 + 6 * 32) / 8
     twice = Forest.concatenate([forest, forest])
     assert packed_bytes(twice) == (6 + 4 + 32 + 32 + 6 * 32) / 8
+
+
+def test_the_schedule_of_threads_gains_no_more_than_there_are_threads():
+    X, y = hastie(100_000)
+    forest = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y).committee_.voters
+    ratios = [speed_up(forest, threads, len(X), 256 * X.shape[1]) for threads in (1, 2, 4, 16)]
+    assert ratios[0] == 1.0
+    assert 1.0 < ratios[1] <= ratios[2] <= ratios[3]
+    assert ratios[1] <= 2.0 and ratios[2] <= 4.0
+    assert speed_up(forest, 16, 100, 256 * X.shape[1]) == 1.0  # a tree of 100 rows starts no thread
+
+
+def test_works_are_shared_out_the_largest_first():
+    assert ThreadSchedule(2, 1, 1).busiest([3.0, 1.0, 2.0, 2.0]) == 4.0
+    nodes = split_nodes(RandomForestClassifier(1, random_state=0).fit(*hastie(300)).committee_.voters, 0)
+    assert all(0 < node.smaller <= node.size / 2 for node in nodes.values())
+    assert nodes[0].size <= 300
