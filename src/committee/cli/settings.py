@@ -7,6 +7,9 @@ from typing import Any
 
 from committee import MODELS
 
+CONSTANTS = {"true": True, "false": False, "none": None}
+"""As command lines write them, in any case."""
+
 
 def set_parameters(learner: Any, name: str, settings: list[str]) -> None:
     """Set parameters, each by a text ``NAME=VALUE``; `name` is what the learner is called in errors.
@@ -38,12 +41,14 @@ def set_parameters(learner: Any, name: str, settings: list[str]) -> None:
 
 
 def value_of(text: str) -> Any:
-    """Value of a parameter: a Python literal, the name of a learner (for a voter), or else text.
+    """Value of a parameter: a Python literal, true, false or none, the name of a learner (for a voter), or else text.
 
     Examples
     --------
     >>> value_of("3"), value_of("mean"), value_of("tree")
     (3, 'mean', TreeVoter())
+    >>> value_of("true"), value_of("none")
+    (True, None)
     """
     import ast
 
@@ -51,6 +56,8 @@ def value_of(text: str) -> Any:
 
     if text in MODELS:
         return new_model(text)
+    if (word := text.strip().lower()) in CONSTANTS:
+        return CONSTANTS[word]
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):

@@ -128,7 +128,8 @@ def out_of_bag(votes: OutOfBagVotes, rows: Rows, sample_weight: ArrayLike | None
     if (~judged).mean() > 0.01:
         warnings.warn(
             f"{(~judged).sum()} rows were left out of no draw and have no out-of-bag vote; "
-            "more estimators or a smaller max_samples would give them one.",
+            "more estimators or a smaller max_samples would give them one, "
+            "but to a row that is alone in its class, which is in every draw.",
             stacklevel=5,
         )
     share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=judged[:, None])

@@ -56,6 +56,10 @@ class ProbitModelTreeClassifier(BaseClassifier):
 
     Notes
     -----
+    One tree alone, as in the paper, is meant to name classes and to be a member of a committee: a hundred steps in a
+    leaf of some twenty rows make its probabilities far too sure. ``n_leaf_steps="cv"`` takes most of that away, and
+    `SBPMTClassifier` votes with probabilities that are calibrated.
+
     A separable leaf would send its line to infinity: steps that would take a training score past
     +-20 (probit; 40 for logit) are not taken, and a step that does not lower the risk is halved until it does,
     so the weighted risk never rises (Lemma 3).
