@@ -96,8 +96,7 @@ def boost(
             f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
             f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
         )
-    per_voter = 1 if limits.tree == "shared" or table.n_classes == 2 else table.n_classes
-    voters = ModelTreeVoters(table, per_voter, limits.link)
+    voters = ModelTreeVoters(table, limits.link)
     figures: list[tuple[float, float, float]] = []
     weighing = EMPHASES[emphasis](table.labels, w, table.n_classes, limits.link)
     for t in range(n_rounds):
@@ -108,14 +107,14 @@ def boost(
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
         alone = weighing.decides_alone(tree, error)
         alpha = None if alone else weighing.alpha(tree, wrong, error)
-        if alone or (alpha is None and not figures):
-            voters, figures = ModelTreeVoters(table, per_voter, limits.link), [(1.0, error, risk)]
-            voters.add(tree)
-            break
-        if alpha is None:
+        if alone:
+            voters, figures = ModelTreeVoters(table, limits.link), []
+        elif alpha is None and figures:
             break
         voters.add(tree)
-        figures.append((alpha, error, risk))
+        figures.append((1.0 if alpha is None else alpha, error, risk))
+        if alpha is None:
+            break
         weighing.move(tree, wrong, alpha)
     alpha_of_trees, errors, risks = map(list, zip(*figures, strict=True))
     return BoostedTrees(voters.voters(), alpha_of_trees, errors, risks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +65,7 @@ class ModelTree:
     scores: F64
     risk: F64
 
-    @cached_property
+    @property
     def predicted(self) -> NDArray[np.int64]:
         """Class number that the tree gives each training row."""
         one = self.scores.shape[1] == 1

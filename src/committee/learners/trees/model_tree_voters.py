@@ -27,14 +27,11 @@ class ModelTreeVoters:
     ----------
     table : ModelTreeTable
         What the trees were fitted on.
-    trees_per_voter : int
-        1, or the number of classes.
     link : {"probit", "logit"}
     """
 
-    def __init__(self, table: ModelTreeTable, trees_per_voter: int, link: LinkName) -> None:
+    def __init__(self, table: ModelTreeTable, link: LinkName) -> None:
         self.table = table
-        self.trees_per_voter = trees_per_voter
         self.link: LinkName = link
         self._waiting: list[BoostedTree] = []
         self._made: list[ModelForest] = []
@@ -51,22 +48,22 @@ class ModelTreeVoters:
         if self._waiting:
             self._make()
         voters = ModelForest.concatenate(self._made)
-        if self.trees_per_voter == 1:
+        n_classes = self.table.n_classes
+        if voters.forest.n_classes == n_classes:
             return voters
-        forest = replace(voters.forest, n_classes=self.table.n_classes)
-        return replace(voters, forest=forest, trees_per_voter=self.trees_per_voter)
+        # trees that know two classes each, "class k or not": a voter has one for each class
+        return replace(voters, forest=replace(voters.forest, n_classes=n_classes), trees_per_voter=n_classes)
 
     def _make(self) -> None:
-        n_classes = self.table.n_classes if self.trees_per_voter == 1 else 2
-        self._made.append(model_forest(self._waiting, self.table, n_classes, self.link))
+        self._made.append(model_forest(self._waiting, self.table, self.link))
         self._waiting = []
 
 
-def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, n_classes: int, link: LinkName) -> ModelForest:
+def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, link: LinkName) -> ModelForest:
     """Voters of one tree each: bins become thresholds, leaves are numbered, and sums over their rows are recorded."""
     grown = [each.tree for each in trees]
     sums = np.concatenate([tree.sums for tree in grown])
-    forest = forest_of(grown, table.binned.bins, n_classes, label=[leaf_labels(tree) for tree in grown])
+    forest = forest_of(grown, table.binned.bins, sums.shape[1], label=[leaf_labels(tree) for tree in grown])
     leaves = LeafRows.concatenate([each.leaves for each in trees])
     weights, intercept, coefficient, scores, risk = (
         np.concatenate(several)

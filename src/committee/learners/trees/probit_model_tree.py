@@ -108,7 +108,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         everyone = np.arange(len(rows.labels), dtype=np.int32)
         tree = prepared.fit(ModelTreeLimits.of(self, len(everyone)), rows.weights, everyone, seed, record=True)
-        voters = ModelTreeVoters(prepared, len(tree.trees), self.link)
+        voters = ModelTreeVoters(prepared, self.link)
         voters.add(tree)
         return {
             "committee_": Committee(
