@@ -6,8 +6,10 @@ The cases follow from the code: what has changed meets new ones, and the same co
 import pytest
 
 from committee.files.code_digest import code_digest
+from tests.crafted_files import places
 from tests.fuzz import CORPUS, FUZZERS, ROUND, fuzzer, time_limit
 from tests.fuzz.loop import SLOWEST, fuzz
+from tests.fuzz.model_files import ModelFiles, at, parts, seeds, written
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -26,6 +28,22 @@ def test_new_cases_show_no_fault(name, tmp_path):
 def test_corpus(path, tmp_path):
     with time_limit(SLOWEST):
         fuzzer(path.parent.name, tmp_path).run(path.read_bytes())
+
+
+@pytest.mark.parametrize("name", seeds())
+def test_a_file_without_one_of_its_attributes_shows_no_fault(name, tmp_path):
+    """What `fit` sets may be missed as late as a model is described: each is left out once, and each array."""
+    tested = ModelFiles(tmp_path)
+    document, arrays = parts(name)
+    attributes = [path for path in places(document["model"]) if path[-2:-1] == ("attributes",)]
+    for path in attributes:
+        document, arrays = parts(name)
+        del at(document["model"], path[:-1])[path[-1]]
+        tested.run(written(document, arrays))
+    for array in arrays:
+        document, others = parts(name)
+        del others[array]
+        tested.run(written(document, others))
 
 
 def test_a_case_is_made_again_from_its_seed(tmp_path):

@@ -132,8 +132,8 @@ class StoredConformal(StoredLearner):
         check_array("scores_", scores, np.float64, (len(scores),))
         categories = field(held, "row_categories_", np.ndarray)
         check_array("row_categories_", categories, np.int64, (len(scores),))
-        groups = held.get("groups_")
-        if not (groups is None or (isinstance(groups, list) and groups)):
+        groups = field(held, "groups_", list, None)
+        if groups == []:
             raise ValueError("groups_ is no list of groups")
         per_class = len(self.classes_) if getattr(self, "per_class", False) else 1
         check_range("row_categories_", categories, 0, (1 if groups is None else len(groups)) * per_class - 1)
