@@ -33,7 +33,7 @@ inline bool counts_by_column(const SparseTable&, const SparseColumns&, const std
 }
 
 // Adds words[i] to the cell of row rows[i], or of row i where rows is null, in each of some columns.
-template <int n_columns, class Code>
+template <std::size_t n_columns, class Code>
 void add_columns(const Code* const* codes, const std::int64_t* first_cell, const std::int32_t* rows,
                  const std::uint64_t* words, std::int64_t n, std::int64_t first_row, std::uint64_t* histogram) {
   std::array<const Code*, n_columns> code;  // of their own, or a sum that is stored might be any of them

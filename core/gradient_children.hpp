@@ -86,6 +86,7 @@ class GradientChildren {
     const bool left_may = !last && may_split(left), right_may = !last && may_split(right);
     share_histogram(node, left, right, left_may, right_may);
     Vector<Node*> splitting;
+    splitting.reserve(2);
     if (left_may) splitting.push_back(&left);
     if (right_may) splitting.push_back(&right);
     if (!splitting.empty()) find_splits(splitting);

@@ -31,6 +31,11 @@ class GradientGrowing {
       : found_by_(found_by), alone_(std::move(alone)), growth_(growth), team_(team) {}
 
   GradientTree grow(std::int64_t n_in_use) {
+    if (growth_.max_leaf_nodes > 0 && growth_.max_leaf_nodes <= kLeavesForeseen) {
+      tree_.reserve(2 * growth_.max_leaf_nodes - 1);
+      tree_.bounds.reserve(2 * growth_.max_leaf_nodes - 1);
+      leaves_.reserve(growth_.max_leaf_nodes);
+    }
     auto root = std::make_unique<Node>(Node{{{0, n_in_use, 0, add_node({})}}});
     tree_.count[0] = n_in_use;
     found_by_.start(*root);
@@ -49,6 +54,8 @@ class GradientGrowing {
   }
 
  private:
+  static constexpr std::int64_t kLeavesForeseen = 64;  // whose memory a smaller tree may waste
+
   std::int32_t add_node(const Bounds& bounds) {
     tree_.bounds.push_back(bounds);
     return tree_.add_node(0);
@@ -90,11 +97,13 @@ class GradientGrowing {
   void find_children(Node& node) {
     if constexpr (Nodes::kAsked) {
       if (node.left_place < 0) ask(node);
-    } else if (const Vector<Node*> nodes = together(node); nodes.size() > 1) {
-      std::int64_t work = 0;
-      for (const Node* one : nodes) work += found_by_.work(*one);
-      team_.each(nodes.size(), work, [&](std::int64_t i) { alone_[i]->find(*nodes[i], false); });
-      return;
+    } else if (!alone_.empty()) {
+      if (const Vector<Node*> nodes = together(node); nodes.size() > 1) {
+        std::int64_t work = 0;
+        for (const Node* one : nodes) work += found_by_.work(*one);
+        team_.each(nodes.size(), work, [&](std::int64_t i) { alone_[i]->find(*nodes[i], false); });
+        return;
+      }
     }
     found_by_.find(node, open_.full());
   }
@@ -103,7 +112,6 @@ class GradientGrowing {
   // beside all threads that find them one node after the other, as threads take time to meet. The largest comes first.
   Vector<Node*> together(Node& node) {
     Vector<Node*> nodes{&node};
-    if (alone_.empty()) return nodes;
     for (Node* other : next_ones([](const Node& one) { return one.left_child == nullptr; })) {
       if (nodes.size() == alone_.size()) break;
       nodes.push_back(other);

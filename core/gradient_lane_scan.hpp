@@ -37,6 +37,12 @@ COMMITTEE_INLINE Lanes worth(const Lanes& G, const Lanes& H, const LeafPenalty& 
   return penalty.l0_per_leaf ? s : larger_of(s, Lanes{});
 }
 
+// Counts and hessians rise from threshold to threshold, so that those with enough on both sides are [first, end).
+struct Within {
+  std::int64_t first, end;
+  std::uint64_t passed;  // sum of the counted cells before `first`
+};
+
 // The cells of one plane of a feature, each as the sum of all up to it; missing values on the left come first. Words
 // are summed as they are, all three fields in one addition (gradient_words.hpp).
 template <class Lanes>
@@ -85,6 +91,7 @@ struct NarrowSums {
     words.add(std::uint64_t{1} << 63);
   }
   COMMITTEE_INLINE void pass(std::int64_t n) { words.pass(n); }
+  COMMITTEE_INLINE void pass(const Within& within) { words.add(within.passed); }
   COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
     const LaneBits w = words.next(i, there);
     g = lanes_of<Lanes>(shifted_down(w, gradient_shift) | kCountsInOnes) - zero_gradient;
@@ -92,9 +99,9 @@ struct NarrowSums {
   }
   static constexpr std::int64_t kCountsInOnes = 0x4330000000000000;  // the bits of 2^52
   COMMITTEE_INLINE const std::uint64_t* counted() const { return words.cells; }
-  COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
-  COMMITTEE_INLINE std::int64_t hessian(std::uint64_t sum) const {
-    return signed_of((sum >> hessian_shift) & hessian_mask);
+  COMMITTEE_INLINE LaneBits counts(const LaneBits& sum) const { return sum & signed_of(count_mask); }
+  COMMITTEE_INLINE LaneBits hessians(const LaneBits& sum) const {
+    return shifted_down(sum, hessian_shift) & signed_of(hessian_mask);
   }
 };
 template <class Lanes>
@@ -113,43 +120,91 @@ struct WideSums {
     gradients.pass(n);
     pairs.pass(n);
   }
+  COMMITTEE_INLINE void pass(const Within& within) {
+    gradients.pass(within.first);
+    pairs.add(within.passed);
+  }
   COMMITTEE_INLINE void next(std::int64_t i, const LaneBits& there, Lanes& g, Lanes& h) {
     g = as_doubles<Lanes>(gradients.next(i, there));
     h = as_doubles<Lanes>(shifted_down(pairs.next(i, there), hessian_shift));
   }
   COMMITTEE_INLINE const std::uint64_t* counted() const { return pairs.cells; }
-  COMMITTEE_INLINE std::int64_t count(std::uint64_t sum) const { return signed_of(sum & count_mask); }
-  COMMITTEE_INLINE std::int64_t hessian(std::uint64_t sum) const { return signed_of(sum >> hessian_shift); }
+  COMMITTEE_INLINE LaneBits counts(const LaneBits& sum) const { return sum & signed_of(count_mask); }
+  COMMITTEE_INLINE LaneBits hessians(const LaneBits& sum) const { return shifted_down(sum, hessian_shift); }
 };
 
-// Counts and hessians rise from threshold to threshold, so that those with enough on both sides are [first, end). They
-// are found from both ends, eight cells at a time: in nodes of few rows most thresholds are outside. The hessians are
-// those of one output.
-struct Within {
-  std::int64_t first, end;
+// Which sums have too little on their left, or on their right, as sign bits: a difference below zero has one.
+template <class LaneBits>
+struct Shortage {
+  std::int64_t least_count, least_hessian, most_count, most_hessian;
+
+  template <class Sums>
+  COMMITTEE_INLINE void operator()(const Sums& sums, const LaneBits& sum, LaneBits& left, LaneBits& right) const {
+    const LaneBits count = sums.counts(sum), hessian = sums.hessians(sum);
+    left = (count - least_count) | (hessian - least_hessian);
+    right = (most_count - count) | (most_hessian - hessian);
+  }
 };
-template <class Sums>
+
+// They are found without a branch that depends on the cells, as nodes of few rows have some 100 of 255 thresholds
+// inside, and where these begin is anyone's guess: of 256 cells at a time the sums up to the end of each eight cells,
+// among these the eight that have the first threshold and the end, and in those eight the lane.
+template <class Lanes, class Sums>
 COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, double min_hessian) {
+  using LaneBits = BitsOf<Lanes>;
+  constexpr std::int64_t kEights = 32;  // of cells at a time
   const std::uint64_t* const cells = sums.counted();
-  const std::int64_t least = t.min_samples,
-                     least_h = static_cast<std::int64_t>(std::min(std::ceil(min_hessian), 0x1p62));
-  const auto enough = [&](std::uint64_t side) __attribute__((always_inline)) {
-    return sums.count(side) >= least && sums.hessian(side) >= least_h;
+  const auto least_hessian = static_cast<std::int64_t>(std::min(std::ceil(min_hessian), 0x1p61));
+  const Shortage<LaneBits> shortage{t.min_samples, least_hessian, t.count - t.min_samples,
+                                    static_cast<std::int64_t>(t.hessian) - least_hessian};
+  const std::uint64_t missing = t.missing_left ? cells[t.n_bins] : 0;
+  const auto eight = [&](std::int64_t i) __attribute__((always_inline)) {  // cells i .. i + 7, zeros after the last
+    return load_as<LaneBits>(cells + std::min(i, t.n_bins)) & first_lanes<LaneBits>(std::max(t.n_bins - i, 0l));
   };
-  const auto eight = [&](std::int64_t i) __attribute__((always_inline)) {
-    std::uint64_t sum = 0;
-    for (std::int64_t k = 0; k < kLanes; ++k) sum += cells[i + k];
-    return sum;
-  };
-  std::uint64_t left = t.missing_left ? cells[t.n_bins] : 0, right = t.missing_left ? 0 : cells[t.n_bins];
-  std::int64_t first = 0, end = t.n_bins;  // left: of the cells before `first`; right: of those from `end` on
-  for (std::uint64_t more; first + kLanes <= t.n_bins && !enough(more = left + eight(first)); first += kLanes)
-    left = more;
-  while (first < t.n_bins && !enough(left += cells[first])) ++first;
-  for (std::uint64_t more; end - kLanes > first && !enough(more = right + eight(end - kLanes)); end -= kLanes)
-    right = more;
-  while (end > first && !enough(right)) right += cells[--end];
-  return {first, end};
+  Within within{t.n_bins, t.n_bins, 0};
+  LaneBits by_lane = first_lanes<LaneBits>(1) & signed_of(missing), left, right;
+  std::uint64_t up_to[1 + kEights];  // of the eights before
+  up_to[kEights] = missing;
+  for (std::int64_t begin = 0, found = 0; begin < t.n_bins; begin += kEights * kLanes) {
+    up_to[0] = up_to[kEights];
+    const std::int64_t n = std::min(kEights, (t.n_bins - begin + kLanes - 1) / kLanes), n_whole = whole_lanes(n);
+    LaneBits lefts{}, rights{};
+    for (std::int64_t e = 0; e < n_whole; e += kLanes) {
+      LaneBits sum[kLanes];
+      const std::int64_t i = begin + e * kLanes;
+      if (i + kLanes * kLanes <= t.n_bins)
+        for (std::int64_t k = 0; k < kLanes; ++k)
+          sum[k] = by_lane = sum_of_words(by_lane, load_as<LaneBits>(cells + i + k * kLanes));
+      else
+        for (std::int64_t k = 0; k < kLanes; ++k) sum[k] = by_lane = sum_of_words(by_lane, eight(i + k * kLanes));
+      const LaneBits ends = fold_each(sum);
+      store(up_to + 1 + e, ends);
+      shortage(sums, ends, left, right);
+      lefts += shifted_down(left, 63);
+      rights += shifted_down(right, 63);
+    }
+    const auto within_eight = [&](std::int64_t e) __attribute__((always_inline)) {
+      const LaneBits all = sum_of_words(running_sums(eight(begin + e * kLanes)), LaneBits{} + signed_of(up_to[e]));
+      shortage(sums, all, left, right);
+      return all;
+    };
+    const std::int64_t first = fold(lefts), end = n_whole - fold(rights);
+    if (!found && first < n) {
+      std::uint64_t before[1 + kLanes];
+      before[0] = up_to[first];
+      store(before + 1, within_eight(first));
+      const std::int64_t lane = fold(shifted_down(left, 63));
+      within.first = begin + first * kLanes + lane;
+      within.passed = before[lane] - missing;
+      found = 1;
+    }
+    if (end < n) {
+      within_eight(end);
+      within.end = begin + end * kLanes + kLanes - fold(shifted_down(right, 63));
+      break;
+    }
+  }
+  return within;
 }
 
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();  // the gain of what is not allowed
@@ -171,17 +226,9 @@ struct FirstLargest {  // per lane the first largest gain, and which eight thres
     gain = select(more, g, gain);
   }
   COMMITTEE_INLINE std::int64_t found(double& largest) const {
-    double gains[kLanes];
-    std::int64_t eights[kLanes], first = -1;
-    store(gains, gain);
-    store(eights, eight);
-    for (std::int64_t k = 0; k < kLanes; ++k) {
-      const std::int64_t place = eights[k] + k;
-      if (!(gains[k] > largest || (gains[k] == largest && first >= 0 && place < first))) continue;
-      largest = gains[k];
-      first = place;
-    }
-    return first;
+    largest = most_of(gain);
+    const LaneBits all = eight + places<LaneBits>(), beyond = LaneBits{} + INT64_MAX;
+    return largest == kNever ? -1 : least_of(select_bits(gain == (Lanes{} + largest), all, beyond));
   }
 };
 
@@ -206,8 +253,8 @@ COMMITTEE_INLINE std::int64_t best_of_one(const Thresholds& t, const LeafPenalty
                                           double& gain) {
   using LaneBits = BitsOf<Lanes>;
   Sums sums(t, 0, layout);
-  const Within within = with_enough(t, sums, t.min_hessian);
-  sums.pass(within.first);
+  const Within within = with_enough<Lanes>(t, sums, t.min_hessian);
+  sums.pass(within);
   const OutputTotals total = t.totals[0];
   gain = kNever;
   FirstLargest<Lanes> best{Lanes{} + gain};
@@ -234,7 +281,7 @@ COMMITTEE_INLINE std::int64_t best_of_several(const Thresholds& t, const LeafPen
   LaneVector<Sums> sums;  // of each output up to where the scan is; their lanes are read whole
   sums.reserve(n_outputs);
   for (std::int64_t d = 0; d < n_outputs; ++d) sums.emplace_back(t, d, layout);
-  const Within within = with_enough(t, sums[0], 0.0);
+  const Within within = with_enough<Lanes>(t, sums[0], 0.0);
   for (Sums& one : sums) one.pass(within.first);
   gain = kNever;
   FirstLargest<Lanes> best{Lanes{} + gain};

@@ -20,27 +20,34 @@
 
 namespace committee {
 
-// Of a node, in integers: per output gradient and hessian, and the number of rows.
+// Of a node, in integers: per output gradient and hessian, and the number of rows. A tree makes a few for each of its
+// nodes, so that those of one output, which most are, take no memory of their own.
 class GradientSums {
  public:
-  explicit GradientSums(std::int64_t n_outputs = 0) : sums_(2 * n_outputs, 0) {}
-  std::int64_t n_outputs() const { return sums_.size() / 2; }
-  std::int64_t& gradient(std::int64_t output) { return sums_[2 * output]; }
-  std::int64_t& hessian(std::int64_t output) { return sums_[2 * output + 1]; }
-  double gradient(std::int64_t output) const { return static_cast<double>(sums_[2 * output]); }
-  double hessian(std::int64_t output) const { return static_cast<double>(sums_[2 * output + 1]); }
+  explicit GradientSums(std::int64_t n_outputs = 0) : n_outputs_(n_outputs), several_(n_outputs > 1 ? n_outputs : 0) {}
+  std::int64_t n_outputs() const { return n_outputs_; }
+  std::int64_t& gradient(std::int64_t output) { return of(output).gradient; }
+  std::int64_t& hessian(std::int64_t output) { return of(output).hessian; }
+  double gradient(std::int64_t output) const { return static_cast<double>(of(output).gradient); }
+  double hessian(std::int64_t output) const { return static_cast<double>(of(output).hessian); }
   double hessians() const {
     double sum = 0.0;
-    for (std::int64_t d = 0; d < n_outputs(); ++d) sum += hessian(d);
+    for (std::int64_t d = 0; d < n_outputs_; ++d) sum += hessian(d);
     return sum;
   }
   GradientSums& operator+=(const GradientSums& other) {
-    for (std::int64_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      gradient(d) += other.of(d).gradient;
+      hessian(d) += other.of(d).hessian;
+    }
     count += other.count;
     return *this;
   }
   GradientSums& operator-=(const GradientSums& other) {
-    for (std::int64_t k = 0; k < sums_.size(); ++k) sums_[k] -= other.sums_[k];
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      gradient(d) -= other.of(d).gradient;
+      hessian(d) -= other.of(d).hessian;
+    }
     count -= other.count;
     return *this;
   }
@@ -48,7 +55,15 @@ class GradientSums {
   std::int64_t count = 0;
 
  private:
-  Vector<std::int64_t> sums_;
+  struct Sums {
+    std::int64_t gradient = 0, hessian = 0;
+  };
+  Sums& of(std::int64_t output) { return n_outputs_ > 1 ? several_[output] : one_; }
+  const Sums& of(std::int64_t output) const { return n_outputs_ > 1 ? several_[output] : one_; }
+
+  std::int64_t n_outputs_;
+  Sums one_;
+  Vector<Sums> several_;
 };
 
 struct Bounds {

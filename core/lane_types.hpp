@@ -316,8 +316,13 @@ COMMITTEE_INLINE double fold(const Doubles32& v) { return (v[0] + v[2]) + (v[1] 
 COMMITTEE_INLINE double fold(const Doubles64& v) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
+COMMITTEE_INLINE std::int64_t fold(const Bits16& v) { return v[0] + v[1]; }
+COMMITTEE_INLINE std::int64_t fold(const Bits32& v) { return fold(Bits16{v[0], v[1]} + Bits16{v[2], v[3]}); }
+COMMITTEE_INLINE std::int64_t fold(const Bits64& v) {
+  return fold(Bits32{v[0], v[1], v[2], v[3]} + Bits32{v[4], v[5], v[6], v[7]});
+}
 template <class Half>
-COMMITTEE_INLINE double fold(const Twice<Half>& v) {
+COMMITTEE_INLINE auto fold(const Twice<Half>& v) {
   return fold(v.low + v.high);
 }
 
@@ -351,6 +356,11 @@ using Halves16 = std::int32_t __attribute__((vector_size(16)));
 using Halves32 = std::int32_t __attribute__((vector_size(32)));
 COMMITTEE_INLINE Doubles32 fold_each(const Doubles32* v) { return fold_each_of_four<Bits32>(v); }
 COMMITTEE_INLINE Doubles64 fold_each(const Doubles64* v) { return fold_each_of_eight<Bits64>(v); }
+COMMITTEE_INLINE Bits16 fold_each(const Bits16* v) {  // sums that wrap
+  return sum_of_words(__builtin_shuffle(v[0], v[1], Bits16{0, 2}), __builtin_shuffle(v[0], v[1], Bits16{1, 3}));
+}
+COMMITTEE_INLINE Bits32 fold_each(const Bits32* v) { return fold_each_of_four<Bits32>(v); }
+COMMITTEE_INLINE Bits64 fold_each(const Bits64* v) { return fold_each_of_eight<Bits64>(v); }
 COMMITTEE_INLINE Singles16 fold_each(const Singles16* v) { return fold_each_of_four<Halves16>(v); }
 COMMITTEE_INLINE Singles32 fold_each(const Singles32* v) { return fold_each_of_eight<Halves32>(v); }
 template <class Half>

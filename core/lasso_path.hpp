@@ -245,6 +245,12 @@ struct LassoPath {
   double* risks;    // S: the mean square of the residual
 };
 
+// Whether a weight is no more than what steps of a voter that another says all of have left, by rounding.
+template <class Products>
+bool is_rounding(const LassoProblem<Products>& on, std::int64_t j, double lambda) {
+  return std::abs(on.alpha[j]) * on.products.at(j, j) <= 1e-13 * lambda;
+}
+
 // Weights at each lambda, and duality gaps, each from the one before. Between two changes of the support the solution
 // is linear in lambda, so going on in the direction of the last step is tried first; the start with the smaller
 // penalised risk is taken. (Its duality gap may be the larger one, for a few voters that are to join; a sweep settles
@@ -280,7 +286,8 @@ void lasso_path(const LassoProblem<Products>& on, const LassoPath& path) {
     old_c.swap(c);
     path.gaps[i] = lasso.solve(lambdas[i], path.tol, path.max_sweeps);
     lasso_gap(on, lambdas[i], path.risks + i);
-    std::copy(on.alpha, on.alpha + n, path.weights + i * n);
+    for (std::int64_t j = 0; j < n; ++j)
+      path.weights[i * n + j] = is_rounding(on, j, lambdas[i]) ? 0.0 : on.alpha[j];
   }
 }
 

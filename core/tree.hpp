@@ -48,6 +48,16 @@ struct FlatTree {
   Vector<std::int64_t> count;
   Vector<std::int32_t> leaf_of_row;
 
+  void reserve(std::int64_t n_nodes) {
+    feature.reserve(n_nodes);
+    bin.reserve(n_nodes);
+    left.reserve(n_nodes);
+    missing_left.reserve(n_nodes);
+    category_bits.reserve(n_nodes);
+    gain.reserve(n_nodes);
+    count.reserve(n_nodes);
+  }
+
   std::int32_t add_node(int planes) {
     feature.push_back(-1);
     bin.push_back(-1);

@@ -44,18 +44,14 @@ Vector<std::int32_t> leaves_of(const Table& table, const TreeArrays& tree, const
 
 nb::object walk_codes(AnyCodes codes, In1<std::int32_t> n_bins, const TreeNodes& tree, In1<std::int32_t> rows) {
   require_codes(codes, n_bins);
-  const auto feature = nb::cast<In1<std::int32_t>>(tree.feature);
-  const auto bin = nb::cast<In1<std::int32_t>>(tree.bin), left = nb::cast<In1<std::int32_t>>(tree.left);
-  const auto missing_left = nb::cast<In1<std::uint8_t>>(tree.missing_left);
-  const auto offset = nb::cast<In1<std::int64_t>>(tree.category_offset);
-  const auto bits = nb::cast<In1<std::uint32_t>>(tree.category_bits);
-  for (std::int64_t i = 0; i < length(feature); ++i) {
-    const std::int64_t j = feature(i), words = offset(i + 1) - offset(i);
+  for (std::int64_t i = 0; i < tree.n_nodes(); ++i) {
+    const std::int64_t j = tree.feature[i], words = tree.category_offset[i + 1] - tree.category_offset[i];
     require(j < extent(codes, 1), "the tree was grown on more columns");
     require(j < 0 || words == 0 || 32 * words >= n_bins(j), "the tree was grown on fewer categories");
   }
-  const TreeArrays arrays{length(feature),     feature.data(), bin.data(), left.data(),
-                          missing_left.data(), offset.data(),  bits.data()};
+  const TreeArrays arrays{tree.n_nodes(),           tree.feature.data(),      tree.bin.data(),
+                          tree.left.data(),         tree.missing_left.data(), tree.category_offset.data(),
+                          tree.category_bits.data()};
   return array_of(
       with_table(codes, n_bins, nullptr, [&](const auto& table) { return leaves_of(table, arrays, rows); }));
 }

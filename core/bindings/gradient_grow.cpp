@@ -13,25 +13,32 @@ namespace committee {
 namespace {
 
 struct GrownGradientTree : TreeNodes {
-  nb::object value, bounds, weight;
+  Vector<double> value, bounds, weight;  // value: nodes x outputs; bounds: nodes x 2; no weight: rows have none
 
-  GrownGradientTree(GradientTree&& t, std::int64_t n_outputs) : TreeNodes(std::move(t)) {
-    const std::int64_t n = t.bounds.size();
-    weight = t.weight.empty() ? nb::none() : array_of(std::move(t.weight));
-    Vector<double> limits;
-    for (const Bounds& b : t.bounds) limits.insert(limits.end(), {b.lower, b.upper});
-    value = array_of(std::move(t.value), {n, n_outputs});
-    bounds = array_of(std::move(limits), {n, 2});
+  explicit GrownGradientTree(GradientTree&& t)
+      : TreeNodes(std::move(t)), value(std::move(t.value)), weight(std::move(t.weight)) {
+    bounds.reserve(2 * n_nodes());
+    for (const Bounds& b : t.bounds) bounds.insert(bounds.end(), {b.lower, b.upper});
   }
 
-  GrownGradientTree(const nb::tuple& nodes, nb::object value, nb::object bounds, nb::object weight)
-      : TreeNodes(nodes), value(std::move(value)), bounds(std::move(bounds)), weight(std::move(weight)) {
-    const std::int64_t n = length(exactly<In1<std::int32_t>>(feature));
-    require(this->weight.is_none() || length(exactly<In1<double>>(this->weight)) == n,
-            "the arrays of the tree are not of one length");
-    const auto weights = exactly<In2<double>>(this->value), limits = exactly<In2<double>>(this->bounds);
-    require(extent(weights, 0) == n && extent(weights, 1) >= 1 && extent(limits, 0) == n && extent(limits, 1) == 2,
-            "the arrays of the tree are not of one length");
+  GrownGradientTree(const nb::tuple& nodes, const nb::object& value, const nb::object& bounds, const nb::object& weight)
+      : TreeNodes(nodes), value(copied<In2<double>>(value)), bounds(copied<In2<double>>(bounds)) {
+    const auto values = exactly<In2<double>>(value), limits = exactly<In2<double>>(bounds);
+    require(extent(values, 0) == n_nodes() && extent(values, 1) >= 1 && extent(limits, 0) == n_nodes() &&
+                extent(limits, 1) == 2,
+            kOtherLengths);
+    if (weight.is_none()) return;
+    this->weight = copied<In1<double>>(weight);
+    require(this->weight.size() == n_nodes(), kOtherLengths);
+  }
+
+  template <auto member>
+  static nb::object matrix(nb::pointer_and_handle<GrownGradientTree> tree) {
+    const Vector<double>& numbers = tree.p->*member;
+    return view_of(numbers, tree.h, {tree.p->n_nodes(), numbers.size() / tree.p->n_nodes()});
+  }
+  static nb::object weight_array(nb::pointer_and_handle<GrownGradientTree> tree) {
+    return tree.p->weight.empty() ? nb::none() : view_of(tree.p->weight, tree.h);
   }
 };
 
@@ -95,7 +102,7 @@ class PyGradientGrower {
       const std::scoped_lock one_at_a_time(growing_);  // the buffers are shared
       tree = grower_->grow(round);
     }
-    return GrownGradientTree(std::move(tree), n_outputs_);
+    return GrownGradientTree(std::move(tree));
   }
 
   // `part` is called with orders as PartOrders::arrays, `leaf_sums` with places, ids and the number of nodes.
@@ -135,7 +142,7 @@ class PyGradientGrower {
       nb::gil_scoped_release release;
       tree = committee::grow_on_shards(no_rows_, growth_, round, ask, sums_of_leaves, n_threads_);
     }
-    return GrownGradientTree(std::move(tree), n_outputs_);
+    return GrownGradientTree(std::move(tree));
   }
 
   int n_outputs() const { return n_outputs_; }
@@ -202,15 +209,25 @@ void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::devic
   });
 }
 
+double largest_size(In<double> values) {
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < length(values); ++i) {
+    const double size = std::abs(values.data()[i]);
+    if (!(size <= largest)) largest = size;  // what is no number comes, and stays
+    if (std::isnan(largest)) break;
+  }
+  return largest;
+}
+
 }  // namespace
 
 void register_gradient_grow(nb::module_& m) {
   nb::class_<GrownGradientTree, TreeNodes>(m, "GradientTree")
       .def(nb::init<nb::tuple, nb::object, nb::object, nb::object>(), "nodes"_a, "value"_a, "bounds"_a,
            "weight"_a = nb::none())
-      .def_ro("value", &GrownGradientTree::value)
-      .def_ro("weight", &GrownGradientTree::weight)
-      .def_ro("bounds", &GrownGradientTree::bounds);
+      .def_prop_ro("value", &GrownGradientTree::matrix<&GrownGradientTree::value>)
+      .def_prop_ro("weight", &GrownGradientTree::weight_array)
+      .def_prop_ro("bounds", &GrownGradientTree::matrix<&GrownGradientTree::bounds>);
   nb::class_<PyGradientGrower>(m, "GradientGrower")
       .def(nb::init<std::optional<AnyCodes>, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t,
                     double, double, double, double, bool, double, std::int64_t, const std::string&,
@@ -227,6 +244,7 @@ void register_gradient_grow(nb::module_& m) {
            "features"_a.noconvert().none(), "seed"_a, "score"_a, "largest_weight"_a.none(), "part"_a, "leaf_sums"_a)
       .def_prop_ro("n_outputs", &PyGradientGrower::n_outputs)
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);
+  m.def("largest_size", &largest_size, "values"_a);
   m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
         "value"_a.noconvert(), "n_threads"_a);
 }

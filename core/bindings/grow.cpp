@@ -1,4 +1,7 @@
+#include <nanobind/stl/vector.h>
+
 #include <string>
+#include <vector>
 
 #include "../table_grower.hpp"
 #include "tree_grower.hpp"
@@ -35,25 +38,57 @@ class PyGrower : public PyTreeGrower {
   }
 };
 
+template <class T>
+void append(Vector<T>& all, const Vector<T>& some) {
+  all.insert(all.end(), some.begin(), some.end());
+}
+
+// The nodes of trees one after the other, in one array for each property; and how many each tree has.
+nb::tuple joined_nodes(const std::vector<const TreeNodes*>& trees) {
+  Vector<std::int64_t> n_nodes;
+  FlatTree all;
+  Vector<std::int64_t> category_offset{0};
+  Vector<std::uint32_t> category_bits;
+  for (const TreeNodes* tree : trees) {
+    require(tree != nullptr, "a tree is None");
+    n_nodes.push_back(tree->n_nodes());
+    append(all.feature, tree->feature);
+    append(all.bin, tree->bin);
+    append(all.left, tree->left);
+    append(all.missing_left, tree->missing_left);
+    append(all.gain, tree->gain);
+    append(all.count, tree->count);
+    const std::int64_t words_before = category_bits.size();
+    append(category_bits, tree->category_bits);
+    for (std::int64_t i = 0; i < tree->n_nodes(); ++i)
+      category_offset.push_back(words_before + tree->category_offset[i + 1]);
+  }
+  return nb::make_tuple(array_of(std::move(n_nodes)), array_of(std::move(all.feature)), array_of(std::move(all.bin)),
+                        array_of(std::move(all.left)), array_of(std::move(all.missing_left)),
+                        array_of(std::move(category_offset)), array_of(std::move(category_bits)),
+                        array_of(std::move(all.gain)), array_of(std::move(all.count)));
+}
+
 }  // namespace
 
 void register_grow(nb::module_& m) {
   nb::class_<TreeNodes>(m, "TreeNodes")
       .def(nb::init<nb::tuple>(), "nodes"_a)
-      .def("nodes", &TreeNodes::nodes)
-      .def_ro("feature", &TreeNodes::feature)
-      .def_ro("bin", &TreeNodes::bin)
-      .def_ro("left", &TreeNodes::left)
-      .def_ro("missing_left", &TreeNodes::missing_left)
-      .def_ro("category_offset", &TreeNodes::category_offset)
-      .def_ro("category_bits", &TreeNodes::category_bits)
-      .def_ro("gain", &TreeNodes::gain)
-      .def_ro("count", &TreeNodes::count)
-      .def_ro("sums", &TreeNodes::sums);
+      .def("nodes", &TreeNodes::arrays)
+      .def_prop_ro("feature", &TreeNodes::array<&TreeNodes::feature>)
+      .def_prop_ro("bin", &TreeNodes::array<&TreeNodes::bin>)
+      .def_prop_ro("left", &TreeNodes::array<&TreeNodes::left>)
+      .def_prop_ro("missing_left", &TreeNodes::array<&TreeNodes::missing_left>)
+      .def_prop_ro("category_offset", &TreeNodes::array<&TreeNodes::category_offset>)
+      .def_prop_ro("category_bits", &TreeNodes::array<&TreeNodes::category_bits>)
+      .def_prop_ro("gain", &TreeNodes::array<&TreeNodes::gain>)
+      .def_prop_ro("count", &TreeNodes::array<&TreeNodes::count>)
+      .def_prop_ro("sums", &TreeNodes::sums_array);
   nb::class_<GrownTree, TreeNodes>(m, "GrownTree")
       .def(nb::init<nb::tuple, nb::object>(), "nodes"_a, "leaf_of_row"_a.none())
       .def_ro("leaf_of_row", &GrownTree::leaf_of_row)
       .def("forget_rows", [](GrownTree& tree) { tree.leaf_of_row = nb::none(); });
+  m.def("joined_nodes", &joined_nodes, "trees"_a);
   nb::class_<PyGrower>(m, "Grower")
       .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, const std::string&, int, int, std::int64_t,
                     std::int64_t, double, double, std::int64_t, std::int64_t, int>(),

@@ -1,4 +1,7 @@
 // A grown tree as Python sees it: flat arrays, one per property of a node.
+//
+// The tree stays in the kernel's memory, and an array is made when it is asked for: a fit of a hundred trees would make
+// more than a thousand, which take longer than some of the trees, and set off the interpreter's garbage collector.
 #pragma once
 
 #include <utility>
@@ -9,77 +12,108 @@
 
 namespace committee {
 
-struct TreeNodes {
-  nb::object feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums;
+// A read-only array of what its owner keeps, and does not change.
+template <class T>
+nb::object view_of(const Vector<T>& values, nb::handle owner, std::initializer_list<std::int64_t> shape) {
+  const std::vector<std::size_t> sizes(shape.begin(), shape.end());
+  return nb::cast(nb::ndarray<nb::numpy, const T>(values.data(), sizes.size(), sizes.data(), owner));
+}
+template <class T>
+nb::object view_of(const Vector<T>& values, nb::handle owner) {
+  return view_of(values, owner, {values.size()});
+}
 
-  explicit TreeNodes(FlatTree&& t) {
-    const std::int64_t n = t.feature.size(), n_sums = t.sums.size() / n;
-    Vector<std::int64_t> offset{0};
-    Vector<std::uint32_t> bits;
+// The array of an object, which must be of the type and the number of dimensions already.
+template <class Array>
+Array exactly(const nb::object& object) {
+  Array array;
+  require(nb::try_cast(object, array, false), "an array of the tree has another type or shape");
+  return array;
+}
+template <class Array>
+auto copied(const nb::object& object) {
+  const auto array = exactly<Array>(object);
+  return Vector<std::remove_cv_t<typename Array::Scalar>>(array.data(), array.data() + length(array));
+}
+
+struct TreeNodes {
+  Vector<std::int32_t> feature, bin, left;
+  Vector<std::uint8_t> missing_left;
+  Vector<std::int64_t> category_offset{0};
+  Vector<std::uint32_t> category_bits;
+  Vector<double> gain, sums;  // sums: nodes x planes
+  Vector<std::int64_t> count;
+
+  explicit TreeNodes(FlatTree&& t)
+      : feature(std::move(t.feature)),
+        bin(std::move(t.bin)),
+        left(std::move(t.left)),
+        missing_left(std::move(t.missing_left)),
+        gain(std::move(t.gain)),
+        sums(std::move(t.sums)),
+        count(std::move(t.count)) {
+    category_offset.reserve(n_nodes() + 1);
     for (const auto& words : t.category_bits) {
-      bits.insert(bits.end(), words.begin(), words.end());
-      offset.push_back(bits.size());
+      category_bits.insert(category_bits.end(), words.begin(), words.end());
+      category_offset.push_back(category_bits.size());
     }
-    feature = array_of(std::move(t.feature));
-    bin = array_of(std::move(t.bin));
-    left = array_of(std::move(t.left));
-    missing_left = array_of(std::move(t.missing_left));
-    category_offset = array_of(std::move(offset));
-    category_bits = array_of(std::move(bits));
-    gain = array_of(std::move(t.gain));
-    count = array_of(std::move(t.count));
-    sums = array_of(std::move(t.sums), {n, n_sums});
   }
 
   // From the arrays of a tree that was grown before.
   explicit TreeNodes(const nb::tuple& nodes) {
     require(nodes.size() == 9, "a tree is of 9 arrays");
-    feature = nodes[0];
-    bin = nodes[1];
-    left = nodes[2];
-    missing_left = nodes[3];
-    category_offset = nodes[4];
-    category_bits = nodes[5];
-    gain = nodes[6];
-    count = nodes[7];
-    sums = nodes[8];
+    feature = copied<In1<std::int32_t>>(nodes[0]);
+    bin = copied<In1<std::int32_t>>(nodes[1]);
+    left = copied<In1<std::int32_t>>(nodes[2]);
+    missing_left = copied<In1<std::uint8_t>>(nodes[3]);
+    category_offset = copied<In1<std::int64_t>>(nodes[4]);
+    category_bits = copied<In1<std::uint32_t>>(nodes[5]);
+    gain = copied<In1<double>>(nodes[6]);
+    count = copied<In1<std::int64_t>>(nodes[7]);
+    sums = copied<In2<double>>(nodes[8]);
+    require(extent(exactly<In2<double>>(nodes[8]), 0) == n_nodes(), kOtherLengths);
     require_tree();
   }
 
-  nb::tuple nodes() const {
-    return nb::make_tuple(feature, bin, left, missing_left, category_offset, category_bits, gain, count, sums);
+  std::int64_t n_nodes() const { return feature.size(); }
+
+  // An array of the tree, owned by the Python object that is the tree.
+  template <auto member>
+  static nb::object array(nb::pointer_and_handle<TreeNodes> tree) {
+    return view_of(tree.p->*member, tree.h);
+  }
+  static nb::object sums_array(nb::pointer_and_handle<TreeNodes> tree) {
+    const std::int64_t n = tree.p->n_nodes();
+    return view_of(tree.p->sums, tree.h, {n, tree.p->sums.size() / n});
+  }
+  static nb::tuple arrays(nb::pointer_and_handle<TreeNodes> tree) {
+    return nb::make_tuple(array<&TreeNodes::feature>(tree), array<&TreeNodes::bin>(tree), array<&TreeNodes::left>(tree),
+                          array<&TreeNodes::missing_left>(tree), array<&TreeNodes::category_offset>(tree),
+                          array<&TreeNodes::category_bits>(tree), array<&TreeNodes::gain>(tree),
+                          array<&TreeNodes::count>(tree), sums_array(tree));
   }
 
-  // The array of an object, which must be of the type and the number of dimensions already.
-  template <class Array>
-  static Array exactly(const nb::object& object) {
-    Array array;
-    require(nb::try_cast(object, array, false), "an array of the tree has another type or shape");
-    return array;
-  }
+ protected:
+  static constexpr const char* kOtherLengths = "the arrays of the tree are not of one length";
 
  private:
   // A walk reads no further than the arrays reach, and ends.
   void require_tree() const {
-    const auto split_on = exactly<In1<std::int32_t>>(feature), child = exactly<In1<std::int32_t>>(left);
-    const auto offset = exactly<In1<std::int64_t>>(category_offset);
-    const auto bits = exactly<In1<std::uint32_t>>(category_bits);
-    const std::int64_t n = length(split_on);
-    require(n >= 1 && length(exactly<In1<std::int32_t>>(bin)) == n && length(child) == n &&
-                length(exactly<In1<std::uint8_t>>(missing_left)) == n && length(offset) == n + 1 &&
-                length(exactly<In1<double>>(gain)) == n && length(exactly<In1<std::int64_t>>(count)) == n &&
-                extent(exactly<In2<double>>(sums), 0) == n,
-            "the arrays of the tree are not of one length");
-    require(offset(0) == 0 && offset(n) == length(bits), "the tree's words of categories are not those of its nodes");
+    const std::int64_t n = n_nodes();
+    require(n >= 1 && bin.size() == n && left.size() == n && missing_left.size() == n &&
+                category_offset.size() == n + 1 && gain.size() == n && count.size() == n,
+            kOtherLengths);
+    const char* const kOtherWords = "the tree's words of categories are not those of its nodes";
+    require(category_offset[0] == 0 && category_offset[n] == category_bits.size(), kOtherWords);
     for (std::int64_t i = 0; i < n; ++i) {
-      require(offset(i) <= offset(i + 1), "the tree's words of categories are not those of its nodes");
-      require(split_on(i) < 0 || (child(i) > i && child(i) < n - 1), "a child of the tree does not follow its parent");
+      require(category_offset[i] <= category_offset[i + 1], kOtherWords);
+      require(feature[i] < 0 || (left[i] > i && left[i] < n - 1), "a child of the tree does not follow its parent");
     }
   }
 };
 
 struct GrownTree : TreeNodes {
-  nb::object leaf_of_row;
+  nb::object leaf_of_row;  // an array of its own, as it may be forgotten
 
   GrownTree(const nb::tuple& nodes, nb::object leaf_of_row) : TreeNodes(nodes), leaf_of_row(std::move(leaf_of_row)) {
     if (!this->leaf_of_row.is_none()) exactly<In1<std::int32_t>>(this->leaf_of_row);

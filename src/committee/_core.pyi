@@ -140,6 +140,12 @@ class TreeNodes:
     """Training rows that reached the node."""
     sums: F64
 
+def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I64, U32, F64, I64]:
+    """The nodes of trees one after the other: how many each tree has, then the arrays of `TreeNodes.nodes`, all but sums.
+
+    Children keep their numbers within the tree; offsets are those of all words.
+    """
+
 class GrownTree(TreeNodes):
     """``gain``: how much a split raised the criterion's score, in units of weight.
 
@@ -400,6 +406,9 @@ def node_sums(terms: F64, node: I32, n_nodes: int, largest: F64) -> I64:
 
 def sums_of_limbs(limbs: I64, largest: F64) -> F64:
     """``(N, k)``: such sums, or sums of them, as numbers."""
+
+def largest_size(values: F64) -> float:
+    """The largest absolute value, 0 of none; what is no number is larger than all."""
 
 def add_leaf_values(scores: F64, leaf_of_row: I32, value: F64, n_threads: int) -> None:
     """``scores[i] += value[leaf_of_row[i]]`` in place; rows of leaf -1 are left alone."""

@@ -312,6 +312,42 @@ def nodes_below(tree: Any, node: int) -> list[int]:
     return nodes_below(tree, int(tree.left[node])) + nodes_below(tree, int(tree.left[node]) + 1)
 
 
+@given(
+    n=st.integers(2, 200),
+    n_bins=st.lists(st.sampled_from([7, 8, 9, 63, 64, 65, 255, 256, 257, 511, 513, 700]), min_size=1, max_size=2),
+    seed=st.integers(0, 10_000),
+    missing=st.sampled_from([0.0, 0.1, 0.9]),
+    heavy=st.booleans(),
+    limits=st.fixed_dictionaries(
+        {
+            "n_outputs": st.sampled_from([1, 1, 2]),
+            "max_leaf_nodes": st.just(4),
+            "min_samples_leaf": st.sampled_from([1, 2, 7, 20, 60]),
+            "min_hessian_leaf": st.sampled_from([0.0, 1.0, 12.0]),
+        }
+    ),
+)
+def test_thresholds_with_too_little_on_a_side_are_passed_over(n, n_bins, seed, missing, heavy, limits):
+    """Where those with enough begin and end, among cells that are looked at by eights and by 256."""
+    data = table(n, n_bins, [0] * len(n_bins), seed, missing)
+    g, h = gradients(n, limits["n_outputs"], seed, heavy)
+    widest = _core.lane_bytes()
+    tree, leaf = grown(data, g, h, **limits)
+    if not heavy:  # gains of heavy tails are compared elsewhere
+        check_tree(tree, data, g, h, limits)
+    assert (np.bincount(leaf)[np.unique(leaf)] >= min(limits["min_samples_leaf"], n)).all()
+    try:
+        for bytes in (16, 32):
+            if bytes < widest:
+                _core.use_lane_bytes(bytes)
+                again, leaf_again = grown(data, g, h, **limits)
+                for mine, theirs in zip(again.nodes(), tree.nodes(), strict=True):
+                    assert mine.tobytes() == theirs.tobytes()
+                assert_array_equal(leaf_again, leaf)
+    finally:
+        _core.use_lane_bytes(widest)
+
+
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize("n_bins", [[40, 255, 12], [300, 20, 9]])
@@ -439,6 +475,21 @@ def test_a_whole_weight_counts_as_rows_to_the_bit(seed, n, most, n_outputs, heav
     used = slice(None) if of_repeated is None else of_repeated
     both = np.stack([weighted.leaf_of_row[repeated], other.leaf_of_row])[:, used]
     assert len(np.unique(both, axis=1).T) == len(np.unique(both[0])) == len(np.unique(both[1]))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], 0.0),
+        ([0.0, -0.0], 0.0),
+        ([[1.0], [-3.0]], 3.0),
+        ([1.0, -np.inf, 2.0], np.inf),
+        ([np.nan, np.inf], np.nan),
+        ([np.inf, np.nan, 1.0], np.nan),
+    ],
+)
+def test_the_largest_size(values: Any, expected: float) -> None:
+    assert_array_equal(_core.largest_size(np.array(values, dtype=np.float64)), expected)
 
 
 @pytest.mark.parametrize("weights", [np.array([1.0, 2.0, 2.5]), np.array([2.0**33, 1.0, 1.0])])

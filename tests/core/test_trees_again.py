@@ -30,6 +30,32 @@ def test_a_tree_is_the_same_again(seed):
     assert again.leaf_of_row is None and _core.GrownTree(tree.nodes(), None).leaf_of_row is None
 
 
+@given(st.lists(seeds, min_size=1, max_size=4))
+def test_trees_are_joined_node_by_node(several):
+    trees = [grown(seed)[0] for seed in several]
+    n_nodes, *joined = _core.joined_nodes(trees)
+    assert n_nodes.tolist() == [len(tree.feature) for tree in trees]
+    offset = joined.pop(4)
+    for name, array in zip([name for name in NAMES if name not in ("category_offset", "sums")], joined, strict=True):
+        np.testing.assert_array_equal(array, np.concatenate([getattr(tree, name) for tree in trees]))
+    words = np.concatenate([np.diff(tree.category_offset) for tree in trees])
+    np.testing.assert_array_equal(offset, np.concatenate([[0], np.cumsum(words)]))
+
+
+def test_what_joins_no_trees_is_refused():
+    with pytest.raises(ValueError, match="a tree is None"):
+        _core.joined_nodes([grown(3)[0], None])
+
+
+def test_arrays_outlive_their_tree_and_cannot_be_changed():
+    tree, _, _ = grown(3)
+    feature, expected = tree.feature, tree.feature.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        feature[0] = 7
+    del tree
+    np.testing.assert_array_equal(feature, expected)
+
+
 NAMES = ("feature", "bin", "left", "missing_left", "category_offset", "category_bits", "gain", "count", "sums")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee._core import Grower, GrownTree
+from committee._core import Grower, GrownTree, joined_nodes
 from committee.data.binning import Binned, Bins
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
@@ -94,7 +94,7 @@ def forest_of(
     *,
     label: Sequence[NDArray[np.int32]] | None = None,
     value: Sequence[NDArray[np.float64]] | None = None,
-    weight: Sequence[NDArray[np.float64]] | None = None,
+    weight: Sequence[NDArray[np.float64]] | Literal["rows"] | None = None,
 ) -> Forest:
     """Return grown trees as a `Forest`: bins become thresholds.
 
@@ -108,29 +108,27 @@ def forest_of(
         Number of classes K.
     label, value : sequence of arrays
         What each tree's nodes vote: class indices ``(N,)`` or scores ``(N, D)``; exactly one of the two.
-    weight : sequence of float64 arrays (N,), default=None
-        Weight of each node's rows. None: the sum of its class weights.
+    weight : sequence of float64 arrays (N,) or "rows", default=None
+        Weight of each node's rows; "rows": how many there are. None: the sum of its class weights.
     """
-    feature = np.concatenate([tree.feature for tree in trees])
-    bin = np.concatenate([tree.bin for tree in trees])
-    n_nodes = np.array([len(tree.feature) for tree in trees])
-    words = np.diff(np.concatenate([tree.category_offset for tree in trees]))
-    words = np.delete(words, np.cumsum(n_nodes + 1)[:-1] - 1)  # from one tree's last offset to the next one's first
+    n_nodes, feature, bin, left, missing_left, category_offset, category_bits, gain, count = joined_nodes(trees)
+    if weight is None:
+        weight = [tree.sums.sum(axis=1) for tree in trees]
     return Forest(
         n_features=len(bins.n_categories),
         n_classes=n_classes,
         offset=extents(n_nodes),
         feature=feature,
         threshold=bins.threshold(feature, bin),
-        left=np.concatenate([tree.left for tree in trees]),
-        missing_left=np.concatenate([tree.missing_left for tree in trees]),
-        category_offset=extents(words),
-        category_bits=np.concatenate([tree.category_bits for tree in trees]),
+        left=left,
+        missing_left=missing_left,
+        category_offset=category_offset,
+        category_bits=category_bits,
         label=None if label is None else np.concatenate(label),
         value=None if value is None else np.concatenate(value),
-        gain=np.concatenate([tree.gain for tree in trees]),
-        weight=np.concatenate([tree.sums.sum(axis=1) for tree in trees] if weight is None else weight),
-        count=np.concatenate([tree.count for tree in trees]),
+        gain=gain,
+        weight=count.astype(np.float64) if weight == "rows" else np.concatenate(weight),
+        count=count,
     )
 
 

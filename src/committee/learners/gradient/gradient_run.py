@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +129,7 @@ class GradientRun(BoostingRun):
             assert moved is not None
             leaves = [one.value[one.tree.feature < 0] / self._unit(k) for k, one in enumerate(grown)]
             step = self.search.step(moved, leaves, self.learning_rate)
-        self._idle = not self.draws.any and (step == 0.0 or not any(one.value.any() for one in grown))
+        self._idle = not self.draws.any and (step == 0.0 or not any(_core.largest_size(one.value) for one in grown))
         if self._idle and self.steps:
             return
         self.grown += grown
@@ -173,9 +174,9 @@ class GradientRun(BoostingRun):
         """Rounds of this run alone as voters."""
         grown = self.grown[first * self.n_trees : end * self.n_trees]
         trees = [one.tree for one in grown]
-        weight = [tree.count.astype(np.float64) if tree.weight is None else tree.weight for tree in trees]
+        weight = [w for tree in trees if (w := tree.weight) is not None]  # of all trees, or where rows have none of none
         per_tree = self.n_classes if self.n_trees == 1 else 1
-        forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight)
+        forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight or "rows")
         lines = [one.lines for one in grown if one.lines is not None]
         if lines:
             return LinearLeaves(forest, LeafLines.concatenate(lines), self.n_trees)
@@ -195,7 +196,7 @@ class GradientRun(BoostingRun):
     def _value(self, tree: _core.GradientTree, k: int) -> F64:
         """Return the numbers that nodes add to the scores."""
         value = tree.value if self.target.scale is None else tree.value * self._unit(k)
-        if not np.isfinite(value).all():
+        if not math.isfinite(_core.largest_size(value)):
             raise ValueError(
                 f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
                 "leaf_l2 or min_hessian_leaf."
