@@ -6,10 +6,10 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "criterion.hpp"
 #include "deep_items.hpp"
+#include "lane_gains.hpp"
 #include "lanes.hpp"
 #include "split.hpp"
 #include "vector.hpp"
@@ -125,71 +125,6 @@ class TouchedHistogram {
   Vector<std::uint64_t> marks_;  // one bit for each touched bin
 };
 
-// Gains of splits after each of n bins, from the running sums of planes; the same operations as the criterion's, on
-// eight splits at a time. Buffers are longer than n by kLanes; a side without weight gains NaN, which is never more.
-struct RunningPlanes {
-  Vector<double> gain;
-  void make_room(std::int64_t n, int planes) {
-    room_ = std::max(room_, n + kLanes);
-    if (gain.size() < room_) gain.resize(room_);
-    if (sums_.size() < room_ * planes) sums_.resize(room_ * planes);
-  }
-  std::uint64_t* plane(std::int64_t k) { return sums_.data() + k * room_; }
-
- private:
-  std::int64_t room_ = 0;
-  Vector<std::uint64_t> sums_;
-};
-template <class Lanes>
-COMMITTEE_INLINE Lanes weights_of(const BitsOf<Lanes>& packed, const FixedPoint& fixed) {
-  return as_rounded_doubles<Lanes>(signed_shifted_down(packed, fixed.count_bits)) * fixed.inverse;
-}
-template <class Lanes>
-COMMITTEE_INLINE void gains_of_in(Gini, RunningPlanes& running, std::int64_t n, int, const std::uint64_t* total,
-                                  const Units& units, double parent) {
-  const auto node = [](const Lanes& a, const Lanes& b)
-                        __attribute__((always_inline)) { return (a * a + b * b) / (a + b); };
-  const auto weight = [&](const BitsOf<Lanes>& packed)
-                          __attribute__((always_inline)) { return weights_of<Lanes>(packed, units.fixed); };
-  for (std::int64_t i = 0; i < n; i += kLanes) {
-    const auto a = load_as<BitsOf<Lanes>>(running.plane(0) + i), b = load_as<BitsOf<Lanes>>(running.plane(1) + i);
-    const BitsOf<Lanes> c = signed_of(total[0]) - a, d = signed_of(total[1]) - b;
-    store<Lanes>(running.gain.data() + i, node(weight(a), weight(b)) + node(weight(c), weight(d)) - parent);
-  }
-}
-template <class Lanes>
-COMMITTEE_INLINE void gains_of_in(SquaredError, RunningPlanes& running, std::int64_t n, int planes,
-                                  const std::uint64_t* total, const Units& units, double parent) {
-  const auto node = [&](const BitsOf<Lanes>& weight, const Lanes& squares) __attribute__((always_inline)) {
-    const Lanes w = weights_of<Lanes>(weight, units.fixed);
-    return select<Lanes>(w > 0.0, squares / w, w / w);  // weights may round to nothing where moments do not
-  };
-  for (std::int64_t i = 0; i < n; i += kLanes) {
-    Lanes left{}, right{};
-    for (int k = 1; k < planes; ++k) {
-      const auto b = load_as<BitsOf<Lanes>>(running.plane(k) + i);
-      const BitsOf<Lanes> d = signed_of(total[k]) - b;
-      const Lanes m = as_rounded_doubles<Lanes>(b) / units.moment_unit;
-      const Lanes rest = as_rounded_doubles<Lanes>(d) / units.moment_unit;
-      left += m * m;
-      right += rest * rest;
-    }
-    const auto a = load_as<BitsOf<Lanes>>(running.plane(0) + i);
-    store<Lanes>(running.gain.data() + i, node(a, left) + node(signed_of(total[0]) - a, right) - parent);
-  }
-}
-COMMITTEE_ON_LANES(void, gains_of,
-                   (Gini gini, RunningPlanes& running, std::int64_t n, int planes, const std::uint64_t* total,
-                    const Units& units, double parent),
-                   (gini, running, n, planes, total, units, parent))
-COMMITTEE_ON_LANES(void, gains_of,
-                   (SquaredError error, RunningPlanes& running, std::int64_t n, int planes, const std::uint64_t* total,
-                    const Units& units, double parent),
-                   (error, running, n, planes, total, units, parent))
-template <class Criterion, int kPlanes>
-inline constexpr bool kHasLanes =
-    std::is_same_v<Criterion, SquaredError> || (std::is_same_v<Criterion, Gini> && kPlanes == 2);
-
 // Scans the touched bins of one numeric feature; the same candidates in the same order as FeatureScan.
 template <class Criterion, int kPlanes>
 class ListScan {
@@ -208,7 +143,7 @@ class ListScan {
     Split best;
     best.gain = limits_.least();
     std::int64_t at = 0;
-    if constexpr (kHasLanes<Criterion, kPlanes>)
+    if constexpr (kHasLanes<Criterion>)
       if (!has_missing && limits_.min_samples_leaf <= 1 && limits_.min_weight_leaf == 0.0)
         return best_in_lanes(list, feature);
     // without missing values all rows left is no split
@@ -244,7 +179,7 @@ class ListScan {
       std::uint64_t sum = 0;
       for (std::int64_t i = 0; i < n; ++i) of_plane[i] = sum += list.cell(i)[k];
     }
-    gains_of(Criterion{}, running_, n, planes, sums_, units_, sides_.score());
+    gains_of(Criterion{}, running_, 0, n, planes, sums_, units_, sides_.score());
     Split best;
     best.gain = limits_.least();
     std::int64_t at = 0;

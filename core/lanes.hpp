@@ -43,7 +43,10 @@ COMMITTEE_INLINE V as_doubles(const BitsOf<V>& v) {
 // Any whole numbers as the nearest doubles: two halves are exact, and their sum is rounded once.
 template <class V>
 COMMITTEE_INLINE V as_rounded_doubles(const BitsOf<V>& v) {
-  return as_doubles<V>(signed_shifted_down(v, 32)) * 0x1p32 + as_doubles<V>(v & 0xffffffff);
+  if constexpr (sizeof(V) == 64 && !is_pieces<V>)
+    return __builtin_convertvector(v, V);  // which AVX-512 has
+  else
+    return as_doubles<V>(signed_shifted_down(v, 32)) * 0x1p32 + as_doubles<V>(v & 0xffffffff);
 }
 
 // exp(x) for x <= 0, to 1e-14 of its value; 0 below -708.

@@ -5,19 +5,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 
 #include "histogram.hpp"
+#include "lane_gains.hpp"
 #include "lanes.hpp"
+#include "ties.hpp"
 #include "tree.hpp"
+#include "units.hpp"
 #include "vector.hpp"
 
 namespace committee {
 
-// A later candidate must beat the best so far by more than rounding noise: ties go to the lowest feature, the
-// lowest bin, missing on the right, whatever the order in which weights were summed.
-inline constexpr double kTie = 1e-10;
-inline bool is_larger(double gain, double best) { return gain > best * (1.0 + kTie); }
 // A gain below this share of the root's weight (of its sum of squares, for targets) is rounding noise itself.
 inline constexpr double kNoise = 1e-12;
 
@@ -34,32 +32,6 @@ struct SplitLimits {
   // What a split must beat that is the first to be looked at.
   double least() const { return min_gain < 0.0 ? -1.0 : 0.0; }
   double seen(double gain) const { return min_gain < 0.0 && gain <= noise ? 0.0 : gain; }
-};
-
-// Reads packed sums as doubles in the user's units. `moment_unit` > 0: the planes after the first are signed moments of
-// targets that were centred, one plane for each target; `spread` is their weighted sum of squares, of all together.
-struct Units {
-  FixedPoint fixed;
-  double moment_unit = 0.0;
-  double spread = 0.0;
-  Vector<double> centre{};  // of each target
-
-  void read(const std::uint64_t* sums, int planes, double* out) const {
-    const int weights = moment_unit > 0.0 ? 1 : planes;
-    for (int k = 0; k < weights; ++k) out[k] = fixed.weight(sums[k]);
-    for (int k = weights; k < planes; ++k) out[k] = static_cast<double>(signed_of(sums[k])) / moment_unit;
-  }
-  std::uint64_t pack_moment(double w, double z, std::int64_t target) const {
-    return word_of(std::llround(w * (z - centre[target]) * moment_unit));
-  }
-  std::int64_t count(const std::uint64_t* sums, int planes) const {
-    std::int64_t n = 0;
-    for (int k = 0; k < (moment_unit > 0.0 ? 1 : planes); ++k) n += fixed.count(sums[k]);
-    return n;
-  }
-  double weight(const double* w, int planes) const {
-    return moment_unit > 0.0 ? w[0] : std::accumulate(w, w + planes, 0.0);
-  }
 };
 
 struct SplitRules {
@@ -119,8 +91,9 @@ class Sides {
     for (int k = 0; k < planes(); ++k) left[k] -= cell[k * stride];
   }
 
-  // The gain of the whole node as one.
+  // The gain of the whole node as one, and its sums.
   double score() const { return score_; }
+  const std::uint64_t* sums() const { return sums_; }
 
   // Is this split the best so far? Then `best_gain` is its gain from here on. GCC would call it, which costs deep trees
   // 4 % of their time.
@@ -211,6 +184,17 @@ class FeatureScan {
 
   void scan_bins(std::int64_t missing_bin) {
     const bool has_missing = !is_empty(cells_ + missing_bin, stride_, planes());
+    if constexpr (kHasLanes<Criterion>)
+      offer_in_lanes(missing_bin, has_missing);
+    else
+      offer_one_by_one(missing_bin, has_missing);
+    if (best_.bin < 0) return;
+    best_.bin = middle_of_gap_after(best_.bin, missing_bin,
+                                    [&](std::int64_t b) { return is_empty(cells_ + b, stride_, planes()); });
+    if (!has_missing) best_.missing_left = sides_.left_is_larger(best_.left.data());
+  }
+
+  void offer_one_by_one(std::int64_t missing_bin, bool has_missing) {
     for (std::int64_t b = 0; b < missing_bin; ++b) {
       if (is_empty(cells_ + b, stride_, planes())) continue;
       sides_.add_left(cells_ + b, stride_);
@@ -226,10 +210,83 @@ class FeatureScan {
       }
       sides_.take_left(cells_ + missing_bin, stride_);
     }
-    if (best_.bin < 0) return;
-    best_.bin = middle_of_gap_after(best_.bin, missing_bin,
-                                    [&](std::int64_t b) { return is_empty(cells_ + b, stride_, planes()); });
-    if (!has_missing) best_.missing_left = sides_.left_is_larger(best_.left.data());
+  }
+
+  // Gains are found first, and only those that are more than the best so far are offered. Missing values are on the
+  // right, or on the left.
+  struct Way {
+    RunningPlanes running;
+    std::int64_t next, end;
+
+    const double* gain() const { return running.gain.data(); }
+  };
+  void offer_in_lanes(std::int64_t missing_bin, bool has_missing) {
+    const int n_ways = 1 + has_missing;
+    for (int w = 0; w < n_ways; ++w) {
+      RunningPlanes& running = ways_[w].running;
+      running.make_room(missing_bin, planes());
+      add_up_bins(cells_, stride_, planes(), missing_bin, w == 1 ? cells_ + missing_bin : nullptr, running);
+      const std::int64_t least = limits_.min_samples_leaf;
+      ways_[w].next = bins_before(running, missing_bin, least);
+      ways_[w].end = bins_before(running, missing_bin, units_.count(sides_.sums(), planes()) - least + 1);
+      gains_of(Criterion{}, running, ways_[w].next, ways_[w].end, planes(), sides_.sums(), units_, sides_.score());
+    }
+    const auto look_on = [&](std::int64_t b, double above) {
+      for (Way* way = ways_; way < ways_ + n_ways; ++way)
+        way->next = first_above(way->gain(), std::max(way->next, b), way->end, above);
+    };
+    if (!skip_to_peak(n_ways)) look_on(0, to_be_larger(best_.gain));
+    for (;;) {
+      std::int64_t b = missing_bin;
+      for (int w = 0; w < n_ways; ++w)
+        if (ways_[w].next < ways_[w].end) b = std::min(b, ways_[w].next);
+      if (b == missing_bin) return;
+      for (int w = 0; w < n_ways && !is_empty(cells_ + b, stride_, planes()); ++w) {
+        if (ways_[w].next != b) continue;
+        for (int k = 0; k < planes(); ++k) sides_.left[k] = ways_[w].running.plane(k)[b];
+        if (!offer()) continue;
+        best_.bin = static_cast<std::int32_t>(b);
+        best_.missing_left = w == 1;
+      }
+      look_on(b + 1, to_be_larger(best_.gain));
+    }
+  }
+
+  // Gains climb to their peak, so that nearly every split before it is the best so far for a while. The first that is
+  // nearly as good as the best of all comes after all these, if it is larger than any of them: then they need not be
+  // offered. Does it, and is it the next?
+  bool skip_to_peak(int n_ways) {
+    if (limits_.min_gain < 0.0 || limits_.min_weight_leaf > 0.0) return false;  // not every one is taken
+    double most = 0.0, before = 0.0;
+    for (int w = 0; w < n_ways; ++w) most = std::max(most, largest_gain(ways_[w].gain(), ways_[w].next, ways_[w].end));
+    if (!(most > 0.0)) return false;
+    const double nearly = most * (1.0 - 10.0 * kTie);
+    std::int64_t first[2], peak = std::numeric_limits<std::int64_t>::max();
+    for (int w = 0; w < n_ways; ++w) {
+      first[w] = first_above(ways_[w].gain(), ways_[w].next, ways_[w].end, nearly);
+      if (first[w] < ways_[w].end) peak = std::min(peak, first[w]);
+    }
+    for (int w = 0; w < n_ways; ++w)  // those of the peak's own bin too, unless they are nearly as good themselves
+      before = std::max(
+          before, largest_gain(ways_[w].gain(), ways_[w].next, std::min(peak + (first[w] != peak), ways_[w].end)));
+    if (is_larger(nearly, before)) {
+      for (int w = 0; w < n_ways; ++w) ways_[w].next = first[w];
+      return true;
+    }
+    return false;
+  }
+
+  // How many of the first bins have fewer rows on the left than that.
+  std::int64_t bins_before(RunningPlanes& running, std::int64_t n, std::int64_t rows) {
+    std::int64_t first = 0;
+    while (n > 0) {  // a binary search, as counts rise
+      const std::int64_t half = n / 2;
+      for (int k = 0; k < planes(); ++k) sides_.left[k] = running.plane(k)[first + half];
+      const bool fewer = units_.count(sides_.left.data(), planes()) < rows;
+      first = fewer ? first + half + 1 : first;
+      n = fewer ? n - half - 1 : half;
+    }
+    return first;
   }
 
   // Ordered by the share of one of two classes (Breiman 1984) or by mean target (Fisher 1958) the best subset
@@ -284,6 +341,7 @@ class FeatureScan {
   std::int64_t stride_ = 0;
   Split best_;
   Vector<std::int64_t> present_;
+  Way ways_[2];
 };
 
 }  // namespace committee

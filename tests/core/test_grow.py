@@ -56,6 +56,51 @@ def test_ties_go_to_the_first_candidate(kind: str, weights: str, data: st.DataOb
     assert_same_splits(case.grow(limits), 0, oracle.grow(case.table, limits), 0, case.n_bins)
 
 
+@pytest.mark.parametrize("kind", ["gini", "squared_error", "several_targets"])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 150),
+    max_bins=st.sampled_from([7, 8, 9, 60, 254, 300]),
+    n_classes=st.integers(2, 4),
+    missing=st.sampled_from([0.0, 0.2, 0.8]),
+    min_samples=st.sampled_from([1, 2, 9, 40]),
+    min_weight=st.sampled_from([0.0, 0.0, 0.1234567]),
+    min_gain=st.sampled_from([0.0, 0.0, 0.0123457, -1.0]),
+)
+def test_splits_of_many_bins_are_the_first_of_the_best(
+    kind: str,
+    seed: int,
+    n: int,
+    max_bins: int,
+    n_classes: int,
+    missing: float,
+    min_samples: int,
+    min_weight: float,
+    min_gain: float,
+) -> None:
+    """Gains of many bins are found eight at a time, and most before their peak are passed over."""
+    case = random_case(
+        np.random.default_rng(seed),
+        kind,
+        n,
+        2,
+        n_classes,
+        max_bins,
+        weights="integer",
+        categorical="none",
+        missing=missing,
+        wide=max_bins > 255,
+    )
+    case = replace(case, targets=np.round(case.targets))
+    limits = case.limits(
+        max_depth=2,
+        min_samples_leaf=min_samples,
+        min_weight_leaf=min_weight,
+        min_gain=min_gain if kind == "gini" else abs(min_gain) % 1.0,
+    )
+    assert_same_splits(case.grow(limits), 0, oracle.grow(case.table, limits), 0, case.n_bins)
+
+
 @given(cases(kinds=("error",), weights="equal"))
 def test_no_stump_has_less_error_than_that_of_criterion_error(case: Case) -> None:
     """All ways to part the values of a column, thresholds or subsets, with the best vote on either side."""
