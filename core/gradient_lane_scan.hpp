@@ -159,7 +159,8 @@ COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, doubl
                                     static_cast<std::int64_t>(t.hessian) - least_hessian};
   const std::uint64_t missing = t.missing_left ? cells[t.n_bins] : 0;
   const auto eight = [&](std::int64_t i) __attribute__((always_inline)) {  // cells i .. i + 7, zeros after the last
-    return load_as<LaneBits>(cells + std::min(i, t.n_bins)) & first_lanes<LaneBits>(std::max(t.n_bins - i, 0l));
+    return load_as<LaneBits>(cells + std::min(i, t.n_bins)) &
+           first_lanes<LaneBits>(std::max(t.n_bins - i, std::int64_t{0}));
   };
   Within within{t.n_bins, t.n_bins, 0};
   LaneBits by_lane = first_lanes<LaneBits>(1) & signed_of(missing), left, right;
