@@ -16,6 +16,7 @@
 #include "growing_tree.hpp"
 #include "histogram.hpp"
 #include "interrupt.hpp"
+#include "most_gain.hpp"
 #include "vector.hpp"
 
 namespace committee {
@@ -107,20 +108,24 @@ class DeepGrowth {
     for (int slot = 0; slot < planes_of_node_.held(); ++slot)
       slot_sums_[slot] = node_sums_[planes_of_node_.plane(slot)];
     buffers_.nodes.begin_node(node, buffers_.items.data(), draw_.wanted(), node_sums_.data(), planes_of_node_);
-    Split best = planes_of_node_.is_identity() ? find_split<2, true>(node.path)
-                 : planes_of_node_.held() == 2 ? find_split<2, false>(node.path)
-                                               : find_split<0, false>(node.path);
+    Split best = planes_of_node_.is_identity() ? find_split<2, true>(node)
+                 : planes_of_node_.held() == 2 ? find_split<2, false>(node)
+                                               : find_split<0, false>(node);
     buffers_.nodes.end_node();
     return best;
   }
 
   template <int kPlanes, bool kIdentity>
-  Split find_split(std::uint64_t path) {
+  Split find_split(const Node& node) {
     ListScan<Criterion, kPlanes> scan(tree_.rules(), planes_of_node_.held(), running_);
     const auto width = planes_of_node_.held();
+    const double most = most_gain<Criterion>(buffers_.items.data() + node.begin, node.size(), slot_sums_.data(), width,
+                                             tree_.rules().units);
+    double largest = tree_.rules().limits.least();
+    bool settled = false;  // no other feature's split can be larger
     found_.clear();
     found_left_.resize(draw_.wanted() * width);
-    for_features(path, [&](std::int32_t j) {
+    for_features(node.path, settled, [&](std::int32_t j) {
       buffers_.nodes.template count<kPlanes, kIdentity>(j, planes_of_node_, buffers_.list);
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
       const auto missing = static_cast<std::int32_t>(table_.missing_bin(j));
@@ -128,7 +133,11 @@ class DeepGrowth {
                            ? best_categories<Criterion>(tree_.rules(), node_sums_.data(), buffers_.list,
                                                         planes_of_node_, missing, j, left)
                            : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
-      if (found_.back().feature < 0) found_.pop_back();
+      if (found_.back().feature < 0)
+        found_.pop_back();
+      else if (is_larger(found_.back().gain, largest))
+        largest = found_.back().gain;
+      settled = node.size() == 2 || !is_larger(most, largest);  // two rows are parted in one way
     });
     return best_of_found(width);
   }
@@ -148,10 +157,11 @@ class DeepGrowth {
     return std::move(found_[best]);
   }
 
-  // visit(j) for the features that vary in the node: all, or those that are drawn.
+  // visit(j) for the features that vary in the node, until it is settled: all, or those that are drawn.
   template <class Visit>
-  void for_features(std::uint64_t path, Visit&& visit) {
+  void for_features(std::uint64_t path, const bool& settled, Visit&& visit) {
     draw_.visit(path, [&](std::int32_t j) {
+      if (settled) return true;
       if (!buffers_.nodes.varies(j)) return false;
       visit(j);
       return true;

@@ -286,8 +286,7 @@ void lasso_path(const LassoProblem<Products>& on, const LassoPath& path) {
     old_c.swap(c);
     path.gaps[i] = lasso.solve(lambdas[i], path.tol, path.max_sweeps);
     lasso_gap(on, lambdas[i], path.risks + i);
-    for (std::int64_t j = 0; j < n; ++j)
-      path.weights[i * n + j] = is_rounding(on, j, lambdas[i]) ? 0.0 : on.alpha[j];
+    for (std::int64_t j = 0; j < n; ++j) path.weights[i * n + j] = is_rounding(on, j, lambdas[i]) ? 0.0 : on.alpha[j];
   }
 }
 

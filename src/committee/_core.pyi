@@ -141,7 +141,7 @@ class TreeNodes:
     sums: F64
 
 def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I64, U32, F64, I64]:
-    """The nodes of trees one after the other: how many each tree has, then the arrays of `TreeNodes.nodes`, all but sums.
+    """The nodes of trees one after the other: how many each tree has, then the arrays of `TreeNodes.nodes` but sums.
 
     Children keep their numbers within the tree; offsets are those of all words.
     """

@@ -174,7 +174,7 @@ class GradientRun(BoostingRun):
         """Rounds of this run alone as voters."""
         grown = self.grown[first * self.n_trees : end * self.n_trees]
         trees = [one.tree for one in grown]
-        weight = [w for tree in trees if (w := tree.weight) is not None]  # of all trees, or where rows have none of none
+        weight = [w for tree in trees if (w := tree.weight) is not None]  # of all trees, or of none
         per_tree = self.n_classes if self.n_trees == 1 else 1
         forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight or "rows")
         lines = [one.lines for one in grown if one.lines is not None]
