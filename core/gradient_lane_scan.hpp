@@ -40,7 +40,7 @@ COMMITTEE_INLINE Lanes worth(const Lanes& G, const Lanes& H, const LeafPenalty& 
 // Counts and hessians rise from threshold to threshold, so that those with enough on both sides are [first, end).
 struct Within {
   std::int64_t first, end;
-  std::uint64_t passed;  // sum of the counted cells before `first`
+  std::uint64_t passed;  // sum of the counted cells before `first`, if there is any threshold
 };
 
 // The cells of one plane of a feature, each as the sum of all up to it; missing values on the left come first. Words
@@ -146,9 +146,10 @@ struct Shortage {
   }
 };
 
-// They are found without a branch that depends on the cells, as nodes of few rows have some 100 of 255 thresholds
-// inside, and where these begin is anyone's guess: of 256 cells at a time the sums up to the end of each eight cells,
-// among these the eight that have the first threshold and the end, and in those eight the lane.
+// The interval of thresholds that leave enough on both sides, by the counts and hessians of one output. It is found
+// without a branch that depends on the cells, as nodes of few rows have some 100 of 255 thresholds inside, and where
+// these begin is anyone's guess: of 256 cells at a time the sums up to the end of each eight cells, among these the
+// eight that have the first threshold and the end, and in those eight the lane.
 template <class Lanes, class Sums>
 COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, double min_hessian) {
   using LaneBits = BitsOf<Lanes>;
@@ -166,7 +167,8 @@ COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, doubl
   LaneBits by_lane = first_lanes<LaneBits>(1) & signed_of(missing), left, right;
   std::uint64_t up_to[1 + kEights];  // of the eights before
   up_to[kEights] = missing;
-  for (std::int64_t begin = 0, found = 0; begin < t.n_bins; begin += kEights * kLanes) {
+  bool begun = false;
+  for (std::int64_t begin = 0; begin < t.n_bins; begin += kEights * kLanes) {
     up_to[0] = up_to[kEights];
     const std::int64_t n = std::min(kEights, (t.n_bins - begin + kLanes - 1) / kLanes), n_whole = whole_lanes(n);
     LaneBits lefts{}, rights{};
@@ -190,14 +192,14 @@ COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, doubl
       return all;
     };
     const std::int64_t first = fold(lefts), end = n_whole - fold(rights);
-    if (!found && first < n) {
+    if (!begun && first < n) {
       std::uint64_t before[1 + kLanes];
       before[0] = up_to[first];
       store(before + 1, within_eight(first));
       const std::int64_t lane = fold(shifted_down(left, 63));
       within.first = begin + first * kLanes + lane;
       within.passed = before[lane] - missing;
-      found = 1;
+      begun = true;
     }
     if (end < n) {
       within_eight(end);

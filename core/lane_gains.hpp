@@ -14,9 +14,8 @@
 
 namespace committee {
 
-// Gains of splits after the bins first .. end - 1, from the running sums of planes; the same operations as the
-// criterion's, on eight splits at a time. Buffers are longer than n by kLanes; a side without weight gains NaN, which
-// is never more.
+// Running sums of a feature's planes over its bins, and what splits after these gain. Both have room for eight bins
+// more, as they are read eight at a time.
 struct RunningPlanes {
   Vector<double> gain;
   void make_room(std::int64_t n, int planes) {
@@ -30,10 +29,14 @@ struct RunningPlanes {
   std::int64_t room_ = 0;
   Vector<std::uint64_t> sums_;
 };
+
 template <class Lanes>
 COMMITTEE_INLINE Lanes weights_of(const BitsOf<Lanes>& packed, const FixedPoint& fixed) {
-  return as_rounded_doubles<Lanes>(signed_shifted_down(packed, fixed.count_bits)) * fixed.inverse;
+  return as_rounded_doubles<Lanes>(shifted_down(packed, fixed.count_bits)) * fixed.inverse;
 }
+
+// Gains of the splits after the bins first .. end - 1, by the operations of the criterion in their order. A side
+// without weight gains NaN, which is never more.
 template <class Lanes>
 COMMITTEE_INLINE void gains_of_in(Gini, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
                                   const std::uint64_t* total, const Units& units, double parent) {
@@ -41,7 +44,8 @@ COMMITTEE_INLINE void gains_of_in(Gini, RunningPlanes& running, std::int64_t fir
     Lanes left{}, left_squares{}, right{}, right_squares{};
     for (int k = 0; k < planes; ++k) {
       const auto a = load_as<BitsOf<Lanes>>(running.plane(k) + i);
-      const Lanes w = weights_of<Lanes>(a, units.fixed), rest = weights_of<Lanes>(signed_of(total[k]) - a, units.fixed);
+      const Lanes w = weights_of<Lanes>(a, units.fixed),
+                  rest = weights_of<Lanes>(rest_of_word(total[k], a), units.fixed);
       left += w;
       left_squares += w * w;
       right += rest;
@@ -61,14 +65,14 @@ COMMITTEE_INLINE void gains_of_in(SquaredError, RunningPlanes& running, std::int
     Lanes left{}, right{};
     for (int k = 1; k < planes; ++k) {
       const auto b = load_as<BitsOf<Lanes>>(running.plane(k) + i);
-      const BitsOf<Lanes> d = signed_of(total[k]) - b;
+      const BitsOf<Lanes> d = rest_of_word(total[k], b);
       const Lanes m = as_rounded_doubles<Lanes>(b) / units.moment_unit;
       const Lanes rest = as_rounded_doubles<Lanes>(d) / units.moment_unit;
       left += m * m;
       right += rest * rest;
     }
     const auto a = load_as<BitsOf<Lanes>>(running.plane(0) + i);
-    store<Lanes>(running.gain.data() + i, node(a, left) + node(signed_of(total[0]) - a, right) - parent);
+    store<Lanes>(running.gain.data() + i, node(a, left) + node(rest_of_word(total[0], a), right) - parent);
   }
 }
 COMMITTEE_ON_LANES(void, gains_of,

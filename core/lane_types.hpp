@@ -258,6 +258,15 @@ COMMITTEE_INLINE Twice<Half> sum_of_words(const Twice<Half>& a, const Twice<Half
   return {sum_of_words(a.low, b.low), sum_of_words(a.high, b.high)};
 }
 
+// What is left of a number when these are taken off, likewise.
+COMMITTEE_INLINE Bits16 rest_of_word(std::uint64_t a, const Bits16& b) { return (Bits16)(a - (Words16)b); }
+COMMITTEE_INLINE Bits32 rest_of_word(std::uint64_t a, const Bits32& b) { return (Bits32)(a - (Words32)b); }
+COMMITTEE_INLINE Bits64 rest_of_word(std::uint64_t a, const Bits64& b) { return (Bits64)(a - (Words64)b); }
+template <class Half>
+COMMITTEE_INLINE Twice<Half> rest_of_word(std::uint64_t a, const Twice<Half>& b) {
+  return {rest_of_word(a, b.low), rest_of_word(a, b.high)};
+}
+
 template <class V>
 COMMITTEE_INLINE bool any_lane(const V& bits) {
   if constexpr (is_pieces<V>) {
@@ -271,16 +280,16 @@ COMMITTEE_INLINE bool any_lane(const V& bits) {
 
 // --- across lanes --------------------------------------------------------------------------------------------------
 
-// v[0], v[0] + v[1], ..., of whole numbers, whose sums are the same in any order.
-COMMITTEE_INLINE Bits16 running_sums(Bits16 v) { return v + __builtin_shuffle(Bits16{}, v, Bits16{0, 2}); }
+// v[0], v[0] + v[1], ..., of whole numbers, whose sums are the same in any order; they wrap.
+COMMITTEE_INLINE Bits16 running_sums(Bits16 v) { return sum_of_words(v, __builtin_shuffle(Bits16{}, v, Bits16{0, 2})); }
 COMMITTEE_INLINE Bits32 running_sums(Bits32 v) {
-  v += __builtin_shuffle(Bits32{}, v, Bits32{0, 4, 5, 6});
-  return v + __builtin_shuffle(Bits32{}, v, Bits32{0, 0, 4, 5});
+  v = sum_of_words(v, __builtin_shuffle(Bits32{}, v, Bits32{0, 4, 5, 6}));
+  return sum_of_words(v, __builtin_shuffle(Bits32{}, v, Bits32{0, 0, 4, 5}));
 }
 COMMITTEE_INLINE Bits64 running_sums(Bits64 v) {
-  v += __builtin_shuffle(Bits64{}, v, Bits64{0, 8, 9, 10, 11, 12, 13, 14});
-  v += __builtin_shuffle(Bits64{}, v, Bits64{0, 0, 8, 9, 10, 11, 12, 13});
-  return v + __builtin_shuffle(Bits64{}, v, Bits64{0, 0, 0, 0, 8, 9, 10, 11});
+  v = sum_of_words(v, __builtin_shuffle(Bits64{}, v, Bits64{0, 8, 9, 10, 11, 12, 13, 14}));
+  v = sum_of_words(v, __builtin_shuffle(Bits64{}, v, Bits64{0, 0, 8, 9, 10, 11, 12, 13}));
+  return sum_of_words(v, __builtin_shuffle(Bits64{}, v, Bits64{0, 0, 0, 0, 8, 9, 10, 11}));
 }
 // The last lane in all of them.
 COMMITTEE_INLINE Bits16 last_of(const Bits16& v) { return __builtin_shuffle(v, Bits16{1, 1}); }
@@ -294,7 +303,7 @@ COMMITTEE_INLINE Twice<Half> last_of(const Twice<Half>& v) {
 template <class Half>
 COMMITTEE_INLINE Twice<Half> running_sums(const Twice<Half>& v) {
   const Half low = running_sums(v.low);
-  return {low, running_sums(v.high) + last_of(low)};
+  return {low, sum_of_words(running_sums(v.high), last_of(low))};
 }
 
 // The lanes 0, 1, ..., 7.

@@ -245,10 +245,11 @@ struct LassoPath {
   double* risks;    // S: the mean square of the residual
 };
 
-// Whether a weight is no more than what steps of a voter that another says all of have left, by rounding.
+// Whether a weight is no more than what rounding leaves of it: it moves its voter's correlation by less than 1e-13 of
+// the largest at the start. Voters that say the same as others are left with such weights.
 template <class Products>
-bool is_rounding(const LassoProblem<Products>& on, std::int64_t j, double lambda) {
-  return std::abs(on.alpha[j]) * on.products.at(j, j) <= 1e-13 * lambda;
+bool is_rounding(const LassoProblem<Products>& on, std::int64_t j, double largest) {
+  return std::abs(on.alpha[j]) * on.products.at(j, j) <= 1e-13 * largest;
 }
 
 // Weights at each lambda, and duality gaps, each from the one before. Between two changes of the support the solution
@@ -261,6 +262,8 @@ void lasso_path(const LassoProblem<Products>& on, const LassoPath& path) {
   Vector<double> old_alpha(n), old_c(n), alpha(n), c(n);
   GroupedLasso<Products> lasso(on);
   const double* const lambdas = path.lambdas;
+  double largest = 0.0;
+  for (std::int64_t j = 0; j < n; ++j) largest = std::max(largest, std::abs(on.b[j]));
   for (std::int64_t i = 0; i < path.n_lambdas; ++i) {
     std::copy(on.alpha, on.alpha + n, alpha.begin());
     std::copy(on.c, on.c + n, c.begin());
@@ -286,7 +289,7 @@ void lasso_path(const LassoProblem<Products>& on, const LassoPath& path) {
     old_c.swap(c);
     path.gaps[i] = lasso.solve(lambdas[i], path.tol, path.max_sweeps);
     lasso_gap(on, lambdas[i], path.risks + i);
-    for (std::int64_t j = 0; j < n; ++j) path.weights[i * n + j] = is_rounding(on, j, lambdas[i]) ? 0.0 : on.alpha[j];
+    for (std::int64_t j = 0; j < n; ++j) path.weights[i * n + j] = is_rounding(on, j, largest) ? 0.0 : on.alpha[j];
   }
 }
 

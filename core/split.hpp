@@ -222,6 +222,8 @@ class FeatureScan {
   };
   void offer_in_lanes(std::int64_t missing_bin, bool has_missing) {
     const int n_ways = 1 + has_missing;
+    std::int64_t first_bin = 0;  // with rows
+    while (first_bin < missing_bin && is_empty(cells_ + first_bin, stride_, planes())) ++first_bin;
     for (int w = 0; w < n_ways; ++w) {
       RunningPlanes& running = ways_[w].running;
       running.make_room(missing_bin, planes());
@@ -229,6 +231,7 @@ class FeatureScan {
       const std::int64_t least = limits_.min_samples_leaf;
       ways_[w].next = bins_before(running, missing_bin, least);
       ways_[w].end = bins_before(running, missing_bin, units_.count(sides_.sums(), planes()) - least + 1);
+      ways_[w].next = std::max(ways_[w].next, first_bin);  // missing values alone on the left are for the last bin
       gains_of(Criterion{}, running, ways_[w].next, ways_[w].end, planes(), sides_.sums(), units_, sides_.score());
     }
     const auto look_on = [&](std::int64_t b, double above) {
@@ -252,11 +255,10 @@ class FeatureScan {
     }
   }
 
-  // Gains climb to their peak, so that nearly every split before it is the best so far for a while. The first that is
-  // nearly as good as the best of all comes after all these, if it is larger than any of them: then they need not be
-  // offered. Does it, and is it the next?
+  // Gains climb to their peak, so that nearly every split before it is the best so far for a while. The first within
+  // 1e-9 of the largest is taken whatever was before, if it is larger than all of that: true if the scan starts there.
   bool skip_to_peak(int n_ways) {
-    if (limits_.min_gain < 0.0 || limits_.min_weight_leaf > 0.0) return false;  // not every one is taken
+    if (limits_.min_gain < 0.0 || limits_.min_weight_leaf > 0.0) return false;  // limits may refuse a candidate
     double most = 0.0, before = 0.0;
     for (int w = 0; w < n_ways; ++w) most = std::max(most, largest_gain(ways_[w].gain(), ways_[w].next, ways_[w].end));
     if (!(most > 0.0)) return false;
@@ -266,6 +268,7 @@ class FeatureScan {
       first[w] = first_above(ways_[w].gain(), ways_[w].next, ways_[w].end, nearly);
       if (first[w] < ways_[w].end) peak = std::min(peak, first[w]);
     }
+    if (peak == std::numeric_limits<std::int64_t>::max()) return false;  // gains are infinite, or as good as 0
     for (int w = 0; w < n_ways; ++w)  // those of the peak's own bin too, unless they are nearly as good themselves
       before = std::max(
           before, largest_gain(ways_[w].gain(), ways_[w].next, std::min(peak + (first[w] != peak), ways_[w].end)));

@@ -9,7 +9,7 @@ namespace committee {
 // lowest bin, missing on the right, whatever the order in which weights were summed.
 inline constexpr double kTie = 1e-10;
 inline bool is_larger(double gain, double best) { return gain > best * (1.0 + kTie); }
-// What a larger one is above, or any, where the first split will do without a gain.
+// The bar for `is_larger`; none before the first split where splits need not gain.
 inline double to_be_larger(double best) {
   return best < 0.0 ? -std::numeric_limits<double>::infinity() : best * (1.0 + kTie);
 }

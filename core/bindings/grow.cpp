@@ -44,13 +44,14 @@ void append(Vector<T>& all, const Vector<T>& some) {
 }
 
 // The nodes of trees one after the other, in one array for each property; and how many each tree has.
-nb::tuple joined_nodes(const std::vector<const TreeNodes*>& trees) {
+nb::tuple joined_nodes(const std::vector<nb::object>& trees) {
   Vector<std::int64_t> n_nodes;
   FlatTree all;
   Vector<std::int64_t> category_offset{0};
   Vector<std::uint32_t> category_bits;
-  for (const TreeNodes* tree : trees) {
-    require(tree != nullptr, "a tree is None");
+  for (const nb::object& object : trees) {
+    const TreeNodes* tree = nullptr;
+    if (!nb::try_cast(object, tree) || tree == nullptr) throw nb::type_error("joined_nodes takes grown trees");
     n_nodes.push_back(tree->n_nodes());
     append(all.feature, tree->feature);
     append(all.bin, tree->bin);

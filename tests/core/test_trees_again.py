@@ -43,8 +43,23 @@ def test_trees_are_joined_node_by_node(several):
 
 
 def test_what_joins_no_trees_is_refused():
-    with pytest.raises(ValueError, match="a tree is None"):
-        _core.joined_nodes([grown(3)[0], None])
+    for other in (None, 3, np.zeros(3)):
+        with pytest.raises(TypeError, match="takes grown trees"):
+            _core.joined_nodes([grown(3)[0], other])
+
+
+def test_trees_that_are_made_when_they_are_asked_for_are_joined():
+    class Made:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, number):
+            if number >= 3:
+                raise IndexError
+            return grown(number)[0]
+
+    for made, kept in zip(_core.joined_nodes(Made()), _core.joined_nodes([grown(k)[0] for k in range(3)]), strict=True):
+        np.testing.assert_array_equal(made, kept)
 
 
 def test_arrays_outlive_their_tree_and_cannot_be_changed():

@@ -174,7 +174,8 @@ class GradientRun(BoostingRun):
         """Rounds of this run alone as voters."""
         grown = self.grown[first * self.n_trees : end * self.n_trees]
         trees = [one.tree for one in grown]
-        weight = [w for tree in trees if (w := tree.weight) is not None]  # of all trees, or of none
+        weight = [w for tree in trees if (w := tree.weight) is not None]
+        assert len(weight) in (0, len(trees))  # rows have weights in all rounds or in none
         per_tree = self.n_classes if self.n_trees == 1 else 1
         forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight or "rows")
         lines = [one.lines for one in grown if one.lines is not None]

@@ -83,8 +83,9 @@ def refitted_tree(
         tree.feature[:, None] < 0, penalty.weight(sums[:, :D], sums[:, D : 2 * D], lower, upper), tree.value
     )
     count, weight = count.copy(), sums[:, 2 * D].copy() if weighted else None
-    for i in np.flatnonzero(tree.left >= 0)[::-1].tolist():  # children stand after their parent
-        children = slice(tree.left[i], tree.left[i] + 2)
+    left = tree.left
+    for i in np.flatnonzero(left >= 0)[::-1].tolist():  # children stand after their parent
+        children = slice(left[i], left[i] + 2)
         count[i] = count[children].sum()
         if weight is not None:
             weight[i] = weight[children].sum()
