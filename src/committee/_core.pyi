@@ -1,7 +1,7 @@
 """Signatures of the native kernels (``core/``): loops over rows, bins and nodes, and nothing else.
 
-Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy arrays; those of a grown tree are views of it,
-read-only, and made anew whenever they are asked for.
+Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy arrays; those of a grown tree are views
+of it, read-only, and made anew whenever they are asked for.
 ``n_threads`` is a ceiling: small work stays on one thread, and the bits of every result are the same for any value.
 """
 
