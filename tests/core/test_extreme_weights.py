@@ -6,28 +6,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee import _core
+from tests.core.cases import Case
+from tests.oracles import grow as oracle
 
 
-def stumps(codes: NDArray[Any], n_bins: list[int], criterion: str, answers: NDArray[Any], weights: NDArray[Any]) -> Any:
+def stumps(codes: NDArray[Any], n_bins: list[int], kind: str, answers: NDArray[Any], weights: NDArray[Any]) -> Any:
     """Of `Grower` and of `DeepGrower`."""
-    p = len(n_bins)
-    table = np.ascontiguousarray(codes.astype(np.uint8)), np.array(n_bins, np.int32), np.zeros(p, np.uint8)
-    limits = {
-        "max_depth": 1,
-        "min_samples_leaf": 1,
-        "min_weight_leaf": 0.0,
-        "min_gain": 0.0,
-        "max_features": 0,
-        "n_threads": 1,
-    }
-    growers = (
-        _core.Grower(*table, criterion, 2, max_leaf_nodes=0, **limits),
-        _core.DeepGrower(*table, criterion, 2, **limits),
+    case = Case(
+        kind=kind,
+        codes=np.ascontiguousarray(codes.astype(np.uint8)),
+        n_bins=np.array(n_bins, np.int32),
+        categorical=np.zeros(len(n_bins), np.uint8),
+        labels=(answers > 0).astype(np.uint16),
+        n_classes=2,
+        targets=answers.astype(np.float64),
+        weights=weights,
     )
-    if criterion == "gini":
-        return [grower.grow_classes(answers.astype(np.uint16), weights, None, 0) for grower in growers]
-    return [grower.grow_targets(answers, weights, None, 0) for grower in growers]
+    limits = oracle.Limits(max_depth=1)
+    return [case.grow_with(grower) for grower in (case.grower(limits), case.deep_grower(limits))]
 
 
 def split(tree: Any) -> tuple[int, int, int]:

@@ -1,6 +1,6 @@
 """Kernels for vectors of 16, 32 and 64 bytes compute the same bits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,9 @@ from committee import (
     _core,
     quadboost_path,
 )
+from tests.core.lengths_of_vectors import NARROWER, WIDEST, vectors_of
 
-WIDEST = _core.lane_bytes()
 ONE_KERNEL = "2026-11-26: the processor has vectors of 16 bytes alone, or the sanitizers' build one kernel alone"
-NARROWER = [bytes for bytes in (16, 32) if bytes < WIDEST]
-
-
-@pytest.fixture
-def widest_again() -> Iterator[None]:
-    yield
-    _core.use_lane_bytes(WIDEST)
 
 
 def rows(n: int = 700) -> tuple[Any, Any]:
@@ -53,17 +46,16 @@ def answers(model: Any, X: Any, y: Any) -> list[Any]:
         (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 3),
     ],
 )
-def test_every_length_of_vectors_gives_the_same_bits(
-    make: Callable[[], Any], n_classes: int, widest_again: None
-) -> None:
+def test_every_length_of_vectors_gives_the_same_bits(make: Callable[[], Any], n_classes: int) -> None:
     X, y = rows()
     if n_classes:
         y = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
     expected = answers(make(), X, y)
     for bytes in NARROWER:
-        _core.use_lane_bytes(bytes)
-        assert _core.lane_bytes() == bytes
-        for mine, widest in zip(answers(make(), X, y), expected, strict=True):
+        with vectors_of(bytes):
+            assert _core.lane_bytes() == bytes
+            again = answers(make(), X, y)
+        for mine, widest in zip(again, expected, strict=True):
             assert mine.tobytes() == widest.tobytes()
 
 
@@ -81,23 +73,24 @@ def boosted(n: int, p: int, link: str) -> list[Any]:
 @pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("n", "p"), [(5, 3), (29, 18), (64, 41), (65, 5), (300, 7), (1200, 33)])
-def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: str, widest_again: None) -> None:
+def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: str) -> None:
     expected = boosted(n, p, link)
     for bytes in NARROWER:
-        _core.use_lane_bytes(bytes)
-        for mine, widest in zip(boosted(n, p, link), expected, strict=True):
+        with vectors_of(bytes):
+            again = boosted(n, p, link)
+        for mine, widest in zip(again, expected, strict=True):
             assert mine.tobytes() == widest.tobytes()
 
 
 @pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
-def test_every_length_of_vectors_follows_the_same_path(widest_again: None) -> None:
+def test_every_length_of_vectors_follows_the_same_path() -> None:
     """Codes by comparisons, counts of bits, and the steps of the LASSO."""
     X = np.random.default_rng(1).normal(size=(900, 12))
     y = np.where(X[:, 0] + np.sin(3.0 * X[:, 1]) > 0.2, 1, 0)
     expected = quadboost_path(X, y, n_alphas=20)
     for bytes in NARROWER:
-        _core.use_lane_bytes(bytes)
-        path = quadboost_path(X, y, n_alphas=20)
+        with vectors_of(bytes):
+            path = quadboost_path(X, y, n_alphas=20)
         assert path.weights.tobytes() == expected.weights.tobytes()
         assert path.gaps.tobytes() == expected.gaps.tobytes()
 

@@ -34,16 +34,15 @@ def test_corpus(path, tmp_path):
 def test_a_file_without_one_of_its_attributes_shows_no_fault(name, tmp_path):
     """What `fit` sets may be missed as late as a model is described: each is left out once, and each array."""
     tested = ModelFiles(tmp_path)
-    document, arrays = parts(name)
-    attributes = [path for path in places(document["model"]) if path[-2:-1] == ("attributes",)]
-    for path in attributes:
+    model, names = parts(name)[0]["model"], list(parts(name)[1])
+    for path in [path for path in places(model) if path[-2:-1] == ("attributes",)]:
         document, arrays = parts(name)
         del at(document["model"], path[:-1])[path[-1]]
         tested.run(written(document, arrays))
-    for array in arrays:
-        document, others = parts(name)
-        del others[array]
-        tested.run(written(document, others))
+    for array in names:
+        document, arrays = parts(name)
+        del arrays[array]
+        tested.run(written(document, arrays))
 
 
 def test_a_case_is_made_again_from_its_seed(tmp_path):
