@@ -71,6 +71,16 @@ nb::object array_of(Vector<T>&& values) {
   return array_of(std::move(values), {values.size()});
 }
 
+// A read-only array of what its owner keeps, whole or as n rows.
+template <class T>
+nb::object view_of(const Vector<T>& values, nb::handle owner) {
+  return nb::cast(nb::ndarray<nb::numpy, const T>(values.data(), {size_of(values.size())}, owner));
+}
+template <class T>
+nb::object rows_view_of(const Vector<T>& values, std::int64_t n, nb::handle owner) {
+  return nb::cast(nb::ndarray<nb::numpy, const T>(values.data(), {size_of(n), size_of(values.size() / n)}, owner));
+}
+
 inline void require_weights(const In1<double>& weights) {
   double total = 0.0;
   bool fine = true;

@@ -34,8 +34,7 @@ struct GrownGradientTree : TreeNodes {
 
   template <auto member>
   static nb::object matrix(nb::pointer_and_handle<GrownGradientTree> tree) {
-    const Vector<double>& numbers = tree.p->*member;
-    return view_of(numbers, tree.h, {tree.p->n_nodes(), numbers.size() / tree.p->n_nodes()});
+    return rows_view_of(tree.p->*member, tree.p->n_nodes(), tree.h);
   }
   static nb::object weight_array(nb::pointer_and_handle<GrownGradientTree> tree) {
     return tree.p->weight.empty() ? nb::none() : view_of(tree.p->weight, tree.h);
@@ -147,10 +146,9 @@ class PyGradientGrower {
 
   int n_outputs() const { return n_outputs_; }
 
-  nb::ndarray<nb::numpy, const std::int32_t, nb::ndim<1>> leaf_of_row() const {
+  nb::object leaf_of_row() const {
     require(grower_ != nullptr, "a grower without codes has no rows");
-    const Vector<std::int32_t>& leaf = grower_->leaf_of_row();
-    return {leaf.data(), {size_of(leaf.size())}, nb::find(this)};
+    return view_of(grower_->leaf_of_row(), nb::find(this));
   }
 
  private:
@@ -243,7 +241,7 @@ void register_gradient_grow(nb::module_& m) {
       .def("grow_on_shards", &PyGradientGrower::grow_on_shards, "scale"_a, "layout"_a, "root"_a.noconvert(),
            "features"_a.noconvert().none(), "seed"_a, "score"_a, "largest_weight"_a.none(), "part"_a, "leaf_sums"_a)
       .def_prop_ro("n_outputs", &PyGradientGrower::n_outputs)
-      .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row, nb::rv_policy::reference_internal);
+      .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row);
   m.def("largest_size", &largest_size, "values"_a);
   m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
         "value"_a.noconvert(), "n_threads"_a);

@@ -12,17 +12,6 @@
 
 namespace committee {
 
-// A read-only array of what its owner keeps, and does not change.
-template <class T>
-nb::object view_of(const Vector<T>& values, nb::handle owner, std::initializer_list<std::int64_t> shape) {
-  const std::vector<std::size_t> sizes(shape.begin(), shape.end());
-  return nb::cast(nb::ndarray<nb::numpy, const T>(values.data(), sizes.size(), sizes.data(), owner));
-}
-template <class T>
-nb::object view_of(const Vector<T>& values, nb::handle owner) {
-  return view_of(values, owner, {values.size()});
-}
-
 // The array of an object, which must be of the type and the number of dimensions already.
 template <class Array>
 Array exactly(const nb::object& object) {
@@ -83,8 +72,7 @@ struct TreeNodes {
     return view_of(tree.p->*member, tree.h);
   }
   static nb::object sums_array(nb::pointer_and_handle<TreeNodes> tree) {
-    const std::int64_t n = tree.p->n_nodes();
-    return view_of(tree.p->sums, tree.h, {n, tree.p->sums.size() / n});
+    return rows_view_of(tree.p->sums, tree.p->n_nodes(), tree.h);
   }
   static nb::tuple arrays(nb::pointer_and_handle<TreeNodes> tree) {
     return nb::make_tuple(array<&TreeNodes::feature>(tree), array<&TreeNodes::bin>(tree), array<&TreeNodes::left>(tree),
