@@ -123,8 +123,8 @@ class GradientGrowing {
       const std::int64_t work = found_by_.work(*one);
       works.push_back(work);
       total += work;
-      one_by_one += std::min(work, work / threads + kMeetings * kWorthAWake / 2);
-      const std::int64_t saved = one_by_one - busiest(works, threads) - kWorthAWake / 2;
+      one_by_one += std::min(work, work / threads + kMeetings * work_per_wake() / 2);
+      const std::int64_t saved = one_by_one - busiest(works, threads) - work_per_wake() / 2;
       if (saved <= most_saved || team_.wanted(total) == 1) continue;
       most_saved = saved;
       n_together = works.size();

@@ -18,9 +18,10 @@
 namespace committee {
 
 // A thread for every so many elementary operations (some 200 us), or starting it costs more than it saves; threads
-// that are already there pay for much less.
-inline constexpr std::int64_t kWorthAThread = 600'000;
-inline constexpr std::int64_t kWorthAWake = 100'000;
+// that are already there pay for a sixth of it. The tests set fewer, so that small tables start threads.
+inline constexpr std::int64_t kWorkPerThread = 600'000;
+inline std::atomic<std::int64_t> work_per_thread{kWorkPerThread};
+inline std::int64_t work_per_wake() { return work_per_thread.load(std::memory_order_relaxed) / 6; }
 
 // A thread that waits for another looks for so long before it sleeps: to wake it takes some 10 us where nothing lies
 // between it and the processor, and up to 50 in a virtual machine, whose processors stop when nothing runs on them.
@@ -75,8 +76,8 @@ class ThreadTeam {
 
   // How many threads `work` elementary operations deserve.
   int wanted(std::int64_t work) const {
-    const std::int64_t worth = others_.empty() ? kWorthAThread : kWorthAWake;
-    return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
+    const std::int64_t each = others_.empty() ? work_per_thread.load(std::memory_order_relaxed) : work_per_wake();
+    return static_cast<int>(std::clamp<std::int64_t>(work / each, 1, n_threads_));
   }
 
   // Starts the threads that so much work to come deserves, though it comes in parts too small to start any. Says how

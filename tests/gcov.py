@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     core = build("gcov", "COMMITTEE_COVERAGE", mark=b"__gcov_exit")
     for counts in core.parent.rglob("*.gcda"):  # of the run before
         counts.unlink()
-    chosen = arguments or [*TESTS, "-n", JOBS, "-m", "not slow"]
+    chosen = arguments or [*TESTS, "-n", JOBS]
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
     failed = subprocess.run(tests, cwd=ROOT, env=os.environ | {"COMMITTEE_CORE": str(core)}).returncode
     report = [sys.executable, "-m", "gcovr", "--root", str(ROOT), "--filter", "core/", str(core.parent)]

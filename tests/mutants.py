@@ -292,7 +292,7 @@ class Reached:
 def run_pytest(arguments: list[str], plugins: list[Any]) -> int:
     import pytest
 
-    quiet = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--assert=plain"]
+    quiet = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain"]
     return int(pytest.main([*quiet, *arguments], plugins=plugins))
 
 

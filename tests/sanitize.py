@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["fuzz"]:
         command = [sys.executable, "-m", "tests.fuzz", *arguments[1:]]
     else:
-        chosen = arguments or [*(t for t in TESTS if (ROOT / t).exists()), "-n", JOBS, "-m", "not slow"]
+        chosen = arguments or [*(t for t in TESTS if (ROOT / t).exists()), "-n", JOBS]
         # --capture=sys leaves the true stderr alone: a sanitizer reports there, then ends the process
         command = [sys.executable, "-m", "pytest", "-q", "--capture=sys", "--hypothesis-profile=sanitize", *chosen]
     core = build("asan", "COMMITTEE_SANITIZE", mark=b"__asan_init")

@@ -15,11 +15,6 @@ from committee.learners.base.estimator import CommitteeEstimator
 Array = NDArray[Any]
 
 
-LONG_FITS = {"CommitteeClassifier", "CommitteeRegressor", "SBPMTClassifier"}
-"""Learners that share out members, folds or subsamples, on a table of any size; what these are made of is checked on
-larger ones."""
-
-
 @dataclass(frozen=True)
 class Subject:
     """A learner to check, and what it does not promise."""
@@ -44,11 +39,6 @@ class Subject:
     @property
     def predicts_numbers(self) -> bool:
         return is_regressor(self.model)
-
-    @property
-    def threaded_rows(self) -> int:
-        """Rows on which the learner starts threads."""
-        return 20_000 if type(self.model).__name__ in LONG_FITS else 60_000
 
     @property
     def takes_missing(self) -> bool:

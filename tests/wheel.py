@@ -118,7 +118,7 @@ def tested(wheel: Path, python: Path, *, all_tests: bool) -> None:
     """Run tests on what is installed: they lie beside the sources, but import none of them."""
     run(str(python), "-m", "pip", "install", "--quiet", f"committee[test] @ {wheel.as_uri()}")
     chosen = ["tests"] if all_tests else ["tests/core", "tests/test_threads_at_once.py"]
-    run(str(python), "-m", "pytest", "-q", "-m", "not slow and not browser", *chosen)
+    run(str(python), "-m", "pytest", "-q", *chosen)
 
 
 def run(*command: str) -> None:

@@ -306,7 +306,7 @@ double meeting(bool asleep) {
   for (int pass = 0; pass < 100; ++pass) {
     if (asleep) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const double start = wall_seconds();
-    team.each(2, 10 * committee::kWorthAThread, [](std::int64_t) {});
+    team.each(2, 10 * committee::kWorkPerThread, [](std::int64_t) {});
     times.push_back(wall_seconds() - start);
   }
   std::sort(times.begin(), times.end());

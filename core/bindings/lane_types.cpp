@@ -1,5 +1,7 @@
-// Which kernels are used: those for vectors of 64, 32 or 16 bytes. The tests try all that the processor has.
+// What the tests change about all kernels: the length of vectors, and the work that starts a thread.
 #include "../lane_types.hpp"
+
+#include "../threads.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -21,6 +23,14 @@ void register_lane_types(nb::module_& m) {
         lane_bytes = bytes;
       },
       nb::arg("bytes"), "For all threads; every result has the same bits.");
+  m.def("work_per_thread", [] { return work_per_thread.load(); }, "Elementary operations that start a thread.");
+  m.def(
+      "use_work_per_thread",
+      [](std::int64_t work) {
+        require(work >= 6, "work must be at least 6");
+        work_per_thread = work;
+      },
+      nb::arg("work"), "For all calls; every result has the same bits.");
 }
 
 }  // namespace committee

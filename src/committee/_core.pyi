@@ -35,6 +35,12 @@ def lane_bytes() -> int:
 def use_lane_bytes(bytes: int) -> None:
     """Use no longer vectors than these, in all threads; every result has the same bits."""
 
+def work_per_thread() -> int:
+    """Number of elementary operations that start a thread."""
+
+def use_work_per_thread(work: int) -> None:
+    """Set the number of elementary operations that start a thread; every result has the same bits."""
+
 # --- bins.hpp ----------------------------------------------------------------------------------------------
 
 def bin_edges(

@@ -25,13 +25,26 @@ def client_of(n_workers: int, **settings) -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Client]:
+    """The cluster of two workers of a whole run: to start one takes 10 s of processor time."""
     with client_of(2) as client:
         yield client
+
+
+@pytest.fixture
+def client(cluster: Client) -> Client:
+    """That cluster, with both workers: one that a test has killed comes back."""
+    cluster.wait_for_workers(2, timeout=120)
+    return cluster
 
 
 @pytest.fixture(scope="module")
 def four_workers() -> Iterator[Client]:
     with client_of(4) as client:
         yield client
+
+
+@pytest.fixture(params=[2, pytest.param(4, marks=pytest.mark.slow)])
+def two_or_four_workers(request: pytest.FixtureRequest) -> Client:
+    return request.getfixturevalue("client" if request.param == 2 else "four_workers")

@@ -61,7 +61,7 @@ def assert_same(ours, theirs, X) -> None:
     ("settings", "weighted"),
     [
         ({}, True),
-        ({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, False),
+        pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, False, marks=pytest.mark.slow),
         ({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, True),
         ({"early_stopping": True, "n_iter_no_change": 2}, True),
         ({"growth": "depth", "max_features_tree": 0.5}, False),
@@ -80,38 +80,38 @@ def test_classes(client: Client, settings, weighted):
     assert_same(model, other, table[FEATURES])
 
 
-def test_numbers_of_an_array(four_workers: Client):
+def test_numbers_of_an_array(two_or_four_workers: Client):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1000, 5))
     y = np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=1000)])
     model, other = (GradientBoostingRegressor(**SMALL, early_stopping=True) for _ in range(2))
-    cd.fit(model, da.from_array(X, chunks=(130, 2)), da.from_array(y, chunks=(400, 2)), client=four_workers)
+    cd.fit(model, da.from_array(X, chunks=(130, 2)), da.from_array(y, chunks=(400, 2)), client=two_or_four_workers)
     assert isinstance(model.committee_.voters, LinearLeaves)
     assert_same(model, other.fit(X, y), X)
 
 
-def test_shards_of_very_different_size_some_empty_some_without_a_class(four_workers: Client):
+def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_four_workers: Client):
     table = frame(700).sort_values("label", ignore_index=True)
     ends = [0, 1, 1, 3, 650, 650, 700]
     parts = [table.iloc[a:b] for a, b in pairwise(ends)]
     collection = dd.from_map(lambda part: part, parts, meta=table.iloc[:0])
     model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
-    cd.fit(model, collection[FEATURES], collection["label"], client=four_workers)
+    cd.fit(model, collection[FEATURES], collection["label"], client=two_or_four_workers)
     assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
 
 
-def test_workers_below_others_add_up(four_workers: Client, monkeypatch):
+def test_workers_below_others_add_up(client: Client, monkeypatch):
     monkeypatch.setattr("committee.dask.shard_calls.FAN", 1)
     monkeypatch.setattr(shard_host, "FAN", 1)
-    four_workers.run(setattr, shard_host, "FAN", 1)
+    client.run(setattr, shard_host, "FAN", 1)
     try:
         table = frame(600)
         model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
         collection = dd.from_pandas(table, npartitions=8, sort=False)
-        cd.fit(model, collection[FEATURES], collection["label"], client=four_workers)
+        cd.fit(model, collection[FEATURES], collection["label"], client=client)
         assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
     finally:
-        four_workers.run(setattr, shard_host, "FAN", 8)
+        client.run(setattr, shard_host, "FAN", 8)
 
 
 def test_groups_hold_every_worker_once():
@@ -167,16 +167,15 @@ def kill_one(client: Client) -> None:
 
 
 @pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 4])
-def test_a_worker_killed_in_a_round_changes_no_bit(round_):
-    with client_of(2) as client:
-        table = frame(800)
-        collection = dd.from_pandas(table, npartitions=5, sort=False)
-        model = GradientBoostingClassifier(**SMALL)
-        model.set_callbacks(killed := KilledInRound(client, round_, kill_one))
-        cd.fit(model, collection[FEATURES], collection["label"], client=client)
-        assert killed.seen >= round_
-        other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
-        assert_same(model, other, table[FEATURES])
+def test_a_worker_killed_in_a_round_changes_no_bit(client: Client, round_):
+    table = frame(800)
+    collection = dd.from_pandas(table, npartitions=5, sort=False)
+    model = GradientBoostingClassifier(**SMALL)
+    model.set_callbacks(killed := KilledInRound(client, round_, kill_one))
+    cd.fit(model, collection[FEATURES], collection["label"], client=client)
+    assert killed.seen >= round_
+    other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
+    assert_same(model, other, table[FEATURES])
 
 
 @pytest.mark.slow
@@ -225,6 +224,7 @@ def test_a_worker_that_is_paused_is_waited_for_and_then_replaced():
         assert_same(model, other, table[FEATURES])
 
 
+@pytest.mark.slow
 def test_no_worker_is_an_error_in_the_stated_time():
     with client_of(1) as client:
         table = frame(300)

@@ -51,6 +51,7 @@ def test_a_worker_is_killed(client, tmp_path):
     assert nothing_left(client)
 
 
+@pytest.mark.slow
 def test_the_only_worker_is_killed(tmp_path):
     """With it the last copy of what was sent to all."""
     with client_of(1) as client:
@@ -63,8 +64,9 @@ def test_all_workers_are_killed(client, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "n_estimators", [1, pytest.param(12, marks=pytest.mark.slow)]
+    "n_estimators", [1, 12]
 )  # a single one shares nothing with others, and Dask itself gives it up
 def test_a_member_kills_every_worker(tmp_path, n_estimators):
     model = subagging(n_estimators, how="kill", times=99, folder=str(tmp_path))
@@ -121,6 +123,7 @@ def test_a_member_needs_too_much_memory(tmp_path, times):
 # --- the scheduler, the client, and the fit itself -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_scheduler_is_lost():
     with client_of(1) as client:
         loss = Timer(1.0, client.cluster.close)

@@ -70,7 +70,15 @@ def check_bits(learner, y, client, rows=X, there=None):
 
 
 @pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
-@pytest.mark.parametrize("learner", OF_CLASSES + OF_NUMBERS, ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize(
+    "learner",
+    [*OF_CLASSES[:2], *OF_CLASSES[3:5], *OF_CLASSES[8:9], *OF_NUMBERS[:1], *OF_CLASSES[-1:]]
+    + [
+        pytest.param(learner, marks=pytest.mark.slow)
+        for learner in [OF_CLASSES[2], *OF_CLASSES[5:8], OF_CLASSES[9], OF_NUMBERS[1]]
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
 def test_bits_of_one_process(client, learner):
     check_bits(learner, LABELS if hasattr(learner, "predict_proba") else NUMBERS, client)
 
@@ -105,7 +113,14 @@ def test_several_targets(client):
     check_bits(RandomForestRegressor(10, random_state=0), np.column_stack([NUMBERS, NUMBERS**2]), client)
 
 
-@pytest.mark.parametrize("learner", [RandomForestClassifier(10, random_state=0), OF_CLASSES[6], OF_CLASSES[-1]])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RandomForestClassifier(10, random_state=0),
+        OF_CLASSES[6],
+        pytest.param(OF_CLASSES[-1], marks=pytest.mark.slow),
+    ],
+)
 def test_partitions_of_a_dataframe(client, learner):
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(colour=pd.Categorical(np.where(X[:, 0] > 0, "red", "green")))
     names = pd.Series(np.array(["one", "two", "three"])[LABELS])

@@ -1,6 +1,6 @@
 """Every table on the papers' pages is printed by a command, and a whole run prints the numbers of the page.
 
-The whole runs take hours, and go on from their cells: ``COMMITTEE_DATA=TABLES COMMITTEE_PAPERS=FOLDER pytest -m slow
+The whole runs take hours, and go on from their cells: ``COMMITTEE_DATA=TABLES COMMITTEE_PAPERS=FOLDER pytest -m hours
 tests/papers/test_pages.py`` keeps them in FOLDER, one folder in it for each paper.
 """
 
@@ -22,7 +22,7 @@ OPTIONS = {
 """Options of the run that a page shows, other than the defaults; of SBPMT the part that takes minutes."""
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.filterwarnings("ignore:.*came from code that has changed since:UserWarning")
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_whole_run_prints_the_page(paper):

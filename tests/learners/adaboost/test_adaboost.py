@@ -150,6 +150,7 @@ def coarse(seed: int, n_classes: int) -> Table:
     return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score), rng.exponential(size=300)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("learning_rate", [1.0, 0.5])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("tree", [{"max_depth": 1}, {"max_depth": 3}, {"max_depth": None, "max_leaf_nodes": 5}])

@@ -93,6 +93,7 @@ def test_the_curve_is_the_naive_computation(kind, n_classes, params, weighted):
     assert np.isnan(shares[~judged[-1]]).all()
 
 
+@pytest.mark.one_in(2)
 @both
 def test_the_out_of_bag_error_is_that_of_new_rows(kind):
     """Averaged over draws of the training set it differs from the test error by no more than chance."""
@@ -171,6 +172,7 @@ def grown_and_kept(losses: NDArray[np.float64], judged: NDArray[np.bool_], most:
     raise AssertionError("the lowest is as good as the lowest")
 
 
+@pytest.mark.one_in(3)
 @both
 @pytest.mark.parametrize("rule", ["minimum", "one_standard_error"])
 @pytest.mark.parametrize("seed", [0, 1, 2])

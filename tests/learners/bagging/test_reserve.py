@@ -174,6 +174,7 @@ def test_the_test_set_bound_by_the_reserve_fails_no_more_often_than_it_says():
     assert failed <= delta * 1000
 
 
+@pytest.mark.slow
 def test_forests_are_certified_by_their_reserve():
     """300 forests of a known distribution: rows of 30 kinds, each with its share of label 1."""
     from committee.learners.trained import certify

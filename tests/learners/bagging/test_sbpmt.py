@@ -76,6 +76,7 @@ CONFIGURATIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("params", CONFIGURATIONS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @settings(max_examples=8)
@@ -98,6 +99,7 @@ def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
     assert same >= 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("params", "n_classes"),
     [

@@ -67,6 +67,7 @@ def test_all_calibrated_learners_are_here():
     }
 
 
+@pytest.mark.one_in(2)
 @all_of_them
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_elections_and_scores_stay(model, n_classes):

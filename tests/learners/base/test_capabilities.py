@@ -296,8 +296,9 @@ def test_every_learner_is_checked():
             subject,
             check,
             id=f"{' '.join(repr(subject.model).split())}{', two targets' * subject.several_targets}-{check.__name__}",
+            marks=[] if first else pytest.mark.slow,
         )
-        for subject, check in yield_checks_of_all(SUBJECTS)
+        for subject, check, first in yield_checks_of_all(SUBJECTS)
     ],
 )
 def test_capability(subject, check, monkeypatch):
@@ -312,6 +313,7 @@ def _fit_with_threads(subject):
         return subject.answers(subject.fit(X, y, n_jobs=2), X)
 
 
+@pytest.mark.slow
 def test_worker_of_a_pool_is_quiet():
     """Workers of multiprocessing may start no processes, and joblib warns of that; threads are another matter."""
     subjects = [subject for subject in SUBJECTS if subject.storable]

@@ -66,6 +66,7 @@ def test_every_learner_has_a_case_or_is_trained_in_one_step():
             c.learner(name)().fit(X, y, checkpoint="never written")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"

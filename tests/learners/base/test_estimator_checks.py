@@ -1,5 +1,6 @@
 """scikit-learn's own checks of its interface, on every learner in several configurations."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 import committee
+from tests.checks import is_among_the_first
 from tests.small_portfolio import use_small_members
 
 # few voters: the checks are of manners; but enough for those of three blobs, which must be told apart
@@ -223,17 +225,20 @@ def test_every_learner_is_checked():
 
 def yield_checks() -> Iterator[Any]:
     """Each learner with the checks that it must pass, or is expected to fail."""
-    seen = set[type]()
+    earlier = Counter[type]()
     for learner in LEARNERS:
-        known = type(learner) in seen and not any(isinstance(value, BaseEstimator) for value in vars(learner).values())
-        seen.add(type(learner))
-        for checked, check in estimator_checks_generator(learner):
+        among = earlier[type(learner)]
+        earlier[type(learner)] += 1
+        known = among > 0 and not any(isinstance(value, BaseEstimator) for value in vars(learner).values())
+        for place, (checked, check) in enumerate(estimator_checks_generator(learner)):
             name = check.func.__name__
             if known and name in OF_THE_INTERFACE:
                 continue
             # sparse rows are the dense ones, to the last bit
             reason = expected_failures(learner).get(name.replace("_on_sparse_data", "_on_dense_data"))
             marks = [] if reason is None else [pytest.mark.xfail(reason=reason)]
+            if not is_among_the_first(among, place):
+                marks.append(pytest.mark.slow)
             if name == CLASS_WEIGHTS:  # where one class has nearly all weight
                 marks += [pytest.mark.filterwarnings(f"ignore:{text}") for text in OF_A_CLASS_THAT_WEIGHS_NOTHING]
             words = " ".join(repr(learner).split())

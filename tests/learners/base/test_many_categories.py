@@ -95,6 +95,7 @@ def quietly_fitted(model, X, y, **more):
         return clone(model).fit(X, y, **more)
 
 
+@pytest.mark.one_in(3)
 @EVERY
 @pytest.mark.parametrize("k", [50, 250])
 def test_random_levels_cost_next_to_nothing(model, k):
@@ -105,6 +106,7 @@ def test_random_levels_cost_next_to_nothing(model, k):
     assert noisy > without - 0.02
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
 def test_what_levels_say_is_learned(model, n_classes):

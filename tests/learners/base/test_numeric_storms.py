@@ -71,6 +71,7 @@ def storm(seed: int, regression: bool) -> tuple[Any, Any, Any]:
     return X, y, 10.0 ** rng.uniform(low, high, n) if rng.random() < 0.5 else None
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32))

@@ -68,6 +68,7 @@ def loss_of(model):
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
 
+@pytest.mark.one_in(4)
 @quiet
 @pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"])
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -101,6 +102,7 @@ def test_every_booster_is_there():
     assert kinds == {name for name in committee.LEARNERS if issubclass(committee.learner(name), Boosting)}
 
 
+@pytest.mark.one_in(3)
 @quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", [model for model in CLASSIFIERS if isinstance(model, OF_ERRORS)], ids=words)

@@ -90,6 +90,7 @@ def fits(learner, X, y, w=None, **params):
         return clone(learner).set_params(**params).fit(X, y, w)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @given(
