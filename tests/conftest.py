@@ -1,11 +1,67 @@
-"""Hypothesis profiles, and the kernels to test when they are not the installed ones."""
+"""The same surroundings for every test, Hypothesis profiles, and the kernels to test if not the installed ones."""
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
+from random import Random
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+# BLAS and OpenMP read these when they are loaded. More of their threads only slow small arrays down.
+for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR"):
+    os.environ.setdefault(f"{name}_NUM_THREADS", "1")
+
+# neither the settings of this user's pictures nor a home folder that can be written to
+os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parent.parent / "build" / "matplotlib"))
+
+# processes of tests print in the encoding in which tests read their output, not in that of the locale
+os.environ["PYTHONIOENCODING"] = "utf-8"
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM", "SIGPROF", "SIGCHLD")
+"""Signals that tests use. Not SIGHUP: tests that `nohup` starts go on when their terminal is closed."""
+
+OUTPUT = (
+    *("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS", "NO_COLOR", "CLICOLOR", "GITHUB_ACTIONS"),
+    *("TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERMINAL_WIDTH", "COLUMNS", "LINES", "JUPYTER_COLUMNS", "JUPYTER_LINES"),
+)
+"""Environment variables that change what rich and typer print."""
+
+
+def restore_signals() -> None:
+    """Restore the signals that the parent process has ignored or blocked, here and for the processes of tests."""
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    for number in numbers:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+
+restore_signals()
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has read them for its own output
+def pytest_configure() -> None:
+    for name in OUTPUT:
+        os.environ.pop(name, None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the files, and the tests of each, in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (seed := config.getoption("--shuffle")) is None:
+        return
+
+    def place(text: str) -> float:
+        return Random(f"{seed} {text}").random()
+
+    items.sort(key=lambda item: (place(item.nodeid.partition("::")[0]), place(item.nodeid)))
+
 
 # the same examples in every run, so that a failure is of the change and not of the day; new ones if they are asked for
 SAME = "COMMITTEE_NEW_EXAMPLES" not in os.environ
