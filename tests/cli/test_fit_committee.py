@@ -88,7 +88,7 @@ def test_a_committee_of_numbers(table, tmp_path):
     succeed("predict", path, table, "--drop", "label,spoilt,price", "-o", out)
     assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
     assert "RMSE alone" in succeed("inspect", path, "--report", tmp_path / "page.html").stdout
-    assert "RMSE alone" in (tmp_path / "page.html").read_text()
+    assert "RMSE alone" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_nothing_is_kept_without_a_file(table, tmp_path):
@@ -127,7 +127,7 @@ def long_fit(tmp_path):
         "--checkpoint",
         tmp_path / "fit.checkpoint",
     ]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     try:
         assert "2 classes" in process.stderr.readline()
         yield process

@@ -98,7 +98,7 @@ def test_workers_come_and_go():
 @pytest.mark.slow
 def test_a_worker_stands_still(client, tmp_path):
     def go_on() -> None:
-        os.kill(int((tmp_path / "stopped").read_text()), signal.SIGCONT)
+        os.kill(int((tmp_path / "stopped").read_text("utf-8")), signal.SIGCONT)
 
     timer = Timer(20.0, go_on)
     timer.start()

@@ -309,7 +309,7 @@ DATA = os.environ.get("COMMITTEE_DATA")
 @pytest.mark.skipif(DATA is None, reason="COMMITTEE_DATA names no folder of tables")
 def test_the_catalogue_of_tables() -> None:
     folder = Path(DATA or "")
-    for entry in json.loads((folder / "catalogue.json").read_text()):
+    for entry in json.loads((folder / "catalogue.json").read_text("utf-8")):
         frame = read_table(folder / entry["file"], categorical=[*entry["categorical"], "target"])
         X, y = split_target(frame, "target")
         assert X.shape == (entry["rows"], len(entry["numeric"]) + len(entry["categorical"])), entry["name"]
@@ -326,7 +326,7 @@ def seconds_of_a_wide_table(path: Path, p: int) -> float:
     """Processor time of reading p columns, looking at them and coding them, and of refusing them."""
     lines = [",".join(f"c{j}" for j in range(p))]
     lines += [",".join("abc"[(i + j) % 3] if j % 4 == 0 else f"{i * j % 7}.5" for j in range(p)) for i in range(25)]
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", "utf-8")
     start = time.process_time()
     frame = read_table(path, categorical=[f"c{j}" for j in range(1, p, 4)], drop=["c2"])
     assert not id_like_columns(frame)

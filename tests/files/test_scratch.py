@@ -38,7 +38,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(temporary):
     child = subprocess.Popen(
         [sys.executable, "-c", code + "    time.sleep(60)"],
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         env=os.environ | {"TMPDIR": str(temporary)},
     )
     assert child.stdout is not None
