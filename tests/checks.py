@@ -32,6 +32,7 @@ from committee import TreeVoter
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+from tests.patience import PATIENCE
 from tests.subjects import (
     Array,
     Subject,
@@ -377,7 +378,7 @@ def answers_of_child(method: str, jobs: list[tuple[Subject, CommitteeEstimator, 
         child.start()
     theirs.close()
     try:
-        assert ours.poll(120), f"the {method}ed child gives no answer"
+        assert ours.poll(PATIENCE), f"the {method}ed child gives no answer"
         return ours.recv()
     finally:
         child.join(10)

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -30,6 +29,7 @@ from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
 from committee.report import ContributionDisplay
 from tests.cli.calls import run, succeed
+from tests.patience import PATIENCE
 from tests.small_portfolio import use_small_members
 
 COMMITTEE = [sys.executable, "-c", "from committee.cli.main import main; main()"]
@@ -551,12 +551,12 @@ def test_help_is_fast_and_needs_no_library():
     code = (
         "import sys\nfrom committee.cli.main import app\nfrom typer.testing import CliRunner\n"
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
-        "print(sorted({'numpy', 'polars', 'sklearn', 'matplotlib', 'scipy'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'polars', 'sklearn', 'matplotlib', 'scipy'} & set(sys.modules)))\n"
+        "import time; print(time.process_time())"
     )
-    start = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.strip() == "[]"
-    assert time.perf_counter() - start < 5.0
+    loaded, seconds = done.stdout.splitlines()
+    assert loaded == "[]" and float(seconds) < 5.0
 
 
 def test_as_a_process(table, tmp_path):
@@ -588,4 +588,4 @@ def test_a_closed_pipe_is_no_error(table, tmp_path, model):
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=PATIENCE) == 1

@@ -17,6 +17,7 @@ from committee import AdaBoostClassifier, GradientBoostingRegressor, load
 from committee.cli import reading
 from committee.cli.training_table import SHOWN_ROWS
 from tests.cli.calls import fail, succeed, without_provenance
+from tests.patience import PATIENCE
 
 N = 240
 
@@ -340,7 +341,7 @@ from committee.files.scratch import scratch_folder
 def command():
     with scratch_folder(Path(sys.argv[1])):
         print("ready", flush=True)
-        time.sleep(60)
+        time.sleep(300)
 
 main.app = command
 main.main()
@@ -349,5 +350,5 @@ main.main()
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         assert len(list(tmp_path.iterdir())) == 1
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
+        assert process.wait(PATIENCE) == 128 + signal.SIGTERM
     assert not list(tmp_path.iterdir())
