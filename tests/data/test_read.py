@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import sys
 import time
 import tracemalloc
 from pathlib import Path
@@ -419,3 +420,22 @@ def test_more_than_the_memory_is_refused_before_it_is_read(tmp_path: Path, monke
     monkeypatch.setattr("committee.data.reading.memory_room.MAX_LINE", 2**13)
     with pytest.raises(ValueError, match="more than half of this machine's memory; take fewer rows"):
         read_table(tmp_path / "t.csv.gz")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".csv.gz", ".jsonl"])
+def test_names_of_files_in_another_encoding(tmp_path: Path, ending: str) -> None:
+    """Polars opens files by names in UTF-8 alone; files that are unpacked or read by others have any name."""
+    table, path = pl.DataFrame({"a": [1, 2], "b": [2, 3]}), tmp_path / f"table{ending}"
+    text = table.write_csv().encode()
+    if ending in (".csv", ".csv.gz"):
+        path.write_bytes(text if ending == ".csv" else gzip.compress(text))
+    else:
+        write = {".parquet": table.write_parquet, ".feather": table.write_ipc, ".jsonl": table.write_ndjson}[ending]
+        write(path)
+    odd = path.rename(tmp_path / os.fsdecode(b"\xe4" + ending.encode()))
+    if ending in (".csv.gz", ".jsonl"):
+        assert read_table(odd).equals(table)
+        return
+    with pytest.raises(ValueError, match=r"udce4.* cannot be opened, as its name or the locale is not UTF-8"):
+        read_table(odd)
