@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, settings
 
-# BLAS and OpenMP read these when they are loaded. More of their threads only slow small arrays down.
+# BLAS and OpenMP read these when they are loaded: one thread, as workers of pytest share the processors
 for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 
