@@ -69,16 +69,17 @@ CACHES = ("tests/report/displays", "tests/mlflow", "tests/vote/explain/test_impo
 
 @dataclass(frozen=True)
 class Surrounding:
-    """Environment variables, None for those that are unset, and what a process does before it becomes pytest."""
+    """Environment variables (`None`: unset), options of pytest, and code that its process runs before it."""
 
     name: str
     tests: tuple[str, ...]
     environment: dict[str, str | None]
     before: str = ""
+    options: tuple[str, ...] = ()
 
 
 def surroundings(temporary: Path, seed: int) -> Iterator[Surrounding]:
-    """Yield the surroundings; those that take longest come first."""
+    """Yield the surroundings, those that take longest first."""
     signals = "(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)"
     yield Surrounding(
         "one busy processor",
@@ -107,20 +108,20 @@ def surroundings(temporary: Path, seed: int) -> Iterator[Surrounding]:
     )
     locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": None}
     yield Surrounding("C locale", (*PROCESSES, *COMMANDS, *FILES), locale)
-    yield Surrounding("temporary folder 'ä ö'", (*PROCESSES, *FILES), {"TMPDIR": str(temporary)})
+    yield Surrounding("temporary folder", (*PROCESSES, *FILES), {"TMPDIR": str(temporary)})
     no_home = {"HOME": os.devnull, "XDG_CACHE_HOME": None, "XDG_CONFIG_HOME": None, "MPLCONFIGDIR": None}
     yield Surrounding("no home folder", (*PROCESSES, *CACHES), no_home)
     yield Surrounding("HOME unset", CACHES, no_home | {"HOME": None})
     for zone in ("Asia/Kolkata", "America/St_Johns"):
         yield Surrounding(zone, DATES, {"TZ": zone})
-    yield Surrounding(f"random order {seed}", (*COMMANDS, *FILES, *DATES, *CACHES, f"--shuffle={seed}"), {})
+    yield Surrounding(f"random order {seed}", (*COMMANDS, *FILES, *DATES, *CACHES), {}, options=(f"--shuffle={seed}",))
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Make a folder with a space and umlauts in its name."""
     with tempfile.TemporaryDirectory() as folder:
-        inner = Path(folder) / "ä ö"
+        inner = Path(folder) / os.fsdecode("ä ö".encode())  # in any locale
         inner.mkdir()
         yield inner
 
@@ -129,12 +130,13 @@ def run(surrounding: Surrounding, arguments: list[str]) -> bool:
     """Run tests in a surrounding and print a line; return True if they pass."""
     environment = {**os.environ, **surrounding.environment}
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "-m", "not slow"]
+    tests = arguments or list(dict.fromkeys(surrounding.tests))
     before = f"import os, signal, sys\n{surrounding.before}\nos.execv(sys.argv[1], sys.argv[1:])"
     log = LOGS / (re.sub(r"\W+", "_", surrounding.name) + ".txt")
     begun = time.monotonic()
     with log.open("wb") as file:
         done = subprocess.run(
-            [sys.executable, "-c", before, *pytest, *(arguments or dict.fromkeys(surrounding.tests))],
+            [sys.executable, "-c", before, *pytest, *surrounding.options, *tests],
             cwd=ROOT,
             env={name: value for name, value in environment.items() if value is not None},
             stdout=file,
@@ -152,13 +154,15 @@ def run(surrounding: Surrounding, arguments: list[str]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    options = argparse.ArgumentParser()
+    options = argparse.ArgumentParser(allow_abbrev=False)
     options.add_argument("--only", default="", metavar="WORD", help="part of the name of a surrounding")
     given, arguments = options.parse_known_args(arguments)
     LOGS.mkdir(parents=True, exist_ok=True)
     print(f"{'surrounding':<24} {'passed':>7} {'failed':>7} {'time (s)':>9}", flush=True)
     with temporary_folder() as temporary, ThreadPoolExecutor(JOBS) as pool:
         tried = [each for each in surroundings(temporary, random.randrange(10_000)) if given.only in each.name]
+        if not tried:
+            options.error(f"no surrounding has {given.only!r} in its name")
         return 0 if all(list(pool.map(lambda each: run(each, arguments), tried))) else 1
 
 
