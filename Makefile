@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
+.PHONY: demo test anywhere browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 
 .venv/built: pyproject.toml CMakeLists.txt $(CORE)
@@ -17,6 +17,10 @@ demo: .venv/built
 
 test: .venv/built
 	$(BIN)/pytest -n $(JOBS) -m 'not slow and not browser'
+
+# Tests of processes, signals, files, terminals, dates and caches in unusual surroundings: signals ignored, no home, the C locale and others.
+anywhere: .venv/built
+	JOBS=$(JOBS) $(BIN)/python tests/anywhere.py
 
 # The pages of reports and the website in a real browser: Playwright drives the system's Chromium, axe-core checks that all can use them.
 # What the extra asks for is installed without the package, which pip would build once more.

@@ -33,6 +33,7 @@ from committee import TreeVoter
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+from tests.patience import PATIENCE
 from tests.subjects import (
     Array,
     Subject,
@@ -93,8 +94,8 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
 def yield_checks_of_all(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Check, bool]]:
     """Each subject with its checks, but those of `interface` for the first subject of a learner alone.
 
-    A classifier of the user's among the parameters meets labels and tables itself, so it has them all. Last comes whether
-    ``make test`` runs the check (`is_among_the_first`).
+    A classifier of the user's among the parameters meets labels and tables itself, so it has them all. The last item
+    is whether ``make test`` runs the check (`is_among_the_first`).
     """
     earlier = Counter[type]()
     for subject in subjects:
@@ -388,7 +389,7 @@ def answers_of_child(method: str, jobs: list[tuple[Subject, CommitteeEstimator, 
         child.start()
     theirs.close()
     try:
-        assert ours.poll(120), f"the {method}ed child gives no answer"
+        assert ours.poll(PATIENCE), f"the {method}ed child gives no answer"
         return ours.recv()
     finally:
         child.join(10)

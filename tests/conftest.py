@@ -1,13 +1,54 @@
-"""Hypothesis profiles, and the kernels to test when they are not the installed ones."""
+"""The same surroundings for every test, Hypothesis profiles, and the kernels to test if not the installed ones."""
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
+from random import Random
 from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# BLAS and OpenMP read these when they are loaded: one thread, as workers of pytest share the processors
+for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR"):
+    os.environ.setdefault(f"{name}_NUM_THREADS", "1")
+
+# neither the settings of this user's pictures nor a home folder that can be written to
+os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parent.parent / "build" / "matplotlib"))
+
+# processes of tests print in the encoding in which tests read their output, not in that of the locale
+os.environ["PYTHONIOENCODING"] = "utf-8"
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM", "SIGPROF", "SIGCHLD")
+"""Signals that tests use. Not SIGHUP: tests that `nohup` starts go on when their terminal is closed."""
+
+OUTPUT = (
+    *("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS", "NO_COLOR", "CLICOLOR", "GITHUB_ACTIONS"),
+    *("TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERMINAL_WIDTH", "COLUMNS", "LINES", "JUPYTER_COLUMNS", "JUPYTER_LINES"),
+)
+"""Environment variables that change what rich and typer print."""
+
+
+def restore_signals() -> None:
+    """Restore the signals that the parent process has ignored or blocked, here and for the processes of tests."""
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    for number in numbers:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+
+restore_signals()
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has read them for its own output
+def pytest_configure() -> None:
+    for name in OUTPUT:
+        os.environ.pop(name, None)
+
 
 # the same examples in every run, so that a failure is of the change and not of the day; new ones if they are asked for
 SAME = "COMMITTEE_NEW_EXAMPLES" not in os.environ
@@ -55,13 +96,14 @@ def pytest_report_header() -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", metavar="K/N", help="run one of N parts of the tests, K from 0 to N - 1")
+    parser.addoption("--shuffle", metavar="SEED", help="run the files, and the tests of each, in a random order")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the cases that `one_in` leaves out as slow, and keep the part of all tests that is asked for.
+    """Mark the cases that `one_in` leaves out as slow; keep one part of the tests, or shuffle them, if asked for.
 
-    Both follow from the tests' names: a test belongs to the same part in every run.
+    All of it follows from the tests' names: a test belongs to the same part in every run.
     """
     for cases in cases_by_test(items).values():
         mark = cases[0].get_closest_marker("one_in")
@@ -70,11 +112,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for place, case in enumerate(cases):
                 if (place - first) % mark.args[0]:
                     case.add_marker(pytest.mark.slow)
-    if config.option.part is not None:
-        part, n_parts = map(int, config.option.part.split("/"))
+    if (chosen := config.getoption("--part")) is not None:
+        part, n_parts = map(int, chosen.split("/"))
         here = [crc32(item.nodeid.encode()) % n_parts == part for item in items]
         config.hook.pytest_deselected(items=[item for item, kept in zip(items, here, strict=True) if not kept])
         items[:] = [item for item, kept in zip(items, here, strict=True) if kept]
+    if (seed := config.getoption("--shuffle")) is not None:
+
+        def place_of(text: str) -> float:
+            return Random(f"{seed} {text}").random()
+
+        items.sort(key=lambda item: (place_of(item.nodeid.partition("::")[0]), place_of(item.nodeid)))
 
 
 def cases_by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:

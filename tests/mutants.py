@@ -168,7 +168,7 @@ def _declarations(parent: ast.AST) -> list[ast.expr]:
 
 def mutants_of(module: str) -> tuple[ast.Module, list[Mutant]]:
     """The syntax tree of a module and its mutants, in the order of the source."""
-    text = path_of(module).read_text()
+    text = path_of(module).read_text("utf-8")
     tree, lines = ast.parse(text), text.splitlines()
     found: list[Mutant] = []
     seen = Counter[tuple[str, ...]]()
@@ -307,13 +307,13 @@ def reached(module: str) -> tuple[dict[int, list[str]], float]:
             plugin = Reached(path_of(module))
             status = run_pytest(list(TESTS[module]), [plugin])
             others = [name for name in sys.modules if name.split(".")[0] not in ("__main__", "committee", "tests")]
-            Path(file.name).write_text(json.dumps([plugin.lines(), sum(plugin.seconds.values()), others]))
+            Path(file.name).write_text(json.dumps([plugin.lines(), sum(plugin.seconds.values()), others]), "utf-8")
             return status
 
         status = in_child(work, 900.0)
         if status != 0:
             raise SystemExit(f"the tests of {module} fail without a mutant: status {status}")
-        lines, seconds, others = json.loads(Path(file.name).read_text())
+        lines, seconds, others = json.loads(Path(file.name).read_text("utf-8"))
     if not lines:
         raise SystemExit(f"no test of {', '.join(TESTS[module])} reaches {module}")
     for name in others:  # what every child would import anew; the package itself is imported by the children alone
@@ -357,7 +357,7 @@ def survivors_of(module: str, most: int) -> tuple[int, list[Mutant]]:
 
 def reasons() -> dict[str, str]:
     """Why the known survivors do no harm, by their names."""
-    return {each["mutant"]: each["reason"] for each in tomllib.loads(KNOWN.read_text())["survivors"]}
+    return {each["mutant"]: each["reason"] for each in tomllib.loads(KNOWN.read_text("utf-8"))["survivors"]}
 
 
 def main() -> int:

@@ -33,7 +33,7 @@ def digests(name: str, compiler: str, more: list[str], runner: list[str]) -> str
     """What the program prints, built in this way."""
     program = PLACE / name
     subprocess.run([compiler, *flags(), *more, "-o", str(program), str(SOURCE)], check=True)
-    return subprocess.run([*runner, str(program)], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([*runner, str(program)], check=True, capture_output=True, encoding="utf-8").stdout
 
 
 def main() -> int:

@@ -21,7 +21,9 @@ TESTS = (
 
 def runtime(library: str) -> str:
     """Where the compiler keeps a library."""
-    answer = subprocess.run([tool("g++"), f"-print-file-name={library}"], check=True, capture_output=True, text=True)
+    answer = subprocess.run(
+        [tool("g++"), f"-print-file-name={library}"], check=True, capture_output=True, encoding="utf-8"
+    )
     path = Path(answer.stdout.strip())
     if not path.is_absolute():
         raise SystemExit(f"sanitize needs {library}, which {tool('g++')} does not have")

@@ -190,7 +190,7 @@ def test_costly_packages_are_imported_late():
 def modules_after(statement: str) -> set[str]:
     """Names of the modules that a fresh interpreter has after a statement, whatever it prints."""
     ask = f"{statement}; import sys; print('modules:', *sys.modules, sep='\\n')"
-    answer = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout
+    answer = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, encoding="utf-8").stdout
     return set(answer.partition("modules:")[2].split())
 
 

@@ -15,7 +15,6 @@ import importlib
 import io
 import itertools
 import math
-import os
 import pkgutil
 import re
 import shlex
@@ -58,7 +57,6 @@ MODULES = sorted(
 )
 
 NUMBER = r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?"
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
 
 
 @dataclass(frozen=True)
@@ -242,9 +240,8 @@ def test_docstring_examples(name, tmp_path, monkeypatch):
 def test_example_runs(script, tmp_path):
     lines = script.read_text("utf-8").count("\n")
     assert lines < 60, f"examples/{script.name} has {lines} lines; an example is read in one go"
-    answer = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
-    )
+    command = [sys.executable, "-W", "error", str(script)]
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.strip() and not answer.stderr.strip()
 

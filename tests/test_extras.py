@@ -66,7 +66,7 @@ for extra, each in calls.items():
 
 
 def run(program: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", BLOCKED + program], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", BLOCKED + program], cwd=folder, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -87,7 +87,7 @@ def test_an_error_names_the_extra(tmp_path):
 
 def test_the_command_line_says_what_to_install(tmp_path):
     program = f"{BLOCKED}from committee.cli.entry import main; main()"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert done.returncode == 2 and not done.stdout
     assert done.stderr.count("\n") == 1 and 'pip install "committee[cli]"' in done.stderr
     assert all(package in done.stderr for package in NEEDED)

@@ -56,8 +56,12 @@ def test_docstrings_keep_their_signs():
 
 
 def test_broken_links_are_found(tmp_path):
-    (tmp_path / "a.html").write_text('<a id="top" href="b.html#here">b</a><a href="#gone">c</a><img src="d.png">')
-    (tmp_path / "b.html").write_text('<p id="here"></p><a href="a.html#top">a</a><a href="https://host/x">x</a>')
+    (tmp_path / "a.html").write_text(
+        '<a id="top" href="b.html#here">b</a><a href="#gone">c</a><img src="d.png">', "utf-8"
+    )
+    (tmp_path / "b.html").write_text(
+        '<p id="here"></p><a href="a.html#top">a</a><a href="https://host/x">x</a>', "utf-8"
+    )
     assert broken_links(tmp_path) == ["a.html links to #gone", "a.html links to d.png"]
 
 

@@ -94,7 +94,7 @@ def typed(python: Path) -> None:
     place = {**os.environ, "VIRTUAL_ENV": str(python.parent.parent), "PATH": f"{python.parent}{os.pathsep}{PROGRAMS}"}
     asked = ("--ignoreexternal", "--outputjson", "--verifytypes", "committee")
     checker = [sys.executable, "-m", "basedpyright", *asked]
-    said = subprocess.run(checker, cwd=python.parent, env=place, capture_output=True, text=True)
+    said = subprocess.run(checker, cwd=python.parent, env=place, capture_output=True, encoding="utf-8")
     share = json.loads(said.stdout)["typeCompleteness"]["completenessScore"]
     print(f"types: {share:.1%} of the public names")
     if share < TYPED:
@@ -109,7 +109,7 @@ def import_milliseconds(python: Path) -> float:
     seconds: dict[str, list[float]] = {ours: [], theirs: []}
     for _ in range(TIMES):
         for what, times in seconds.items():
-            said = subprocess.run([python, "-c", clock.format(what)], check=True, capture_output=True, text=True)
+            said = subprocess.run([python, "-c", clock.format(what)], check=True, capture_output=True, encoding="utf-8")
             times.append(float(said.stdout))
     return 1e3 * (statistics.median(seconds[ours]) - statistics.median(seconds[theirs]))
 

@@ -36,7 +36,7 @@ def cells(n=80, day="{d:02}/{m:02}/2024"):
 
 
 def written(path, rows, header=HEADER):
-    path.write_text("".join(";".join(map(str, row)) + "\n" for row in [header, *rows]))
+    path.write_text("".join(";".join(map(str, row)) + "\n" for row in [header, *rows]), "utf-8")
     return path
 
 
@@ -166,7 +166,7 @@ def test_columns_that_name_rows_are_written_as_they_stand(learned, tmp_path):
     names = [name for name in HEADER if name != "answer"]
     asked = ("--id", ",".join(["answer", *names, "day"]))
     new, part = written(tmp_path / "new.csv", rows), written(tmp_path / "part0.csv", rows)
-    new.write_text(new.read_text().replace("yes\n", "yes\n\n", 1))  # a blank line is no row
+    new.write_text(new.read_text("utf-8").replace("yes\n", "yes\n\n", 1), "utf-8")  # a blank line is no row
     expected = pl.DataFrame(rows, HEADER, orient="row").select("answer", *names)
     plain = read_text(io.StringIO(succeed("predict", model, new).stdout))
     for ending, read in ((".csv", read_text), (".parquet", pl.read_parquet), (".feather", pl.read_ipc)):

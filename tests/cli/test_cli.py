@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -30,6 +29,7 @@ from committee.data.examples import load_example
 from committee.data.read import read_table, split_target
 from committee.report import ContributionDisplay
 from tests.cli.calls import run, succeed
+from tests.patience import PATIENCE
 from tests.small_portfolio import use_small_members
 
 COMMITTEE = [sys.executable, "-c", "from committee.cli.main import main; main()"]
@@ -106,14 +106,14 @@ def test_compare_writes_report_and_json(table, tmp_path):
         "--seed", 5, "--drop", "id", "--categorical", "code", "--report", page, "--json", figures,
         "--metric", "log_loss,mcc",
     )  # fmt: skip
-    document = json.loads(figures.read_text())
+    document = json.loads(figures.read_text("utf-8"))
     assert document["settings"] == {
         "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "metric": "log_loss", "task": "classes", "level": 0.05,
         "parameters": {},
     }  # fmt: skip
     assert document["table"]["categorical"] == 2
     assert len(document["models"][0]["folds"]) == 6
-    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert f"report written to {page}" in result.stderr.replace("\n", "")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.csv", "figures.json", "report.html"]
 
@@ -122,7 +122,7 @@ def test_compare_goes_on_from_a_checkpoint_and_removes_it_when_all_is_written(ta
     json, checkpoint = tmp_path / "figures.json", tmp_path / "finished.jsonl"
     arguments = ("compare", table, "-t", "label", "--models", "adaboost", "--folds", 3, "--checkpoint", checkpoint)
     succeed(*arguments)
-    assert len(checkpoint.read_text().splitlines()) == 4
+    assert len(checkpoint.read_text("utf-8").splitlines()) == 4
     succeed(*arguments, "--json", json)
     assert json.exists() and not checkpoint.exists()
 
@@ -197,7 +197,7 @@ def test_compare_notes_small_classes_and_failures(tmp_path):
 def test_a_spoilt_column_of_numbers_is_pointed_out(tmp_path):
     path = tmp_path / "spoilt.csv"
     rows = [f"{i % 7 + i / 100:.2f},{'ab'[i % 2]}" for i in range(60)]
-    path.write_text("\n".join(["x,label", *rows[:-1], "low,a"]) + "\n")
+    path.write_text("\n".join(["x,label", *rows[:-1], "low,a"]) + "\n", "utf-8")
     result = succeed("compare", path, "--target", "label", "--models", "tree", "--folds", 2)
     assert "column 'x' is read as text because 1 cell is no number ('low' in row 59); if they mean" in result.stderr
 
@@ -243,9 +243,11 @@ def test_compare_predicts_numbers_and_says_so(table, tmp_path):
     models = ("--models", "gradient_boosting,tree", "-p", "tree:max_depth=1", "-p", "gradient_boosting:n_estimators=9")
     result = succeed("compare", table, "-t", "size", *models, *options)
     assert "numbers of 'size' from" in result.stdout and "has the lowest mean RMSE" in result.stdout
-    nodes = {each["name"]: each["summary"]["n_nodes"]["mean"] for each in json.loads(figures.read_text())["models"]}
+    nodes = {
+        each["name"]: each["summary"]["n_nodes"]["mean"] for each in json.loads(figures.read_text("utf-8"))["models"]
+    }
     assert nodes["tree"] == 3
-    assert "Size against RMSE" in page.read_text()
+    assert "Size against RMSE" in page.read_text("utf-8")
     result = succeed("compare", table, "-t", "code", *models, *options, "--task", "numbers")
     assert "has the lowest mean RMSE" in result.stdout
     result = succeed("compare", table, "-t", "code", "--models", "tree", *options)
@@ -274,8 +276,8 @@ def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkey
     result = run(*options, "--report", page, "--checkpoint", checkpoint)
     assert result.exit_code == 130
     assert "Stopped by an interrupt after 2 of 4 folds, on which the models are compared." in result.stdout
-    assert "Stopped by an interrupt after 2 of 4 folds" in page.read_text()
-    assert len(checkpoint.read_text().splitlines()) == 3, "the same command goes on from it"
+    assert "Stopped by an interrupt after 2 of 4 folds" in page.read_text("utf-8")
+    assert len(checkpoint.read_text("utf-8").splitlines()) == 3, "the same command goes on from it"
     fits[:] = [1, 1]
     result = run(*options, "--report", tmp_path / "none.html")
     assert result.exit_code == 130 and not (tmp_path / "none.html").exists()
@@ -331,9 +333,9 @@ def test_fit_goes_on_from_a_checkpoint_and_removes_it(table, tmp_path):
     committee.model("random_forest").set_params(random_state=0).fit(X, y, checkpoint=checkpoint)
     assert f"going on from {checkpoint}" in succeed(*arguments).stderr.replace("\n", "")
     assert path.read_bytes() == expected and not checkpoint.exists()
-    checkpoint.write_text("no checkpoint")
+    checkpoint.write_text("no checkpoint", "utf-8")
     assert "cannot be gone on from" in fail(*arguments)
-    assert checkpoint.read_text() == "no checkpoint"
+    assert checkpoint.read_text("utf-8") == "no checkpoint"
 
 
 def test_fit_errors(table, tmp_path):
@@ -435,7 +437,7 @@ def test_predict_errors(table, model, tmp_path):
 
 def test_an_interrupted_write_leaves_the_old_file(table, model, tmp_path, monkeypatch):
     out = tmp_path / "out.csv"
-    out.write_text("old")
+    out.write_text("old", "utf-8")
 
     def broken(self, file):
         file.write(b"half")
@@ -443,7 +445,7 @@ def test_an_interrupted_write_leaves_the_old_file(table, model, tmp_path, monkey
 
     monkeypatch.setattr(pl.DataFrame, "write_csv", broken)
     assert "No space left" in fail("predict", model, table, "--drop", "id,label", "-o", out)
-    assert out.read_text() == "old"
+    assert out.read_text("utf-8") == "old"
     assert not list(tmp_path.glob(".*"))
 
 
@@ -549,25 +551,27 @@ def test_help_is_fast_and_needs_no_library():
     code = (
         "import sys\nfrom committee.cli.main import app\nfrom typer.testing import CliRunner\n"
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
-        "print(sorted({'numpy', 'polars', 'sklearn', 'matplotlib', 'scipy'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'polars', 'sklearn', 'matplotlib', 'scipy'} & set(sys.modules)))\n"
+        "import time; print(time.process_time())"
     )
-    start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-    assert time.perf_counter() - start < 5.0
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    loaded, seconds = done.stdout.splitlines()
+    assert loaded == "[]" and float(seconds) < 5.0
 
 
 def test_as_a_process(table, tmp_path):
     model = tmp_path / "m.safetensors"
     arguments = ["fit", str(table), "-t", "label", "-m", "tree", "--drop", "id", "-o", str(model)]
-    done = subprocess.run([*COMMITTEE, *arguments], capture_output=True, text=True)
+    done = subprocess.run([*COMMITTEE, *arguments], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    done = subprocess.run([*COMMITTEE, "fit", str(table), "-t", "no", "-o", str(model)], capture_output=True, text=True)
+    done = subprocess.run(
+        [*COMMITTEE, "fit", str(table), "-t", "no", "-o", str(model)], capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("error: target 'no' is no column")
     assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
-    done = subprocess.run([*COMMITTEE, "--version"], capture_output=True, text=True)
+    done = subprocess.run([*COMMITTEE, "--version"], capture_output=True, encoding="utf-8")
     assert done.stdout.startswith("committee ")
 
 
@@ -584,4 +588,4 @@ def test_a_closed_pipe_is_no_error(table, tmp_path, model):
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=PATIENCE) == 1

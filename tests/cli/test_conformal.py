@@ -47,18 +47,18 @@ def test_sets_of_a_forest(folder):
     succeed(
         *("evaluate", folder / "sets.st", folder / "flowers_new.csv", "--json", folder / "e.json", "--report", page)
     )
-    figures = json.loads((folder / "e.json").read_text())["figures"]
+    figures = json.loads((folder / "e.json").read_text("utf-8"))["figures"]
     place = {"a": 0, "b": 1, "c": 2}
     inside = model.predict_set(X)[np.arange(len(y)), [place[label] for label in y]]
     assert figures["set_coverage"] == inside.mean() and figures["set_size"] == model.predict_set(X).sum(axis=1).mean()
-    assert "classes within their set" in page.read_text() and "Traceback" not in page.read_text()
+    assert "classes within their set" in page.read_text("utf-8") and "Traceback" not in page.read_text("utf-8")
     k = int(model.predict_set(X).any(axis=1).argmax())
     said = succeed("explain", folder / "sets.st", folder / "flowers_new.csv", "--row", k).stdout
     labels = ", ".join(model.classes_[model.predict_set(X)[k]])
     assert f"The set at alpha 0.2 is {labels}." in said
     shown = succeed("inspect", folder / "sets.st", "--report", page).stdout
     assert "RandomForestClassifier" in shown and "out of bag" in shown and "Most used features" in shown
-    assert "Sets of classes" in page.read_text()
+    assert "Sets of classes" in page.read_text("utf-8")
 
 
 def test_intervals_of_the_committee_and_around_quantiles(folder, monkeypatch):
@@ -82,7 +82,7 @@ def test_what_is_refused(folder):
     RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b"] * 2).save(
         folder / "plain.st"
     )
-    (folder / "x.csv").write_text("x0\n1\n")
+    (folder / "x.csv").write_text("x0\n1\n", "utf-8")
     fit = ("fit", folder / "flowers.csv", "-t", "target", "--conformal")
     assert "--conformal 1.5 must be above 0 and below 1" in fail(*fit, "1.5")
     assert "--checkpoint keeps no part" in fail(*fit, "0.1", "-o", folder / "m.st", "--checkpoint", folder / "c")

@@ -124,8 +124,8 @@ def test_refused(iris, tmp_path):
     X, y = iris
     out = ("-o", tmp_path / "m.st")
     for name in ("bad.json", "bad.txt", "bad.skops", "bad.ubj", "bad.pkl"):
-        (tmp_path / name).write_text("hello")
-    (tmp_path / "empty.json").write_text("{}")
+        (tmp_path / name).write_text("hello", "utf-8")
+    (tmp_path / "empty.json").write_text("{}", "utf-8")
     for name in ("bad.json", "empty.json", "bad.ubj"):
         assert "is no model of XGBoost" in fail("convert", tmp_path / name, *out)
     assert "is no model of LightGBM" in fail("convert", tmp_path / "bad.txt", *out)

@@ -39,7 +39,7 @@ def test_classes(files, tmp_path):
     for words in ("log loss", "ROC AUC", "Confusion matrix", "recall", "Calibration"):
         assert words in result.stdout
     assert "target 'code': 2 classes" in result.stderr
-    document = json.loads(figures.read_text())
+    document = json.loads(figures.read_text("utf-8"))
     frame = pl.read_csv(files / "new.csv")
     predicted = load(files / "classes.st").predict(frame.select("size", "colour"))
     assert document["rows"] == 100
@@ -53,9 +53,9 @@ def test_answers_are_written_as_they_were_in_training(tmp_path):
     a, y = rng.normal(size=200), rng.uniform(1.0, 9.0, 200).round(3)
     rows = [f"{u:.2f};{v:.3f}".replace(".", ",") for u, v in zip(a, y, strict=True)]
     rows[0] = "0,5;2,25"
-    (tmp_path / "train.csv").write_text("\n".join(["a;price", *rows]) + "\n")
-    (tmp_path / "new.csv").write_text("a;price\n0,25;1,125\n0,5;2,625\n1,25;3,250\n")
-    (tmp_path / "more.csv").write_text("a;price\n0,25;4,125\n")
+    (tmp_path / "train.csv").write_text("\n".join(["a;price", *rows]) + "\n", "utf-8")
+    (tmp_path / "new.csv").write_text("a;price\n0,25;1,125\n0,5;2,625\n1,25;3,250\n", "utf-8")
+    (tmp_path / "more.csv").write_text("a;price\n0,25;4,125\n", "utf-8")
     model = tmp_path / "tree.st"
     succeed("fit", tmp_path / "train.csv", "-t", "price", "-m", "tree", "-o", model, "--folds", 0)
     assert load(model).provenance_.written == COMMA

@@ -150,7 +150,7 @@ def test_a_category_that_is_not_learned_is_named(tmp_path):
     page = tmp_path / "row.html"
     result = succeed(*options, 1, "--report", page)
     words = "city = Tokyo (not learned, taken for missing)"
-    assert words in result.stdout and words in page.read_text()
+    assert words in result.stdout and words in page.read_text("utf-8")
     assert "zone = 9 (not learned, taken for missing)" in result.stdout
     assert "column 'city': 1 cell holds a category that the model has not learned" in result.stderr
     assert "city is missing" in succeed(*options, 2).stdout and "city = Oslo" in succeed(*options, 0).stdout
@@ -158,7 +158,7 @@ def test_a_category_that_is_not_learned_is_named(tmp_path):
         assert words in RowExplanation.of(model, rows, 1).labels
         assert "city is missing" in RowExplanation.of(model, rows, 2).labels
     succeed("evaluate", tmp_path / "model.st", tmp_path / "new.csv", "-t", "sold", "--report", page)
-    assert words in page.read_text()
+    assert words in page.read_text("utf-8")
     array = np.column_stack([np.arange(40) % 4, np.arange(40) % 3]).astype(float)
     coded = GradientBoostingRegressor(n_estimators=3, categorical_features=[0]).fit(array, sold)
     found = RowExplanation.of(coded, np.array([[7.0, 1.0], [np.nan, 1.0]]), 0)

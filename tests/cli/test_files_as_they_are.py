@@ -93,7 +93,7 @@ def plain(tmp_path_factory):
     """The table in the plainest way, and what is predicted by the model that learned from it."""
     folder = tmp_path_factory.mktemp("plain")
     table, model = folder / "plain.csv", folder / "model.safetensors"
-    table.write_text(text())
+    table.write_text(text(), "utf-8")
     assert run("fit", table, *TREE, "-o", model).exit_code == 0
     return table, model, run("predict", model, table, "--proba").stdout
 
@@ -118,23 +118,23 @@ def test_however_a_table_is_written_it_is_the_same_table(name, tmp_path, plain):
 def test_what_a_model_was_trained_with_settles_what_a_file_leaves_open(tmp_path, plain):
     """In a file of one row, 1,250 is a number and 03/04/2024 a day as in the table that was learned from."""
     path, model, new = tmp_path / "semicolons.csv", tmp_path / "model.safetensors", tmp_path / "new.csv"
-    path.write_text(text(";", german, "%m/%d/%Y"))
+    path.write_text(text(";", german, "%m/%d/%Y"), "utf-8")
     said = succeed("fit", path, *TREE, "-o", model, "--keep", "id").stderr
     assert "is left out" not in said
     assert load(model).table_.forms == {"size": "0,5", "price": "0,5", "day": "%m/%d/%Y"}
-    new.write_text("id;size;price;colour;day\n7;-0,5;1.250;red;03/04/2024\n")
+    new.write_text("id;size;price;colour;day\n7;-0,5;1.250;red;03/04/2024\n", "utf-8")
     plain_new = tmp_path / "plain.csv"
-    plain_new.write_text("id,size,price,colour,day\n7,-0.5,1250,red,2024-03-04\n")
+    plain_new.write_text("id,size,price,colour,day\n7,-0.5,1250,red,2024-03-04\n", "utf-8")
     assert run("predict", model, new, "--proba").stdout == run("predict", model, plain_new, "--proba").stdout
-    new.write_text("id;size;price;colour;day\n7;-0,5;much;red;03/04/2024\n")
+    new.write_text("id;size;price;colour;day\n7;-0,5;much;red;03/04/2024\n", "utf-8")
     assert "column 'price' holds numbers written as '0,5', but 1 cell is none ('much' in row 0)" in fail(
         "predict", model, new
     )
-    new.write_text("id;size;price;colour;day\n7;-0,5;1;red;soon\n")
+    new.write_text("id;size;price;colour;day\n7;-0,5;1;red;soon\n", "utf-8")
     assert "column 'day' holds dates or times written as %m/%d/%Y, but 1 cell is none ('soon' in row 0)" in fail(
         "predict", model, new
     )
-    new.write_text("id;size;price;colour;day\n7;-0,5;1;red;20240304\n")
+    new.write_text("id;size;price;colour;day\n7;-0,5;1;red;20240304\n", "utf-8")
     assert "column 'day' was learned as dates or times and holds Int64 here" in fail("predict", model, new)
     # by the other commands, too
     assert "accuracy" in succeed("evaluate", model, path, "-t", "answer").stdout
@@ -147,12 +147,12 @@ def test_options_say_what_is_not_recognised(tmp_path, plain):
     assert "is not UTF-8 text; say what it is, e.g. --encoding cp1252" in fail("fit", path, *TREE)
     assert "target 'answer'" in succeed("fit", path, *TREE, "--encoding", "cp1252").stderr
     assert "there is no encoding 'latin-99'" in fail("fit", path, *TREE, "--encoding", "latin-99")
-    path.write_text(text(" "))
+    path.write_text(text(" "), "utf-8")
     assert "is no column" in fail("fit", path, *TREE)
     assert "target 'answer'" in succeed("fit", path, *TREE, "--sep", "space").stderr
     assert "separator 'ab' is no character that separates cells" in fail("fit", path, *TREE, "--sep", "ab")
     assert "decimal 'x' is neither '.' nor ','" in fail("fit", path, *TREE, "--decimal", "x")
-    path.write_text("x;y;answer\n" + "".join(f"{k % 7},{k:03};{k};{'ab'[k % 2]}\n" for k in range(40)))
+    path.write_text("x;y;answer\n" + "".join(f"{k % 7},{k:03};{k};{'ab'[k % 2]}\n" for k in range(40)), "utf-8")
     assert "decimal comma: 'x'" in succeed("fit", path, *TREE, "--keep", "y").stderr
     assert "decimal comma" not in succeed("fit", path, *TREE, "--keep", "y", "--decimal", ".").stderr
     assert "a sheet is given for" in fail("fit", path, *TREE, "--sheet", "1")
@@ -168,13 +168,13 @@ def test_options_say_what_is_not_recognised(tmp_path, plain):
 
 def test_columns_that_are_left_out_and_kept(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text(text(header=["", *HEADER[1:]]))
+    path.write_text(text(header=["", *HEADER[1:]]), "utf-8")
     assert "column '' is left out: it counts the rows; --keep '' learns from it" in succeed("fit", path, *TREE).stderr
     assert "left out" not in succeed("fit", path, *TREE, "--drop", "").stderr
     assert "learned from 60 rows x 5 columns" in succeed("fit", path, *TREE, "--keep", "").stderr
     assert "--keep names 'idd', which is not there" in fail("fit", path, *TREE, "--keep", "idd")
     long = [["x" * (100_000 + k % 2), "ab"[k % 2]] for k in range(40)]
-    path.write_text("".join(",".join(row) + "\n" for row in [["note", "answer"], *long]))
+    path.write_text("".join(",".join(row) + "\n" for row in [["note", "answer"], *long]), "utf-8")
     assert "column 'note' holds a text of 100,001 characters (row 1), and a category has at most 1,000" in fail(
         "fit", path, *TREE
     )
@@ -182,7 +182,7 @@ def test_columns_that_are_left_out_and_kept(tmp_path):
 
 def test_a_mixture_of_decimal_marks_is_pointed_out(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("x;answer\n" + "".join(f"{k}{',.'[k % 2]}5;{'ab'[k % 3 == 0]}\n" for k in range(40)))
+    path.write_text("x;answer\n" + "".join(f"{k}{',.'[k % 2]}5;{'ab'[k % 3 == 0]}\n" for k in range(40)), "utf-8")
     said = succeed("fit", path, *TREE).stderr
     assert "read as text, as some numbers have decimal commas and others decimal points: 'x'" in said
 
@@ -190,7 +190,7 @@ def test_a_mixture_of_decimal_marks_is_pointed_out(tmp_path):
 def test_a_column_of_dates_but_for_a_few_cells_is_pointed_out(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(
-        "day,answer\n" + "".join(f"2023-01-{k % 28 + 1:02},{'ab'[k % 2]}\n" for k in range(40)) + "soon,a\n"
+        "day,answer\n" + "".join(f"2023-01-{k % 28 + 1:02},{'ab'[k % 2]}\n" for k in range(40)) + "soon,a\n", "utf-8"
     )
     said = succeed("fit", path, *TREE).stderr
     assert (
@@ -208,7 +208,7 @@ def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):
     parts = tmp_path / "parts"
     parts.mkdir()
     for k, (first, last) in enumerate(((1, 8), (8, 31), (31, N + 1))):
-        (parts / f"{k}.csv").write_text("".join([lines[0], *lines[first:last]]))
+        (parts / f"{k}.csv").write_text("".join([lines[0], *lines[first:last]]), "utf-8")
     whole, model = written(tmp_path, "semicolons.csv"), tmp_path / "model.safetensors"
     said = succeed("fit", parts, *TREE[:-2], "-o", model).stderr
     assert "read as numbers with a decimal comma: 'size', 'price'" in said and "'id' is left out" in said
@@ -218,7 +218,7 @@ def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):
     assert without_provenance(one) == without_provenance(model)
     assert run("predict", plain_model, parts, "--proba").stdout == expected
     assert run("predict", model, parts, "--proba").stdout == expected
-    (parts / "3.csv").write_text(lines[0] + lines[1].replace(";", ";0,5.5;", 1).replace(";red", "", 1))
+    (parts / "3.csv").write_text(lines[0] + lines[1].replace(";", ";0,5.5;", 1).replace(";red", "", 1), "utf-8")
     assert run("predict", model, parts).exit_code == 2
     (parts / "3.csv").write_bytes("id;a\nü;1\n".encode("cp1252"))
     assert "3.csv" in fail("predict", model, parts)
@@ -230,7 +230,7 @@ def test_points_between_thousands_are_no_decimal_points(tmp_path):
     models = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
     whole, parts = tmp_path / "whole.csv", [tmp_path / "0.csv", tmp_path / "1.csv"]
     for path, some in ((whole, lines[1:]), (parts[0], lines[1:30]), (parts[1], lines[30:])):
-        path.write_text("".join([lines[0], *some]))
+        path.write_text("".join([lines[0], *some]), "utf-8")
     for model, paths in zip(models, ([whole], parts), strict=True):
         said = succeed("fit", *paths, *TREE[:-2], "-o", model).stderr
         assert "points between thousands, as the file has decimal commas: 'b'" in said
@@ -244,7 +244,9 @@ def test_points_between_thousands_are_no_decimal_points(tmp_path):
 def test_predictions_keep_the_columns_that_name_rows(tmp_path, plain):
     _, model, expected = plain
     path, out = tmp_path / "a.csv", tmp_path / "out.parquet"
-    path.write_text("\n".join(f"{line},{'key' if k == 0 else f'{k:05}'}" for k, line in enumerate(text().splitlines())))
+    path.write_text(
+        "\n".join(f"{line},{'key' if k == 0 else f'{k:05}'}" for k, line in enumerate(text().splitlines())), "utf-8"
+    )
     result = succeed("predict", model, path, "--id", "key,size")
     assert "does not use the columns 'id', 'answer'" in result.stderr
     found = pl.read_csv(result.stdout.encode(), schema_overrides={"key": pl.String})
@@ -270,7 +272,7 @@ def test_predictions_keep_the_columns_that_name_rows(tmp_path, plain):
 def test_no_rows_have_no_predictions(tmp_path, plain):
     _, model, _ = plain
     path, out = tmp_path / "a.csv", tmp_path / "out.parquet"
-    path.write_text(",".join(HEADER) + "\n")
+    path.write_text(",".join(HEADER) + "\n", "utf-8")
     assert (
         succeed("predict", model, path, "--id", "id", "--proba").stdout
         == "id,prediction,probability:no,probability:yes\n"
@@ -286,7 +288,7 @@ def test_no_rows_have_no_predictions(tmp_path, plain):
 def test_unknown_categories_are_counted(tmp_path, plain):
     _, model, _ = plain
     path = tmp_path / "a.csv"
-    path.write_text(text().replace("blue", "green", 3).replace("blue", "grey", 1))
+    path.write_text(text().replace("blue", "green", 3).replace("blue", "grey", 1), "utf-8")
     said = succeed("predict", model, path).stderr
     assert (
         "note: column 'colour': 4 cells hold categories that the model has not learned and takes for missing:"

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+from itertools import takewhile
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from committee.data.task import task_of
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 from tests.cli.calls import fail, succeed
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_a_committee_of_numbers(table, tmp_path):
     succeed("predict", path, table, "--drop", "label,spoilt,price", "-o", out)
     assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
     assert "RMSE alone" in succeed("inspect", path, "--report", tmp_path / "page.html").stdout
-    assert "RMSE alone" in (tmp_path / "page.html").read_text()
+    assert "RMSE alone" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_nothing_is_kept_without_a_file(table, tmp_path):
@@ -110,50 +111,59 @@ def test_a_committee_goes_on_from_a_checkpoint(table, tmp_path):
 
 
 @pytest.fixture
-def long_fit(tmp_path):
-    """`committee fit` under way, on rows that take it some seconds."""
+def waiting_fit(request, tmp_path):
+    """`committee fit` whose candidate of the class `request.param` waits for a signal when its training begins."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 12)).round(3)
+    X = rng.normal(size=(2_000, 12)).round(3)
     table = pl.DataFrame(X, schema=[f"x{j}" for j in range(12)])
     table = table.with_columns(label=pl.Series(np.where(X[:, 0] * X[:, 1] + rng.normal(size=len(X)) > 0, "yes", "no")))
-    table.write_csv(tmp_path / "large.csv")
-    command = [sys.executable, "-c", "from committee.cli.main import main; main()", "fit", tmp_path / "large.csv"]
-    options = [
-        "-t",
-        "label",
-        "--progress",
-        "-o",
-        tmp_path / "m.safetensors",
-        "--checkpoint",
-        tmp_path / "fit.checkpoint",
-    ]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    table.write_csv(tmp_path / "table.csv")
+    code = f"""
+import sys, time
+import committee
+from committee.cli.main import main
+
+def wait(*_, **__):
+    print("training", file=sys.stderr, flush=True)
+    time.sleep(300)
+
+committee.{request.param}.fit = wait
+main()
+"""
+    files = ["-o", tmp_path / "m.safetensors", "--checkpoint", tmp_path / "fit.checkpoint"]
+    command = [sys.executable, "-c", code, "fit", tmp_path / "table.csv", "-t", "label", "--progress", *files]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     try:
-        assert "2 classes" in process.stderr.readline()
         yield process
     finally:
         process.kill()
         process.communicate()
 
 
-def test_ctrl_c_ends_the_training_and_the_model_is_written(long_fit, tmp_path):
-    assert long_fit.stderr.readline().startswith("sbpmt: log loss 0.")
-    long_fit.send_signal(signal.SIGINT)
-    out, err = long_fit.communicate(timeout=60)
-    assert long_fit.returncode == 0, err
+def lines_before_training(process):
+    return list(takewhile(lambda line: line != "training\n", process.stderr))
+
+
+@pytest.mark.parametrize("waiting_fit", ["RandomForestClassifier"], indirect=True)
+def test_ctrl_c_ends_the_training_and_the_model_is_written(waiting_fit, tmp_path):
+    assert lines_before_training(waiting_fit)[-1].startswith("sbpmt: log loss 0.")
+    waiting_fit.send_signal(signal.SIGINT)
+    out, err = waiting_fit.communicate(timeout=PATIENCE)
+    assert waiting_fit.returncode == 0, err
     assert "note: the fit was interrupted: its members are of the 1 candidates that were ready, out of 6" in err
     assert f"note: the same command goes on from {tmp_path / 'fit.checkpoint'}" in err
     assert re.search(r"adaboost_trees +- +- +interrupted", out)
     model = load(tmp_path / "m.safetensors")
-    assert model.member_names_ == ["sbpmt"] and model.left_out_["lines"] == "interrupted"
+    assert model.member_names_ == ["sbpmt"] and model.left_out_["forest"] == "interrupted"
     assert (tmp_path / "fit.checkpoint").exists()
 
 
-def test_ctrl_c_before_a_member_is_ready_ends_the_command(long_fit, tmp_path):
-    time.sleep(0.5)
-    long_fit.send_signal(signal.SIGINT)
-    _, err = long_fit.communicate(timeout=60)
-    assert long_fit.returncode not in (0, 2) and "Traceback" not in err
+@pytest.mark.parametrize("waiting_fit", ["SBPMTClassifier"], indirect=True)
+def test_ctrl_c_before_a_member_is_ready_ends_the_command(waiting_fit, tmp_path):
+    assert "2 classes" in lines_before_training(waiting_fit)[0]
+    waiting_fit.send_signal(signal.SIGINT)
+    _, err = waiting_fit.communicate(timeout=PATIENCE)
+    assert waiting_fit.returncode not in (0, 2) and "Traceback" not in err
     assert not (tmp_path / "m.safetensors").exists()
 
 

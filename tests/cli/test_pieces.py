@@ -17,6 +17,7 @@ from committee import AdaBoostClassifier, GradientBoostingRegressor, load
 from committee.cli import reading
 from committee.cli.training_table import SHOWN_ROWS
 from tests.cli.calls import fail, succeed, without_provenance
+from tests.patience import PATIENCE
 
 N = 240
 
@@ -200,7 +201,7 @@ def test_predictions_of_pieces_are_those_of_one_file(folder, model, way):
         assert "note: the model does not use the column 'label'" in result.stderr
         assert f"{N} predictions written to" in result.stderr
     shown = succeed("predict", model, *ways(folder)[way], *options).stdout
-    assert shown == (folder / "out.csv").read_text()
+    assert shown == (folder / "out.csv").read_text("utf-8")
 
 
 def test_inputs_are_answered_in_their_order(folder, model):
@@ -225,7 +226,7 @@ def test_models_of_arrays_and_of_numbers_answer_pieces(folder, frame):
 
 def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     out = folder / "out.csv"
-    out.write_text("old")
+    out.write_text("old", "utf-8")
     drop = ("--drop", "id,price", "-o", out)
     assert "lacks the column 'size'" in fail("predict", model, folder / "csv", "--drop", "id,price,size")
     assert "there is no file" in fail("predict", model, folder / "none-*", *drop)
@@ -236,7 +237,7 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     frame.with_columns(size=pl.lit("big")).write_parquet(folder / "parquet" / "part-9.parquet")
     line = fail("predict", model, folder / "parquet", *drop)
     assert "part-9.parquet" in line and "'size' must hold numbers" in line
-    assert out.read_text() == "old"
+    assert out.read_text("utf-8") == "old"
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
@@ -245,7 +246,7 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
 def test_a_full_disk_leaves_the_old_file(folder, model, ending):
     out = folder / "results" / f"out.{ending}"
     out.parent.mkdir()
-    out.write_text("old")
+    out.write_text("old", "utf-8")
 
     import resource
 
@@ -255,11 +256,11 @@ def test_a_full_disk_leaves_the_old_file(folder, model, ending):
     command = "from committee.cli.main import main; main()"
     words = ["predict", model, folder / "csv", "--drop", "id,price", "--proba", "-o", out]
     done = subprocess.run(
-        [sys.executable, "-c", command, *map(str, words)], capture_output=True, text=True, preexec_fn=small_files
+        [sys.executable, "-c", command, *map(str, words)], capture_output=True, encoding="utf-8", preexec_fn=small_files
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.splitlines()[-1] == f"error: {out}: File too large; nothing is written"
-    assert [path.name for path in out.parent.iterdir()] == [out.name] and out.read_text() == "old"
+    assert [path.name for path in out.parent.iterdir()] == [out.name] and out.read_text("utf-8") == "old"
 
 
 # --- compare ---------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ def figures(path):
     """Figures of a comparison, without times."""
     return [
         [{name: value for name, value in fold.items() if "second" not in name} for fold in model["folds"]]
-        for model in json.loads(path.read_text())["models"]
+        for model in json.loads(path.read_text("utf-8"))["models"]
     ]
 
 
@@ -320,7 +321,7 @@ def test_lines_of_progress(folder, model):
 
 def test_a_bar_on_a_terminal(folder, model, monkeypatch, tmp_path):
     monkeypatch.setenv("TERM", "xterm")
-    with Path(tmp_path / "shown").open("w+") as shown:
+    with Path(tmp_path / "shown").open("w+", encoding="utf-8") as shown:
         terminal = Console(file=shown, force_terminal=True, width=100)
         monkeypatch.setattr(reading, "console", lambda *, stderr: terminal)
         out = succeed("predict", model, folder / "csv", "--drop", "id,price").stdout
@@ -340,14 +341,14 @@ from committee.files.scratch import scratch_folder
 def command():
     with scratch_folder(Path(sys.argv[1])):
         print("ready", flush=True)
-        time.sleep(60)
+        time.sleep(300)
 
 main.app = command
 main.main()
 """
-    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         assert len(list(tmp_path.iterdir())) == 1
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
+        assert process.wait(PATIENCE) == 128 + signal.SIGTERM
     assert not list(tmp_path.iterdir())

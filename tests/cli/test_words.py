@@ -14,7 +14,7 @@ from tests.cli.calls import fail, run, succeed
 def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("words") / "table.csv"
     rows = [f"{(k * 37 % 100) / 8},{'uvw'[k % 3]},{k * 3.7 % 11:.2f},{'yn'[(k * 37 % 100) > 50]}" for k in range(90)]
-    path.write_text("\n".join(["a,c,price,label", *rows]) + "\n")
+    path.write_text("\n".join(["a,c,price,label", *rows]) + "\n", "utf-8")
     return path
 
 
@@ -82,17 +82,17 @@ def test_errors_speak_of_options(table, forest):
 
 def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
     one, same = tmp_path / "one.csv", tmp_path / "same.csv"
-    names, first = table.read_text().splitlines()[:2]
-    one.write_text(f"{names}\n12.75,{first.partition(',')[2]}\n")  # a row that the model has not learned from
-    same.write_text("a,label\n" + "".join(f"{k / 3:.2f},y\n" for k in range(30)))
+    names, first = table.read_text("utf-8").splitlines()[:2]
+    one.write_text(f"{names}\n12.75,{first.partition(',')[2]}\n", "utf-8")  # a row that the model has not learned from
+    same.write_text("a,label\n" + "".join(f"{k / 3:.2f},y\n" for k in range(30)), "utf-8")
     said = succeed("fit", same, "-t", "label", "-m", "tree").stderr
     assert "not known, as all rows are of one class" in said and "learned from 30 rows x 1 column in" in said
     assert "note: the target holds one class only, 'y': the model always says so." in said
     assert "on rows not seen in training: not known, as all rows are of" in succeed("fit", same, "-t", "label").stderr
-    same.write_text("a,label\n1,1\n")
+    same.write_text("a,label\n1,1\n", "utf-8")
     assert "not known, as there is one row only" in succeed("fit", same, "-t", "label").stderr
     both = tmp_path / "both.csv"
-    both.write_text("a,label\n1,y\n2,n\n3,y\n4,n\n")
+    both.write_text("a,label\n1,y\n2,n\n3,y\n4,n\n", "utf-8")
     assert "not known, as 4 rows are too few for 5 folds" in succeed("fit", both, "-t", "label", "-m", "tree").stderr
     for command in (["evaluate"], ["margins"], ["explain"], ["certify"], ["predict"]):
         result = run(command[0], forest, one)
@@ -140,8 +140,10 @@ def test_figures_say_what_they_mean(table, forest, tmp_path):
         "--json", figures,
     )  # fmt: skip
     assert "Set of tree: max_depth=2.\nSet of random_forest: n_estimators=5, max_features=None." in result.stdout
-    assert "Parameters that were set" in page.read_text() and "n_estimators=5, max_features=None" in page.read_text()
-    assert '"n_estimators": "5"' in figures.read_text()
+    assert "Parameters that were set" in page.read_text(
+        "utf-8"
+    ) and "n_estimators=5, max_features=None" in page.read_text("utf-8")
+    assert '"n_estimators": "5"' in figures.read_text("utf-8")
     for objective, better in (("soft_margin", "larger"), ("mincq", "smaller")):
         found = succeed("margins", forest, table, "--on", "train", "--objective", objective).stdout
         assert f"objective ({objective}, {better} is better)" in found
@@ -179,7 +181,7 @@ def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):
     for at in ("typer", "committee.cli.fit", "polars"):
         ended = subprocess.run(
             [sys.executable, "-c", code, at, "fit", str(table), "-t", "label", "-o", str(model)],
-            capture_output=True, text=True, check=False,
+            capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
         assert (ended.returncode, ended.stderr) == (130, "interrupted; no file is written\n"), at
     assert not model.exists()

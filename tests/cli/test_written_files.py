@@ -20,7 +20,7 @@ WRITERS = ["compare --report", "compare --json", "fit -o", "inspect --report", "
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     table, model = folder / "data.csv", folder / "model.safetensors"
-    table.write_text("x,label\n" + "".join(f"{i},{'ab'[i % 3 == 0]}\n" for i in range(30)))
+    table.write_text("x,label\n" + "".join(f"{i},{'ab'[i % 3 == 0]}\n" for i in range(30)), "utf-8")
     X, y = split_target(read_table(table), "label")
     TreeVoter(max_depth=1).fit(X, y).save(model)
     return {
@@ -49,7 +49,7 @@ def files_of(folder):
 
 
 def test_a_link_stays_and_permissions_too(write, tmp_path):
-    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "real.csv").write_text("old", "utf-8")
     (tmp_path / "real.csv").chmod(0o600)
     (tmp_path / "link.csv").symlink_to("real.csv")
     assert write(tmp_path / "link.csv")[0] == 0
@@ -63,7 +63,7 @@ def test_no_pipe_device_folder_or_write_protected_file_is_replaced(write, tmp_pa
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "null.csv").symlink_to(os.devnull)
     (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "kept.csv").write_text("old")
+    (tmp_path / "kept.csv").write_text("old", "utf-8")
     (tmp_path / "kept.csv").chmod(0o444)
     before = files_of(tmp_path)
     for name in before:
@@ -85,7 +85,7 @@ ESCAPE = "\x1b]0;title\x07\x1b[31m"
 def test_names_and_labels_reach_the_terminal_without_control_characters(tmp_path):
     table, model = tmp_path / f"{ESCAPE.replace('/', '')}.csv", tmp_path / "model.safetensors"
     rows = "".join(f"{i},{i % 7},{'ab'[i % 3 == 0]}{ESCAPE}\n" for i in range(40))
-    table.write_text(f"x{ESCAPE},id{ESCAPE},y{ESCAPE}\n{rows}")
+    table.write_text(f"x{ESCAPE},id{ESCAPE},y{ESCAPE}\n{rows}", "utf-8")
     target = f"y{ESCAPE}"
     calls = [
         ["compare", table, "-t", target, "--models", "tree", "--folds", 2],
@@ -105,13 +105,13 @@ def test_names_and_labels_reach_the_terminal_without_control_characters(tmp_path
 
 def test_formulas_are_made_text_where_that_is_asked_for(tmp_path):
     table, model, out = tmp_path / "data.csv", tmp_path / "model.safetensors", tmp_path / "out.csv"
-    table.write_text("x,label\n" + "".join(f"{i},{'=1+1' if i < 15 else 'plain'}\n" for i in range(30)))
+    table.write_text("x,label\n" + "".join(f"{i},{'=1+1' if i < 15 else 'plain'}\n" for i in range(30)), "utf-8")
     words = ["fit", table, "-t", "label", "-m", "tree", "-o", model]
     assert CliRunner().invoke(app, list(map(str, words))).exit_code == 0
     for option, first in (([], "=1+1"), (["--safe-cells"], "'=1+1")):
         words = ["predict", model, table, "--proba", "-o", out, *option]
         assert CliRunner().invoke(app, list(map(str, words))).exit_code == 0
-        lines = out.read_text().splitlines()
+        lines = out.read_text("utf-8").splitlines()
         assert lines[0] == "prediction,probability:=1+1,probability:plain"
         assert lines[1].startswith(f"{first},")
         assert lines[-1].startswith("plain,")

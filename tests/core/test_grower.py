@@ -167,7 +167,7 @@ def test_buffers_do_not_grow_from_tree_to_tree() -> None:
     def pages_after(n_trees: int) -> int:
         for seed in range(n_trees):
             case.grow_with(grower, seed)
-        return int(statm.read_text().split()[1])
+        return int(statm.read_text("utf-8").split()[1])
 
     before = pages_after(20)
     assert pages_after(150) - before < 30 * 2**20 // 4096

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from committee import _core
+from tests.patience import PATIENCE
 
 SOON = 0.5
-"""Seconds from the signal to the end of the call, at most."""
+"""Seconds of a processor from the signal to the end of the call, at most: a busy machine makes none of them longer."""
 N, P = 100_000, 20
 
 
@@ -25,16 +26,18 @@ class AlarmError(Exception):
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
+    """Raise `AlarmError` when the process has had so many seconds of processors."""
+
     def ring(number: int, frame: FrameType | None) -> None:
         raise AlarmError
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def codes() -> tuple[Any, Any, Any]:
@@ -135,13 +138,11 @@ KERNELS = [deep_tree, gradient_tree, scores_in_leaves, judged_nodes, sweeps, gre
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_a_signal_ends_the_call(kernel, n_threads):
-    call, seconds = kernel(n_threads), []
-    while len(seconds) < 3 and min(seconds, default=9.0) > SOON:  # the machine may have been busy with something else
-        begun = time.perf_counter()
-        with pytest.raises(AlarmError), alarm(0.1):
-            call()
-        seconds.append(time.perf_counter() - begun - 0.1)
-    assert min(seconds) < SOON
+    call = kernel(n_threads)
+    begun = time.process_time()
+    with pytest.raises(AlarmError), alarm(0.1):
+        call()
+    assert time.process_time() - begun - 0.1 < n_threads * SOON
 
 
 def test_an_exception_set_in_another_thread_ends_its_call():
@@ -158,9 +159,10 @@ def test_an_exception_set_in_another_thread_ends_its_call():
     thread.start()
     running.wait()
     assert thread.ident is not None
+    begun = time.process_time()
     pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread.ident), py_object(AlarmError))
-    thread.join(SOON)
-    assert raised.is_set()
+    assert raised.wait(PATIENCE) and time.process_time() - begun < SOON
+    thread.join()
 
 
 def test_a_grower_goes_on_after_an_interrupt():

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -63,5 +65,5 @@ def of_leaves(with_categories: bool) -> None:
 def test_a_walk_ends_at_a_leaf_while_its_rows_are_written_to(with_categories):
     code = f"from tests.core.test_shared_rows import of_leaves; of_leaves({with_categories})"
     command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr[-2000:]

@@ -16,6 +16,7 @@ from committee import _core
 from tests.core.cases import CRITERIA, OF_TARGETS, Case, random_case
 from tests.core.checked_tree import assert_same_tree
 from tests.oracles import grow as oracle
+from tests.patience import PATIENCE
 
 MANY_ROWS = 200_000
 """Enough work for every kernel to start its threads."""
@@ -159,5 +160,5 @@ def test_a_forked_child_can_use_threads_too() -> None:
     """No thread outlives the call that started it, so a child starts its own."""
     expected = grown_in_child(5)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        for leaf_of_row in pool.map_async(grown_in_child, [1, 5]).get(timeout=120):
+        for leaf_of_row in pool.map_async(grown_in_child, [1, 5]).get(timeout=PATIENCE):
             np.testing.assert_array_equal(leaf_of_row, expected)

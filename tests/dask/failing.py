@@ -33,7 +33,7 @@ class FailingVoter(DecisionTreeClassifier):
 
     def stop(self):
         """Stand still until somebody goes on with the process, whose number the folder tells."""
-        (Path(self.folder) / "stopped").write_text(str(os.getpid()))
+        (Path(self.folder) / "stopped").write_text(str(os.getpid()), "utf-8")
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def fill_memory(self):

@@ -23,6 +23,7 @@ from committee.dask import ClusterError, shard_host
 from committee.dask.shard_host import groups_of
 from committee.voters.linear_leaves import LinearLeaves
 from tests.dask.conftest import client_of
+from tests.patience import PATIENCE
 
 
 def frame(n: int, seed: int = 0) -> pd.DataFrame:
@@ -188,7 +189,7 @@ def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
         held = []
         model.set_callbacks(
             KilledInRound(client, 2, kill_one),
-            KilledInRound(client, 5, lambda client: client.wait_for_workers(2, timeout=30)),
+            KilledInRound(client, 5, lambda client: client.wait_for_workers(2, timeout=PATIENCE)),
             KilledInRound(client, 10, lambda client: held.extend(client.run(holds).values())),
         )
         cd.fit(model, collection[FEATURES], collection["label"], client=client)
@@ -217,7 +218,7 @@ def test_a_worker_that_is_paused_is_waited_for_and_then_replaced():
         try:
             begun = time.monotonic()
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=10.0)
-            assert time.monotonic() - begun < 60.0
+            assert time.monotonic() - begun < 0.5 * PATIENCE
         finally:
             os.kill(paused[0], signal.SIGCONT)
         other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
@@ -238,7 +239,7 @@ def test_no_worker_is_an_error_in_the_stated_time():
         begun = time.monotonic()
         with pytest.raises(ClusterError, match="Add workers"):
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=3.0)
-        assert time.monotonic() - begun < 40.0
+        assert time.monotonic() - begun < 0.5 * PATIENCE
         assert not hasattr(model, "committee_")
 
 
@@ -295,13 +296,13 @@ def test_a_lost_scheduler_is_an_error_in_the_stated_time():
         begun = time.monotonic()
         with pytest.raises(ClusterError):
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
-        assert time.monotonic() - begun < 60.0
+        assert time.monotonic() - begun < 0.5 * PATIENCE
 
 
 def test_nothing_stays_on_the_workers(client: Client):
     X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
     cd.fit(GradientBoostingClassifier(**SMALL), X, X[:, 0] > 0, client=client)
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     while any(client.run(lambda: len(shard_host.HELD)).values()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -320,7 +321,7 @@ def test_nothing_stays_on_the_workers_when_the_client_is_gone(client: Client):
     with pytest.raises(ClusterError):
         cd.fit(model, X, X[:, 0] > 0, client=other, timeout=5.0)
     assert held == [1, 1]
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     while any(client.run(holds).values()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -336,7 +337,7 @@ def test_a_worker_that_stands_still_before_the_fit_begins_is_replaced():
         try:
             model, begun = GradientBoostingClassifier(**SMALL), time.monotonic()
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
-            assert time.monotonic() - begun < 60.0
+            assert time.monotonic() - begun < 0.5 * PATIENCE
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)

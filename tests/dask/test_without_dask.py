@@ -8,7 +8,7 @@ WITHOUT = "import sys; sys.modules['dask'] = sys.modules['distributed'] = None"
 
 def said_by(call: str) -> str:
     program = f"{WITHOUT}\nimport committee\nimport committee.dask\ntry:\n    {call}\nexcept ImportError as e: print(e)"
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, encoding="utf-8").stdout
 
 
 def test_says_how_to_get_it():

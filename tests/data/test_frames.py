@@ -450,7 +450,7 @@ def test_arrays_do_not_import_frame_libraries() -> None:
         "import committee.data.read, committee.data.examples\n"
         "print(sorted({'narwhals', 'polars', 'pandas', 'pyarrow', 'sklearn'} & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import sys
 import time
 import tracemalloc
 from pathlib import Path
@@ -309,7 +310,7 @@ DATA = os.environ.get("COMMITTEE_DATA")
 @pytest.mark.skipif(DATA is None, reason="COMMITTEE_DATA names no folder of tables")
 def test_the_catalogue_of_tables() -> None:
     folder = Path(DATA or "")
-    for entry in json.loads((folder / "catalogue.json").read_text()):
+    for entry in json.loads((folder / "catalogue.json").read_text("utf-8")):
         frame = read_table(folder / entry["file"], categorical=[*entry["categorical"], "target"])
         X, y = split_target(frame, "target")
         assert X.shape == (entry["rows"], len(entry["numeric"]) + len(entry["categorical"])), entry["name"]
@@ -326,7 +327,7 @@ def seconds_of_a_wide_table(path: Path, p: int) -> float:
     """Processor time of reading p columns, looking at them and coding them, and of refusing them."""
     lines = [",".join(f"c{j}" for j in range(p))]
     lines += [",".join("abc"[(i + j) % 3] if j % 4 == 0 else f"{i * j % 7}.5" for j in range(p)) for i in range(25)]
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", "utf-8")
     start = time.process_time()
     frame = read_table(path, categorical=[f"c{j}" for j in range(1, p, 4)], drop=["c2"])
     assert not id_like_columns(frame)
@@ -419,3 +420,22 @@ def test_more_than_the_memory_is_refused_before_it_is_read(tmp_path: Path, monke
     monkeypatch.setattr("committee.data.reading.memory_room.MAX_LINE", 2**13)
     with pytest.raises(ValueError, match="more than half of this machine's memory; take fewer rows"):
         read_table(tmp_path / "t.csv.gz")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".csv.gz", ".jsonl"])
+def test_names_of_files_in_another_encoding(tmp_path: Path, ending: str) -> None:
+    """Polars opens files by names in UTF-8 alone; files that are unpacked or read by others have any name."""
+    table, path = pl.DataFrame({"a": [1, 2], "b": [2, 3]}), tmp_path / f"table{ending}"
+    text = table.write_csv().encode()
+    if ending in (".csv", ".csv.gz"):
+        path.write_bytes(text if ending == ".csv" else gzip.compress(text))
+    else:
+        write = {".parquet": table.write_parquet, ".feather": table.write_ipc, ".jsonl": table.write_ndjson}[ending]
+        write(path)
+    odd = path.rename(tmp_path / os.fsdecode(b"\xe4" + ending.encode()))
+    if ending in (".csv.gz", ".jsonl"):
+        assert read_table(odd).equals(table)
+        return
+    with pytest.raises(ValueError, match=r"udce4.* cannot be opened, as its name or the locale is not UTF-8"):
+        read_table(odd)

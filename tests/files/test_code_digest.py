@@ -41,7 +41,7 @@ def digest_of(tmp_path, monkeypatch):
             **sources,
         }
         for name, text in {"__init__": "", **texts}.items():
-            (tmp_path / "experiment" / f"{name}.py").write_text(text)
+            (tmp_path / "experiment" / f"{name}.py").write_text(text, "utf-8")
         importlib.invalidate_caches()
         forget()
         return code_digest("experiment.cell")

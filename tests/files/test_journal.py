@@ -13,7 +13,7 @@ def test_a_journal_keeps_what_was_appended(tmp_path):
     path = tmp_path / "new" / "cells.jsonl"
     with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
         journal.append({"fold": 0})
-        assert path.read_text().endswith('{"fold": 0}\n'), "on the disk before the next cell starts"
+        assert path.read_text("utf-8").endswith('{"fold": 0}\n'), "on the disk before the next cell starts"
     with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
         journal.append({"fold": 1})
     with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
@@ -25,7 +25,7 @@ def test_a_line_cut_short_is_dropped(tmp_path, rest):
     path = tmp_path / "cells.jsonl"
     with Journal(path, {"seed": 0}) as journal:
         journal.append({"fold": 0})
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write(rest)
     with Journal(path, {"seed": 0}) as journal:
         assert journal.cells == [{"fold": 0}]
@@ -37,7 +37,7 @@ def test_a_line_cut_short_is_dropped(tmp_path, rest):
 @pytest.mark.parametrize("start", ["", '{"run": {"se'])
 def test_a_journal_cut_short_in_its_first_line_begins_anew(tmp_path, start):
     path = tmp_path / "cells.jsonl"
-    path.write_text(start)
+    path.write_text(start, "utf-8")
     with Journal(path, {"seed": 0}) as journal:
         journal.append({"fold": 0})
     with Journal(path, {"seed": 0}) as journal:
@@ -59,10 +59,10 @@ def test_cells_of_another_run_are_not_mixed(tmp_path):
 )
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
     path = tmp_path / "cells.jsonl"
-    path.write_text(text)
+    path.write_text(text, "utf-8")
     with pytest.raises(ValueError, match=r"line \d of .* is no finished cell"):
         Journal(path, {"seed": 0})
-    assert path.read_text() == text
+    assert path.read_text("utf-8") == text
 
 
 def test_one_run_at_a_time_writes(tmp_path):
@@ -90,7 +90,7 @@ def test_a_file_system_without_locks_is_written_all_the_same(tmp_path, monkeypat
 
 def test_what_somebody_else_adds_is_never_written_over(tmp_path):
     path = tmp_path / "cells.jsonl"
-    with Journal(path, {"seed": 0}) as journal, path.open("a") as other:
+    with Journal(path, {"seed": 0}) as journal, path.open("a", encoding="utf-8") as other:
         other.write('{"fold": 7}\n')
         other.flush()
         journal.append({"fold": 0})

@@ -36,7 +36,7 @@ def test_a_new_file_has_the_users_permissions_and_an_old_one_its_own(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_owner_and_group_are_kept(tmp_path):
     path = tmp_path / "theirs"
-    path.write_text("old")
+    path.write_text("old", "utf-8")
     os.chown(path, 1234, 1235)
     write_file(path, "new")
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1235)
@@ -48,7 +48,7 @@ def test_a_link_stays_a_link_even_one_to_nothing(tmp_path):
     for text in ("first", "second"):
         write_file(tmp_path / "link", text)
         assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "folder" / "real").read_text() == text
+        assert (tmp_path / "folder" / "real").read_text("utf-8") == text
     assert names(tmp_path / "folder") == ["real"]
 
 
@@ -66,11 +66,11 @@ def test_devices_pipes_and_folders_are_refused(tmp_path):
 
 def test_a_write_protected_file_is_refused_to_root_too(tmp_path):
     path = tmp_path / "kept"
-    path.write_text("old")
+    path.write_text("old", "utf-8")
     path.chmod(0o444)
     with pytest.raises(PermissionError, match="write-protected"):
         write_file(path, "new")
-    assert path.read_text() == "old"
+    assert path.read_text("utf-8") == "old"
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_listed_or_synced_is_written_in(tmp_path, monkey
     opened = os.open
     monkeypatch.setattr(os, "open", lambda path, *rest: refuse() if path == tmp_path else opened(path, *rest))
     write_file(tmp_path / "a", "newer")
-    assert (tmp_path / "a").read_text() == "newer"
+    assert (tmp_path / "a").read_text("utf-8") == "newer"
 
 
 def test_a_file_system_without_locks_is_written_in(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_file_system_without_locks_is_written_in(tmp_path, monkeypatch):
 
     monkeypatch.setattr("committee.files.replacement.lock", refuse)
     write_file(tmp_path / "a", "new")
-    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "new"
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text("utf-8") == "new"
     (tmp_path / f".committee-{'0' * 16}.tmp").touch()  # perhaps of a live process
     write_file(tmp_path / "a", "newer")
     assert names(tmp_path) == [f".committee-{'0' * 16}.tmp", "a"]
@@ -129,7 +129,7 @@ def test_a_new_file_that_another_process_takes_for_unfinished_is_followed_by_ano
     monkeypatch.setattr(os, "close", lambda handle: (closed.append(handle), close(handle)))
     monkeypatch.setattr("committee.files.replacement._sync_folder", lambda _: None)
     write_file(tmp_path / "a", "new")
-    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "new"
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text("utf-8") == "new"
     assert next(happens, None) is None
     assert len(closed) == 2, "the handles of the two files that were given up"
 
@@ -140,20 +140,20 @@ def test_the_temporary_name_cannot_be_foreseen_and_is_not_followed(tmp_path, mon
         first = file.name, names(tmp_path)
         file.write(b"x")
     assert re.fullmatch(r"\.committee-[0-9a-f]{16}\.tmp", first[1][0])
-    (tmp_path / "victim").write_text("old")
+    (tmp_path / "victim").write_text("old", "utf-8")
     monkeypatch.setattr("secrets.token_hex", lambda _: "0" * 16)
     monkeypatch.setattr("committee.files.replacement.remove_unfinished", lambda _: None)
     (tmp_path / f".committee-{'0' * 16}.tmp").symlink_to("victim")
     with pytest.raises(FileExistsError):
         write_file(tmp_path / "a", "new")
-    assert (tmp_path / "victim").read_text() == "old"
-    assert (tmp_path / "a").read_text() == "x"
+    assert (tmp_path / "victim").read_text("utf-8") == "old"
+    assert (tmp_path / "a").read_text("utf-8") == "x"
 
 
 def test_names_as_long_as_the_file_system_takes(tmp_path):
-    for name in ("n" * 255, "ü" * 127):
+    for name in ("n" * 255, os.fsdecode("ü".encode() * 127)):  # of bytes, in any locale
         write_file(tmp_path / name, "text")
-        assert (tmp_path / name).read_text() == "text"
+        assert (tmp_path / name).read_text("utf-8") == "text"
     with pytest.raises(OSError, match="too long"):
         write_file(tmp_path / ("n" * 256), "text")
 
@@ -164,14 +164,14 @@ def test_an_interruption_leaves_the_old_file_and_nothing_else(tmp_path):
         file.write(b"half")
         raise KeyboardInterrupt
     assert names(tmp_path) == ["a"]
-    assert (tmp_path / "a").read_text() == "old"
+    assert (tmp_path / "a").read_text("utf-8") == "old"
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_writes_is_not(tmp_path):
     script = (
         "import os, signal, sys, time; from committee.files.replacement import replacing\n"
         "with replacing(sys.argv[1]) as file:\n"
-        "    file.write(b'half'); file.flush(); print('written', flush=True); time.sleep(60)"
+        "    file.write(b'half'); file.flush(); print('written', flush=True); time.sleep(300)"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "slow")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
@@ -189,18 +189,18 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_w
 def test_only_files_of_that_name_are_taken_for_unfinished(tmp_path):
     kept = ["data.tmp", ".committee-0.tmp", f".committee-{'g' * 16}.tmp", f"committee-{'0' * 16}.tmp"]
     for name in kept:
-        (tmp_path / name).write_text("x")
-    (tmp_path / "victim").write_text("x")
+        (tmp_path / name).write_text("x", "utf-8")
+    (tmp_path / "victim").write_text("x", "utf-8")
     (tmp_path / f".committee-{'a' * 16}.tmp").symlink_to("victim")
     (tmp_path / f".committee-{'b' * 16}.tmp").mkdir()
-    (tmp_path / f".committee-{'c' * 16}.tmp").write_text("x")
+    (tmp_path / f".committee-{'c' * 16}.tmp").write_text("x", "utf-8")
     remove_unfinished(tmp_path)
     assert names(tmp_path) == sorted([*kept, "victim", *(f".committee-{letter * 16}.tmp" for letter in "ab")])
 
 
 def test_a_second_lock_is_refused(tmp_path):
     (tmp_path / "a").touch()
-    with (tmp_path / "a").open() as first, (tmp_path / "a").open() as second:
+    with (tmp_path / "a").open(encoding="utf-8") as first, (tmp_path / "a").open(encoding="utf-8") as second:
         lock(first.fileno())
         with pytest.raises(BlockingIOError):
             lock(second.fileno())

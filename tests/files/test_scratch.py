@@ -36,9 +36,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next(temporary):
     code = "import time\nfrom committee.files.scratch import scratch_folder\n"
     code += "with scratch_folder() as folder:\n    (folder / 'table').touch()\n    print(folder, flush=True)\n"
     child = subprocess.Popen(
-        [sys.executable, "-c", code + "    time.sleep(60)"],
+        [sys.executable, "-c", code + "    time.sleep(300)"],
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         env=os.environ | {"TMPDIR": str(temporary)},
     )
     assert child.stdout is not None

@@ -174,7 +174,7 @@ def test_permissions(model, tmp_path):
 
 @posix
 def test_a_link_stays_a_link(model, tmp_path):
-    (tmp_path / "real").write_text("old")
+    (tmp_path / "real").write_text("old", "utf-8")
     (tmp_path / "link").symlink_to("real")
     model.save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
@@ -187,12 +187,12 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(model, tmp_path, monkeyp
         raise OSError("no space left on device")
 
     path = tmp_path / "model"
-    path.write_text("old")
+    path.write_text("old", "utf-8")
     monkeypatch.setattr(failing, fail)
     with pytest.raises(OSError, match="no space left"):
         model.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
-    assert path.read_text() == "old"
+    assert path.read_text("utf-8") == "old"
 
 
 def test_where_no_model_can_go(model, tmp_path):
@@ -205,11 +205,11 @@ def test_where_no_model_can_go(model, tmp_path):
 
 def test_a_write_protected_file_is_not_replaced(model, tmp_path, monkeypatch):
     path = tmp_path / "model"
-    path.write_text("old")
+    path.write_text("old", "utf-8")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything, so the mode alone shows nothing
     with pytest.raises(PermissionError, match="write-protected"):
         model.save(path)
-    assert path.read_text() == "old"
+    assert path.read_text("utf-8") == "old"
 
 
 # -- files that are no models -------------------------------------------------------------------------------

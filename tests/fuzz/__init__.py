@@ -53,7 +53,7 @@ class TooSlowError(BaseException):
 def time_limit(seconds: float) -> Iterator[None]:
     """Interrupt what takes more processor time, by `TooSlowError`; and end the process if that does not help.
 
-    A busy machine makes nothing slow; what waits for nothing and does not end is stopped by the second limit.
+    A busy machine makes nothing slow. What waits without an end is stopped by the second limit, of the clock's time.
     """
     import faulthandler
     import signal
@@ -64,7 +64,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    faulthandler.dump_traceback_later(6 * seconds, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(20 * seconds, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:

@@ -47,7 +47,7 @@ def main() -> int:
             findings = fuzz(name, tested, options.seed, FOUND, **limits)
         print(findings, flush=True)
         for path in findings.faults:
-            print(f"  {path}: {path.with_suffix('.txt').read_text().strip().splitlines()[-1]}")
+            print(f"  {path}: {path.with_suffix('.txt').read_text('utf-8').strip().splitlines()[-1]}")
         n_faults += len(findings.faults)
     return min(n_faults, 1)
 

@@ -55,7 +55,7 @@ def fuzz(
         except (Exception, TooSlowError) as error:
             ended = type(error).__name__
             findings.faults.append(running)
-            running.with_suffix(".txt").write_text(traceback.format_exc())
+            running.with_suffix(".txt").write_text(traceback.format_exc(), "utf-8")
         findings.slowest = max(findings.slowest, time.process_time() - before)
         findings.ended[ended] += 1
         number += 1

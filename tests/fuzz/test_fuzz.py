@@ -20,7 +20,7 @@ def test_new_cases_show_no_fault(name, tmp_path):
     seed = int(code_digest(FUZZERS[name].partition(":")[0]), 16) % 2**32
     findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, cases=ROUND[name])
     print(findings)
-    faults = [path.with_suffix(".txt").read_text() for path in findings.faults]
+    faults = [path.with_suffix(".txt").read_text("utf-8") for path in findings.faults]
     assert not faults, f"seed {findings.seed}, cases {findings.faults}:\n{faults[0]}"
 
 

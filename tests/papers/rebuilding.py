@@ -10,8 +10,8 @@ import pytest
 def reverse_rows(folder: Path, table: str) -> None:
     """Write a table's rows in the other order."""
     path = folder / f"{table}.csv"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n", "utf-8")
 
 
 def assert_other_rows_are_refused(
@@ -21,7 +21,7 @@ def assert_other_rows_are_refused(
     other = tmp_path / "other"
     other.mkdir()
     for path in folder.iterdir():
-        (other / path.name).write_text(path.read_text())
+        (other / path.name).write_text(path.read_text("utf-8"), "utf-8")
     reverse_rows(other, table)
     with pytest.raises(ValueError, match=f"holds cells of another table '{table}' than the one read now"):
         rebuild(other, tmp_path / "out", tables=[table], repeats=1, **options)

@@ -560,7 +560,7 @@ def test_a_comparison_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     assert seen[0][:2] == (5, 12) and seen[-1][:2] == (12, 12)
     again = compare(X_IRIS, Y_IRIS, models, folds=4, checkpoint=path)
     assert Counted.fits - before == 2 and without_times(again) == expected
-    assert len(path.read_text().splitlines()) == 1 + 8, "failed fits are not written, as they are run again"
+    assert len(path.read_text("utf-8").splitlines()) == 1 + 8, "failed fits are not written, as they are run again"
 
 
 @pytest.mark.parametrize(
@@ -609,10 +609,10 @@ def test_estimators_that_look_alike_are_told_apart(tmp_path):
 def test_lines_that_no_comparison_has_written_are_refused(tmp_path, change):
     path = tmp_path / "finished.jsonl"
     compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=2, checkpoint=path)
-    run, line, _ = path.read_text().splitlines()
+    run, line, _ = path.read_text("utf-8").splitlines()
     cell = json.loads(line)
     change(cell)
-    path.write_text(f"{run}\n{json.dumps(cell)}\n")
+    path.write_text(f"{run}\n{json.dumps(cell)}\n", "utf-8")
     with pytest.raises(ValueError, match=r"holds a line that no comparison has written .* remove that file to begin"):
         compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=2, checkpoint=path)
 

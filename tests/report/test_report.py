@@ -197,7 +197,7 @@ def test_many_figures_are_means_alone_and_rows_keep_their_names():
     found = compare(*load_iris(return_X_y=True), ["scikit-learn:random_forest"], folds=2, metric=ranking_metrics())
     grid = quality_grid(found)
     assert not any("±" in cell for cell in grid.rows[0])
-    console = Console(width=100, record=True, file=open("/dev/null", "w"), markup=False)  # noqa: SIM115, PTH123
+    console = Console(width=100, record=True, file=open("/dev/null", "w", encoding="utf-8"), markup=False)  # noqa: SIM115, PTH123
     console.print(rich_table(grid, 100))
     text = console.export_text()
     console.file.close()
@@ -217,7 +217,7 @@ def test_pictures_show_the_metric_of_the_places():
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_printed_tables_fit_and_keep_names_literal(result, width):
-    console = Console(width=width, record=True, file=open("/dev/null", "w"), markup=False)  # noqa: SIM115, PTH123
+    console = Console(width=width, record=True, file=open("/dev/null", "w", encoding="utf-8"), markup=False)  # noqa: SIM115, PTH123
     for grid in grids(result):
         console.print(rich_table(grid, width))
     text = console.export_text()
@@ -383,5 +383,5 @@ def test_drawing_leaves_pyplot_alone():
         "MarginDisplay({'a': [0.1]}).plot().figure_.savefig(io.BytesIO())\n"
         "print('matplotlib.pyplot' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.strip() == "False"

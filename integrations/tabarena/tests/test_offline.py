@@ -33,9 +33,9 @@ def folder(tmp_path_factory):
         frame.to_csv(folder / f"{name}.csv.gz", index=False)
         columns = {"numeric": ["number"], "categorical": ["letter"]}
         entries.append({"name": name, "file": f"{name}.csv.gz", "rows": n} | columns)
-    (folder / "catalogue.json").write_text(json.dumps(entries[::-1]))
+    (folder / "catalogue.json").write_text(json.dumps(entries[::-1]), "utf-8")
     halves = {"small": "checking", "large": "checking", "other": "choosing", "rare": "checking"}
-    (folder / "halves.json").write_text(json.dumps(halves))
+    (folder / "halves.json").write_text(json.dumps(halves), "utf-8")
     return folder
 
 

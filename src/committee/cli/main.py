@@ -6,7 +6,9 @@ A command is imported when it is called, and all that it needs inside it, so tha
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from pkgutil import resolve_name
 from types import FrameType
 from typing import Annotated, Any
@@ -87,6 +89,9 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # characters that its encoding lacks end no command
+            stream.reconfigure(errors="backslashreplace")
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _ended)
     app()

@@ -153,5 +153,20 @@ def _parts(pieces: Pieces, answers: Answers, cells: CellsAlongside) -> Iterator[
 
 
 def _show(text: str) -> None:
-    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+    if sys.stdout.isatty():
+        text = printable(text)
+    else:
+        _check_encoding(text, sys.stdout.encoding)
+    sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _check_encoding(text: str, encoding: str) -> None:
+    """Refuse predictions with characters that the encoding of stdout lacks."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"stdout has the encoding {encoding}, which lacks {text[error.start]!a}; use --output, whose files are"
+            " UTF-8, or set PYTHONUTF8=1"
+        ) from error

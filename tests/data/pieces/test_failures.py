@@ -224,10 +224,10 @@ def test_sources_that_are_none(tmp_path):
     for given, kind, message in cases:
         with pytest.raises(kind, match=message):
             scan(given)
-    (tmp_path / "a.doc").write_text("x\n")
+    (tmp_path / "a.doc").write_text("x\n", "utf-8")
     with pytest.raises(ValueError, match=r"a.doc' has an unknown ending; read in pieces are .parquet"):
         scan(tmp_path / "a.doc")
-    (tmp_path / "a.csv").write_text("x,y\n1,0\n")
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n", "utf-8")
     FRAME.write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"several kinds, such as .*; scan those of one kind"):
         scan(tmp_path)
@@ -311,11 +311,11 @@ def test_broken_files(tmp_path):
     folder = tmp_path / "text"
     folder.mkdir()
     FRAME.write_csv(folder / "a.csv")
-    (folder / "b.csv").write_text("a,label\n1,0\n")
+    (folder / "b.csv").write_text("a,label\n1,0\n", "utf-8")
     refuses(scan(folder), "b.csv': column 'b' is not in all files", y="label")
-    (folder / "b.csv").write_text("a,b,b,label\n1,2,3,0\n")
+    (folder / "b.csv").write_text("a,b,b,label\n1,2,3,0\n", "utf-8")
     refuses(scan(folder), "b.csv' has the column 'b' more than once", y="label")
-    (folder / "b.csv").write_text("a,b,c,label\n1,2,3,0\n1,2,3,4,5,6\n")
+    (folder / "b.csv").write_text("a,b,c,label\n1,2,3,0\n1,2,3,4,5,6\n", "utf-8")
     refuses(scan(folder), "b.csv' cannot be read", y="label")
 
 

@@ -207,8 +207,8 @@ def test_files_without_rows_and_with_other_types(tmp_path, whole):
 
 
 def test_types_that_differ_between_files_of_text(tmp_path):
-    (tmp_path / "a.csv").write_text("x,kind,y\n" + "1,7,0\n2,8,1\n" * 30)
-    (tmp_path / "b.csv").write_text("x,kind,y\n" + "1.5,seven,0\n2.5,8,1\n" * 30)
+    (tmp_path / "a.csv").write_text("x,kind,y\n" + "1,7,0\n2,8,1\n" * 30, "utf-8")
+    (tmp_path / "b.csv").write_text("x,kind,y\n" + "1.5,seven,0\n2.5,8,1\n" * 30, "utf-8")
     found = model().fit(scan(tmp_path), "y")
     assert found.table_.categories == (None, ("7", "8", "seven"))
 
@@ -268,9 +268,9 @@ def test_orders_declared_in_parquet(tmp_path):
 
 
 def test_text_files_without_cells_of_a_column_have_its_type(tmp_path):
-    (tmp_path / "a.csv").write_text("x,word,never\n,,\n,,\n")
-    (tmp_path / "b.csv").write_text("x,word,never\n1,one,\n2.5,two,\n")
-    (tmp_path / "c.csv").write_text("x,word,never\n")
+    (tmp_path / "a.csv").write_text("x,word,never\n,,\n,,\n", "utf-8")
+    (tmp_path / "b.csv").write_text("x,word,never\n1,one,\n2.5,two,\n", "utf-8")
+    (tmp_path / "c.csv").write_text("x,word,never\n", "utf-8")
     pieces = list(scan(tmp_path))
     assert [piece.X.schema for piece in pieces] == [pieces[0].X.schema] * len(pieces)
     whole = pl.concat([piece.X for piece in pieces])
@@ -280,7 +280,7 @@ def test_text_files_without_cells_of_a_column_have_its_type(tmp_path):
 
 def test_a_line_of_too_many_cells_is_refused_whatever_columns_are_read(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("x,y\n1,2\n3,4,5\n")
+    path.write_text("x,y\n1,2\n3,4,5\n", "utf-8")
     for columns in (None, ["x"], ["y"]):
         with pytest.raises(ValueError, match=r"a.csv' cannot be read"):
             list(scan(path, columns=columns))
@@ -289,8 +289,8 @@ def test_a_line_of_too_many_cells_is_refused_whatever_columns_are_read(tmp_path)
 def test_blank_lines_of_text_files_are_no_rows(tmp_path):
     """As in files that are read whole; lines of separators alone are rows, and of one column a blank line is a cell."""
     begin, rest = "size,label\n1.5,no\n\n", ",\n2.5,yes\n\n\n3.5,no\n\n"
-    (tmp_path / "a.csv").write_text(begin + rest)
-    (tmp_path / "b.csv").write_text("size,label\n4.5,yes\n")
+    (tmp_path / "a.csv").write_text(begin + rest, "utf-8")
+    (tmp_path / "b.csv").write_text("size,label\n4.5,yes\n", "utf-8")
     pieces = scan([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert pieces.source.n_rows == 5
     assert [row for piece in pieces for row in piece.X.rows()] == [
@@ -299,9 +299,9 @@ def test_blank_lines_of_text_files_are_no_rows(tmp_path):
     assert [row for piece in pieces.source.cells(["label"]) for row in piece.X.rows()][2:] == [
         ("yes",), ("no",), ("yes",),
     ]  # fmt: skip
-    (tmp_path / "one.csv").write_text("size\n1.5\n\n2.5\n")
+    (tmp_path / "one.csv").write_text("size\n1.5\n\n2.5\n", "utf-8")
     assert scan(tmp_path / "one.csv").source.n_rows == 3
-    (tmp_path / "short.csv").write_text("size,label\n1.5,no\n\n2.5\n")
+    (tmp_path / "short.csv").write_text("size,label\n1.5,no\n\n2.5\n", "utf-8")
     with pytest.raises(ValueError, match=r"short.csv' has 1 cells in line 4, but 2 column names"):
         list(scan(tmp_path / "short.csv"))
 
@@ -386,7 +386,7 @@ def test_names_of_folders_that_cannot_be_columns(tmp_path):
     with pytest.raises(ValueError, match="'k=%ff' stands for text that is not UTF-8"):
         scan(tmp_path / "d")
     (tmp_path / "e/k=1").mkdir(parents=True)
-    (tmp_path / "e/k=1/p.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "e/k=1/p.csv").write_text("x,y\n1,2\n", "utf-8")
     with pytest.raises(
         ValueError, match=r"p.csv' is in a folder whose name gives column 'k', .*of Parquet files alone"
     ):

@@ -190,7 +190,7 @@ def test_the_measured_peak_stays_below_the_limit(kind):
     limit, root = 60e6 if kind is CommitteeClassifier else 160e6, Path(__file__).parents[3]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
     command = [sys.executable, "-c", MEASURED, kind.__name__, str(limit)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
     found = json.loads(done.stdout)
     assert 0.2 * limit < found["peak"] < limit
     assert REASON not in found["left_out"].values()

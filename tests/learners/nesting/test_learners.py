@@ -305,9 +305,9 @@ def test_without_time_there_is_one_voter_of_each_score(model: NestedClassifier, 
     committee = fitted(model, X, y, time_budget=1e-9)
     assert len(committee.graph_) == (1 if n_classes == 2 else n_classes)
     assert committee.score(X, y) > 1.1 / n_classes
-    begun = time.perf_counter()
+    begun = time.process_time()
     fitted(BoostingTreeClassifier(100_000, softness=1.0), *table(2000), time_budget=0.3)
-    assert time.perf_counter() - begun < 5.0
+    assert time.process_time() - begun < 5.0
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def folder(tmp_path_factory):
     frame = pl.DataFrame(X, schema=["a", "b", "c"], orient="row").with_columns(pl.Series("target", kind))
     frame.write_csv(place / "vehicle.csv")
     entry = {"name": "vehicle", "file": "vehicle.csv", "categorical": [], "rows": 160}
-    (place / "catalogue.json").write_text(json.dumps([entry]))
+    (place / "catalogue.json").write_text(json.dumps([entry]), "utf-8")
     return place
 
 

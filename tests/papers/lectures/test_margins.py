@@ -63,20 +63,20 @@ def test_curves_put_folds_together():
 
 def test_every_row_is_tested_once_and_curves_rise_to_one(rebuilt):
     _, out = rebuilt
-    with (out / "margin-curves.csv").open() as file:
+    with (out / "margin-curves.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == (4 * 2 + 1) * 3 * len(LEVELS)
     for side in ("train", "test"):
         shares = np.array([float(line[side]) for line in lines]).reshape(-1, len(LEVELS))
         assert (np.diff(shares, axis=1) >= 0.0).all() and (shares[:, -1] == 1.0).all()
-    with (out / "margins.csv").open() as file:
+    with (out / "margins.csv").open(encoding="utf-8") as file:
         margins = list(csv.DictReader(file))
     assert [line["rounds"] for line in margins[:3]] == ["2", "5", "10"]
     assert {(line["class"], line["voters"]) for line in margins} == {
         *((name, voters) for name in ("bus", "opel", "saab", "van") for voters in ("stumps", "refusing")),
         (ALL, "trees"),
     }
-    with (out / "voting-bound.csv").open() as file:
+    with (out / "voting-bound.csv").open(encoding="utf-8") as file:
         bounds = list(csv.DictReader(file))
     for line, bound in zip(margins, bounds, strict=True):
         assert 100 * float(bound["certified"]) >= float(line["train"])

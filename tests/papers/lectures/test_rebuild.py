@@ -26,8 +26,8 @@ def test_everything_is_written(rebuilt):
 
 def test_finished_cells_are_not_run_again(rebuilt, folder, tmp_path):
     grids, out = rebuilt
-    lines = (out / "cells-quick.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "cells-quick.jsonl").write_text("".join(lines[:-1]))  # broken off before the last
+    lines = (out / "cells-quick.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "cells-quick.jsonl").write_text("".join(lines[:-1]), "utf-8")  # broken off before the last
     seen = []
     again = rebuild(folder, tmp_path, quick=True, progress=lambda *step: seen.append(step))
     assert seen == [(len(lines) - 1, len(lines) - 1, "forest")]

@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
         frame = pl.DataFrame(X, schema=["a", "b", "c", "d"], orient="row")
         frame.with_columns(pl.Series("target", np.where(right, positive, negative))).write_csv(place / f"{name}.csv")
         entries.append({"name": name, "file": f"{name}.csv", "categorical": []})
-    (place / "catalogue.json").write_text(json.dumps(entries))
+    (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
     return place
 
 

@@ -99,13 +99,15 @@ def test_a_table_becomes_two_classes(folder):
 
 
 def test_rows_with_gaps_go_and_categories_become_columns(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,target\n1,x,p\n,y,p\n2,,e\n3,x,e\n")
-    (tmp_path / "catalogue.json").write_text(json.dumps([{"name": "t", "file": "t.csv", "categorical": ["b"]}]))
+    (tmp_path / "t.csv").write_text("a,b,target\n1,x,p\n,y,p\n2,,e\n3,x,e\n", "utf-8")
+    (tmp_path / "catalogue.json").write_text(
+        json.dumps([{"name": "t", "file": "t.csv", "categorical": ["b"]}]), "utf-8"
+    )
     whole = read_data(SourceData("T", "t", 2, ("p",), complete_rows=True), tmp_path)
     assert whole.table.frame.rows() == [(1, "x"), (3, "x")] and whole.positive.tolist() == [True, False]
-    (tmp_path / "t.csv").write_text("b,c,target\nx,u,p\ny,u,p\n,v,e\nx,v,s\n")
+    (tmp_path / "t.csv").write_text("b,c,target\nx,u,p\ny,u,p\n,v,e\nx,v,s\n", "utf-8")
     entry = {"name": "t", "file": "t.csv", "categorical": ["b", "c"]}
-    (tmp_path / "catalogue.json").write_text(json.dumps([entry]))
+    (tmp_path / "catalogue.json").write_text(json.dumps([entry]), "utf-8")
     shown = read_data(SourceData("T", "t", 4, ("p", "s"), indicators=True), tmp_path)
     assert shown.table.frame.columns == ["b_missing", "b_x", "b_y", "c_u", "c_v"]
     assert shown.table.frame["b_missing"].to_list() == [0, 0, 1, 0] and shown.positive.tolist() == [

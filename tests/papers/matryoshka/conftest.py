@@ -26,5 +26,5 @@ def folder(tmp_path_factory):
         {"name": "credit", "file": "credit.csv", "categorical": ["colour"]},
         {"name": "pima", "file": "pima.csv", "categorical": []},
     ]
-    (place / "catalogue.json").write_text(json.dumps(entries))
+    (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
     return place

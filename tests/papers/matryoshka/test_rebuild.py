@@ -22,13 +22,13 @@ def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
         "cells-quick.jsonl", "cells.csv", "pairs.csv", "tables.md", "bounds.png", "cost.png", "softness.png",
         "draws.png", "figure2.png", "figure3.png", "figure2-left.csv", "figure2-right.csv", "figure3.csv",
     }  # fmt: skip
-    with (tmp_path / "cells.csv").open() as file:
+    with (tmp_path / "cells.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 120 and {line["repeat"] for line in lines} == {"0", "1"}, "two are enough"
-    with (tmp_path / "figure2-left.csv").open() as file:
+    with (tmp_path / "figure2-left.csv").open(encoding="utf-8") as file:
         points = {(p["curve"], p["rho"], float(p["x"])): float(p["bound"]) for p in csv.DictReader(file)}
     assert points["2-matryoshka", "31/32", 1024.0] == pytest.approx(0.2471858, abs=1e-7)
-    assert (tmp_path / "tables.md").read_text().count("\n|---|") == 14
+    assert (tmp_path / "tables.md").read_text("utf-8").count("\n|---|") == 14
     assert rebuild(folder, tmp_path, **options, progress=lambda *_: pytest.fail("run again")) == grids
 
 
@@ -70,7 +70,7 @@ def test_the_command(folder, tmp_path):
     for words in ("M_2(T, rho)", "greedy matryoshka", "AdaBoost below boosting tree", "Softness s", "first rise"):
         assert words in result.stdout
     assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
-    cells = [json.loads(line) for line in (tmp_path / "out" / "cells-quick.jsonl").read_text().splitlines()[1:]]
+    cells = [json.loads(line) for line in (tmp_path / "out" / "cells-quick.jsonl").read_text("utf-8").splitlines()[1:]]
     place = {"table": "", "repeat": 0, **Setting("", 0).place}
     assert len({key_of(cell, place) for cell in cells}) == len(cells) == 60
     assert {cell["method"] for cell in cells} == {*METHODS}

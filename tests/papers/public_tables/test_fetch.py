@@ -76,7 +76,7 @@ def test_tables_are_fetched_once_and_read_as_data(known, tmp_path):
     (tmp_path / "new" / "a.csv").write_bytes(b"changed")
     (grid,) = fetch(out=tmp_path / "new", opener=server)
     assert [row[3] for row in grid.rows] == ["fetched", "was there"] and server.asked == ["a", "b", "a"]
-    entry = json.loads((tmp_path / "new" / "catalogue.json").read_text())[0]
+    entry = json.loads((tmp_path / "new" / "catalogue.json").read_text("utf-8"))[0]
     assert entry["numeric"] == ["size"] and entry["categorical"] == ["code"]
     assert entry["sources"] == ["https://raw.githubusercontent.com/owner/of/c0ffee/a.csv"]
 
@@ -126,7 +126,7 @@ def test_what_is_not_its_own_is_refused(known, tmp_path, monkeypatch):
         ('[{"name": "a", "file": "a.csv.gz"}]', "not from here; give another folder"),
         ("{}]", "is no"),
     ):
-        (tmp_path / "catalogue.json").write_text(text)
+        (tmp_path / "catalogue.json").write_text(text, "utf-8")
         with pytest.raises(ValueError, match=words):
             fetch(out=tmp_path, opener=Server())
     monkeypatch.setitem(known, "a", PublicTable(**{**vars(known["a"]), "csv_sha256": "0"}))

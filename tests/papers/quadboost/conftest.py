@@ -25,5 +25,5 @@ def folder(tmp_path_factory):
         {"name": "wine", "file": "wine.csv", "categorical": []},
         {"name": "zoo", "file": "zoo.csv", "categorical": ["milk"]},
     ]
-    (place / "catalogue.json").write_text(json.dumps(entries))
+    (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
     return place

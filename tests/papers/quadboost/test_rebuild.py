@@ -58,13 +58,13 @@ def test_cells_hold_what_was_predicted(stand_ins, folder, tmp_path):
     train, test = tables.draw_split(BY_TITLE["wine"], 0, 1)
     X = tables.prepared(table, train)
     model = Threshold(2).fit(X[train], table.y[train], {})
-    with (tmp_path / "table1.csv").open() as file:
+    with (tmp_path / "table1.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     own = next(line for line in lines if (line["name"], line["method"], line["repeat"]) == ("wine", tables.LINF, "1"))
     assert float(own["error"]) == pytest.approx((model.predict(X[test]) != table.y[test]).mean(), abs=1e-6)
     assert float(own["risk"]) == pytest.approx(4 * float(own["error"]), abs=1e-5)
     assert len(lines) == 2 * 7 * 2 and [line["risk"] for line in lines if line["method"] == tables.LPBOOST] == [""] * 4
-    page = (tmp_path / "tables.md").read_text()
+    page = (tmp_path / "tables.md").read_text("utf-8")
     assert page.count("|---|") == 7 and "| zoo | 51 | 50 |" in page
 
 
@@ -127,7 +127,7 @@ def test_the_learners_themselves(folder, tmp_path):
     """A little of everything by the seven methods, in two processes."""
     result = run("--data", folder, "--tables", "wine,zoo", "--quick", "--repeats", 1, "--jobs", 2, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    with (tmp_path / "table1.csv").open() as file:
+    with (tmp_path / "table1.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 14 and all(float(line["error"]) < 0.45 for line in lines)
     by_method = {line["method"]: line for line in lines if line["name"] == "wine"}

@@ -27,5 +27,5 @@ def folder(tmp_path):
         frame = frame.with_columns(pl.Series("code", (np.arange(len(y)) % 3)), pl.Series("target", y))
         frame.write_csv(place / f"{name}.csv")
     entries = [{"name": n, "file": f"{n}.csv", "categorical": ["code"], "rows": 0} for n in ("iris", "glass")]
-    (place / "catalogue.json").write_text(json.dumps(entries))
+    (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
     return place

@@ -31,7 +31,9 @@ def test_the_simulation_resumes_and_averages(tmp_path):
     seen = []
     rebuild(None, tmp_path, figure=2, simulation=SHORT, repeats=2, progress=lambda *step: seen.append(step))
     assert seen == [(2, 2, "simulation")], "the first repeat is there"
-    first, second = ([json.loads(line)] for line in (tmp_path / "cells-figure2.jsonl").read_text().splitlines()[1:])
+    first, second = (
+        [json.loads(line)] for line in (tmp_path / "cells-figure2.jsonl").read_text("utf-8").splitlines()[1:]
+    )
     one, both = figure2.errors_of(first, SHORT), figure2.errors_of(first + second, SHORT)
     assert {name: errors.shape for name, errors in both.items()} == {
         "subagging times": (2, 4),
@@ -42,7 +44,7 @@ def test_the_simulation_resumes_and_averages(tmp_path):
     for name, errors in both.items():
         np.testing.assert_array_equal(errors[:1], one[name])
         assert (errors[0] != errors[1]).any() and ((errors > 0.05) & (errors < 0.5)).all()
-    with (tmp_path / "figure2.csv").open() as file:
+    with (tmp_path / "figure2.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 14 and {line["runs"] for line in lines} == {"2"}
     assert float(lines[0]["test_error"]) == pytest.approx(both["subagging times"][:, 0].mean(), abs=1e-6)

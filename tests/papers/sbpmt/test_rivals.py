@@ -73,10 +73,10 @@ def test_all_methods_stand_on_the_same_folds(two, quick, folder, tmp_path):
     assert [row[0] for row in second.rows] == ["GNB", "guess"]
     plain = rebuild(folder, tmp_path, tables=["iris", "glass"])[0]
     assert [row[1] for row in first.rows[:2]] == [row[1].split()[0] for row in plain.rows[:2]], "as without rivals"
-    assert (tmp_path / "tables-rivals-default.md").read_text().count("| GNB |") == 2
+    assert (tmp_path / "tables-rivals-default.md").read_text("utf-8").count("| GNB |") == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert {"table2-rivals-default.csv", "figure3-rivals-default.png", "figure4-rivals-default.png"} <= names
-    with (tmp_path / "table2-rivals-default.csv").open() as file:
+    with (tmp_path / "table2-rivals-default.csv").open(encoding="utf-8") as file:
         lines = {(line["name"], line["method"]): line for line in csv.DictReader(file)}
     table = load_source_table(SOURCE_TABLES["iris"], folder)
     X, y = table.encoded()[1], table.labels.codes

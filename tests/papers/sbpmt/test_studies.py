@@ -37,7 +37,7 @@ def test_growing_tables_are_rebuilt(tmp_path):
         "60",
         "150",
     ]
-    with (tmp_path / "consistency.csv").open() as file:
+    with (tmp_path / "consistency.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert [line["rounds"] for line in lines] == ["1", "3", "8", "1", "4", "13"] and lines[0]["runs"] == "2"
     own = [consistency.error_cell(GROWTH, 60, 0, repeat)["errors"][0] for repeat in range(2)]
@@ -64,7 +64,7 @@ def test_columns_are_compared_on_the_same_tables(quick, folder, tmp_path, monkey
     [grid] = rebuild(folder, tmp_path, study="numeric", tables=["iris", "glass"])
     assert [row[0] for row in grid.rows] == ["all (2)", "numeric alone (2)", "all (2)", "numbers cut (2)"]
     assert grid.columns == ("columns", "SBPMT", "random forest", "less random forest")
-    with (tmp_path / "numeric-default.csv").open() as file:
+    with (tmp_path / "numeric-default.csv").open(encoding="utf-8") as file:
         lines = {(line["name"], line["columns"], line["method"]): line for line in csv.DictReader(file)}
     assert len(lines) == 12
     gains = [float(lines[name, "numbers cut", "random forest"]["less_than_sbpmt"]) for name in ("iris", "glass")]

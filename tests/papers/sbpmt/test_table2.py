@@ -72,7 +72,7 @@ def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
     assert [len(row.accuracies) for row in rows] == [10, 10] and all(row.mean > 60 for row in rows)
     assert seen[-1] == (20, 20, "Glass") and [done for done, _, _ in seen] == list(range(1, 21))
     rebuild(folder, tmp_path / "out", tables=["glass", "iris"])
-    with (tmp_path / "out" / "table2-default.csv").open() as file:
+    with (tmp_path / "out" / "table2-default.csv").open(encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert [line["name"] for line in written] == ["iris", "glass"]
     assert float(written[0]["accuracy"]) == pytest.approx(rows[0].mean, abs=1e-4)

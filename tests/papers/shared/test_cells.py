@@ -30,7 +30,7 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         squares(path, [3, 1, 2], runs, progress=breaks)
-    assert seen == [(1, 3, "t"), (2, 3, "t")] and path.read_text().count("\n") == 3
+    assert seen == [(1, 3, "t"), (2, 3, "t")] and path.read_text("utf-8").count("\n") == 3
     runs.clear()
     cells = squares(path, [3, 1, 2], runs, progress=lambda *step: seen.append(step))
     assert runs == [2] and seen[-1] == (3, 3, "t")

@@ -16,7 +16,7 @@ def folder(tmp_path):
     frame = pl.DataFrame({"a": [0.5, 1.5, 2.5], "code": [0, 1, 1], "target": [0, 1, 2]})
     frame.write_csv(tmp_path / "iris.csv")
     entry = {"name": "iris", "file": "iris.csv", "categorical": ["code"]}
-    (tmp_path / "catalogue.json").write_text(json.dumps([entry]))
+    (tmp_path / "catalogue.json").write_text(json.dumps([entry]), "utf-8")
     return tmp_path
 
 
@@ -29,7 +29,7 @@ def test_a_folder_gives_categories_and_labels_as_text(folder):
 def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path):
     with pytest.raises(ValueError, match="does not name the table 'letter'"):
         load_source_table(SOURCE_TABLES["letter"], folder)
-    (folder / "catalogue.json").write_text('{"iris": 1}')
+    (folder / "catalogue.json").write_text('{"iris": 1}', "utf-8")
     with pytest.raises(ValueError, match="must be a list of objects with name, file, categorical"):
         load_source_table(SOURCE_TABLES["iris"], folder)
     (folder / "catalogue.json").unlink()

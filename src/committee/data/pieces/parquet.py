@@ -15,6 +15,7 @@ from committee.data.pieces.array_blocks import row_words
 from committee.data.pieces.folder_columns import FolderColumns
 from committee.data.pieces.piece import Piece
 from committee.data.pieces.source import rows_of_piece
+from committee.data.reading.table_file import named_in_utf_8
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +140,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 
     try:
         # by default all row groups are read ahead, which takes the file's size of memory
-        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
+        file = pq.ParquetFile(named_in_utf_8(path), pre_buffer=False, buffer_size=_BUFFER)
     except pa.ArrowException as error:
         raise ValueError(f"{str(path)!r} cannot be read as Parquet: {error}") from error
     with file:

@@ -16,7 +16,7 @@ from committee.data.reading.cells import MISSING
 from committee.data.reading.column_names import distinct_names
 from committee.data.reading.file_format import UNSAID, FileFormat
 from committee.data.reading.separated_text import SeparatedText, header_of, lines_without_cells
-from committee.data.reading.table_file import table_file
+from committee.data.reading.table_file import named_in_utf_8, table_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,6 +137,7 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
     text = SeparatedText.of(table_file(path), form)
     if not text.is_utf_8:
         raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
+    path = named_in_utf_8(path)
     options = {"null_values": [*MISSING, *form.missing], **options}
     if not blank:
         return pl.scan_csv(path, separator=text.separator, glob=False, **options)

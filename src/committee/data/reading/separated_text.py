@@ -17,7 +17,7 @@ from committee.data.reading.column_names import distinct_names
 from committee.data.reading.file_format import FileFormat
 from committee.data.reading.memory_room import too_long_a_line, unpacked
 from committee.data.reading.separator import MOST_LINES, recognised_separator
-from committee.data.reading.table_file import BROKEN, SEPARATORS, TableFile
+from committee.data.reading.table_file import BROKEN, SEPARATORS, TableFile, named_in_utf_8
 
 if TYPE_CHECKING:
     import polars as pl
@@ -148,7 +148,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
     plain = text.file.packing is None and text.is_utf_8
     try:
         frame = pl.read_csv(
-            text.file.path if plain else text.as_utf_8(),
+            named_in_utf_8(text.file.path) if plain else text.as_utf_8(),
             separator=text.separator,
             null_values=[*MISSING, *text.missing],
             infer_schema_length=None,
@@ -176,7 +176,7 @@ def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
     plain = text.file.packing is None and text.is_utf_8
     at = [j for j, name in enumerate(distinct_names(text.file, header_of(text))) if name in set(names)]
     frame = pl.read_csv(
-        text.file.path if plain else text.as_utf_8(),
+        named_in_utf_8(text.file.path) if plain else text.as_utf_8(),
         separator=text.separator,
         null_values=[*MISSING, *text.missing],
         infer_schema=False,
@@ -197,7 +197,10 @@ def read_cells(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
     header = distinct_names(text.file, header_of(text))
     plain = text.file.packing is None and text.is_utf_8
     frame = pl.read_csv(
-        text.file.path if plain else text.as_utf_8(), separator=text.separator, infer_schema=False, glob=False
+        named_in_utf_8(text.file.path) if plain else text.as_utf_8(),
+        separator=text.separator,
+        infer_schema=False,
+        glob=False,
     )
     frame.columns = header
     return _without_blank_lines(text, frame).select(name for name in header if name in set(names))

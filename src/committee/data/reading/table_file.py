@@ -80,6 +80,22 @@ class TableFile:
                 yield plain
 
 
+def named_in_utf_8(path: Path) -> Path:
+    """Return the path of a file that polars opens, which needs its name in UTF-8.
+
+    Raises
+    ------
+    ValueError
+        If the name is in another encoding, or the locale is.
+    """
+    if os.fsencode(path) != str(path).encode("utf-8", "replace"):
+        raise ValueError(
+            f"{str(path)!r} cannot be opened, as its name or the locale is not UTF-8; rename the file or the folder,"
+            " or set PYTHONUTF8=1"
+        )
+    return path
+
+
 def table_file(path: str | os.PathLike[str]) -> TableFile:
     """Find out what kind of file a table is.
 

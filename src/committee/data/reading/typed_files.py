@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from committee.data.reading import memory_room
 from committee.data.reading.memory_room import unpacked
 from committee.data.reading.separated_text import first_line
-from committee.data.reading.table_file import BROKEN, TableFile
+from committee.data.reading.table_file import BROKEN, TableFile, named_in_utf_8
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,9 +34,9 @@ def read_typed(file: TableFile) -> pl.DataFrame:
                 source = unpacked(file, opened)
             scanned = pl.scan_parquet(source) if file.kind == "parquet" else pl.scan_ipc(source)
         elif file.kind == "parquet":
-            scanned = pl.scan_parquet(file.path, glob=False)
+            scanned = pl.scan_parquet(named_in_utf_8(file.path), glob=False)
         else:
-            scanned = pl.scan_ipc(file.path, glob=False)
+            scanned = pl.scan_ipc(named_in_utf_8(file.path), glob=False)
         # a few bytes can stand for any number of equal rows, and without memory the reader ends the process
         rows, columns = scanned.select(pl.len()).collect().item(), len(scanned.collect_schema())
         memory_room.refuse_more_cells(rows, columns)

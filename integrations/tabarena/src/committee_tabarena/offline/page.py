@@ -72,7 +72,7 @@ def machine() -> dict[str, object]:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*: (.*)$", info.read_text(), re.MULTILINE) if info.exists() else None
+    found = re.search(r"^model name\s*: (.*)$", info.read_text("utf-8"), re.MULTILINE) if info.exists() else None
     return found[1] if found else platform.processor() or platform.machine()
 
 
