@@ -357,7 +357,7 @@ def test_missing_peer_says_what_to_install(monkeypatch):
     import committee.report.peers
 
     monkeypatch.setattr(committee.report.peers, "find_spec", lambda module: None)
-    with pytest.raises(ValueError, match="needs the package 'xgboost'"):
+    with pytest.raises(ValueError, match="needs xgboost, which is not installed: pip install"):
         compared_models(["xgboost"])
     assert installed_peers() == []
     assert set(all_models()) == set(committee.MODELS) - {"abstaining_stump"}
