@@ -13,7 +13,8 @@ JOBS ?= 2
 	touch $@
 
 demo: .venv/built
-	$(BIN)/committee compare --example breast_cancer --models adaboost,gradient_boosting,random_forest,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting --jobs $(JOBS) --report report.html
+	$(BIN)/committee compare --example breast_cancer --folds 5 --jobs $(JOBS) --progress --report report.html \
+	  --models committee,gradient_boosting,adaboost,random_forest,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting
 
 test: .venv/built
 	$(BIN)/pytest -n $(JOBS) -m 'not slow and not browser'

@@ -1,7 +1,8 @@
 """Processor time of the tests, by kind and by file.
 
-``python -m tests.durations [pytest's arguments]`` runs the tests of ``make test`` and prints the table. As a pytest plugin
-(``-p tests.durations``) the module adds the processor time of each phase to its report, children that have ended included.
+``python -m tests.durations [pytest's arguments]`` runs the tests of ``make test`` and prints the table. As a pytest
+plugin (``-p tests.durations``) the module adds the processor time of each phase to its report, that of children that
+have ended included.
 """
 
 import os

@@ -215,7 +215,7 @@ def test_learners_load_nothing_costly_that_scikit_learn_does_not():
 
 
 def loaded_with(module: str) -> set[str]:
-    """Modules of the house that an import of a module loads: those imported at the top, and the packages they lie in."""
+    """Modules of the house that an import loads: those imported at the top, and the packages they lie in."""
     loaded: set[str] = set()
     open_ = [module]
     while open_:

@@ -6,6 +6,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+import committee
+from committee.cli import entry
 from committee.cli.entry import NEEDED
 from committee.data.extras import EXTRAS
 
@@ -85,12 +89,46 @@ def test_an_error_names_the_extra(tmp_path):
         assert f'pip install "committee[{extra}]"' in message
 
 
-def test_the_command_line_says_what_to_install(tmp_path):
-    program = f"{BLOCKED}from committee.cli.entry import main; main()"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, encoding="utf-8")
-    assert done.returncode == 2 and not done.stdout
-    assert done.stderr.count("\n") == 1 and 'pip install "committee[cli]"' in done.stderr
+COMMAND = """
+import runpy, sys
+sys.argv[1:] = ["predict", "model.safetensors", "table.csv"]
+try:
+    runpy.run_module("committee", run_name="__main__")
+finally:
+    print(sorted({"numpy", "sklearn", "typer", "rich", "polars"} & set(sys.modules)))
+"""
+
+
+def test_the_command_line_without_its_extra_prints_the_line_that_installs_it(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + COMMAND], cwd=tmp_path, capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 2 and done.stdout == "[]\n"
+    assert done.stderr.count("\n") == 1 and done.stderr.endswith('pip install "committee[cli]"\n')
     assert all(package in done.stderr for package in NEEDED)
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], ["fit", "a.csv"], ["compare", "--example", "iris"], ["--version", "-x"]]
+)
+def test_every_command_without_the_extra_ends_with_the_same_line(words, monkeypatch, capsys):
+    monkeypatch.setattr(entry, "find_spec", lambda name: None if name == "polars" else True)
+    monkeypatch.setattr(sys, "argv", ["committee", *words])
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        'error: the command line requires polars (not installed); install it with: pip install "committee[cli]"\n'
+    )
+
+
+def test_the_version_needs_no_extra(monkeypatch, capsys):
+    monkeypatch.setattr(entry, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["committee", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"committee {committee.__version__}\n"
 
 
 def packages_of(extra: str) -> set[str]:

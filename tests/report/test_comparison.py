@@ -357,7 +357,7 @@ def test_missing_peer_says_what_to_install(monkeypatch):
     import committee.report.peers
 
     monkeypatch.setattr(committee.report.peers, "find_spec", lambda module: None)
-    with pytest.raises(ValueError, match="needs the package 'xgboost'"):
+    with pytest.raises(ValueError, match="needs xgboost, which is not installed: pip install"):
         compared_models(["xgboost"])
     assert installed_peers() == []
     assert set(all_models()) == set(committee.MODELS) - {"abstaining_stump"}
@@ -678,7 +678,7 @@ def test_an_interrupted_comparison_keeps_the_folds_that_all_have_done(n_fits, fo
     assert [model.name for model in result.models if not model.fold_results] == missing
     whole = compare(X_IRIS, Y_IRIS, models, folds=4)
     assert len(result.ranked) == (2 if folds_done else 0), "within the first fold none is best"
-    assert ("none is best; not run: b." in verdict(result)[0]) == (not folds_done)
+    assert ("the models are not ranked. Not run: b." in verdict(result)[0]) == (not folds_done)
     folds = max(folds_done, 1)
     np.testing.assert_array_equal(result["a"].values("accuracy"), whole["a"].values("accuracy")[:folds])
     assert any(model.against_best is not None for model in result.models) == (folds_done > 1)
@@ -717,12 +717,10 @@ def test_three_folds_cannot_show_a_large_difference():
     found = comparison_of({"good": [0.999, 0.998, 1.0], "bad": [0.90, 0.78, 0.855], "near": [0.998, 0.999, 0.997]})
     text = verdict(found)
     assert not found["bad"].against_best.significant
-    assert text[1].startswith(
-        "3 folds cannot show a difference of this size, which is large all the same: bad by 0.154"
-    )
+    assert text[1].startswith("Large, but not significant with 3 folds: bad by 0.154")
     assert text[2] == "Not significantly different from good: near (worse by at most 0.0010)."
     least = found["near"].against_best.least_shown
-    assert text[3].startswith(f"Between these, 3 folds show differences from about {least:.4f} on")
+    assert text[3].startswith(f"With 3 folds, differences below about {least:.4f} cannot be detected.")
 
 
 def test_many_worse_models_are_summed_up():

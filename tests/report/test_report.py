@@ -212,7 +212,7 @@ def test_pictures_show_the_metric_of_the_places():
     assert ComparisonDisplay(found).plot().ax_.get_xlabel() == "log loss"
     assert SizeDisplay(found).plot().ax_.get_ylabel() == "log loss"
     page = render_report(found)
-    assert "Log loss in every fold" in page and "Size against log loss" in page and "further down is better" in page
+    assert "Log loss in every fold" in page and "Size against log loss" in page and "better models further down" in page
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
@@ -253,7 +253,7 @@ def test_verdict_names_models_that_cannot_be_ranked():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = compare(X, Y, models, folds=2, metric="log_loss")
-    assert verdict(found)[-1] == "svm has no log loss, so it takes no place."
+    assert verdict(found)[-1] == "svm has no log loss and is not ranked."
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,8 @@ def test_times_have_three_digits(values, text):
 def test_sentence_and_measures(result):
     assert table_sentence(result).startswith("tumours & more: 569 rows, 30 columns (30 numeric, 0 categorical)")
     assert "4 stratified folds, seed 0" in table_sentence(result)
-    assert {name for name, _ in measures(result)} >= {"accuracy", "log loss", "p", "fit s", "µs/row", "margins"}
+    names = {name for name, _ in measures(result)}
+    assert names >= {"accuracy", "log loss", "p", "fit time (s)", "predict time (µs/row)", "margins"}
 
 
 def test_inspection_of_a_model():

@@ -105,7 +105,7 @@ def compare(
     progress: Progress = None,
     debug: Debug = False,
 ) -> None:
-    """Compare models on the same folds of a table, and say which differences mean something.
+    """Compare models on the same folds of a table, and test which differences are significant.
 
     Ctrl-C ends it with the folds that are done, and writes them. The exit code is 1 if a model failed, or if time ran
     out before all models had done one fold.

@@ -1,4 +1,4 @@
-"""Progress of `committee compare`: on a terminal a table that fills as fits end, else a line for each tenth of them."""
+"""Progress of `committee compare`: a live table on a terminal, elsewhere a line for each tenth of the fits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Hook: TypeAlias = "Callable[[int, int, str, FoldResult], None]"
 
 @contextmanager
 def comparison_progress(wanted: bool | None, names: list[str], metric: str) -> Iterator[Hook | None]:
-    """What `compare` is to call after every fit; None where nothing is to be shown."""
+    """Yield the callback that shows progress after every fit, or None if progress is off."""
     terminal = console(stderr=True)
     if wanted is False or (wanted is None and not terminal.is_terminal):
         yield None
@@ -31,12 +31,22 @@ def comparison_progress(wanted: bool | None, names: list[str], metric: str) -> I
         with _live(terminal, names, metric) as hook:
             yield hook
     else:
-        yield _line
+        yield Lines().add
 
 
-def _line(done: int, total: int, model: str, result: FoldResult) -> None:
-    if done * 10 // total > (done - 1) * 10 // total:
-        say(f"{done}/{total} fits done")
+class Lines:
+    """Progress as plain lines, one for each tenth of the fits."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.fits = 0
+        """Fits of this run, without those of a checkpoint."""
+
+    def add(self, done: int, total: int, model: str, result: FoldResult) -> None:
+        """Print a line if this fit completes a tenth of all."""
+        self.fits += 1
+        if done * 10 // total > (done - 1) * 10 // total:
+            say(f"{done}/{total} fits done, {_times(self.start, self.fits, total - done)}")
 
 
 @contextmanager
@@ -74,7 +84,7 @@ class SoFar:
         shown = known_metric(self.metric)
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("model", no_wrap=True)
-        for heading in ("fits", shown.heading, "fit s"):
+        for heading in ("fits", shown.heading, "fit time (s)"):
             table.add_column(heading, justify="right", no_wrap=True)
         for name, results in self.results.items():
             values = _figures(results, self.metric)
@@ -88,13 +98,14 @@ class SoFar:
     def _time(self) -> str:
         if not self.total:
             return "comparing"
-        passed = time.monotonic() - self.start
-        n = sum(map(len, self.results.values()))
-        left = passed / n * (self.total - self.done)
-        return (
-            f"comparing {self.done}/{self.total} fits, {_clock(passed)} passed, about {_clock(left)} left;"
-            " Ctrl-C ends with what is done"
-        )
+        times = _times(self.start, sum(map(len, self.results.values())), self.total - self.done)
+        return f"comparing {self.done}/{self.total} fits, {times}; Ctrl-C stops and reports the finished folds"
+
+
+def _times(start: float, done: int, left: int) -> str:
+    """Time since the start, and the time that the remaining fits take if they are as long as those done."""
+    elapsed = time.monotonic() - start
+    return f"{_clock(elapsed)} elapsed, about {_clock(elapsed / done * left)} left"
 
 
 def _figures(results: list[FoldResult], name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -1,4 +1,4 @@
-"""Where the command `committee` begins: it says what to install where packages of the command line are missing."""
+"""Entry point of the command ``committee``: check that the packages of the command line are installed, then run it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 
 NEEDED = ("typer", "rich", "polars", "jinja2", "matplotlib")
-"""What the extra `cli` installs: tables are read with polars, pages are made with jinja2 and matplotlib."""
+"""Packages of the extra `cli`: polars reads tables, jinja2 and matplotlib make pages."""
 
 
 def main() -> None:
@@ -14,17 +14,12 @@ def main() -> None:
     try:
         missing = [package for package in NEEDED if find_spec(package) is None]
         if missing:
-            print(
-                f"error: the command line needs {', '.join(missing)}, not installed here: pip install"
-                ' "committee[cli]", or "committee[all]" for everything',
-                file=sys.stderr,
-            )
-            sys.exit(2)
+            _end_without(missing)
         from committee.cli import main as command_line
 
         command_line.main()
     except SystemExit as ended:
-        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # of which typer says nothing
+        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # typer prints nothing then
             print("interrupted; no file is written", file=sys.stderr)
         raise
     except (KeyboardInterrupt, ImportError) as error:
@@ -34,8 +29,23 @@ def main() -> None:
         sys.exit(130)
 
 
+def _end_without(missing: list[str]) -> None:
+    """Exit with the line that installs the command line; ``--version`` works without it."""
+    if sys.argv[1:] == ["--version"]:
+        from importlib.metadata import version
+
+        print(f"committee {version('committee')}")
+        sys.exit(0)
+    print(
+        f"error: the command line requires {', '.join(missing)} (not installed); install it with:"
+        ' pip install "committee[cli]"',
+        file=sys.stderr,
+    )
+    sys.exit(2)
+
+
 def _is_of_interrupt(error: BaseException | None) -> bool:
-    """Whether an error is Ctrl-C, or that of an import that it has ended."""
+    """Return whether an error is Ctrl-C, or an import error that Ctrl-C caused."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

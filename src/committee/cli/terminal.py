@@ -179,7 +179,7 @@ def print_comparison(result: Comparison) -> None:
     for sentence in verdict(result):
         terminal.print(printable(sentence), style="red" if " failed in " in sentence else None)
     for name, values in parameters_set(result):
-        terminal.print(printable(f"Set of {name}: {values}."))
+        terminal.print(printable(f"Parameters of {name}: {values}."))
     for model in result.models:
         for text in model.warnings:
             note(f"{model.name} warned: {in_options(text)}")

@@ -39,8 +39,8 @@ def differences_picture(comparison: Comparison) -> list[Picture]:
     best = comparison.ranked[0].name
     description = f"By how much {words} is worse than that of {best}: " + "; ".join(f"{r.name} {r.end}" for r in rows)
     caption = (
-        "A dot is the mean difference over the folds, the line its 95% interval. An interval that reaches the broken"
-        " line leaves open who is better."
+        "Dots: mean difference over the folds. Lines: 95 % intervals. An interval that contains 0 (dashed line) is"
+        " compatible with no difference."
     )
     return [Picture("", caption, dot_rows(rows, description=description, reference=0.0))]
 
@@ -55,7 +55,7 @@ def folds_picture(comparison: Comparison) -> Picture:
         text = known_metric(metric).text(model.values(metric))
         rows.append(DotRow(model.name, values, text, _color(comparison, model), tips=tips))
     description = f"{words} in every fold; means: " + "; ".join(f"{row.name} {row.end}" for row in rows)
-    caption = "One dot per fold; the upright line is the mean, the level one a standard deviation either side."
+    caption = "Dots: folds. Vertical line: mean. Horizontal line: ±1 standard deviation."
     return Picture("", caption, dot_rows(rows, description=description), _folds_grid(comparison))
 
 
@@ -91,9 +91,9 @@ def margins_picture(comparison: Comparison) -> list[Picture]:
         drawn.append(axes.svg(description, heading=model.name, key=model.name))
         rows.append((model.name, low, mid, high, f"{share:.1%}"))
     caption = (
-        "Share of training rows (upwards) whose margin is at most the value (across), averaged over folds. Left of the"
-        " broken line at 0 are rows that the vote gets wrong; a curve further right is a more unanimous vote. The"
-        f" broken curve is that of {curves[0][0].name}."
+        "Share of training rows (vertical axis) with a margin of at most the value on the horizontal axis, mean over"
+        " folds. Rows left of the dashed line at 0 are misclassified. The further right a curve, the more unanimous the"
+        f" vote. Dashed curve: {curves[0][0].name}."
     )
     columns = ("model", "5% at most", "median", "95% at most", "at most 0")
     figures = Grid("Training margins", columns, tuple(rows), "lrrrr", keys=_names([model for model, _ in curves]))
@@ -125,9 +125,9 @@ def reliability_picture(comparison: Comparison) -> list[Picture]:
         drawn.append(axes.svg(description, heading=model.name, key=model.name))
         rows.append((model.name, error))
     caption = (
-        "Test rows of all folds by the probability of the class they are given (across), and the share of them for"
-        " which it is right (upwards). On the broken line probabilities mean what they say; below it a model is too"
-        " sure of itself."
+        "Test rows of all folds by the probability of the predicted class (horizontal axis), and the share of them"
+        " predicted correctly (vertical axis). Dashed line: calibrated probabilities. Below it, probabilities are too"
+        " high."
     )
     columns = ("model", "calibration error")
     figures = Grid("Expected calibration error", columns, tuple(rows), "lr", keys=_names([m for m, _ in curves]))
@@ -157,7 +157,7 @@ def size_picture(comparison: Comparison) -> list[Picture]:
     places = [str(model.place) for model, *_ in counted]
     axes.labels([nodes for _, nodes, _ in counted], [value for *_, value in counted], places, names)
     better = "further up" if known_metric(metric).best == "highest" else "further down"
-    caption = f"Further left is smaller, {better} is better; the numbers are the places of the first table."
+    caption = f"Smaller models are further left, better models {better}. Numbers: places in the first table."
     return [Picture("", caption, axes.svg(description))]
 
 

@@ -70,9 +70,8 @@ def rich_table(grid: Grid, width: int) -> RichTable:
     for column, side in zip(grid.columns, grid.justify, strict=True):
         justify: Literal["left", "right"] = "left" if side == "l" else "right"
         least = 14 if column == "model" else None  # a row must say whose it is, however many figures there are
-        table.add_column(
-            Text(printable(column)), justify=justify, no_wrap=side == "r", overflow="fold", min_width=least
-        )
+        heading = printable(column).replace(" (", "\n(")  # a unit has a line of its own
+        table.add_column(Text(heading), justify=justify, no_wrap=side == "r", overflow="fold", min_width=least)
     for row in grid.rows:
         # Text, not markup: a name may hold square brackets.
         broken = [

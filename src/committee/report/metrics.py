@@ -210,7 +210,7 @@ METRICS: dict[str, Metric] = {
         "quality",
         lambda fold: float(np.mean(fold.predicted == fold.y_test)),
         _mean_and_deviation,
-        ("accuracy", "Share of test rows predicted right: mean over folds ± standard deviation over folds."),
+        ("accuracy", "Share of test rows predicted correctly: mean over folds ± standard deviation over folds."),
         best="highest",
     ),
     "balanced_accuracy": Metric(
@@ -218,7 +218,7 @@ METRICS: dict[str, Metric] = {
         "quality",
         _balanced_accuracy,
         _mean,
-        ("balanced", "Balanced accuracy: mean over the classes of the share of their test rows predicted right."),
+        ("balanced", "Balanced accuracy: mean over the classes of the share of their test rows predicted correctly."),
         best="highest",
         shown=False,
     ),
@@ -287,23 +287,23 @@ METRICS: dict[str, Metric] = {
         shown=False,
     ),
     "fit_seconds": Metric(
-        "fit s",
+        "fit time (s)",
         "cost",
         lambda fold: fold.fit_seconds,
         _median,
         (
-            "fit s",
+            "fit time (s)",
             "Median over folds of the wall time from the training rows of the table to the fitted model,"
             " encoding included, on one thread; {run}.",
         ),
     ),
     "predict_microseconds": Metric(
-        "µs/row",
+        "predict time (µs/row)",
         "cost",
         lambda fold: fold.predict_microseconds,
         _median,
         (
-            "µs/row",
+            "predict time (µs/row)",
             "Median over folds of the wall time of predict, from table rows to labels, in one batch of at"
             " least 4,096 rows (test rows, repeated where there are fewer), per row.",
         ),
@@ -324,7 +324,7 @@ METRICS: dict[str, Metric] = {
         (
             "margins",
             "Of the training rows: the weighted votes for the true class less those for the strongest other"
-            " class, as a share of all votes; means over folds. A dash where a model's votes are not read.",
+            " class, as a share of all votes; means over folds. A dash: the votes of the model are not available.",
         ),
     ),
     "minimum_margin": Metric(

@@ -195,7 +195,9 @@ def _check_name(name: str, numbers: bool | None) -> None:
     if name not in MODELS and name not in PEERS:
         raise ValueError(f"there is no model {name!r}; {hint_of_names(name, [*MODELS, *PEERS])}")
     if name in PEERS and not PEERS[name].installed:
-        raise ValueError(f"model {name!r} needs the package {PEERS[name].module!r}, which is not installed")
+        raise ValueError(
+            f'model {name!r} needs {PEERS[name].module}, which is not installed: pip install "committee[peers]"'
+        )
     of_numbers = name in MODELS_OF_NUMBERS or (name in PEERS and PEERS[name].make_of_numbers is not None)
     if numbers and not of_numbers:
         raise ValueError(f"{name} predicts classes only; of numbers choose out of {', '.join(all_models(True))}")

@@ -187,23 +187,23 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         ),
         (
             "worse by",
-            f"By how much the mean {words} is worse than the best model's; below 0 would be better.",
+            f"Difference between the mean {words} of the model and that of the best model, positive if worse.",
         ),
         (
             "95% interval",
-            "Where that difference lies with 95 % confidence, by the same t-test as p and for each model alone: it may"
-            " leave 0 out where p, which accounts for the number of models, is above 0.05.",
+            "95 % confidence interval of that difference, from the same t-test as p, for each model alone. It may"
+            " exclude 0 although p, which is adjusted for the number of models, is above 0.05.",
         ),
         (
             "p",
             "Paired test of each model against the best: corrected resampled t-test (Nadeau and Bengio 2003)"
             f" on the folds' {words}, two-sided, adjusted by Holm's rule for {counted(others, 'comparison')}. A star"
-            f" marks p at most {LEVEL}. The best is chosen on the same folds, so its lead is a little"
-            " flattered.",
+            f" marks p at most {LEVEL}. The best model is selected on the same folds, so the differences are slightly"
+            " optimistic.",
         ),
         *((name, sentence.format(run=run)) for name, sentence in notes["cost"]),
     ]
 
 
 def _side_by_side(jobs: int) -> str:
-    return "one fit at a time" if jobs == 1 else f"{jobs} fits ran side by side, which disturbs times a little"
+    return "one fit at a time" if jobs == 1 else f"{jobs} fits in parallel, which makes times less exact"

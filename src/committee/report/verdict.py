@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences: who is best, by how much, what the folds can show, and who failed."""
+"""Findings of a comparison in sentences: best model, differences, detectable difference, failed models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """Say in words who is best, by how much, which differences mean something, and who failed."""
+    """Return the findings in sentences: best model, differences and their significance, failed models."""
     sentences = _stopped(comparison)
     if comparison.ranked:
         best, *others = comparison.ranked
@@ -28,9 +28,9 @@ def verdict(comparison: Comparison) -> list[str]:
     for model in comparison.models:
         if model.error is not None:
             fold = model.error.partition(":")[0]
-            sentences.append(f"{model.name} failed in {fold}; the table of models that failed says why.")
+            sentences.append(f"{model.name} failed in {fold}; see the table of failed models.")
         elif model.place is None and model.fold_results and comparison.folds_done != 0:
-            sentences.append(f"{model.name} has no {metric_words(comparison.metric)}, so it takes no place.")
+            sentences.append(f"{model.name} has no {metric_words(comparison.metric)} and is not ranked.")
     return sentences
 
 
@@ -40,12 +40,11 @@ def _stopped(comparison: Comparison) -> list[str]:
     n, done = comparison.folds * comparison.repeats, comparison.folds_done or 0
     stopped = f"Stopped by {comparison.stopped}"
     if done:
-        alone = ", and one fold tests nothing" if done == 1 else ""
-        return [f"{stopped} after {done} of {n} folds, on which the models are compared{alone}."]
+        alone = "; one fold allows no test" if done == 1 else ""
+        return [f"{stopped} after {done} of {n} folds; the models are compared on these{alone}."]
     missing = [each.name for each in comparison.models if not each.fold_results]
     return [
-        f"{stopped} before all models had done one fold, so they are not compared, and none is best; not run:"
-        f" {', '.join(missing)}."
+        f"{stopped} before every model finished one fold; the models are not ranked. Not run: {', '.join(missing)}."
     ]
 
 
@@ -71,9 +70,8 @@ def _tested(comparison: Comparison, best: ModelResult, tested: list[tuple[ModelR
     if worse:
         sentences.append(f"Significantly worse than {best.name}: {_names(comparison, worse)}.")
     if large:
-        size = "differences of this size, which are" if len(large) > 1 else "a difference of this size, which is"
         folds = len(best.fold_results)
-        sentences.append(f"{folds} folds cannot show {size} large all the same: {_names(comparison, large)}.")
+        sentences.append(f"Large, but not significant with {folds} folds: {_names(comparison, large)}.")
     if level:
         most = max(test.difference for _, test in level)
         names = _listed([model.name for model, _ in level])
@@ -83,8 +81,8 @@ def _tested(comparison: Comparison, best: ModelResult, tested: list[tuple[ModelR
         least = median(test.least_shown for _, test in level)
         if least > 0.0:
             sentences.append(
-                f"Between these, {len(best.fold_results)} folds show differences from about"
-                f" {size_text(comparison, least)} on; smaller ones may be there all the same."
+                f"With {len(best.fold_results)} folds, differences below about {size_text(comparison, least)} cannot be"
+                " detected."
             )
     return sentences
 
