@@ -279,15 +279,9 @@ def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkey
     options = ("compare", table, "-t", "label", "--drop", "id", "--models", "tree", "--folds", 4)
     result = run(*options, "--report", page, "--checkpoint", checkpoint)
     assert result.exit_code == 130
-<<<<<<< HEAD
-    assert "Stopped by an interrupt after 2 of 4 folds, on which the models are compared." in result.stdout
+    assert "Stopped by an interrupt after 2 of 4 folds; the models are compared on these." in result.stdout
     assert "Stopped by an interrupt after 2 of 4 folds" in page.read_text("utf-8")
     assert len(checkpoint.read_text("utf-8").splitlines()) == 3, "the same command goes on from it"
-=======
-    assert "Stopped by an interrupt after 2 of 4 folds; the models are compared on these." in result.stdout
-    assert "Stopped by an interrupt after 2 of 4 folds" in page.read_text()
-    assert len(checkpoint.read_text().splitlines()) == 3, "the same command goes on from it"
->>>>>>> h2/main
     fits[:] = [1, 1]
     result = run(*options, "--report", tmp_path / "none.html")
     assert result.exit_code == 130 and not (tmp_path / "none.html").exists()

@@ -139,17 +139,10 @@ def test_figures_say_what_they_mean(table, forest, tmp_path):
         "compare", table, "-t", "label", "--models", "tree,random_forest", "--folds", 2, *settings, "--report", page,
         "--json", figures,
     )  # fmt: skip
-<<<<<<< HEAD
-    assert "Set of tree: max_depth=2.\nSet of random_forest: n_estimators=5, max_features=None." in result.stdout
-    assert "Parameters that were set" in page.read_text(
-        "utf-8"
-    ) and "n_estimators=5, max_features=None" in page.read_text("utf-8")
-    assert '"n_estimators": "5"' in figures.read_text("utf-8")
-=======
     assert "Parameters of tree: max_depth=2.\nParameters of random_forest: n_estimators=5," in result.stdout
-    assert "Parameters that were set" in page.read_text() and "n_estimators=5, max_features=None" in page.read_text()
-    assert '"n_estimators": "5"' in figures.read_text()
->>>>>>> h2/main
+    text = page.read_text("utf-8")
+    assert "Parameters that were set" in text and "n_estimators=5, max_features=None" in text
+    assert '"n_estimators": "5"' in figures.read_text("utf-8")
     for objective, better in (("soft_margin", "larger"), ("mincq", "smaller")):
         found = succeed("margins", forest, table, "--on", "train", "--objective", objective).stdout
         assert f"objective ({objective}, {better} is better)" in found
