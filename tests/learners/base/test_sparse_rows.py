@@ -123,6 +123,7 @@ def test_models_have_the_bits_of_the_dense_table(learner, seed, n, density, n_va
             assert_array_equal(getattr(dense, name), getattr(sparse, name))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_any_number_of_threads(learner):

@@ -54,6 +54,7 @@ def test_a_wrong_row_has_half_of_the_vote_against_it(n_classes, votes):
     assert (losses.gibbs()[losses.errors] >= 0.5 - 1e-9).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_bounds_fail_no_more_often_than_they_may(n_classes):
     model, (X, y), n, delta, times = fitted(n_classes), drawn(10_000, n_classes, 1), 150, 0.2, 60

@@ -37,6 +37,7 @@ def objective(loss, w, f, y, v):
     return share @ loss.value(y, loss.link.score(w @ f)) + PRIOR / v.sum() * size * (w @ w), size
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 @given(seeds, members)
 def test_weights_are_on_the_simplex(loss, seed, m):
@@ -46,6 +47,7 @@ def test_weights_are_on_the_simplex(loss, seed, m):
     assert_allclose(w.sum(), 1.0, rtol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("loss", CONVEX, ids=repr)
 @given(seeds, members)
 def test_no_other_weights_have_less_loss(loss, seed, m):
@@ -59,6 +61,7 @@ def test_no_other_weights_have_less_loss(loss, seed, m):
         assert least <= objective(loss, other, f, y, v)[0] + 1e-5 * size
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 @given(seeds, members)
 def test_no_direction_towards_a_member_leads_down(loss, seed, m):
@@ -109,6 +112,7 @@ def test_the_unit_of_targets_does_not_matter(loss, seed, m, unit):
     assert_allclose(one[0], other[0], atol=1e-5 * one[1])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 @given(seeds, members)
 def test_a_row_of_weight_two_is_two_rows(loss, seed, m):

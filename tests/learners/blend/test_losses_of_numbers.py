@@ -84,6 +84,7 @@ def test_figures_are_those_of_fits_without_the_rows(loss, weighted):
     assert_allclose(model.oof_score_, expected[1], atol=2e-3 if weighted else 1e-9)  # quantiles of weights differ
 
 
+@pytest.mark.one_in(3)
 @LOSSES
 @pytest.mark.parametrize("effort", ["fast", "default", "best"])
 def test_who_is_asked(loss, effort):
@@ -214,6 +215,7 @@ def test_repeated_rows_are_rows_of_weight(loss):
     assert_allclose(weighed.oof_loss_, repeated.oof_loss_, rtol=1e-4)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore:n_samples")
 @LOSSES
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

@@ -59,6 +59,7 @@ def about(found: Any) -> tuple[float, float]:
     return found.mean() - 3.0 * error, found.mean() + 3.0 * error
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("model", "draw"),
     [

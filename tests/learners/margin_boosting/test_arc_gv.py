@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import committee
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier, LPBoostClassifier, MDBoostClassifier
+from tests.examples import examples
 from tests.margin_cases import Diary, signed_votes, small, without_noise
 from tests.oracles.margin_boosting import all_signed_stumps, arc_gv_round, arc_gv_step, largest_minimum_margin
 from tests.subjects import assert_same_bits, everything, numbers, weights
@@ -60,7 +61,7 @@ def test_so_it_is_on_trees_and_on_a_users_classifier():
     follow(ArcGVClassifier(15, min_samples_leaf=9).fit(X, y), X, y, share, None)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(3, 25), deadline=None)
 @given(seeds)
 def test_the_least_margin_tends_to_the_largest_that_a_vote_of_stumps_has(seed):
     X, y = without_noise(seed)
@@ -74,6 +75,7 @@ def test_the_least_margin_tends_to_the_largest_that_a_vote_of_stumps_has(seed):
         assert model.minimum_margins_[0, -1] >= best - 0.03
 
 
+@pytest.mark.slow
 def test_it_closes_the_gap_that_adaboost_leaves():
     X, y = load_breast_cancer(return_X_y=True)
     best = LPBoostClassifier(1 / len(y), dictionary="all_stumps", n_estimators=5000).fit(X, y).soft_margin_[0]

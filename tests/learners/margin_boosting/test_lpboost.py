@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import committee
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
+from tests.examples import examples
 from tests.margin_cases import Watcher, assert_short_runs_bound_what_is_left
 from tests.oracles.soft_margin import all_signed_stumps, primal_program, value_of
 from tests.subjects import assert_same_bits, everything, numbers, weights
@@ -80,6 +81,7 @@ def test_with_more_classes_each_is_told_from_the_rest(seed):
     assert_allclose(np.bincount(spoken_to, model.committee_.weights), 1.0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees", GaussianNB()])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_at_most_a_share_nu_of_the_rows_is_below_rho(dictionary, n_classes):
@@ -150,7 +152,7 @@ def test_rows_of_no_weight_have_no_row_weight():
 
 
 @given(seeds)
-@settings(max_examples=20)
+@settings(max_examples=examples(5, 20))
 def test_a_row_of_weight_k_is_k_rows_in_any_order(seed):
     X, y = small(seed)
     times = np.random.default_rng(seed).integers(1, 4, len(y))

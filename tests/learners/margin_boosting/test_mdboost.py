@@ -11,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from committee import MDBoostClassifier
 from committee.objectives.programs.simplex_active_set import simplex_minimum
+from tests.examples import examples
 from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, signed_votes, small, without_noise
 from tests.oracles.margin_boosting import all_signed_stumps, md_matrix, md_objective, md_row_weights
 from tests.subjects import numbers
@@ -39,7 +40,7 @@ def test_no_vote_over_all_stumps_has_a_better_margin_distribution(seed, D):
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(5, 20))
 @given(seeds)
 def test_the_gap_bounds_what_is_left_at_any_time(seed):
     X, y = small(seed)
@@ -52,7 +53,7 @@ def test_the_gap_bounds_what_is_left_at_any_time(seed):
     assert (np.diff(rounds) > -1e-9).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(4, 20))
 @given(seeds)
 def test_the_price_of_variance_buys_a_smaller_variance_and_mean(seed):
     X, y = small(seed)
@@ -98,7 +99,7 @@ def test_a_perfect_voter_is_the_whole_committee():
     assert_allclose([model.mean_margin_[0], model.margin_variance_[0]], [1.0, 0.0], atol=1e-15)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(2, 10))
 @given(seeds)
 def test_with_more_classes_each_is_told_from_the_rest(seed):
     X, y = small(seed, 3)

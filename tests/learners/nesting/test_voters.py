@@ -109,6 +109,7 @@ def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch: pytest.MonkeyP
 # --- voters that are asked -----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @every_learner
 @pytest.mark.parametrize("n_draws", [1, 4, "first_rise", "stopwatch", None])
 @pytest.mark.parametrize("estimate", ["map", "ml"])

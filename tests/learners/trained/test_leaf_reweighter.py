@@ -183,6 +183,7 @@ def test_a_number_of_nodes():
     assert tiny.n_nodes <= 3 and tiny.n_voters <= 3
 
 
+@pytest.mark.slow
 def test_refit_beats_the_first_trees():
     """Over several draws, at equal nodes; a smoke alarm, the measurement is in benchmarks."""
     gain = []
@@ -231,6 +232,7 @@ def test_the_trees_that_are_right_most_often_come_first():
     assert (np.diff(np.array(right)[model.voters_]) <= 1e-12).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "ensemble",
     [

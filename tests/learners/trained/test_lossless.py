@@ -30,6 +30,7 @@ from committee.learners.trained.weighed_trees import WeighedTrees
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.shared_forest import SharedForest
+from tests.examples import examples
 from tests.oracles import traverse
 
 IRIS = load_iris(return_X_y=True)
@@ -62,7 +63,7 @@ def vote(seed: int, kind: str, n_trees: int, n_categories: tuple[int, ...] = (0,
     return Committee(forest, weights.astype(float), np.array(["a", "b", "c"][:K]), Softmax(), intercept=intercept)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(6, 25))
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["labels", "whole", "numbers"]),
@@ -149,6 +150,7 @@ MODELS: list[tuple[Any, str, int]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("model", "counted", "most"), MODELS, ids=lambda value: type(value).__name__)
 def test_learners_lose_trees_and_no_class(model, counted, most, tmp_path):
     X, y = IRIS

@@ -15,6 +15,7 @@ from committee.data.frames import TableSchema
 from committee.data.sparse import SparseMatrix
 from committee.learners.trained import base_leaf_reweighter, made_rows
 from committee.learners.trained.made_rows import COPIES, MadeRows, made_between
+from tests.examples import examples
 
 
 @st.composite
@@ -30,7 +31,7 @@ def tables(draw):
     return X, schema, draw(st.integers(0, 9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(tables())
 def test_a_made_row_lies_between_two_rows_and_nearer_to_one(case):
     X, schema, seed = case

@@ -83,6 +83,7 @@ SUBJECTS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("subject", "check"),
     [
