@@ -330,6 +330,7 @@ class Draws:
                 assert BOUNDS[name](losses, delta=self.delta).value == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_on_held_out_rows_hold_for_weights_found_by_means_of_them(seed):
     """1,000 samples of a known distribution; the weights lean to voters that did well on the sample."""
@@ -373,6 +374,7 @@ def test_the_binomial_bound_holds():
         assert binomial(losses, delta=delta, n_drawn=N).value == pytest.approx(2 * most[k], abs=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_out_of_bag_hold(seed):
     """1,000 samples; each voter learns the commoner label of every kind of row in a bootstrap of its own."""
@@ -441,6 +443,7 @@ def test_tandem_weights_of_voters_alike_are_uniform():
     np.testing.assert_allclose(tandem_weights(losses), 0.25)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("oob", [False, True])
 def test_weights_of_the_c_bound_are_those_of_a_search_over_the_simplex(oob):
     rng = np.random.default_rng(5)

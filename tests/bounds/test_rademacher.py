@@ -296,6 +296,7 @@ class KnownRisk:
         return float(np.mean(np.where(right, self.noise, np.where(wrong, 1.0 - self.noise, 1.0))))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("p", [1.0, 2.0, inf])
 def test_theorem_1_holds_for_the_committee_that_it_flatters_most(p):
     known, n, delta = KnownRisk(0, 0.02), 6000, 0.1

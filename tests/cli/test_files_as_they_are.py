@@ -98,6 +98,7 @@ def plain(tmp_path_factory):
     return table, model, run("predict", model, table, "--proba").stdout
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WAYS)
 def test_however_a_table_is_written_it_is_the_same_table(name, tmp_path, plain):
     table, plain_model, expected = plain

@@ -182,6 +182,7 @@ def model(folder):
     return path
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS[:4])
 def test_predictions_of_pieces_are_those_of_one_file(folder, model, way):
     options = ("--drop", "id,price", "--proba")
@@ -241,6 +242,7 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of file sizes of this kind")
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "feather"])
 def test_a_full_disk_leaves_the_old_file(folder, model, ending):

@@ -28,6 +28,7 @@ def committee(folder, encoding, *arguments, **streams):
     return subprocess.run([*COMMITTEE, *arguments], cwd=folder, env=environment, encoding=encoding, **streams)
 
 
+@pytest.mark.slow
 def test_tables_escape_what_the_encoding_lacks(folder):
     arguments = ("compare", "a.csv", "-t", "y", "--models", "tree", "--folds", "2", "--report", "page.html")
     texts = {}

@@ -165,6 +165,7 @@ def documents(n: int):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("make", "n"), [(one_hot, 2_000), (documents, 400)])
 @pytest.mark.parametrize(
     "learner",
