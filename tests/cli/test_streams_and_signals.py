@@ -42,6 +42,7 @@ def test_tables_escape_what_the_encoding_lacks(folder):
     assert r"is no column; did you mean 'gr\xf6\xdfe'" in refused.stderr
 
 
+@pytest.mark.slow
 def test_predictions_are_never_escaped(folder):
     arguments = ("predict", "m.safetensors", "a.csv")
     expected = committee(folder, "utf-8", *arguments).stdout

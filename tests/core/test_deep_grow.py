@@ -71,6 +71,7 @@ def test_larger_tables_do_too(
         assert_same_tree(tree, case.grow(limits, max_features, seed=seed))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("max_features", [1, 5, 0])
 def test_nodes_beyond_one_block_of_codes(kind: str, max_features: int) -> None:

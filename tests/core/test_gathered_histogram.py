@@ -56,6 +56,7 @@ def scattered(n, n_rows, rng):
     return np.sort(np.concatenate([[0, n - 1], between])).astype(np.int32)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n_rows", [2, 5, 1_023, 1_500, 2_400])
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 28, 33, 49, 63, 64, 65, 130])
 @pytest.mark.parametrize("wide_codes", [False, True])

@@ -135,6 +135,7 @@ def pairs(n_threads: int) -> Callable[[], Any]:
 KERNELS = [deep_tree, gradient_tree, scores_in_leaves, judged_nodes, sweeps, greedy_rounds, lasso_path, paths, pairs]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_a_signal_ends_the_call(kernel, n_threads):

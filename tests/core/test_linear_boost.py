@@ -302,6 +302,7 @@ def test_likelihood_takes_the_feature_of_least_risk(link, seed):
     assert result.path[0, 0, 0] == np.argmin(alone)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("rows", [65, 600, 1500])
 @given(seed=seeds)

@@ -70,6 +70,7 @@ def test_histogram(subset: bool) -> None:
         np.testing.assert_array_equal(counts, other_counts)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", CRITERIA)
 @pytest.mark.parametrize("max_leaf_nodes", [0, 12])
 @pytest.mark.parametrize("subset", [False, True])

@@ -31,6 +31,7 @@ def rows_for(kind, n=150, seed=0):
     return X, (target if kind is CommitteeRegressor else np.digitize(target, [-0.3, 0.3]))
 
 
+@pytest.mark.one_in(2)
 @BOTH
 @pytest.mark.parametrize("effort", ["fast", "default", "best"])
 @pytest.mark.parametrize("weighted", [False, True])

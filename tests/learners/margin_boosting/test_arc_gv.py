@@ -40,7 +40,7 @@ def follow(model: ArcGVClassifier, X: Any, y: Any, share: Any, stumps: Any) -> N
         assert_allclose(model.minimum_margins_[0, t], margins.min(), atol=1e-9)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(15, 50))
 @given(seeds, st.booleans())
 def test_every_round_is_the_equation(seed, noise):
     X, y = small(seed) if noise else without_noise(seed)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.naive_bayes import GaussianNB
 
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier
+from tests.examples import examples
 from tests.margin_cases import signed_votes, small, without_noise
 from tests.oracles.margin_boosting import all_signed_stumps, least_on_a_line, sigmoid_cost, sigmoid_slopes
 from tests.subjects import numbers
@@ -22,7 +23,7 @@ def votes_after(signed: Any, weights: Any, t: int) -> Any:
     return signed[:, :t] @ weights[:t] / weights[:t].sum()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(8, 30))
 @given(seeds, st.sampled_from([1.0, 5.0, 20.0]), st.sampled_from([0.1, 1.0]))
 def test_every_step_takes_the_steepest_voter_to_the_lowest_cost(seed, steepness, rate):
     X, y = small(seed)

@@ -63,6 +63,7 @@ def test_an_oracle_is_asked_once_for_all_ways_through():
     assert ((P >= 0.0) & (P <= 1.0)).all()
 
 
+@pytest.mark.slow
 def test_ways_are_counted_for_each_score():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), np.arange(400) % 80

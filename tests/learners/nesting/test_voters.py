@@ -130,6 +130,7 @@ def test_oracles_are_asked_and_may_be_asked_again(model: NestedClassifier, n_dra
         assert_array_equal(asked_for, again.n_draws_)
 
 
+@pytest.mark.one_in(2)
 @every_learner
 def test_estimated_bounds_are_those_of_the_estimates(model: NestedClassifier) -> None:
     X, y = table()
