@@ -374,6 +374,7 @@ def test_new_weights_go_to_scikit_learn_too():
     assert_array_equal(made.predict(X_new), model.predict(X_new))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("missing", [False, True])
 def test_boosters_of_several_classes_are_cut_too(missing, tmp_path):
     rows, labels = make_classification(900, 8, n_informative=6, n_classes=4, n_clusters_per_class=1, random_state=0)

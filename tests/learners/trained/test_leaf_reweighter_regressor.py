@@ -124,6 +124,7 @@ def test_the_whole_forest_out_of_bag_is_scikit_learns():
     assert_allclose(every.predicted, FOREST.predict(X))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "forest",
     [FOREST, RandomForestRegressor(40, random_state=0), ExtraTreesRegressor(40, bootstrap=True, random_state=0)],
@@ -190,6 +191,7 @@ def test_gaps_and_categories():
 # --- boosters and quantiles ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "booster",
     [

@@ -73,6 +73,7 @@ def test_what_was_pruned_once_has_forgotten_its_draws():
         MarginReweighter(small, "doom", on="oob").fit(X, y)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("level", ["leaf", "voter"])
 @pytest.mark.parametrize(
     "others", [{}, {"max_samples": 0.5}, {"reserve": 0.1}, {"bootstrap": False, "max_samples": 0.5}]

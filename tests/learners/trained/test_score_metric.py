@@ -56,6 +56,7 @@ def test_a_score_that_is_a_mean_over_rows_is_that_of_rows():
     assert_allclose(lost[0], lost[1])
 
 
+@pytest.mark.slow
 def test_a_contract_on_the_area_under_the_curve(tmp_path):
     model = prune(FOREST, X, y, max_loss=0.2, metric=roc_auc_score, level="tree")
     assert model.metric_name == "roc_auc" and model.lost_ + model.lost_error_ <= 0.2
