@@ -72,6 +72,7 @@ class Warns(GaussianNB):
         return super().fit(X, y)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "reference"),
     [

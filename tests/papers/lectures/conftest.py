@@ -7,7 +7,7 @@ import pytest
 from committee.papers.lectures.rebuild import rebuild
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """A small table of four classes under the name of the lecture notes'."""
     place = tmp_path_factory.mktemp("tables")
@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def rebuilt(folder, tmp_path_factory):
     """Everything, quickly: the tables printed and the folder written."""
     out = tmp_path_factory.mktemp("rebuilt")

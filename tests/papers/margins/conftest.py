@@ -9,7 +9,7 @@ from committee.report.crossvalidation import Table
 from committee.report.targets import Labels
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Small tables under names of the document's, with as many rows as those have."""
     place = tmp_path_factory.mktemp("tables")

@@ -35,6 +35,7 @@ def test_the_command(folder, tmp_path):
     assert one.exit_code == 0 and {path.name for path in (tmp_path / "one").iterdir()} == {"figure4.png"}
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 2, "depth_splits": 0}
     whole = rebuild(folder, tmp_path / "whole", **options)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Two small tables under names of the twelve: numbers alone; numbers, categories and gaps. A third of one class."""
     place = tmp_path_factory.mktemp("tables")

@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Two small tables under names of the document's, with as many rows as those have."""
     place = tmp_path_factory.mktemp("tables")

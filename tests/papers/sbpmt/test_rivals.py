@@ -35,6 +35,7 @@ def two(monkeypatch):
     monkeypatch.setattr(rivals, "RIVALS", fast | {"none": rivals.Rival("no_such_library", guess)})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", rivals.installed_rivals())
 def test_every_method_takes_numbers_and_categories(method, folder, quick):
     table = load_source_table(SOURCE_TABLES["glass"], folder)

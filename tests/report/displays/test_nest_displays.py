@@ -215,6 +215,7 @@ def test_trees_of_a_matryoshka_follow_each_other(nest):
     assert first == sorted(first) and set(first) - {0} <= set(many)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_voters", [64, 256])
 def test_many_voters_fit_on_a_page(n_voters):
     X, y = mixed()

@@ -93,6 +93,7 @@ def summed(words: EnsembleWords, row: dict[str, Any]) -> np.ndarray:
     return np.average(said, axis=0, weights=weights)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", MODELS, ids=IDS)
 def test_who_reads_the_picture_gets_the_vote(model, n_classes):
@@ -133,6 +134,7 @@ def test_trees_of_the_same_tests_are_drawn_as_one():
 LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_long_names_many_categories_and_many_classes_stay_apart(n_classes):
     rng = np.random.default_rng(0)

@@ -108,6 +108,7 @@ def leaf_by_text(text: str, row: dict[str, Any]) -> int:
         at = yes if (lines[yes]["gap"] is not None if true is None else true) else no
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", MODELS, ids=words)
 def test_the_text_leads_every_row_to_its_leaf(model):
     model, X = fitted(model)
@@ -137,6 +138,7 @@ def test_a_split_that_asks_only_whether_a_value_is_missing_says_so(n_levels, gap
         assert_array_equal(leaves, model.apply(X[[column]])[:, 0])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", MODELS, ids=words)
 def test_no_text_of_a_picture_is_cut_off_or_lies_on_another(model):
     model, _ = fitted(model)
