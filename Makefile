@@ -6,17 +6,52 @@ JOBS ?= 2
 
 .PHONY: demo test anywhere browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
+.DELETE_ON_ERROR:
 
-.venv/built: pyproject.toml CMakeLists.txt $(CORE)
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[dev]'
-	touch $@
+# An environment that was interrupted while it was made, or whose Python is gone, is made anew.
+ifneq ($(shell $(BIN)/python -c 'import pip; print(1)' 2>/dev/null),1)
+$(shell rm -f .venv/made .venv/built)
+endif
+.venv/made:
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON): install Python 3.11 or later, or name one by 'make PYTHON=/path/to/python3'."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11: install a later one, and name it by 'make PYTHON=/path/to/python3'."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make environments: install its module venv ('apt install python3-venv' on Debian and Ubuntu)."; exit 1; }
+	@test -e .venv/built || { rm -rf .venv && $(PYTHON) -m venv .venv; }
+	@touch $@
+
+# $(call install,EXTRAS): the packages of these extras, without the package itself, which pip would build once more.
+install = $(BIN)/python tests/requirements.py $(1) >$@.txt
+install += && { $(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.txt
+install += || { echo "Packages could not be installed: check the network, or pip's index ('$(BIN)/pip config list'), and run make again."; exit 1; }; }
+install += && touch $@
+
+.venv/packages: .venv/made pyproject.toml tests/requirements.py
+	$(call install,build project cli)
+.venv/test: .venv/built
+	$(call install,test)
+.venv/lint: .venv/test
+	$(call install,lint)
+.venv/sanitize: .venv/test
+	$(call install,sanitize)
+.venv/coverage: .venv/test
+	$(call install,coverage)
+.venv/browser: .venv/test
+	$(call install,browser)
+.venv/site: .venv/test
+	$(call install,docs)
+.venv/wheel: .venv/made
+	$(call install,wheel)
+
+# Without a build environment of its own, so that paths stay the same and what has not changed is not compiled again.
+.venv/built: .venv/packages CMakeLists.txt $(CORE)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable . || { echo "The kernels could not be built: the reason is above; run make again once it is removed."; exit 1; }
+	@touch $@
 
 demo: .venv/built
 	$(BIN)/committee compare --example breast_cancer --folds 5 --jobs $(JOBS) --progress --report report.html \
 	  --models committee,gradient_boosting,adaboost,random_forest,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting
 
-test: .venv/built
+test: .venv/test
 	$(BIN)/pytest -n $(JOBS) -m 'not slow and not browser'
 
 # Tests of processes, signals, files, terminals, dates and caches in unusual surroundings: signals ignored, no home, the C locale and others.
@@ -24,59 +59,46 @@ anywhere: .venv/built
 	JOBS=$(JOBS) $(BIN)/python tests/anywhere.py
 
 # The pages of reports and the website in a real browser: Playwright drives the system's Chromium, axe-core checks that all can use them.
-# What the extra asks for is installed without the package, which pip would build once more.
-.venv/browser: .venv/built
-	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['browser'])")
-	touch $@
-
 browser: .venv/browser site
 	$(BIN)/pytest -n $(JOBS) -m browser tests/browser
 
 # The website, in build/site/html; warnings are errors, links that lead nowhere among them. What has not changed since the
 # last time is not made again.
-.venv/site: .venv/built
-	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])")
-	touch $@
-
 site: .venv/site
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs $(JOBS) docs build/site/html --doctree-dir build/site/doctrees
 	$(BIN)/python -m tests.site_links build/site/html
 
-lint: .venv/built
+lint: .venv/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CORE) tests/core/same_bits.cpp benchmarks/kernels/floor.cpp
 	$(BIN)/mypy
 
-format: .venv/built
+format: .venv/lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CORE) tests/core/same_bits.cpp benchmarks/kernels/floor.cpp
 
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
-sanitize: .venv/built
+sanitize: .venv/sanitize
 	$(BIN)/python tests/sanitize.py
 
 # The source distribution and this machine's wheel, in build/dist: built, looked at, installed elsewhere and tried.
-.venv/wheel: .venv/built
-	$(BIN)/pip install --quiet $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['wheel'])")
-	touch $@
-
 wheel: .venv/wheel
 	$(BIN)/python tests/wheel.py
 
 # The kernels for this processor's oldest instructions, and for ARM, which qemu runs: the same bits as here?
-same_bits: .venv/built
+same_bits: .venv/made
 	$(BIN)/python tests/same_bits.py
 
 # Every fuzzer for its part of an hour, or for ROUNDS of a fixed number of cases, with a new seed that is printed, or SEED; found cases are left in build/fuzz.
 MINUTES ?= 60
-fuzz: .venv/built
+fuzz: .venv/test
 	$(BIN)/python -m tests.fuzz $(if $(ROUNDS),--rounds $(ROUNDS),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 # Lines and branches that the tests run: of src, then of core by gcov. Counts of a part of the tests are added up by
 # `coverage run -m pytest PART` for each, and one `coverage combine`.
-coverage: .venv/built
+coverage: .venv/coverage
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q -n $(JOBS) -m 'not slow and not browser'
 	$(BIN)/coverage combine --quiet
@@ -84,10 +106,10 @@ coverage: .venv/built
 	$(BIN)/python tests/gcov.py
 
 # Faults put into the ten modules where a silent error costs most: do the tests notice?
-mutants: .venv/built
+mutants: .venv/test
 	$(BIN)/python tests/mutants.py --jobs $(JOBS)
 
-bench: .venv/built
+bench: .venv/test
 	$(BIN)/python -m benchmarks
 
 clean:

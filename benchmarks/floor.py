@@ -40,11 +40,12 @@ def _program() -> Path | None:
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if compiler is None:
         return None
-    sources = [*sorted((ROOT / "core").glob("*.hpp")), SOURCE]
+    units = [path for path in sorted((ROOT / "core").glob("*.cpp")) if path.name != "module.cpp"]
+    sources = [*sorted((ROOT / "core").glob("*.hpp")), *units, SOURCE]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
     program = ROOT / "build" / "floor" / digest
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
-        line = [compiler, *FLAGS, f"-I{ROOT / 'core'}", str(SOURCE), "-o", str(program)]
+        line = [compiler, *FLAGS, f"-I{ROOT / 'core'}", str(SOURCE), *map(str, units), "-o", str(program)]
         subprocess.run(line, check=True)
     return program

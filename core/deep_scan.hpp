@@ -9,6 +9,7 @@
 
 #include "criterion.hpp"
 #include "deep_items.hpp"
+#include "feature_scan.hpp"
 #include "lane_gains.hpp"
 #include "lanes.hpp"
 #include "split.hpp"
@@ -212,21 +213,22 @@ class ListScan {
 
 // The best split of one categorical feature: FeatureScan sees the categories of the node alone, one that no row has,
 // which goes where unseen categories go, and the missing values.
-template <class Criterion>
-Split best_categories(const SplitRules& rules, const std::uint64_t* sums, const BinList& list, const NodePlanes& planes,
-                      std::int32_t missing_bin, std::int32_t feature, std::uint64_t* best_left) {
+inline Split best_categories(ScanFeatures scan, const SplitRules& rules, const std::uint64_t* sums, const BinList& list,
+                             const NodePlanes& planes, std::int32_t missing_bin, std::int32_t feature,
+                             std::uint64_t* best_left) {
   const bool has_missing = list.last_bin() == missing_bin;
   const std::int64_t n_present = list.size() - has_missing, n_cells = n_present + 2;
   Vector<std::uint64_t> cells(n_cells * planes.all(), 0);
   for (std::int64_t i = 0; i < list.size(); ++i)
     for (int slot = 0; slot < planes.held(); ++slot)
       cells[planes.plane(slot) * n_cells + i + (i == n_present)] = list.cell(i)[slot];
-  const auto scan = [&](auto&& feature_scan) {
-    return feature_scan.best(sums, cells.data(), n_cells, n_cells - 1, feature, true);
-  };
-  Split best = planes.all() == 2 ? scan(FeatureScan<Criterion, 2>(rules, 2))
-                                 : scan(FeatureScan<Criterion, 0>(rules, planes.all()));
+  const std::int64_t cell[2]{0, n_cells};
+  const std::uint8_t categorical = 1;
+  const std::int32_t only = 0;
+  Split best;
+  scan({rules, planes.all(), sums, cells.data(), n_cells, cell, &categorical}, &only, 1, &best);
   if (best.feature < 0) return best;
+  best.feature = feature;
   Vector<std::uint8_t> is_left(missing_bin, best.category_is_left.back());
   for (std::int64_t i = 0; i < n_present; ++i) is_left[list.bin(i)] = best.category_is_left[i];
   best.category_is_left = std::move(is_left);

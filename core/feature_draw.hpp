@@ -42,18 +42,16 @@ class FeatureDraw {
   }
   template <class Take>
   void visit(std::uint64_t path, std::int64_t wanted, Take&& take) {
-    if (!drawn_) {
-      for (const std::int32_t j : features_) take(j);
-      return;
-    }
     SplitMix random(seed_, path);
     swapped_.clear();
     std::int64_t taken = 0;
-    for (std::int64_t i = 0; i < features_.size() && taken < wanted; ++i) {
-      const std::int64_t k = i + random.below(features_.size() - i);
-      std::swap(features_[i], features_[k]);
-      swapped_.push_back(k);
-      taken += take(features_[i]);
+    for (std::int64_t i = 0; i < features_.size() && (!drawn_ || taken < wanted); ++i) {
+      if (drawn_) {
+        const std::int64_t k = i + random.below(features_.size() - i);
+        std::swap(features_[i], features_[k]);
+        swapped_.push_back(k);
+      }
+      taken += take(features_[i]);  // in one place: the compiler copies `take` into each
     }
     for (std::int64_t i = swapped_.size(); i-- > 0;)  // in order again, without a look at those that were not drawn
       std::swap(features_[i], features_[swapped_[i]]);

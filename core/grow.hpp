@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "criterion.hpp"
 #include "feature_draw.hpp"
+#include "feature_scan.hpp"
 #include "growing_tree.hpp"
 #include "histogram.hpp"
 #include "partition.hpp"
@@ -38,12 +38,13 @@ struct Statistics {
   std::function<void(const std::int32_t*, std::int64_t, std::uint64_t*)> fill;
 };
 
-template <class Table, class Criterion>
+template <class Table>
 class Growth {
  public:
-  Growth(const Table& table, const GrowthLimits& limits, const Statistics& statistics, std::uint64_t seed,
-         GrowthBuffers& buffers, ThreadTeam& team)
+  Growth(const Table& table, CriterionName criterion, const GrowthLimits& limits, const Statistics& statistics,
+         std::uint64_t seed, GrowthBuffers& buffers, ThreadTeam& team)
       : table_(table),
+        scan_(scan_of(criterion)),
         statistics_(statistics),
         planes_(statistics.planes),
         buffers_(buffers),
@@ -121,23 +122,14 @@ class Growth {
   }
 
   Split find_split(const Node& node) {
-    Vector<std::int32_t> features = features_of(node);
+    const Vector<std::int32_t> features = features_of(node);
     Vector<Split> found(features.size());
     const std::int64_t n_cells = table_.n_cells();
+    const NodeCells cells{tree_.rules(),           planes_, node.sums.data(),  node.histogram->data(), n_cells,
+                          table_.cell.data(), table_.categorical.data()};
     team_.blocks_of(Table::kTogether, features.size(), 8 * planes_ * n_cells,
                     [&](std::int64_t begin, std::int64_t end) {
-                      const auto scan = [&](auto&& feature) {
-                        for (std::int64_t i = begin; i < end; ++i) {
-                          const std::int32_t j = features[i];
-                          if (!all_zeros(node, j))
-                            found[i] = feature.best(node.sums.data(), node.histogram->data() + table_.cell[j], n_cells,
-                                                    table_.missing_bin(j), j, table_.categorical[j] != 0);
-                        }
-                      };
-                      if (planes_ == 2)
-                        scan(FeatureScan<Criterion, 2>(tree_.rules(), planes_));
-                      else
-                        scan(FeatureScan<Criterion, 0>(tree_.rules(), planes_));
+                      scan_(cells, features.data() + begin, end - begin, found.data() + begin);
                     });
     Split best;
     best.gain = tree_.rules().limits.least();
@@ -155,19 +147,19 @@ class Growth {
     return all;
   }
 
-  // All features, or some of those that vary in the node.
+  // All features, or some of those that vary in the node; columns of zeros alone are left out.
   Vector<std::int32_t> features_of(const Node& node) {
     Vector<std::int32_t> features;
     draw_.visit(node.path, [&](std::int32_t j) {
       const bool counts = !draw_.drawn() || varies(node, j);
-      if (counts) features.push_back(j);
+      if (counts && !all_zeros(node, j)) features.push_back(j);
       return counts;
     });
     return features;
   }
   bool varies(const Node& node, std::int32_t j) const {
-    return FeatureScan<Criterion, 0>::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
-                                             table_.cell[j + 1] - table_.cell[j]);
+    return committee::varies(node.histogram->data() + table_.cell[j], table_.n_cells(), planes_,
+                             table_.cell[j + 1] - table_.cell[j]);
   }
 
   void expand(Node node) {
@@ -210,6 +202,7 @@ class Growth {
   }
 
   const Table& table_;
+  const ScanFeatures scan_;
   const Statistics& statistics_;
   const int planes_;
   GrowthBuffers& buffers_;

@@ -136,6 +136,19 @@ class Sides {
   PerPlane<double, kPlanes> left_units_, right_units_;
 };
 
+inline bool is_empty(const std::uint64_t* cell, std::int64_t stride, int planes) {
+  for (int k = 0; k < planes; ++k)
+    if (cell[k * stride] != 0) return false;
+  return true;
+}
+
+// True if n_cells cells of a node hold more than one value of their feature.
+inline bool varies(const std::uint64_t* cells, std::int64_t stride, int planes, std::int64_t n_cells) {
+  int seen = 0;
+  for (std::int64_t b = 0; b < n_cells && seen < 2; ++b) seen += !is_empty(cells + b, stride, planes);
+  return seen == 2;
+}
+
 // Scans the cells of one feature of one node.
 template <class Criterion, int kPlanes>
 class FeatureScan {
@@ -161,20 +174,8 @@ class FeatureScan {
     return std::move(best_);
   }
 
-  // Does the node hold more than one value of the feature?
-  static bool varies(const std::uint64_t* cells, std::int64_t stride, int planes, std::int64_t n_cells) {
-    int seen = 0;
-    for (std::int64_t b = 0; b < n_cells && seen < 2; ++b) seen += !is_empty(cells + b, stride, planes);
-    return seen == 2;
-  }
-
  private:
   int planes() const { return sides_.planes(); }
-  static bool is_empty(const std::uint64_t* cell, std::int64_t stride, int planes) {
-    for (int k = 0; k < planes; ++k)
-      if (cell[k * stride] != 0) return false;
-    return true;
-  }
   // Offers what is on the left as a candidate; true when it is the best so far.
   bool offer() {
     if (!sides_.beats(best_.gain)) return false;

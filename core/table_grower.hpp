@@ -50,18 +50,7 @@ class TableGrower final : public Grower {
                         histogram, planes, buffers_.private_histograms, team);
     };
     const Statistics statistics{planes, Units{pack(weighted, rows, team)}, fill};
-    switch (criterion_) {
-      case CriterionName::gini:
-        return grow<Gini>(statistics, rows, seed, team);
-      case CriterionName::entropy:
-        return grow<Entropy>(statistics, rows, seed, team);
-      case CriterionName::error:
-        return grow<Error>(statistics, rows, seed, team);
-      case CriterionName::abstaining:
-        return grow<Abstaining>(statistics, rows, seed, team);
-      default:
-        return grow<Confidence>(statistics, rows, seed, team);
-    }
+    return grow(statistics, rows, seed, team);
   }
 
   FlatTree on_targets(const Targets& targets, const WeightedRows& weighted, std::uint64_t seed) override {
@@ -81,12 +70,11 @@ class TableGrower final : public Grower {
     const auto fill = [&](const std::int32_t* some, std::int64_t n, std::uint64_t* histogram) {
       build_histogram(table_, some, n, moments, histogram, planes, buffers_.private_histograms, team);
     };
-    return grow<SquaredError>({planes, units, fill}, rows, seed, team);
+    return grow({planes, units, fill}, rows, seed, team);
   }
 
-  template <class Criterion>
   FlatTree grow(const Statistics& statistics, const RowList& rows, std::uint64_t seed, ThreadTeam& team) {
-    Growth<Table, Criterion> growth(table_, limits_, statistics, seed, buffers_, team);
+    Growth<Table> growth(table_, criterion_, limits_, statistics, seed, buffers_, team);
     FlatTree tree = growth.grow(rows.size(), rows.all());
     tree.leaf_of_row.assign(table_.n_rows, -1);
     const Vector<LeafRows>& leaves = growth.leaves();

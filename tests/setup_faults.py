@@ -1,0 +1,183 @@
+"""Faults of a first installation: each must end with one sentence that names the fault and the remedy.
+
+Run as ``python tests/setup_faults.py``. Copies of the sources in a temporary folder are set up with tools that are
+missing, too old or interrupted: `make` up to the environment, CMake up to its configuration. Nothing is compiled but a
+few lines, and nothing is downloaded. Needs make, CMake, Ninja, a C++ compiler and the build requirements.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "core", "pyproject.toml", "src", "tests/requirements.py")
+
+
+class Fault(Exception):
+    """A run that did not end as it must."""
+
+
+def copy(folder: Path) -> Path:
+    """Copy what a set-up needs into a folder."""
+    for name in SOURCES:
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy2(source, target)
+    return folder
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    """Write a shell script as an executable program."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def failing(command: list[str], place: Path, **variables: str) -> str:
+    """Output of a command that has to fail."""
+    done = run(command, place, **variables)
+    if done.returncode == 0:
+        raise Fault(f"{' '.join(command)} succeeded:\n{done.stdout}")
+    return done.stdout
+
+
+def working(command: list[str], place: Path, **variables: str) -> str:
+    """Output of a command that has to succeed."""
+    done = run(command, place, **variables)
+    if done.returncode != 0:
+        raise Fault(f"{' '.join(command)} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def run(command: list[str], place: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in ("CXX", "MAKEFLAGS", "PYTHON")}
+    return subprocess.run(
+        command,
+        cwd=place,
+        env=environment | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def require(output: str, *parts: str) -> None:
+    """Check that the output, its line breaks aside, contains all parts."""
+    words = " ".join(output.split())
+    for part in parts:
+        if part not in words:
+            raise Fault(f"{part!r} is missing in:\n{output}")
+
+
+def configure(*more: str) -> list[str]:
+    return ["cmake", "-S", ".", "-B", "build/fault", "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}", *more]
+
+
+# --- compiler ------------------------------------------------------------------------------------------------------
+
+
+def no_compiler(place: Path) -> None:
+    output = failing(configure(), place, CXX=str(place / "no-such-compiler"))
+    require(output, "needs a C++20 compiler, and none was found", "apt install g++", "dnf install gcc-c++")
+    require(output, "xcode-select --install", "Build Tools for Visual Studio")
+
+
+def old_compiler(place: Path) -> None:
+    """Compile as C++17 whatever is asked for, as an old compiler would."""
+    real = shutil.which("c++") or "c++"
+    script = f'for word; do shift; case "$word" in -std=*) word=-std=c++17;; esac; set -- "$@" "$word"; done\nexec {real} "$@"'
+    output = failing(configure(), place, CXX=str(program(place, "bin/old-c++", script)))
+    require(output, "needs a C++20 compiler such as GCC 11", "old-c++", "apt install g++")
+
+
+# --- Python --------------------------------------------------------------------------------------------------------
+
+
+def no_python(place: Path) -> None:
+    require(failing(["make", "demo", "PYTHON=no-such-python"], place), "There is no no-such-python: install Python 3.11")
+
+
+def old_python(place: Path) -> None:
+    old = program(place, "bin/old-python", "exit 1")
+    require(failing(["make", "demo", f"PYTHON={old}"], place), "is older than Python 3.11: install a later one")
+
+
+def no_venv(place: Path) -> None:
+    script = f'case "$2" in *ensurepip*) exit 1;; esac\nexec {sys.executable} "$@"'
+    python = program(place, "bin/bare-python", script)
+    require(failing(["make", "demo", f"PYTHON={python}"], place), "install its module venv", "apt install python3-venv")
+
+
+# --- the environment -----------------------------------------------------------------------------------------------
+
+
+def half_made_environment(place: Path) -> None:
+    """A Python without pip, and no stamp: the environment is made anew."""
+    working([sys.executable, "-m", "venv", "--without-pip", ".venv"], place)
+    (place / ".venv" / "left-over").touch()
+    working(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
+    if (place / ".venv" / "left-over").exists():
+        raise Fault("a half-made .venv was kept")
+    working([".venv/bin/python", "-m", "pip", "--version"], place)
+    if "-m venv" in working(["make", ".venv/made", f"PYTHON={sys.executable}"], place):
+        raise Fault("a complete .venv was made anew")
+
+
+def no_network(place: Path) -> None:
+    unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+    output = failing(["make", ".venv/packages", f"PYTHON={sys.executable}"], place, **unreachable)
+    require(output, "Packages could not be installed: check the network")
+    if (place / ".venv" / "packages").exists():
+        raise Fault("the packages count as installed")
+
+
+# --- the build -----------------------------------------------------------------------------------------------------
+
+
+def interrupted_build(place: Path) -> None:
+    """A compiler that is killed once, in its place in a small build: the next build goes on."""
+    real = shutil.which("c++") or "c++"
+    script = f'case "$*" in *core/*|*Unity*) [ -e {place}/again ] || {{ touch {place}/again; exit 130; }};; esac\nexec {real} "$@"'
+    compiler = program(place, "bin/c++", script)
+    working(configure("-DCMAKE_BUILD_TYPE=Debug"), place, CXX=str(compiler))
+    unit = "CMakeFiles/_core.dir/core/module.cpp.o"
+    failing(["ninja", "-C", "build/fault", unit], place)
+    working(["ninja", "-C", "build/fault", unit], place)
+
+
+CASES: tuple[Callable[[Path], None], ...] = (
+    no_compiler,
+    old_compiler,
+    no_python,
+    old_python,
+    no_venv,
+    half_made_environment,
+    no_network,
+    interrupted_build,
+)
+
+
+def main() -> int:
+    chosen = sys.argv[1:]
+    failed = 0
+    for case in CASES:
+        if chosen and case.__name__ not in chosen:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(copy(Path(folder)))
+                print(f"{case.__name__}: ok", flush=True)
+            except Fault as fault:
+                failed += 1
+                print(f"{case.__name__}: FAILED: {fault}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
