@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from committee import load
 from committee.data.lazy_names import names_of_stub
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -241,7 +242,24 @@ def test_a_comparison_loads_what_it_needs(tmp_path):
         f"import sys; sys.argv = {[*words, str(page)]}; from committee.cli.main import app; app(standalone_mode=False)"
     )
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
-    assert len(loaded) <= 107, f"{len(loaded)} modules: {sorted(loaded)}"
+    assert len(loaded) <= 106, f"{len(loaded)} modules: {sorted(loaded)}"
+
+
+@pytest.mark.parametrize(("model", "most"), [("gradient_names", 150), ("committee_two", 170)])
+def test_predict_loads_what_it_needs(model, most, tmp_path):
+    file, table = ROOT / "tests" / "golden" / f"{model}.safetensors", tmp_path / "table.csv"
+    described = load(file).table_
+    names = described.names or "abcd"
+    table.write_text(f"{','.join(names)}\n{','.join('1' for _ in names)}\n", "utf-8")
+    words = ["committee", "predict", str(file), str(table)]
+    program = "from committee.cli.entry import main\ntry: main()\nexcept SystemExit as end: assert not end.code"
+    loaded = modules_after(f"import sys; sys.argv = {words}; exec({program!r})")
+    refused = {"scipy.stats._stats_py", "scipy.optimize", "sklearn.metrics", "sklearn.model_selection"}
+    if described.names:  # a matrix without names is checked by scikit-learn, which uses pandas
+        refused.add("pandas.core")
+    assert not refused & loaded
+    own = {name for name in loaded if name.startswith("committee.")}
+    assert "polars" in loaded and len(own) <= most, f"{len(own)} modules: {sorted(own)}"
 
 
 @pytest.mark.parametrize(

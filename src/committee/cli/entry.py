@@ -15,6 +15,10 @@ def main() -> None:
         missing = [package for package in NEEDED if find_spec(package) is None]
         if missing:
             _end_without(missing)
+        if sys.argv[1:2] == ["predict"]:
+            from committee.cli.deferred_imports import defer_imports
+
+            defer_imports()
         from committee.cli import main as command_line
 
         command_line.main()

@@ -500,7 +500,7 @@ def test_a_member_that_no_row_is_out_of_bag_of_is_left_out(monkeypatch):
         next(one for one in real if one.name == "forest"), parameters={"n_estimators": 1, "max_samples": 1000}
     )
     others = [one for one in real if one.name == "lines"]
-    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: [forest, *others])
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: [forest, *others])
     model = CommitteeClassifier(**FAST).fit(X[:20], y[:20])
     assert "draws" in model.left_out_["forest"]
     assert model.member_names_ == ["lines"]

@@ -77,7 +77,7 @@ def test_with_the_same_members_it_is_the_same_committee(kind, monkeypatch):
         kept = kind(cv=3, on_interrupt="keep", random_state=0).set_callbacks(CtrlC("large_trees")).fit(X, y)
     few = candidates(kind is CommitteeRegressor, "default")
     few = few[: [one.name for one in few].index("large_trees")]
-    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: few)
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: few)
     assert_same_bits(kept, kind(cv=3, random_state=0).fit(X, y), X)
 
 
@@ -141,7 +141,7 @@ def test_a_signal_ends_a_member_and_the_fit_soon_after(monkeypatch):
     """In the middle of a kernel; by processor time, as others may have the processors."""
     _, forest, slow, _ = candidates(False, "fast")
     slow = replace(slow, parameters={"n_estimators": 10**6, "learner": "stump"})
-    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: [forest, slow])
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: [forest, slow])
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 20))
     y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)

@@ -78,7 +78,7 @@ def test_members_and_their_folds_are_tasks_for_callbacks(kind):
 
 def test_without_a_member_callbacks_see_no_model_and_do_not_stop(monkeypatch):
     folds = [one for one in candidates(False, "best") if one.name in ("lines", "boosting")]
-    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: folds)
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: folds)
     X, y = numbers(2)
     diary = Diary(stop_after=1)
     model = CommitteeClassifier(**FAST).set_callbacks(diary).fit(X, y)
@@ -134,7 +134,7 @@ def test_a_line_tells_of_every_candidate(kind, capsys):
 def test_a_line_tells_of_a_candidate_that_fails(monkeypatch):
     sbpmt, *others = candidates(False, "fast")
     failing = replace(sbpmt, parameters={"n_estimators": 0})
-    monkeypatch.setattr("committee.learners.blend.blend.candidates", lambda *_: [failing, *others, failing])
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: [failing, *others, failing])
     lines = []
     CommitteeClassifier(**FAST).set_callbacks(MemberLines(lines.append)).fit(*numbers(2))
     assert lines[0].startswith("sbpmt: left out; 1 of 5 candidates")

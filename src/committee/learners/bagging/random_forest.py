@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import Interval
 
 from committee.data.binning import Binned
@@ -236,6 +235,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
         return RegressionCommittee(Forest.concatenate(voters), np.ones(len(voters)), Average(), self.table_)
 
     def _oob_attributes(self, rows: TargetRows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
+        from sklearn.metrics import r2_score  # models that predict need no metric
+
         judged = oob.judged
         several = judged.sum() > 1
         predicted = oob.mean_vote[judged]

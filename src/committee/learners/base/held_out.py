@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from committee.data.rows import Rows, TargetRows
 
@@ -41,6 +40,8 @@ def _split(n: int, fraction: float, random: np.random.RandomState) -> Parts:
             f"validation_fraction={fraction} holds out {n_held} of {n} rows; at least one must be held out and one "
             "remain. Change it, or give X_val and y_val."
         )
+    from sklearn.model_selection import train_test_split  # models that predict hold out no rows
+
     train, held = train_test_split(np.arange(n), test_size=n_held, random_state=random)
     return train, held
 
@@ -62,6 +63,8 @@ def _split_classes(
             f"validation_fraction={fraction} holds out {n_held} of {n} rows; that many and as "
             f"many as remain must be at least the {n_classes} classes. Change it, or give X_val and y_val."
         )
+    from sklearn.model_selection import train_test_split
+
     train, held = train_test_split(np.arange(n), test_size=n_held, stratify=labels, random_state=random)
     lost = np.bincount(labels[train], minlength=n_classes) == 0
     if lost.any():

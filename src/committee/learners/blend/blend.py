@@ -32,14 +32,13 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.folds import Fold, Folds
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.blend.candidate_run import CandidateRun
+from committee.learners.blend.effort import Effort, n_folds
 from committee.learners.blend.fits_ahead import fits_ahead
 from committee.learners.blend.fold_fits import FoldFits
 from committee.learners.blend.given_folds import given_folds
 from committee.learners.blend.left_out_rows import left_out_unseen
 from committee.learners.blend.member import Judged, LeftOut, Member, Training
 from committee.learners.blend.members_table import members_table
-from committee.learners.blend.memory import FitMemory
-from committee.learners.blend.portfolio import Candidate, Effort, candidates, n_folds
 from committee.learners.blend.reducible import ReducibleBlend
 from committee.learners.blend.suited import suited_to_sparse_rows
 from committee.learners.blend.time_limit import TimeLimit
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.files.checkpoint import Checkpoint
+    from committee.learners.blend.portfolio import Candidate
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 
@@ -238,6 +238,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
     def _wanted(self, n: float = 0.0) -> list[Candidate]:
         """Candidates of the effort for n rows."""
+        from committee.learners.blend.portfolio import candidates  # with all their learners, which prediction needs not
+
         return candidates(self._numbers, self.effort, n)
 
     @property
@@ -339,6 +341,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         """Return the candidates that `memory_limit` leaves room for, and the others."""
         if self.memory_limit is None:
             return wanted, []
+        from committee.learners.blend.memory import FitMemory
+
         n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
         memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
         return memory.within(bytes_of(self.memory_limit), wanted)

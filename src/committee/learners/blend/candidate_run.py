@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from committee.learners.blend.member import LeftOut, Member, Training
-from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.time_limit import OutOfTimeError
+
+if TYPE_CHECKING:
+    from committee.learners.blend.portfolio import Candidate
 
 
 class _Weighed(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +19,6 @@ from committee.learners.blend.loss_of_rows import chosen_loss, loss_of_rows, sha
 from committee.learners.blend.loss_weights import loss_weights
 from committee.learners.blend.member import Judged, LeftOut
 from committee.learners.blend.pool import squared_error_weights
-from committee.learners.blend.portfolio import Candidate, of_loss
 from committee.learners.blend.suited import suited_to_targets
 from committee.learners.blend.weighing import Blended
 from committee.objectives.losses import Loss, LossChoice, Squared
@@ -27,6 +26,9 @@ from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.explain.tree_scores import Output
 from committee.vote.links.mean import Identity, Log
 from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from committee.learners.blend.portfolio import Candidate
 
 
 @with_parameters
@@ -84,6 +86,8 @@ class CommitteeRegressor(Blend, BaseRegressor):
         return chosen_loss(self.loss, self.quantile)
 
     def _wanted(self, n: float = 0.0) -> list[Candidate]:
+        from committee.learners.blend.portfolio import of_loss
+
         return of_loss(super()._wanted(n), self.number_loss, self.effort)
 
     def _suited(self, wanted: list[Candidate], rows: TargetRows) -> tuple[list[Candidate], list[LeftOut]]:

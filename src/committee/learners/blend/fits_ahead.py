@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from joblib import delayed
 
 from committee.data.parallel import MemberExecutor, member_executor
 from committee.learners.blend.fold_fits import FoldFits, Outcome
-from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.trained_fit import TrainedFit
 
-Asked: TypeAlias = tuple[Candidate, dict[str, Any], int]
+if TYPE_CHECKING:
+    from committee.learners.blend.portfolio import Candidate
+
+Asked: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
 """A candidate, its settings and the number of a fold."""
 
 

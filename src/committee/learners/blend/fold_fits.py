@@ -6,15 +6,17 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from committee.data.number_types import F64, Index
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.folds import Fold
-from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.trained_fit import TrainedFit
+
+if TYPE_CHECKING:
+    from committee.learners.blend.portfolio import Candidate
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
 """Errors by which a candidate is left out; others end the fit of all."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length
 
 from committee.data.number_types import Index
@@ -34,6 +33,8 @@ def given_folds(
         If it judges no row, a row twice or by fits that have seen it, numbers rows that there are not, or leaves a
         fit without a class.
     """
+    from sklearn.model_selection import check_cv
+
     y = np.asarray(y)
     check_consistent_length(y, groups)
     place = np.full(len(y), -1)

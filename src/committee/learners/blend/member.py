@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from committee.learners.base.folds import Fold
 from committee.learners.blend.fits_ahead import FitsAhead
 from committee.learners.blend.fold_fits import FAILURES, FoldFits
 from committee.learners.blend.pool import PRIOR
-from committee.learners.blend.portfolio import Candidate
 from committee.learners.blend.time_limit import TimeLimit
 from committee.learners.blend.trained_fit import TrainedFit
 from committee.objectives.losses import Loss
@@ -27,6 +26,9 @@ from committee.vote.committee import Committee
 from committee.vote.links.mean import Average, Identity
 from committee.vote.links.temperature import best_temperature
 from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from committee.learners.blend.portfolio import Candidate
 
 
 @dataclass(frozen=True, eq=False)

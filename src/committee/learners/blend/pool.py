@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 from committee.data.number_types import F64
 
@@ -101,6 +100,8 @@ def squared_error_weights(error: F64, weights: F64) -> F64:
     >>> squared_error_weights(error, np.ones(2)).round(6).tolist()
     [0.5, 0.5]
     """
+    from scipy.optimize import nnls  # models that predict weigh no members
+
     m = len(error)
     error = np.ldexp(error, -np.frexp(np.abs(error).max(initial=0.0))[1])  # a unit in which squares are numbers
     gram = (error * weights) @ error.T / weights.sum()

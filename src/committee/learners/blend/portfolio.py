@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
+from committee.learners.blend.effort import Effort
 from committee.learners.blend.loss_of_rows import trains_means
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 
-Effort = Literal["fast", "default", "best"]
 MOST_DRAWN = 30_000
 """Rows that a draw of a candidate with rows out of bag has at most."""
 
@@ -135,15 +135,3 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
         ]
     own = [replace(_ON_LOSS[name], parameters=_ON_LOSS[name].parameters | {"loss": loss}) for name in _OF_LOSS[effort]]
     return [replace(one, moved=True) for one in wanted] + own
-
-
-def n_folds(n: float, effort: Effort) -> int:
-    """Return the folds of candidates without rows out of bag, on n rows.
-
-    Examples
-    --------
-    >>> n_folds(500, "default"), n_folds(20_000, "default"), n_folds(10**6, "default"), n_folds(500, "fast")
-    (8, 5, 3, 4)
-    """
-    most = {"fast": 4, "default": 8, "best": 10}[effort]
-    return most if n < 10_000 else min(most, 5) if n < 100_000 else 3

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sklearn.utils import get_tags
 
 from committee.data.number_types import F64
 from committee.learners.blend.member import LeftOut
-from committee.learners.blend.portfolio import Candidate, without_lines
 from committee.objectives.losses import Loss
+
+if TYPE_CHECKING:
+    from committee.learners.blend.portfolio import Candidate
 
 NO_SPARSE_ROWS = "takes no sparse rows"
 NO_LINES = "has no lines in its leaves on sparse rows"
@@ -30,6 +33,8 @@ def suited_to_sparse_rows(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
     >>> [one.name for one in suited_to_sparse_rows(candidates(True, "fast"))[0]]
     ['forest', 'boosting', 'small_trees']
     """
+    from committee.learners.blend.portfolio import without_lines
+
     chosen: list[Candidate] = []
     left_out: list[LeftOut] = []
     for one in wanted:

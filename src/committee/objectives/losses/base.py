@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq, minimize
 
 from committee import _core
 from committee.data.named import Named, float_of
@@ -289,6 +288,8 @@ def _least_constant(loss: Loss, y: Targets, w: Numbers, n_scores: int) -> Number
         return float(w @ loss.value(y, F if n_scores > 1 else F[0]))
 
     if n_scores > 1:
+        from scipy.optimize import minimize  # models that predict need no optimiser
+
         return np.asarray(minimize(risk, np.zeros(n_scores), jac=slopes, method="BFGS").x)
     return np.array([_root(lambda c: float(slopes(np.array([c]))[0]))])
 
@@ -311,6 +312,8 @@ def _root(slope: Callable[[float], float]) -> float:
             if not isfinite(there):
                 break
             if there * at_zero < 0.0:
+                from scipy.optimize import brentq
+
                 return float(brentq(slope, near, far, xtol=np.finfo(np.float64).tiny, maxiter=2000))
             near, far = far, 2.0 * far
     return near
