@@ -158,11 +158,11 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--only", default="", metavar="WORD", help="part of the name of a surrounding")
     given, arguments = options.parse_known_args(arguments)
     LOGS.mkdir(parents=True, exist_ok=True)
-    print(f"{'surrounding':<24} {'passed':>7} {'failed':>7} {'time (s)':>9}", flush=True)
     with temporary_folder() as temporary, ThreadPoolExecutor(JOBS) as pool:
         tried = [each for each in surroundings(temporary, random.randrange(10_000)) if given.only in each.name]
         if not tried:
             options.error(f"no surrounding has {given.only!r} in its name")
+        print(f"{'surrounding':<24} {'passed':>7} {'failed':>7} {'time (s)':>9}", flush=True)
         return 0 if all(list(pool.map(lambda each: run(each, arguments), tried))) else 1
 
 
