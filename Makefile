@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
 JOBS ?= 2
 
-.PHONY: demo test anywhere browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
+.PHONY: demo test test-all slow anywhere setup_faults browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 
@@ -51,12 +51,29 @@ demo: .venv/built
 	$(BIN)/committee compare --example breast_cancer --folds 5 --jobs $(JOBS) --progress --report report.html \
 	  --models committee,gradient_boosting,adaboost,random_forest,sbpmt,scikit-learn:random_forest,scikit-learn:hist_gradient_boosting
 
+# What a change must not break, in minutes. Neighbouring tests stay in one process, which shares what they set up.
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 test: .venv/test
-	$(BIN)/pytest -n $(JOBS) -m 'not slow and not browser'
+	$(PYTEST)
+
+# Everything: the tests that are too long for `make test`, with more random examples, and all other checks.
+test-all: .venv/test
+	$(PYTEST) -m 'not hours and not browser' --hypothesis-profile=all
+	$(MAKE) site browser lint sanitize same_bits anywhere setup_faults mutants wheel
+	$(MAKE) fuzz ROUNDS=3
+
+# One of ten parts of what `make test` leaves out: PART is 0 to 9.
+PART ?= 0
+slow: .venv/test
+	$(PYTEST) -m 'slow and not browser' --part $(PART)/10
 
 # Tests of processes, signals, files, terminals, dates and caches in unusual surroundings: signals ignored, no home, the C locale and others.
-anywhere: .venv/built
+anywhere: .venv/test
 	JOBS=$(JOBS) $(BIN)/python tests/anywhere.py
+
+# Set-up without a compiler, with an old one, without a network or a finished environment: one sentence on what to do.
+setup_faults: .venv/built
+	$(BIN)/python tests/setup_faults.py
 
 # The pages of reports and the website in a real browser: Playwright drives the system's Chromium, axe-core checks that all can use them.
 browser: .venv/browser site
@@ -100,7 +117,7 @@ fuzz: .venv/test
 # `coverage run -m pytest PART` for each, and one `coverage combine`.
 coverage: .venv/coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n $(JOBS) -m 'not slow and not browser'
+	$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist worksteal
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/python tests/gcov.py

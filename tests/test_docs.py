@@ -236,6 +236,7 @@ def test_docstring_examples(name, tmp_path, monkeypatch):
     assert not runner.summarize(verbose=False).failed, report.getvalue()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.name)
 def test_example_runs(script, tmp_path):
     lines = script.read_text("utf-8").count("\n")

@@ -46,6 +46,7 @@ def nothing_left(client) -> bool:
 # --- workers -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_worker_is_killed(client, tmp_path):
     check_bits(fit(subagging(how="kill", times=1, folder=str(tmp_path)), X, Y, client=client))
     assert len(list(tmp_path.iterdir())) == 1
@@ -138,6 +139,7 @@ def test_the_scheduler_is_lost():
         loss.join()
 
 
+@pytest.mark.slow
 def test_two_fits_at_once(client):
     forest = RandomForestClassifier(60, random_state=0)
     with ThreadPoolExecutor() as pool:

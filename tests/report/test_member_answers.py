@@ -160,6 +160,7 @@ def headings(page):
     return re.findall(r"<h[234][^>]*>(.*?)</h[234]>", page)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
 def test_the_page_shows_what_is_known(some, kind):
     model, X, y = some[kind]

@@ -208,6 +208,7 @@ def test_a_path_with_a_price():
     assert all(sure.max() - a >= 0.02 for a in sure[chosen + 1 :])
 
 
+@pytest.mark.slow
 def test_paths_show_themselves_as_tables():
     leaves = LeafReweighter(FOREST, max_nodes=0.5, min_gain=0.02).fit(X, y)
     voters = MarginReweighter(FOREST, "doom", on="oob").fit(X, y).prune(max_voters=5)

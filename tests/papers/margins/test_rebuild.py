@@ -53,6 +53,7 @@ def test_an_interrupted_run_goes_on(folder, tmp_path):
     assert "mean of 1 split(s)" in one[0].title
 
 
+@pytest.mark.slow
 def test_other_ensembles_and_objectives(folder, tmp_path):
     """Stumps, other k, targets and measures of distance; and trees without a limit, which are all one ensemble."""
     options = {"tables": ["ionosphere"], "repeats": 1, "trees": 8, "depth_splits": 0}

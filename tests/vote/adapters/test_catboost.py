@@ -32,6 +32,7 @@ def committee(name: str) -> Any:
     return RegressionCommittee(*regression_parts_of_model(model))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PREDICTED)
 def test_predictions_are_the_originals(name, tmp_path):
     found = committee(name)
