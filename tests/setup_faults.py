@@ -14,7 +14,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "core", "pyproject.toml", "src", "tests/requirements.py")
+SOURCES = (
+    "CMakeLists.txt",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "core",
+    "pyproject.toml",
+    "src",
+    "tests/requirements.py",
+)
 
 
 class Fault(Exception):
@@ -100,7 +109,9 @@ def old_compiler(place: Path) -> None:
 
 
 def no_python(place: Path) -> None:
-    require(failing(["make", "demo", "PYTHON=no-such-python"], place), "There is no no-such-python: install Python 3.11")
+    require(
+        failing(["make", "demo", "PYTHON=no-such-python"], place), "There is no no-such-python: install Python 3.11"
+    )
 
 
 def old_python(place: Path) -> None:

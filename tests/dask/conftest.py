@@ -26,17 +26,18 @@ def client_of(n_workers: int, **settings) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Client]:
+def cluster() -> Iterator[LocalCluster]:
     """The cluster of two workers of a whole run: to start one takes 10 s of processor time."""
     with client_of(2) as client:
-        yield client
+        yield client.cluster
 
 
 @pytest.fixture
-def client(cluster: Client) -> Client:
-    """That cluster, with both workers: one that a test has killed comes back."""
-    cluster.wait_for_workers(2, timeout=120)
-    return cluster
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    """A client of that cluster, with both workers: one that a test has killed comes back."""
+    with Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=120)
+        yield client
 
 
 @pytest.fixture(scope="module")
