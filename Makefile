@@ -20,7 +20,7 @@ endif
 	@touch $@
 
 # $(call install,EXTRAS): the packages of these extras, without the package itself, which pip would build once more.
-install = $(BIN)/python tests/requirements.py $(1) >$@.txt
+install = @$(BIN)/python tests/requirements.py $(1) >$@.txt
 install += && { $(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.txt
 install += || { echo "Packages could not be installed: check the network, or pip's index ('$(BIN)/pip config list'), and run make again."; exit 1; }; }
 install += && touch $@

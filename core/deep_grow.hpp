@@ -130,8 +130,8 @@ class DeepGrowth {
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
       const auto missing = static_cast<std::int32_t>(table_.missing_bin(j));
       found_.push_back(table_.categorical[j]
-                           ? best_categories(scan_features<Criterion>, tree_.rules(), node_sums_.data(),
-                                             buffers_.list, planes_of_node_, missing, j, left)
+                           ? best_categories(scan_features<Criterion>, tree_.rules(), node_sums_.data(), buffers_.list,
+                                             planes_of_node_, missing, j, left)
                            : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
       if (found_.back().feature < 0)
         found_.pop_back();

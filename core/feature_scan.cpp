@@ -8,8 +8,7 @@ void scan_features(const NodeCells& node, const std::int32_t* features, std::int
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int32_t j = features[i];
       const std::int64_t first = node.cell[j], missing_bin = node.cell[j + 1] - first - 1;
-      found[i] =
-          feature.best(node.sums, node.histogram + first, node.stride, missing_bin, j, node.categorical[j] != 0);
+      found[i] = feature.best(node.sums, node.histogram + first, node.stride, missing_bin, j, node.categorical[j] != 0);
     }
   };
   if (node.planes == 2)

@@ -9,7 +9,8 @@
 
 namespace committee {
 
-// A node's histogram: feature j owns the cells cell[j] .. cell[j + 1], the last one "missing", in planes `stride` apart.
+// A node's histogram: feature j owns the cells cell[j] .. cell[j + 1], the last one "missing", in planes `stride`
+// apart.
 struct NodeCells {
   const SplitRules& rules;
   int planes;

@@ -125,8 +125,13 @@ class Growth {
     const Vector<std::int32_t> features = features_of(node);
     Vector<Split> found(features.size());
     const std::int64_t n_cells = table_.n_cells();
-    const NodeCells cells{tree_.rules(),           planes_, node.sums.data(),  node.histogram->data(), n_cells,
-                          table_.cell.data(), table_.categorical.data()};
+    const NodeCells cells{tree_.rules(),
+                          planes_,
+                          node.sums.data(),
+                          node.histogram->data(),
+                          n_cells,
+                          table_.cell.data(),
+                          table_.categorical.data()};
     team_.blocks_of(Table::kTogether, features.size(), 8 * planes_ * n_cells,
                     [&](std::int64_t begin, std::int64_t end) {
                       scan_(cells, features.data() + begin, end - begin, found.data() + begin);

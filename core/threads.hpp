@@ -32,9 +32,8 @@ class PartBody {
   template <class Body>
     requires(!std::is_same_v<std::remove_cvref_t<Body>, PartBody>)
   PartBody(Body&& body)
-      : body_(const_cast<void*>(static_cast<const void*>(&body))), call_([](void* of, std::int64_t part) {
-          (*static_cast<std::remove_reference_t<Body>*>(of))(part);
-        }) {}
+      : body_(const_cast<void*>(static_cast<const void*>(&body))),
+        call_([](void* of, std::int64_t part) { (*static_cast<std::remove_reference_t<Body>*>(of))(part); }) {}
   void operator()(std::int64_t part) const { call_(body_, part); }
 
  private:

@@ -1,8 +1,9 @@
 """Packages that extras of pyproject.toml stand for, one requirement a line, without the package itself.
 
-Run as ``python tests/requirements.py NAME...``, for ``pip install --requirement``. A name is an extra, ``project`` (the
-dependencies) or ``build`` (the build requirements, with CMake and Ninja where the system has none). Extras that refer to
-others of the package, ``committee[cli]``, are expanded: pip would build the package once more for them.
+Run as ``python tests/requirements.py NAME...``, for ``pip install --requirement``. A name is an extra,
+``project`` (the dependencies) or ``build`` (the build requirements, with CMake and Ninja where the system has none).
+Extras that refer to others of the package, ``committee[cli]``, are expanded: pip would build the package once more for
+them.
 """
 
 import re

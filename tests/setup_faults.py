@@ -26,7 +26,7 @@ SOURCES = (
 )
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """A run that did not end as it must."""
 
 
@@ -52,7 +52,7 @@ def failing(command: list[str], place: Path, **variables: str) -> str:
     """Output of a command that has to fail."""
     done = run(command, place, **variables)
     if done.returncode == 0:
-        raise Fault(f"{' '.join(command)} succeeded:\n{done.stdout}")
+        raise FaultError(f"{' '.join(command)} succeeded:\n{done.stdout}")
     return done.stdout
 
 
@@ -60,7 +60,7 @@ def working(command: list[str], place: Path, **variables: str) -> str:
     """Output of a command that has to succeed."""
     done = run(command, place, **variables)
     if done.returncode != 0:
-        raise Fault(f"{' '.join(command)} failed:\n{done.stdout}")
+        raise FaultError(f"{' '.join(command)} failed:\n{done.stdout}")
     return done.stdout
 
 
@@ -81,7 +81,7 @@ def require(output: str, *parts: str) -> None:
     words = " ".join(output.split())
     for part in parts:
         if part not in words:
-            raise Fault(f"{part!r} is missing in:\n{output}")
+            raise FaultError(f"{part!r} is missing in:\n{output}")
 
 
 def configure(*more: str) -> list[str]:
@@ -100,7 +100,8 @@ def no_compiler(place: Path) -> None:
 def old_compiler(place: Path) -> None:
     """Compile as C++17 whatever is asked for, as an old compiler would."""
     real = shutil.which("c++") or "c++"
-    script = f'for word; do shift; case "$word" in -std=*) word=-std=c++17;; esac; set -- "$@" "$word"; done\nexec {real} "$@"'
+    as_old = 'for word; do shift; case "$word" in -std=*) word=-std=c++17;; esac; set -- "$@" "$word"; done'
+    script = f'{as_old}\nexec {real} "$@"'
     output = failing(configure(), place, CXX=str(program(place, "bin/old-c++", script)))
     require(output, "needs a C++20 compiler such as GCC 11", "old-c++", "apt install g++")
 
@@ -134,10 +135,10 @@ def half_made_environment(place: Path) -> None:
     (place / ".venv" / "left-over").touch()
     working(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
     if (place / ".venv" / "left-over").exists():
-        raise Fault("a half-made .venv was kept")
+        raise FaultError("a half-made .venv was kept")
     working([".venv/bin/python", "-m", "pip", "--version"], place)
     if "-m venv" in working(["make", ".venv/made", f"PYTHON={sys.executable}"], place):
-        raise Fault("a complete .venv was made anew")
+        raise FaultError("a complete .venv was made anew")
 
 
 def no_network(place: Path) -> None:
@@ -145,7 +146,7 @@ def no_network(place: Path) -> None:
     output = failing(["make", ".venv/packages", f"PYTHON={sys.executable}"], place, **unreachable)
     require(output, "Packages could not be installed: check the network")
     if (place / ".venv" / "packages").exists():
-        raise Fault("the packages count as installed")
+        raise FaultError("the packages count as installed")
 
 
 # --- the build -----------------------------------------------------------------------------------------------------
@@ -154,7 +155,9 @@ def no_network(place: Path) -> None:
 def interrupted_build(place: Path) -> None:
     """A compiler that is killed once, in its place in a small build: the next build goes on."""
     real = shutil.which("c++") or "c++"
-    script = f'case "$*" in *core/*|*Unity*) [ -e {place}/again ] || {{ touch {place}/again; exit 130; }};; esac\nexec {real} "$@"'
+    mark = place / "again"
+    once = f'case "$*" in *core/*) [ -e {mark} ] || {{ touch {mark}; exit 130; }};; esac'
+    script = f'{once}\nexec {real} "$@"'
     compiler = program(place, "bin/c++", script)
     working(configure("-DCMAKE_BUILD_TYPE=Debug"), place, CXX=str(compiler))
     unit = "CMakeFiles/_core.dir/core/module.cpp.o"
@@ -184,7 +187,7 @@ def main() -> int:
             try:
                 case(copy(Path(folder)))
                 print(f"{case.__name__}: ok", flush=True)
-            except Fault as fault:
+            except FaultError as fault:
                 failed += 1
                 print(f"{case.__name__}: FAILED: {fault}", flush=True)
     return 1 if failed else 0

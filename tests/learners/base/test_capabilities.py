@@ -67,10 +67,10 @@ SUBJECTS = [
     ),
     Subject(committee.ProbabilisticAdaBoostClassifier(8, random_state=0), tolerance=1e-7),
     Subject(
-        committee.ProbabilisticAdaBoostClassifier(4, voter=committee.TreeVoter(max_depth=2), random_state=0),
+        committee.ProbabilisticAdaBoostClassifier(2, voter=committee.TreeVoter(max_depth=2), random_state=0),
         tolerance=1e-7,
     ),
-    Subject(committee.ProbabilisticAdaBoostClassifier(4, voter=GaussianNB(), random_state=0), storable=False),
+    Subject(committee.ProbabilisticAdaBoostClassifier(2, voter=GaussianNB(), random_state=0), storable=False),
     Subject(committee.BoostingTreeClassifier(8, random_state=0), tolerance=1e-6),
     Subject(committee.BoostingTreeClassifier(8, softness=0.0, method="likely_path", random_state=0), tolerance=1e-6),
     Subject(committee.BoostingTreeClassifier(8, choose="drop", method="majority", random_state=0), tolerance=1e-6),
@@ -162,15 +162,15 @@ SUBJECTS = [
     ),
     Subject(committee.ArcGVClassifier(10, random_state=0)),
     Subject(committee.ArcGVClassifier(6, max_depth=2, max_bins=16, random_state=0)),
-    Subject(committee.ArcGVClassifier(4, voter=committee.TreeVoter(max_depth=2), random_state=0)),
-    Subject(committee.ArcGVClassifier(4, voter=GaussianNB(), random_state=0), storable=False),
+    Subject(committee.ArcGVClassifier(2, voter=committee.TreeVoter(max_depth=2), random_state=0)),
+    Subject(committee.ArcGVClassifier(2, voter=GaussianNB(), random_state=0), storable=False),
     Subject(
         committee.ArcGVClassifier(8, early_stopping=True, validation_fraction=0.2, random_state=0),
         integer_weights=False,
     ),
-    Subject(committee.MDBoostClassifier(2.0, n_estimators=1000, tol=0.05, random_state=0)),
-    Subject(committee.MDBoostClassifier(5.0, n_estimators=1000, max_depth=2, tol=0.05, random_state=0)),
-    Subject(committee.MDBoostClassifier(2.0, voter=GaussianNB(), tol=0.05, random_state=0), storable=False),
+    Subject(committee.MDBoostClassifier(2.0, n_estimators=1000, tol=0.3, random_state=0)),
+    Subject(committee.MDBoostClassifier(5.0, n_estimators=1000, max_depth=2, tol=0.3, random_state=0)),
+    Subject(committee.MDBoostClassifier(2.0, voter=GaussianNB(), tol=0.3, random_state=0), storable=False),
     Subject(committee.DOOMBoostClassifier(n_estimators=6, n_start=3, random_state=0), scale_free=True),
     Subject(
         committee.DOOMBoostClassifier(5.0, n_estimators=6, n_start=3, max_depth=2, random_state=0), scale_free=True
