@@ -35,7 +35,7 @@ def missing_tools() -> list[str]:
     """Return CMake and Ninja as packages, unless they are on the path and new enough."""
     missing = [] if shutil.which("ninja") else ["ninja>=1.11"]
     cmake = shutil.which("cmake")
-    printed = subprocess.run([cmake, "--version"], capture_output=True, text=True).stdout if cmake else ""
+    printed = subprocess.run([cmake, "--version"], capture_output=True, encoding="utf-8").stdout if cmake else ""
     version = re.search(r"(\d+)\.(\d+)", printed)
     if version is None or (int(version[1]), int(version[2])) < OLDEST_CMAKE:
         missing.append(f"cmake>={OLDEST_CMAKE[0]}.{OLDEST_CMAKE[1]}")

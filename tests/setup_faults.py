@@ -43,7 +43,7 @@ def program(folder: Path, name: str, script: str) -> Path:
     """Write a shell script as an executable program."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
     path.chmod(0o755)
     return path
 
@@ -72,7 +72,7 @@ def run(command: list[str], place: Path, **variables: str) -> subprocess.Complet
         env=environment | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
     )
 
 

@@ -11,7 +11,7 @@ from committee.cli.deferred_imports import DeferredImports, defer_imports
 def rarely_used(tmp_path, monkeypatch):
     """Name of a module that says in `sys` when it is executed, deferred."""
     name = "rarely_used_module"
-    (tmp_path / f"{name}.py").write_text("import sys\nsys.executed_module = __name__\nvalue = 7\n")
+    (tmp_path / f"{name}.py").write_text("import sys\nsys.executed_module = __name__\nvalue = 7\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(deferred_imports, "DEFERRED", frozenset({name, "no_such_module_at_all"}))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
