@@ -34,6 +34,7 @@ def test_the_page_says_what_each_measures():
     assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == FILES
 
 
+@pytest.mark.slow
 def test_contenders_take_turns_and_programs_tell_their_own_seconds():
     turns: list[str] = []
 

@@ -160,7 +160,15 @@ def tables_as_they_were():
         table.update(entries)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+SLOW_PAGES = {"blend", "bounds", "imbalance", "nesting", "pruning", "reading-models", "smaller-forest"}
+"""Pages whose snippets take 2 to 12 seconds."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in SLOW_PAGES)) for page in PAGES],
+    ids=lambda page: page.name,
+)
 @pytest.mark.usefixtures("tables_as_they_were")
 def test_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

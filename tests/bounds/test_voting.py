@@ -134,6 +134,7 @@ def test_classes_and_rows_read_off_never_lower_the_certificate(m, size):
 # --- what it bounds --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_certificate_holds_for_the_committee_that_fits_best(monkeypatch):
     """1,000 samples; of many committees of a fixed class, the one with the best margins is asked."""
     # how many rows would be enough is nearly all of the work, and not asked here

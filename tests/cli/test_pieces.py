@@ -276,6 +276,7 @@ def figures(path):
     ]
 
 
+@pytest.mark.slow
 def test_a_comparison_on_a_sample_is_the_same_whatever_the_pieces(folder):
     out = folder / "figures.json"
     options = ("-t", "label", "--drop", "id,price", "--models", "tree,adaboost", "--folds", 3, "--json", out)

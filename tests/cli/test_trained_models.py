@@ -93,6 +93,7 @@ def test_prune_of_a_table_trains_a_forest(folder, tmp_path):
     assert load(path).committee_.n_nodes <= 0.1 * load(folder / "forest.st").committee_.n_nodes
 
 
+@pytest.mark.slow
 def test_prune_of_numbers(folder, tmp_path):
     path = tmp_path / "small.st"
     result = succeed("prune", folder / "numbers.csv", "-t", "y", "--trees", 30, "--max-loss", 0.3, "-o", path)

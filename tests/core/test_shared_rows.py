@@ -61,7 +61,7 @@ def of_leaves(with_categories: bool) -> None:
         thread.join()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("with_categories", [False, True])
 def test_a_walk_ends_at_a_leaf_while_its_rows_are_written_to(with_categories):
     code = f"from tests.core.test_shared_rows import of_leaves; of_leaves({with_categories})"

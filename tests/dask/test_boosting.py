@@ -63,9 +63,9 @@ def assert_same(ours, theirs, X) -> None:
     [
         ({}, True),
         pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, False, marks=pytest.mark.slow),
-        ({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, True),
+        pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, True, marks=pytest.mark.slow),
         ({"early_stopping": True, "n_iter_no_change": 2}, True),
-        ({"growth": "depth", "max_features_tree": 0.5}, False),
+        pytest.param({"growth": "depth", "max_features_tree": 0.5}, False, marks=pytest.mark.slow),
         ({"tree": "shared", "leaf": "linear"}, True),
     ],
     ids=str,
@@ -91,6 +91,7 @@ def test_numbers_of_an_array(two_or_four_workers: Client):
     assert_same(model, other.fit(X, y), X)
 
 
+@pytest.mark.slow
 def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_four_workers: Client):
     table = frame(700).sort_values("label", ignore_index=True)
     ends = [0, 1, 1, 3, 650, 650, 700]
@@ -101,6 +102,7 @@ def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_fo
     assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
 
 
+@pytest.mark.slow
 def test_workers_below_others_add_up(client: Client, monkeypatch):
     monkeypatch.setattr("committee.dask.shard_calls.FAN", 1)
     monkeypatch.setattr(shard_host, "FAN", 1)

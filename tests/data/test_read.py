@@ -339,6 +339,7 @@ def seconds_of_a_wide_table(path: Path, p: int) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 def test_wide_tables_take_time_in_proportion_to_their_columns(tmp_path: Path) -> None:
     """Eight times the columns take about eight times as long; what is quadratic would take sixty-four times."""
     seconds_of_a_wide_table(tmp_path / "first.csv", 50)  # imports

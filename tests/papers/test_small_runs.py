@@ -62,7 +62,7 @@ OTHER_TABLES = {
 """What prints the pages' tables that this run does not print, by their headings."""
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("paper", PAPERS)
 def test_small(paper, monkeypatch, tmp_path):
     """The folder that the environment names is not looked at."""

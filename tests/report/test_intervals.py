@@ -45,7 +45,7 @@ def test_intervals_of_numbers_are_as_wide_as_resampled_rows_say(name):
     assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=0.12)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_intervals_of_probabilities_are_as_wide_as_resampled_rows_say(n_classes):
     random = np.random.default_rng(5)

@@ -322,6 +322,7 @@ def test_worker_of_a_pool_is_quiet():
             assert_array_equal(said, _fit_with_threads(subject))
 
 
+@pytest.mark.slow
 def test_spawned_child_says_and_learns_the_same():
     """A process that inherits nothing, as on systems without fork."""
     models = [subject.fit(*subject.numbers(2)) for subject in SUBJECTS]

@@ -149,7 +149,7 @@ def test_sparse_rows_count_by_their_stored_cells():
 # --- in a fit --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @BOTH
 def test_a_fit_follows_its_limit(kind):
     X, y = rows_for(kind, 3000)
@@ -186,7 +186,7 @@ print(json.dumps({"peak": peak_bytes() - before, "left_out": model.left_out_}))
 """
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @BOTH
 def test_the_measured_peak_stays_below_the_limit(kind):
     limit, root = 60e6 if kind is CommitteeClassifier else 160e6, Path(__file__).parents[3]

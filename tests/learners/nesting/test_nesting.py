@@ -6,7 +6,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.special import ndtr
@@ -19,6 +19,7 @@ from committee import (
 )
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.nested_fit import NestedClassifier
+from tests.examples import examples
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of, weights_and_signs
 
@@ -216,6 +217,7 @@ def test_sure_voters_make_it_adaboost(seed: int) -> None:
     assert_allclose(first, theirs, rtol=0.2)
 
 
+@settings(max_examples=examples(6, 60))
 @given(st.integers(0, 2**20), st.integers(1, 12))
 def test_sure_voters_make_an_ordinary_tree(seed: int, T: int) -> None:
     X, labels, w = numbers(40, seed)

@@ -66,7 +66,7 @@ def test_a_committee_of_named_classes_votes_by_the_voters_that_have_not_seen_a_r
     assert_allclose(every, own.predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "brier"])
 def test_the_smallest_cut_that_loses_no_more(metric):
     model = prune(FOREST, X, y, max_loss=0.05, metric=metric)

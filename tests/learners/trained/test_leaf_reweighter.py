@@ -96,6 +96,7 @@ def every_cut(nodes, node):
     return cuts
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(1, 40))
 @settings(max_examples=30, deadline=None)
 def test_the_weakest_links_are_the_cheapest_cut_at_their_price(seed, limit):
@@ -198,6 +199,7 @@ def test_refit_beats_the_first_trees():
     assert np.mean(gain) > 0.005
 
 
+@pytest.mark.slow
 def test_a_path_with_a_price():
     model = LeafReweighter(FOREST, max_nodes=0.5, min_gain=0.02).fit(X, y)
     table = model.path_.table()

@@ -130,6 +130,7 @@ def least_by_trying(whole: Committee, X: np.ndarray) -> int:
     raise AssertionError("the trees themselves do")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["labels", "whole"]))
 def test_no_fewer_trees_do(seed, kind):
@@ -150,7 +151,7 @@ MODELS: list[tuple[Any, str, int]] = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("model", "counted", "most"), MODELS, ids=lambda value: type(value).__name__)
 def test_learners_lose_trees_and_no_class(model, counted, most, tmp_path):
     X, y = IRIS

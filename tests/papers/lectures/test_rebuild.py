@@ -38,6 +38,7 @@ def test_finished_cells_are_not_run_again(rebuilt, folder, tmp_path):
         rebuild(folder, tmp_path, quick=True, seed=1)
 
 
+@pytest.mark.slow
 def test_pictures_are_the_same_twice(rebuilt, folder, tmp_path):
     _, out = rebuilt
     (tmp_path / "cells-quick.jsonl").write_bytes((out / "cells-quick.jsonl").read_bytes())

@@ -32,6 +32,7 @@ def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
     assert rebuild(folder, tmp_path, **options, progress=lambda *_: pytest.fail("run again")) == grids
 
 
+@pytest.mark.slow
 def test_growth_alone(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 1, "quick": True}
     grids = rebuild(folder, tmp_path, **options, growth=True)
@@ -42,6 +43,7 @@ def test_growth_alone(folder, tmp_path):
     assert seen[0] == (10, 30, "sonar"), "a whole run goes on from its nine cells"
 
 
+@pytest.mark.slow
 def test_other_runs_and_tables_are_refused(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 1, "quick": True}
     rebuild(folder, tmp_path / "out", **options)
