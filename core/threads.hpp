@@ -52,8 +52,8 @@ class ThreadTeam {
 
   // Number of threads that `work` elementary operations deserve.
   int wanted(std::int64_t work) const {
-    const std::int64_t each = others_.empty() ? work_per_thread.load(std::memory_order_relaxed) : work_per_wake();
-    return static_cast<int>(std::clamp<std::int64_t>(work / each, 1, n_threads_));
+    const std::int64_t worth = others_.empty() ? work_per_thread.load(std::memory_order_relaxed) : work_per_wake();
+    return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
   }
 
   // Starts the threads that so much work to come deserves, though it comes in parts too small to start any. Returns

@@ -1,11 +1,10 @@
 // What the tests change about all kernels: the length of vectors, and the work that starts a thread.
 #include "../lane_types.hpp"
 
-#include "../threads.hpp"
-
 #include <stdexcept>
 #include <string>
 
+#include "../threads.hpp"
 #include "arrays.hpp"
 
 namespace committee {
