@@ -129,7 +129,17 @@ def temporary_folder() -> Iterator[Path]:
 def run(surrounding: Surrounding, arguments: list[str]) -> bool:
     """Run tests in a surrounding and print a line; return True if they pass."""
     environment = {**os.environ, **surrounding.environment}
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "-m", "not slow"]
+    pytest = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--color=no",
+        "-m",
+        "not hours and not browser",
+    ]
     tests = arguments or list(dict.fromkeys(surrounding.tests))
     before = f"import os, signal, sys\n{surrounding.before}\nos.execv(sys.argv[1], sys.argv[1:])"
     log = LOGS / (re.sub(r"\W+", "_", surrounding.name) + ".txt")

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 # BLAS and OpenMP read these when they are loaded: one thread, as workers of pytest share the processors
 for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR"):
-    os.environ.setdefault(f"{name}_NUM_THREADS", "1")
+    os.environ[f"{name}_NUM_THREADS"] = "1"
 
 # neither the settings of this user's pictures nor a home folder that can be written to
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parent.parent / "build" / "matplotlib"))
@@ -113,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 if (place - first) % mark.args[0]:
                     case.add_marker(pytest.mark.slow)
     if (chosen := config.getoption("--part")) is not None:
-        part, n_parts = map(int, chosen.split("/"))
+        part, n_parts = part_of_tests(chosen)
         here = [crc32(item.nodeid.encode()) % n_parts == part for item in items]
         config.hook.pytest_deselected(items=[item for item, kept in zip(items, here, strict=True) if not kept])
         items[:] = [item for item, kept in zip(items, here, strict=True) if kept]
@@ -123,6 +123,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return Random(f"{seed} {text}").random()
 
         items.sort(key=lambda item: (place_of(item.nodeid.partition("::")[0]), place_of(item.nodeid)))
+
+
+def part_of_tests(text: str) -> tuple[int, int]:
+    part, slash, n_parts = text.partition("/")
+    if not (slash and part.isdecimal() and n_parts.isdecimal() and int(part) < int(n_parts)):
+        raise pytest.UsageError(f"--part={text}: give K/N with 0 <= K < N, such as 3/10")
+    return int(part), int(n_parts)
 
 
 def cases_by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:

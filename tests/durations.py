@@ -72,7 +72,7 @@ class Durations:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        own, children = report.cpu_seconds
+        own, children = getattr(report, "cpu_seconds", (0.0, 0.0))  # a process that crashed reports none
         self.own[report.nodeid] += own
         self.children[report.nodeid] += children
 

