@@ -160,7 +160,7 @@ def tables_as_they_were():
         table.update(entries)
 
 
-SLOW_PAGES = {"blend", "bounds", "imbalance", "nesting", "pruning", "reading-models", "smaller-forest"}
+SLOW_PAGES = {"blend", "bounds", "guide", "imbalance", "nesting", "pruning", "reading-models", "smaller-forest"}
 """Pages whose snippets take 2 to 12 seconds."""
 
 
@@ -244,7 +244,7 @@ def test_docstring_examples(name, tmp_path, monkeypatch):
     assert not runner.summarize(verbose=False).failed, report.getvalue()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.name)
 def test_example_runs(script, tmp_path):
     lines = script.read_text("utf-8").count("\n")

@@ -56,6 +56,7 @@ def test_predictions_are_never_escaped(folder):
     assert (folder / "p.csv").read_text("utf-8") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
 def test_closed_streams_are_no_error(folder):
     line = '"$@" <&- 2>&-'

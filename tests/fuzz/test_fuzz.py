@@ -30,7 +30,7 @@ def test_corpus(path, tmp_path):
         fuzzer(path.parent.name, tmp_path).run(path.read_bytes())
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", seeds())
 def test_a_file_without_one_of_its_attributes_shows_no_fault(name, tmp_path):
     """What `fit` sets may be missed as late as a model is described: each is left out once, and each array."""

@@ -54,7 +54,7 @@ def balanced_by_hand(y, w):
     return w * (totals.sum() / (len(totals) * totals))[number]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: " ".join(repr(subject.model).split()))
 def test_same_bits_as_multiplied_weights(subject, n_classes):
@@ -70,7 +70,7 @@ def test_same_bits_as_multiplied_weights(subject, n_classes):
         )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("subject", BALANCED, ids=lambda subject: " ".join(repr(subject.model).split()))
 def test_same_bits_as_balanced_by_hand(subject, n_classes):

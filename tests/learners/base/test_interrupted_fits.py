@@ -196,7 +196,7 @@ class Interrupting:
             raise self.error
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", OF_ITS_OWN, ids=str)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_interrupted_at_a_callback_the_learner_is_as_before(kind):
@@ -246,7 +246,7 @@ class Interrupt:
         sys.setprofile(None)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @ALL
 @settings(max_examples=5)
 @given(share=st.floats(0.0, 1.0))
@@ -271,7 +271,7 @@ CALLS: dict[int, int] = {}
 # --- refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @ALL
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_refused_fit_leaves_the_learner_as_before(kind):

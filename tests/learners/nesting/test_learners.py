@@ -59,7 +59,7 @@ def same(one: NestedClassifier, other: NestedClassifier, X: Any, Y: Any = None, 
 # --- rows and tables --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every_learner
 @pytest.mark.parametrize("voter", [None, GaussianNB()], ids=str)
 def test_a_weight_of_nothing_is_no_row_and_whole_weights_are_rows(model: NestedClassifier, voter: Any) -> None:
@@ -301,7 +301,7 @@ def test_a_target_ends_it_at_the_first_voter_that_reaches_it(model: NestedClassi
         assert len(committee.graph_) == len(whole.graph_) or n_classes > 2
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_without_time_there_is_one_voter_of_each_score(model: NestedClassifier, n_classes: int) -> None:
@@ -410,7 +410,7 @@ def test_voters_of_ones_own_have_no_importances(model: NestedClassifier) -> None
 # --- the user's voters ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every_learner
 @pytest.mark.parametrize("voter", [DecisionTreeClassifier(max_depth=2), GaussianNB()], ids=str)
 def test_classifiers_of_others_are_voters(model: NestedClassifier, voter: Any) -> None:

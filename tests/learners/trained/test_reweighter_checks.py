@@ -46,7 +46,7 @@ def expected_failures(learner: Any) -> dict[str, str]:
     return failures
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.filterwarnings("ignore:No weights gain", "ignore:y holds one class only")
 @parametrize_with_checks(
     [
@@ -84,7 +84,7 @@ SUBJECTS = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("subject", "check"),
     [

@@ -24,6 +24,7 @@ def test_everything_is_written(rebuilt):
     assert {path.name for path in out.iterdir()} == pictures | tables | {"cells-quick.jsonl"}
 
 
+@pytest.mark.slow
 def test_finished_cells_are_not_run_again(rebuilt, folder, tmp_path):
     grids, out = rebuilt
     lines = (out / "cells-quick.jsonl").read_text("utf-8").splitlines(keepends=True)
@@ -51,6 +52,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["papers", "lectures", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_command(folder, tmp_path):
     result = run("--data", folder, "--parts", "margins", "--quick", "--out", tmp_path / "out", "--jobs", 2)
     assert result.exit_code == 0, result.output

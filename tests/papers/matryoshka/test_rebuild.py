@@ -64,6 +64,7 @@ def test_wrong_options_are_refused_before_anything_is_run(folder, tmp_path, opti
     assert_refused_before_the_run(rebuild, folder, tmp_path, options, message)
 
 
+@pytest.mark.slow
 def test_the_command(folder, tmp_path):
     """A little of everything, in two processes."""
     arguments = ["--data", folder, "--tables", "credit", "--quick", "--jobs", 2, "--out", tmp_path / "out"]
