@@ -12,6 +12,7 @@ On a page, in order and in a folder of its own:
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 import itertools
 import math
@@ -231,6 +232,26 @@ def test_every_page_is_in_a_table_of_the_site():
 
 
 # --- docstrings and examples -----------------------------------------------------------------------------------------
+
+
+def documented() -> list[tuple[str, object]]:
+    """Names of docs/reference.md with the objects that they name."""
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    found = []
+    for part in page.split(".. currentmodule:: ")[1:]:
+        module = part.split("\n")[0].strip()
+        names = re.findall(r"^   (\w+)$", part.split("```")[0], re.MULTILINE)
+        found += [(f"{module}.{name}", getattr(importlib.import_module(module), name)) for name in names]
+    return found
+
+
+def test_public_names_and_their_methods_have_docstrings():
+    named = documented()
+    assert len(named) > 100
+    for name, thing in documented():
+        methods = inspect.getmembers(thing) if inspect.isclass(thing) else []
+        named += [(f"{name}.{key}", value) for key, value in methods if callable(value) and not key.startswith("_")]
+    assert not [name for name, thing in named if callable(thing) and not inspect.getdoc(thing)]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -3,8 +3,6 @@
 It comes without: below a base of type Any, mypy accepts any argument of a learner.
 """
 
-# ruff: noqa: D102  (scikit-learn documents its methods)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
