@@ -1,7 +1,7 @@
 # Two commands set everything up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-CORE := $(wildcard core/*.hpp core/*.cpp core/bindings/*.hpp core/bindings/*.cpp)
+CORE := $(shell find core -name '*.[ch]pp')
 JOBS ?= 2
 
 .PHONY: demo test test-all slow anywhere setup_faults browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean

@@ -40,8 +40,8 @@ def _program() -> Path | None:
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if compiler is None:
         return None
-    units = [path for path in sorted((ROOT / "core").glob("*.cpp")) if path.name != "module.cpp"]
-    sources = [*sorted((ROOT / "core").glob("*.hpp")), *units, SOURCE]
+    units = [path for path in sorted((ROOT / "core").glob("*/*.cpp")) if path.parent.name != "bindings"]
+    sources = [*sorted((ROOT / "core").rglob("*.hpp")), *units, SOURCE]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
     program = ROOT / "build" / "floor" / digest
     if not program.exists():

@@ -1,6 +1,6 @@
 """How gradient trees would grow on many threads, by the sizes of their parts alone.
 
-The schedule of `core/gradient_grow.hpp` and `core/gradient_children.hpp` is gone through for trees that are there, in
+The schedule of `core/trees/gradient/grow.hpp` and `children.hpp` is replayed for the sizes of the parts of real trees, in
 elementary operations as the kernels count them. So it knows what is too small to share out, what one thread does for
 all, how evenly parts fall to threads and what it costs to meet; not that threads share memory, caches and the clock.
 Nodes that are looked at ahead are taken to be split in the end.
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from committee.voters.forest import Forest
 
 WORTH_A_WAKE = 100_000
-"""Operations for which threads are woken, and twice what a meeting of them costs (core/threads.hpp)."""
+"""Operations for which threads are woken, and twice what a meeting of them costs (core/threads/threads.hpp)."""
 MEETINGS = 4
-"""Meetings of all threads over one node (core/gradient_grow.hpp)."""
+"""Meetings of all threads over one node (core/trees/gradient/grow.hpp)."""
 WORTH_STARTING = 600_000
 """Operations of a tree for which a thread is started."""
 BLOCK = 8_192

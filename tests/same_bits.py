@@ -14,7 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "core" / "same_bits.cpp"
-UNITS = [path for path in sorted((ROOT / "core").glob("*.cpp")) if path.name != "module.cpp"]
+CORE = ROOT / "core"
+UNITS = [path for path in sorted(CORE.glob("*/*.cpp")) if path.parent.name != "bindings"]
 PLACE = ROOT / "build" / "same_bits"
 NOT_RUN = 3
 
@@ -27,7 +28,7 @@ def flags() -> list[str]:
     found = re.findall(r"-f[\w-]+=off|-O\d", options[0])
     if found != ["-ffp-contract=off", "-O3"]:
         raise SystemExit(f"CMakeLists.txt compiles the kernels with {options[0]!r}: is -ffp-contract=off still there?")
-    return ["-std=c++20", *found, "-Wall", "-Wextra", "-Wno-psabi", "-pthread"]
+    return ["-std=c++20", *found, "-Wall", "-Wextra", "-Wno-psabi", "-pthread", f"-I{CORE}"]
 
 
 def digests(name: str, compiler: str, more: list[str], runner: list[str]) -> str:

@@ -23,15 +23,15 @@ def test_the_reference_has_every_public_name(package):
 
 def test_links_out_of_the_pages_lead_to_the_site_or_the_repository(monkeypatch):
     text = (
-        "[a](../CHANGELOG.md#b) [c](../examples/margins.py) [d](../core/bins.hpp) [e](theory.md#x) ![f](f.png)\n"
-        "```python\n[g](../core/bins.hpp)\n```\n"
+        "[a](../CHANGELOG.md#b) [c](../examples/margins.py) [d](../core/bins/bins.hpp) [e](theory.md#x) ![f](f.png)\n"
+        "```python\n[g](../core/bins/bins.hpp)\n```\n"
     )
     monkeypatch.delenv("SITE_SOURCE", raising=False)
     site = "[a](changes.md#b) [c](gallery/margins.rst) d [e](theory.md#x) ![f](f.png)\n"
     assert linked_from("guide", text, "docs").startswith(site)
-    assert linked_from("guide", text, "docs").endswith("[g](../core/bins.hpp)\n```\n")
+    assert linked_from("guide", text, "docs").endswith("[g](../core/bins/bins.hpp)\n```\n")
     monkeypatch.setenv("SITE_SOURCE", "https://host/blob/main")
-    assert "[d](https://host/blob/main/core/bins.hpp)" in linked_from("guide", text, "docs")
+    assert "[d](https://host/blob/main/core/bins/bins.hpp)" in linked_from("guide", text, "docs")
     assert linked_from("papers/sbpmt", "[a](../theory.md)", "docs/papers") == "[a](../theory.md)"
     assert linked_from("changes", "[a](docs/theory.md#b)", "") == "[a](theory.md#b)"
 

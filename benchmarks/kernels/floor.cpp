@@ -3,7 +3,7 @@
 //
 // Lines "name value": nanoseconds an operation, or gigabytes a second. First the floor of a histogram - additions to
 // cells that stay in cache, with no table to read - then ways to add the rows of a table to its histogram, each beside
-// that of the library (core/histogram.hpp). All give the same sums; a way whose sums differ ends the run.
+// that of the library (core/histogram/histogram.hpp). All give the same sums; a way whose sums differ ends the run.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -19,9 +19,9 @@
 #include <immintrin.h>
 #endif
 
-#include "column_histogram.hpp"
-#include "gradient_histogram.hpp"
-#include "gradient_lane_scan.hpp"
+#include "histogram/column_histogram.hpp"
+#include "histogram/gradient_histogram.hpp"
+#include "trees/gradient/threshold_scan.hpp"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include <variant>
 #include <vector>
 
-#include "../histogram.hpp"
-#include "../sparse_bins.hpp"
-#include "../vector.hpp"
+#include "histogram/histogram.hpp"
+#include "histogram/sparse_bins.hpp"
+#include "threads/vector.hpp"
 
 namespace committee {
 

@@ -1,8 +1,8 @@
-#include "../bins.hpp"
+#include "bins/bins.hpp"
 
-#include "../distinct_values.hpp"
-#include "../sampled_rows.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "bins/distinct_values.hpp"
+#include "bins/sampled_rows.hpp"
 
 namespace committee {
 namespace {

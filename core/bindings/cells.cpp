@@ -1,12 +1,12 @@
-#include "../cells.hpp"
+#include "votes/cells.hpp"
 
 #include <memory>
 #include <utility>
 #include <variant>
 
-#include "../votes_apart.hpp"
-#include "arrays.hpp"
-#include "stump_cells.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/stump_cells.hpp"
+#include "votes/disagreement.hpp"
 
 namespace committee {
 namespace {

@@ -1,8 +1,8 @@
 // Lines of leaves as they come from Python.
 #pragma once
 
-#include "../leaf_lines.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "linear/leaf_lines.hpp"
 
 namespace committee {
 

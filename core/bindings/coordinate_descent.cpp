@@ -1,11 +1,11 @@
-#include "../coordinate_descent.hpp"
+#include "linear/coordinate_descent.hpp"
 
 #include <string>
 
-#include "../best_stump.hpp"
-#include "../lasso_path.hpp"
-#include "arrays.hpp"
-#include "stump_cells.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/stump_cells.hpp"
+#include "boosting/best_stump.hpp"
+#include "linear/lasso_path.hpp"
 
 namespace committee {
 namespace {

@@ -1,8 +1,8 @@
 #include <string>
 
-#include "../deep_grower.hpp"
-#include "../deep_walk.hpp"
-#include "tree_grower.hpp"
+#include "bindings/tree_grower.hpp"
+#include "trees/deep/grower.hpp"
+#include "trees/deep/out_of_bag.hpp"
 
 namespace committee {
 namespace {

@@ -1,6 +1,6 @@
-#include "../emphasis.hpp"
+#include "boosting/emphasis.hpp"
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
 
 namespace committee {
 namespace {

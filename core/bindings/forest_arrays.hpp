@@ -1,8 +1,8 @@
 // The arrays of a forest as they come from Python.
 #pragma once
 
-#include "../traverse.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "trees/traverse.hpp"
 
 namespace committee {
 

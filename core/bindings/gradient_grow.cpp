@@ -4,10 +4,10 @@
 #include <mutex>
 #include <string>
 
-#include "../gradient_grower.hpp"
-#include "../shards_grower.hpp"
-#include "gradient_round.hpp"
-#include "tree_grower.hpp"
+#include "bindings/gradient_round.hpp"
+#include "bindings/tree_grower.hpp"
+#include "trees/gradient/grower.hpp"
+#include "trees/gradient/sharded_grower.hpp"
 
 namespace committee {
 namespace {
@@ -123,7 +123,7 @@ class PyGradientGrower {
                             features ? length(*features) : no_rows_.n_features,
                             seed,
                             score};
-    const auto ask = [&](const Vector<PartOrder>& orders, const NodesElsewhere::Read& read) {
+    const auto ask = [&](const Vector<PartOrder>& orders, const ShardedRows::Read& read) {
       nb::gil_scoped_acquire acquire;
       const auto found = nb::cast<In1<std::uint64_t>>(nb::object(part(*order_arrays(orders))));
       read(found.data(), length(found));

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "../gradient_rows.hpp"
-#include "../nodes_elsewhere.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "trees/gradient/rows.hpp"
+#include "trees/gradient/sharded_rows.hpp"
 
 namespace committee {
 

@@ -1,10 +1,9 @@
-#include "../gradient_shard.hpp"
-
 #include <memory>
 #include <mutex>
 
-#include "gradient_round.hpp"
-#include "tree_grower.hpp"
+#include "bindings/gradient_round.hpp"
+#include "bindings/tree_grower.hpp"
+#include "trees/gradient/shard.hpp"
 
 namespace committee {
 namespace {

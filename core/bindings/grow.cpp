@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "../table_grower.hpp"
-#include "tree_grower.hpp"
+#include "bindings/tree_grower.hpp"
+#include "trees/table_grower.hpp"
 
 namespace committee {
 namespace {

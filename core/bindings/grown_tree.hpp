@@ -6,9 +6,9 @@
 
 #include <utility>
 
-#include "../tree.hpp"
-#include "../vector.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "threads/vector.hpp"
+#include "trees/tree.hpp"
 
 namespace committee {
 

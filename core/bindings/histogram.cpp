@@ -1,8 +1,8 @@
-#include "../histogram.hpp"
+#include "histogram/histogram.hpp"
 
 #include <chrono>
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
 
 namespace committee {
 namespace {

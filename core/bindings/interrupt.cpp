@@ -1,10 +1,10 @@
 // The user's interrupt, and what another thread raises in this one, as long calls see them: Python looks for both as it
 // enters a function.
-#include "../interrupt.hpp"
+#include "threads/interrupt.hpp"
 
 #include <nanobind/eval.h>
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
 
 namespace committee {
 namespace {

@@ -1,11 +1,11 @@
 // What the tests change about all kernels: the length of vectors, and the work that starts a thread.
-#include "../lane_types.hpp"
+#include "threads/lane_types.hpp"
 
 #include <stdexcept>
 #include <string>
 
-#include "../threads.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "threads/threads.hpp"
 
 namespace committee {
 

@@ -1,8 +1,8 @@
-#include "../leaf_lines.hpp"
+#include "linear/leaf_lines.hpp"
 
-#include "../line_fit.hpp"
-#include "checked_lines.hpp"
-#include "forest_arrays.hpp"
+#include "bindings/checked_lines.hpp"
+#include "bindings/forest_arrays.hpp"
+#include "linear/line_fit.hpp"
 
 namespace committee {
 namespace {

@@ -1,7 +1,7 @@
-#include "../leaf_models.hpp"
+#include "linear/leaf_models.hpp"
 
-#include "forest_arrays.hpp"
-#include "loss_name.hpp"
+#include "bindings/forest_arrays.hpp"
+#include "bindings/loss_name.hpp"
 
 namespace committee {
 namespace {

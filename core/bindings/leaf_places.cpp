@@ -1,8 +1,7 @@
-#include "../leaf_places.hpp"
-
 #include <algorithm>
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "trees/leaf_index.hpp"
 
 namespace committee {
 namespace {

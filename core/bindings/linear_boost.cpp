@@ -1,11 +1,11 @@
-#include "../linear_boost.hpp"
+#include "linear/linear_boost.hpp"
 
 #include <array>
 #include <string>
 
-#include "../held_out_errors.hpp"
-#include "../joint_boost.hpp"
-#include "loss_name.hpp"
+#include "bindings/loss_name.hpp"
+#include "linear/held_out_errors.hpp"
+#include "linear/joint_boost.hpp"
 
 namespace committee {
 namespace {

@@ -1,9 +1,9 @@
-#include "../listed_rounds.hpp"
+#include "boosting/listed_rounds.hpp"
 
 #include <utility>
 
-#include "../interrupt.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "threads/interrupt.hpp"
 
 namespace committee {
 namespace {

@@ -1,8 +1,8 @@
-#include "../loss_gradients.hpp"
+#include "boosting/loss_gradients.hpp"
 
 #include <string>
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
 
 namespace committee {
 namespace {

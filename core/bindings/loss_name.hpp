@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "../newton.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "linear/newton.hpp"
 
 namespace committee {
 

@@ -1,8 +1,7 @@
-#include "../put_together.hpp"
-
 #include <nanobind/stl/vector.h>
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "bins/column_assembly.hpp"
 
 namespace committee {
 namespace {

@@ -1,6 +1,6 @@
-#include "../row_digests.hpp"
+#include "bins/row_digests.hpp"
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
 
 namespace committee {
 namespace {

@@ -1,8 +1,8 @@
 #include <variant>
 
-#include "../branch_weights.hpp"
-#include "../stump_search.hpp"
-#include "stump_arrays.hpp"
+#include "bindings/stump_arrays.hpp"
+#include "boosting/branch_weights.hpp"
+#include "boosting/stump_search.hpp"
 
 namespace committee {
 namespace {

@@ -1,6 +1,6 @@
-#include "../sparse_bins.hpp"
+#include "histogram/sparse_bins.hpp"
 
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
 
 namespace committee {
 namespace {

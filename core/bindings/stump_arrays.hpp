@@ -1,8 +1,8 @@
 // The arrays of soft stumps as they come from Python.
 #pragma once
 
-#include "../soft_stump.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "votes/soft_stump.hpp"
 
 namespace committee {
 

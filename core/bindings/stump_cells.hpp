@@ -1,8 +1,8 @@
 // The cells of listed stumps as they come from Python.
 #pragma once
 
-#include "../cells.hpp"
-#include "arrays.hpp"
+#include "bindings/arrays.hpp"
+#include "votes/cells.hpp"
 
 namespace committee {
 

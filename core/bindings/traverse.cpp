@@ -1,4 +1,4 @@
-#include "forest_arrays.hpp"
+#include "bindings/forest_arrays.hpp"
 
 namespace committee {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "../grower.hpp"
-#include "../growing_tree.hpp"
-#include "arrays.hpp"
-#include "grown_tree.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/grown_tree.hpp"
+#include "trees/grower.hpp"
+#include "trees/growing_tree.hpp"
 
 namespace committee {
 

@@ -1,9 +1,9 @@
-#include "../tree_shap.hpp"
+#include "shap/tree_shap.hpp"
 
-#include "../interventional_shap.hpp"
-#include "../shap_interactions.hpp"
-#include "checked_lines.hpp"
-#include "forest_arrays.hpp"
+#include "bindings/checked_lines.hpp"
+#include "bindings/forest_arrays.hpp"
+#include "shap/interactions.hpp"
+#include "shap/interventional.hpp"
 
 namespace committee {
 namespace {

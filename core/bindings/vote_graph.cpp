@@ -1,8 +1,8 @@
-#include "../vote_graph.hpp"
+#include "votes/vote_graph.hpp"
 
-#include "../draws.hpp"
-#include "../likely_path.hpp"
-#include "stump_arrays.hpp"
+#include "bindings/stump_arrays.hpp"
+#include "votes/likely_path.hpp"
+#include "votes/path_draws.hpp"
 
 namespace committee {
 namespace {

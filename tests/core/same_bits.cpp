@@ -8,13 +8,13 @@
 #include <limits>
 #include <string>
 
-#include "../../core/few_edges.hpp"
-#include "../../core/gradient_grower.hpp"
-#include "../../core/joint_boost.hpp"
-#include "../../core/lasso_path.hpp"
-#include "../../core/linear_boost.hpp"
-#include "../../core/loss_gradients.hpp"
-#include "../../core/votes_apart.hpp"
+#include "bins/edge_search.hpp"
+#include "boosting/loss_gradients.hpp"
+#include "linear/joint_boost.hpp"
+#include "linear/lasso_path.hpp"
+#include "linear/linear_boost.hpp"
+#include "trees/gradient/grower.hpp"
+#include "votes/disagreement.hpp"
 
 namespace committee {
 namespace {

@@ -1,0 +1,97 @@
+// Errors of linear scores on rows that they were not fitted to, for every node of a tree.
+//
+// A node's rows are a range of one list, as those of its left child come before those of its right one. A score is
+// boosted on the rows of the range that are not held out, and elects a class for those that are.
+//
+// Equation: reduced-error (docs/theory.md).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "linear/leaf_models.hpp"
+#include "linear/linear_boost.hpp"
+#include "threads/threads.hpp"
+#include "threads/vector.hpp"
+
+namespace committee {
+
+struct NodeRanges {
+  const std::int64_t* begin;  // of the list of rows
+  const std::int64_t* end;
+  std::int64_t n_nodes;
+};
+
+// One node: the scores' rows, at most `most_rows` of them at even distances, and the rows that judge.
+class HeldOutNode {
+ public:
+  HeldOutNode(const RowsByLeaf& data, std::int64_t begin, std::int64_t end, const std::uint8_t* held_out,
+              std::int64_t most_rows)
+      : data_(data) {
+    for (std::int64_t i = begin; i < end; ++i) (held_out[data.rows[i]] ? judges_ : fitted_).push_back(data.rows[i]);
+    const std::int64_t n = fitted_.size();
+    if (n <= most_rows) return;
+    for (std::int64_t i = 0; i < most_rows; ++i) fitted_[i] = fitted_[i * n / most_rows];
+    fitted_.resize(most_rows);
+  }
+
+  // Weight of the judges that the scores are wrong about; all of it where there are no rows to fit scores to.
+  double error(const BoostSettings& settings) const {
+    if (fitted_.empty()) return weight_where([](std::int64_t) { return true; });
+    const std::uint16_t first = data_.labels[fitted_[0]];
+    if (std::ranges::all_of(fitted_, [&](std::int32_t row) { return data_.labels[row] == first; }))
+      return weight_where([&](std::int64_t i) { return data_.labels[judges_[i]] != first; });
+    const std::int64_t n_outputs = data_.n_outputs;
+    const Vector<double> scores = judged(settings);
+    return weight_where(
+        [&](std::int64_t i) { return elected(scores.data() + i * n_outputs, n_outputs) != data_.labels[judges_[i]]; });
+  }
+
+ private:
+  template <class Wrong>
+  double weight_where(Wrong&& wrong) const {
+    double weight = 0.0;
+    for (std::int64_t i = 0; i < judges_.size(); ++i)
+      if (wrong(i)) weight += data_.weights[judges_[i]];
+    return weight;
+  }
+
+  // Scores of the judges, judges x outputs.
+  Vector<double> judged(const BoostSettings& settings) const {
+    const std::int64_t n_outputs = data_.n_outputs, p = data_.n_features;
+    const Leaf leaf(data_.D, p, fitted_.data(), fitted_.size());
+    Vector<double> scores(judges_.size() * n_outputs), slope(p);
+    LeafBoost boost(leaf);
+    for (std::int64_t k = 0; k < n_outputs; ++k) {
+      boost.start([&](std::int64_t i) { return data_.sign(fitted_[i], k); },
+                  [&](std::int64_t i) { return data_.weights[fitted_[i]]; });
+      boost.run(settings, nullptr, nullptr);
+      double intercept = boost.intercept();
+      for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
+        slope[leaf.feature(c)] = leaf.in_user_units(c, boost.slope(c), intercept);
+      for (std::int64_t i = 0; i < judges_.size(); ++i) {
+        const double* const x = data_.D + judges_[i] * p;
+        double score = intercept;
+        for (std::int64_t j = 0; j < p; ++j) score += slope[j] * x[j];
+        scores[i * n_outputs + k] = score;
+      }
+    }
+    return scores;
+  }
+
+  const RowsByLeaf& data_;
+  Vector<std::int32_t> fitted_, judges_;
+};
+
+// The weight of held-out rows that each node's own score is wrong about.
+inline Vector<double> held_out_errors(const RowsByLeaf& data, const NodeRanges& nodes, const std::uint8_t* held_out,
+                                      const BoostSettings& settings, std::int64_t most_rows, ThreadTeam& team) {
+  Vector<double> errors(nodes.n_nodes, 0.0);
+  const std::int64_t work = data.n_rows() * data.n_outputs * settings.n_steps * (data.n_features + 8);
+  team.each(nodes.n_nodes, work, [&](std::int64_t node) {
+    errors[node] = HeldOutNode(data, nodes.begin[node], nodes.end[node], held_out, most_rows).error(settings);
+  });
+  return errors;
+}
+
+}  // namespace committee

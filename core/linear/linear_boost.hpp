@@ -1,0 +1,341 @@
+// linear/: linear models in leaves, and penalised least squares over voters.
+//   linear_boost      Newton boosting of one score per leaf (probit and logit model trees); newton: the loss terms
+//   joint_boost       the scores of all classes boosted together; held_out_errors: reduced-error pruning
+//   line_regressions  the best one-column regression of a leaf; column_screen: candidates by bounds; column_sums;
+//                     leaf_columns: a leaf's rows, standardised
+//   line_fit          lines in the leaves of gradient-boosted trees; leaf_lines, leaf_models: their predictions
+//   lasso_path        the LASSO over voters; lasso_group: blocks of correlated voters; coordinate_descent
+//
+// Component-wise Newton boosting of linear scores in many leaves at once.
+//
+// One problem is a (leaf, output) pair: rows with signs y = +-1 and weights v. A step computes the Newton terms of the
+// loss at x = y f, w = v Q''(x) and w z = -v y Q'(x), fits the working response z on (1, x_j) for every feature j by
+// weighted least squares, and adds the line of the feature with the least weighted squared error (or the greatest
+// likelihood after the step). B steps make one linear score a + b . x.
+//
+// Equation: probit-step (docs/theory.md).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "linear/leaf_columns.hpp"
+#include "linear/line_regressions.hpp"
+#include "linear/newton.hpp"
+#include "threads/interrupt.hpp"
+#include "threads/threads.hpp"
+#include "threads/vector.hpp"
+
+namespace committee {
+
+struct MarginRows {  // padding has v = 0
+  const double *y, *v;
+  std::int64_t n;  // a multiple of kLanes
+};
+
+struct RowScores {  // scores, and w and w z at them
+  double *f, *w, *wz;
+};
+
+struct NewtonSums {
+  double risk, weight, response;  // sums of v Q, w and w z; the risk only where it was asked for
+  double fall;                    // the risk has fallen by this or more
+  double largest;                 // |f|
+};
+
+// Adds intercept + slope x to the scores, and computes w and w z there, and sums of them.
+//
+// The fall: Q is convex, and along a row's way from one score to the other Q'' is nowhere less than at one of the two
+// ends, as it falls (probit) or rises and falls (logistic). So a row whose score moves by d loses at least
+// d (w z + min(w, w') d / 2), with w z and w' of where it comes to. For a Newton step that is about half of what the
+// parabola promises, and it takes no logarithm.
+template <class Lanes>
+COMMITTEE_INLINE NewtonSums newton_step_in(LossName loss, bool with_risk, const MarginRows& rows, const RowScores& from,
+                                           const double* x, double intercept, double slope, const RowScores& to) {
+  Lanes risk{}, weight{}, response{}, fall{}, largest{};
+  const auto pass = [&](auto link, auto asked) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < rows.n; i += kLanes) {
+      const Lanes step = intercept + slope * load<Lanes>(x + i), f = load<Lanes>(from.f + i) + step;
+      const Lanes sign = load<Lanes>(rows.y + i), v = load<Lanes>(rows.v + i), before = load<Lanes>(from.w + i);
+      const NewtonTerms<Lanes> t = decltype(link)::terms(sign * f);
+      const Lanes w = v * t.curvature, wz = v * sign * t.gradient;
+      store(to.f + i, f);
+      store(to.w + i, w);
+      store(to.wz + i, wz);
+      if constexpr (asked) risk += v * t.loss;
+      weight += w;
+      response += wz;
+      fall += step * (wz + select(before < w, before, w) * (0.5 * step));
+      largest = larger_of(absolute(f), largest);
+    }
+  };
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
+    with_risk ? pass(link, std::true_type{}) : pass(link, std::false_type{});
+  });
+  const Lanes each[kLanes]{risk, weight, response, fall};
+  double sums[kLanes];
+  store(sums, fold_each(each));
+  return {sums[0], sums[1], sums[2], sums[3], most_of(largest)};
+}
+COMMITTEE_ON_LANES(NewtonSums, newton_step,
+                   (LossName loss, bool with_risk, const MarginRows& rows, const RowScores& from, const double* x,
+                    double intercept, double slope, const RowScores& to),
+                   (loss, with_risk, rows, from, x, intercept, slope, to))
+
+// The terms themselves for n values of x (a multiple of kLanes).
+template <class Lanes>
+COMMITTEE_INLINE void newton_values_in(LossName loss, const double* x, std::int64_t n, double* gradient,
+                                       double* curvature, double* value) {
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      const NewtonTerms<Lanes> t = decltype(link)::terms(load<Lanes>(x + i));
+      store(gradient + i, t.gradient);
+      store(curvature + i, t.curvature);
+      store(value + i, t.loss);
+    }
+  });
+}
+COMMITTEE_ON_LANES(void, newton_values,
+                   (LossName loss, const double* x, std::int64_t n, double* gradient, double* curvature, double* value),
+                   (loss, x, n, gradient, curvature, value))
+
+// The loss at one x.
+inline double loss_of(LossName loss, double x) {
+  double in[kLanes]{x}, gradient[kLanes], curvature[kLanes], value[kLanes];
+  newton_values(loss, in, kLanes, gradient, curvature, value);
+  return value[0];
+}
+
+struct BoostSettings {
+  LossName loss = LossName::probit;
+  int n_steps = 100;
+  double tol = 0.0;  // stop when the risk per unit of weight decreases by less
+  double cap;        // no training score may pass it: separable rows would send the line to infinity
+  bool by_likelihood = false;
+};
+
+// Changes of the risk below this share of it are rounding: boosting has converged.
+inline constexpr double kRounding = 1e-14;
+// A fall of more than this for each unit of weight is one of the computed risk too, and more than its rounding.
+inline constexpr double kSureFall = 1e-12;
+
+// Boosts one output of one leaf.
+class LeafBoost {
+ public:
+  explicit LeafBoost(const Leaf& leaf)
+      : leaf_(leaf),
+        n_(leaf.stride()),
+        y_(n_),
+        v_(n_),
+        now_rows_(n_),
+        then_rows_(n_),
+        zero_(n_),
+        regressions_(leaf),
+        slope_(leaf.n_columns()) {}
+
+  // Signs and weights of the leaf's rows; scores start at zero.
+  template <class Sign, class Weight>
+  void start(Sign&& sign, Weight&& weight) {
+    total_ = 0.0;
+    std::ranges::fill(y_, 1.0);
+    for (std::int64_t i = 0; i < leaf_.n_rows(); ++i) {
+      y_[i] = sign(i);
+      v_[i] = weight(i);
+      total_ += v_[i];
+    }
+    std::ranges::fill(now_rows_.f, 0.0);
+    std::ranges::fill(slope_, 0.0);
+    intercept_ = 0.0;
+    regressions_.start();
+  }
+
+  // path[b], risk[b + 1]: the feature of step b (-1 intercept only, -2 not taken) and the mean risk after it, where
+  // they are asked for.
+  void run(const BoostSettings& settings, std::int32_t* path, double* risk) {
+    int step = 0;
+    if (path) std::fill_n(path, settings.n_steps, -2);
+    if (one_sided()) {  // one class alone: the best line is a constant at infinity
+      intercept_ = y_[0] * settings.cap;
+      std::fill_n(now_rows_.f.begin(), leaf_.n_rows(), intercept_);
+      step = settings.n_steps;
+      if (!risk) return;
+    }
+    exact_ = asked_ = settings.by_likelihood || risk;
+    move(settings.loss, exact_, Line{});
+    accept(Line{});
+    if (risk) std::fill_n(risk, settings.n_steps + 1, now_.risk / total_);
+    for (; step < settings.n_steps && now_.weight > 0.0; ++step) {
+      watch_.after(n_ * leaf_.n_columns());
+      Line line = settings.by_likelihood ? most_likely(settings.loss) : least_squares();
+      if (!lowers_risk(settings, line)) break;
+      accept(line);
+      if (path) path[step] = static_cast<std::int32_t>(line.column < 0 ? -1 : leaf_.feature(line.column));
+      if (risk) std::fill(risk + step + 1, risk + settings.n_steps + 1, now_.risk / total_);
+    }
+  }
+
+  // Mean risk of the scores.
+  double mean_risk(LossName loss) { return move(loss, true, Line{}) / total_; }
+
+  double intercept() const { return intercept_; }
+  double slope(std::int64_t c) const { return slope_[c]; }
+  double score(std::int64_t i) const { return now_rows_.f[i]; }
+
+ private:
+  struct State {
+    explicit State(std::int64_t n) : f(n), w(n), wz(n) {}
+    LaneVector<double> f, w, wz;
+    RowScores rows() { return {f.data(), w.data(), wz.data()}; }
+  };
+
+  // The feature whose weighted regression of z leaves the least squared error.
+  Line least_squares() {
+    return regressions_.least_squares(now_rows_.w.data(), now_rows_.wz.data(), now_.weight, now_.response);
+  }
+
+  // The feature whose line gives the least risk: one pass over the rows for each.
+  Line most_likely(LossName loss) {
+    regressions_.all(now_rows_.w.data(), now_rows_.wz.data(), now_.weight, now_.response);
+    Line best = regressions_.line_of(-1);
+    double least = move(loss, true, best);
+    for (std::int64_t c = 0; c < leaf_.n_columns(); ++c) {
+      if (!regressions_.has_line(c)) continue;
+      watch_.after(8 * n_);
+      const double risk = move(loss, true, regressions_.line_of(c));
+      if (risk < least * (1.0 - 1e-10)) {
+        least = risk;
+        best = regressions_.line_of(c);
+      }
+    }
+    return best;
+  }
+
+  // Tries a line, halved until the risk falls; tells whether it does, by enough, and no score passes the cap.
+  bool lowers_risk(const BoostSettings& settings, Line& line) {
+    const double sure = (kSureFall + settings.tol) * total_;
+    double after = move(settings.loss, exact_, line);
+    if (!exact_) {
+      if (then_.fall > sure) return !(then_.largest > settings.cap);
+      now_.risk = move(settings.loss, true, Line{});
+      after = move(settings.loss, true, line);
+    }
+    // a full Newton step may overshoot where weights have all but vanished: halve it until the risk decreases
+    for (int halving = 0; halving < 30 && !(after <= now_.risk * (1.0 + kRounding)); ++halving) {
+      line.intercept *= 0.5;
+      line.slope *= 0.5;
+      after = move(settings.loss, true, line);
+    }
+    exact_ = asked_ || !(then_.fall > sure);
+    return now_.risk - after > kRounding * now_.risk && !(then_.largest > settings.cap) &&
+           !(now_.risk - after < settings.tol * total_);
+  }
+
+  // Scores and Newton terms if the line were added, in then_rows_; returns the risk, if it is asked for.
+  double move(LossName loss, bool with_risk, const Line& line) {
+    const double* const x = line.column < 0 ? zero_.data() : leaf_.column(line.column);
+    then_ = newton_step(loss, with_risk, {y_.data(), v_.data(), n_}, now_rows_.rows(), x, line.intercept, line.slope,
+                        then_rows_.rows());
+    return then_.risk;
+  }
+
+  bool one_sided() const {
+    return std::all_of(y_.begin(), y_.begin() + leaf_.n_rows(), [&](double y) { return y == y_[0]; });
+  }
+
+  void accept(const Line& line) {
+    std::swap(now_rows_, then_rows_);
+    now_ = then_;
+    intercept_ += line.intercept;
+    if (line.column >= 0) slope_[line.column] += line.slope;
+  }
+
+  const Leaf& leaf_;
+  const std::int64_t n_;
+  LaneVector<double> y_, v_;
+  State now_rows_, then_rows_;
+  LaneVector<double> zero_;
+  Regressions regressions_;
+  InterruptWatch watch_;
+  Vector<double> slope_;
+  NewtonSums now_{}, then_{};
+  bool asked_ = true, exact_ = true;  // the risk of each step is asked for; that of now_ is known
+  double intercept_ = 0.0, total_ = 0.0;
+};
+
+struct LeafModels {
+  Vector<double> intercept;    // leaves x outputs
+  Vector<double> coefficient;  // leaves x outputs x features
+  Vector<double> score;        // rows (in the order given) x outputs
+  Vector<std::int32_t> path;   // leaves x outputs x steps
+  Vector<double> risk;         // leaves x outputs x (steps + 1); without a record x 1, after the last one
+};
+
+// The rows that boosting sees, leaf by leaf: those of leaf l are rows[start[l]..start[l + 1]). One output means two
+// classes, sign + for label 1; otherwise output k is "class k or not".
+struct RowsByLeaf {
+  const double* D;  // n x n_features
+  std::int64_t n_features;
+  const std::int32_t* rows;
+  const std::int64_t* start;
+  std::int64_t n_leaves;
+  const std::uint16_t* labels;  // n
+  const double* weights;        // n
+  std::int64_t n_outputs;
+
+  std::int64_t n_rows() const { return start[n_leaves]; }
+  bool of_one_class(std::int64_t begin, std::int64_t end) const {
+    return std::all_of(rows + begin, rows + end, [&](std::int32_t row) { return labels[row] == labels[rows[begin]]; });
+  }
+  Leaf leaf(std::int64_t l) const { return Leaf(D, n_features, rows + start[l], start[l + 1] - start[l]); }
+  double sign(std::int64_t row, std::int64_t output) const {
+    return labels[row] == (n_outputs == 1 ? 1 : output) ? 1.0 : -1.0;
+  }
+};
+
+// Boosts every leaf; with `record` the path and the risk of all steps are kept too.
+inline LeafModels linear_boost(const RowsByLeaf& data, const BoostSettings& settings, bool record, ThreadTeam& team) {
+  LeafModels out;
+  const std::int64_t n_features = data.n_features, n_outputs = data.n_outputs, n_rows = data.n_rows();
+  const std::int64_t problems = data.n_leaves * n_outputs;
+  out.intercept.resize(problems);
+  out.coefficient.resize(problems * n_features);
+  out.score.resize(n_rows * n_outputs);
+  const std::int64_t n_recorded = record ? settings.n_steps : 0;
+  out.path.resize(problems * n_recorded);
+  out.risk.resize(problems * (n_recorded + 1));
+  const double loss_at_cap = loss_of(settings.loss, settings.cap);
+  team.each(data.n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
+    const std::int64_t first = data.start[l], end = data.start[l + 1];
+    const std::int32_t* const mine = data.rows + first;
+    if (data.of_one_class(first, end)) {  // no steps: each score is a constant, at the cap
+      for (std::int64_t k = 0; k < n_outputs; ++k) {
+        const std::int64_t problem = l * n_outputs + k;
+        const double score = out.intercept[problem] = settings.cap * data.sign(mine[0], k);
+        for (std::int64_t i = first; i < end; ++i) out.score[i * n_outputs + k] = score;
+        std::fill_n(out.path.begin() + problem * n_recorded, n_recorded, -2);
+        std::fill_n(out.risk.begin() + problem * (n_recorded + 1), n_recorded + 1, loss_at_cap);
+      }
+      return;
+    }
+    const Leaf leaf = data.leaf(l);
+    LeafBoost boost(leaf);
+    for (std::int64_t k = 0; k < n_outputs; ++k) {
+      const std::int64_t problem = l * n_outputs + k;
+      boost.start([&](std::int64_t i) { return data.sign(mine[i], k); },
+                  [&](std::int64_t i) { return data.weights[mine[i]]; });
+      double* const risk = out.risk.data() + problem * (n_recorded + 1);
+      boost.run(settings, record ? out.path.data() + problem * n_recorded : nullptr, record ? risk : nullptr);
+      if (!record) *risk = boost.mean_risk(settings.loss);
+      out.intercept[problem] = boost.intercept();
+      for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
+        out.coefficient[problem * n_features + leaf.feature(c)] =
+            leaf.in_user_units(c, boost.slope(c), out.intercept[problem]);
+      for (std::int64_t i = 0; i < leaf.n_rows(); ++i) out.score[(first + i) * n_outputs + k] = boost.score(i);
+    }
+  });
+  return out;
+}
+
+}  // namespace committee

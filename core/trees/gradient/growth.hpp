@@ -1,0 +1,61 @@
+// Settings of the growth of a gradient tree, and its result.
+#pragma once
+
+#include <cstdint>
+
+#include "threads/vector.hpp"
+#include "trees/gradient/node_scan.hpp"
+#include "trees/growing_tree.hpp"
+#include "trees/interactions.hpp"
+#include "trees/leaf_value.hpp"
+#include "trees/tree.hpp"
+
+namespace committee {
+
+// The sign by feature that weights must follow; empty where all are free.
+using Directions = Vector<std::int8_t>;
+
+struct GradientGrowth : TreeLimits {
+  double min_hessian_leaf = 0.0, min_gain = 0.0;
+  LeafPenalty penalty{};
+  bool leaf_wise = true;
+  Vector<Directions> monotone{};  // of each score, or one of all; empty: free
+  Interactions interactions{};
+  bool draw_thresholds = false;  // one for each feature of a node
+
+  Directions directions(std::int64_t score) const {
+    return monotone.empty() ? Directions{} : monotone[monotone.size() > 1 ? score : 0];
+  }
+
+  // The same of q columns, which rise.
+  GradientGrowth of_columns(const std::int32_t* features, std::int64_t q) const {
+    GradientGrowth some = *this;
+    for (Directions& signs : some.monotone) {
+      if (signs.empty()) continue;
+      for (std::int64_t i = 0; i < q; ++i) signs[i] = signs[features[i]];
+      signs.resize(q);
+    }
+    some.interactions = interactions.among(features, q);
+    return some;
+  }
+};
+
+// A grown tree: structure, and the limits of every node's weight.
+struct GradientTree : FlatTree {
+  Vector<Bounds> bounds;
+  Vector<double> value;   // nodes x outputs
+  Vector<double> weight;  // of the rows of each node; empty where rows have no weights
+};
+
+// The weights of all nodes, from their sums.
+inline void weigh(GradientTree& tree, const GradientGrowth& growth, std::int64_t score, std::int64_t n_outputs) {
+  const bool bounded = !growth.directions(score).empty();
+  for (std::int64_t i = 0; i < tree.feature.size(); ++i)
+    for (std::int64_t d = 0; d < n_outputs; ++d) {
+      const double G = tree.sums[i * 2 * n_outputs + d], H = tree.sums[i * 2 * n_outputs + n_outputs + d];
+      tree.value.push_back(bounded ? growth.penalty.weight_within(G, H, tree.bounds[i].lower, tree.bounds[i].upper)
+                                   : growth.penalty.weight(G, H));
+    }
+}
+
+}  // namespace committee
