@@ -31,16 +31,9 @@ install += && touch $@
 	$(call install,build project cli)
 .venv/test: .venv/packages | .venv/built
 	$(call install,test)
-.venv/lint: .venv/test
-	$(call install,lint)
-.venv/sanitize: .venv/test
-	$(call install,sanitize)
-.venv/coverage: .venv/test
-	$(call install,coverage)
-.venv/browser: .venv/test
-	$(call install,browser)
-.venv/site: .venv/test
-	$(call install,docs)
+EXTRAS := lint sanitize coverage browser docs
+$(EXTRAS:%=.venv/%): .venv/%: .venv/test
+	$(call install,$*)
 .venv/wheel: .venv/packages
 	$(call install,wheel)
 
@@ -86,7 +79,7 @@ browser: .venv/browser site
 
 # The website, in build/site/html; warnings are errors, links that lead nowhere among them. What has not changed since the
 # last time is not made again.
-site: .venv/site
+site: .venv/docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs $(JOBS) docs build/site/html --doctree-dir build/site/doctrees
 	$(BIN)/python -m tests.site_links build/site/html
 
