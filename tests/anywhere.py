@@ -24,7 +24,7 @@ JOBS = int(os.environ.get("JOBS", "2"))
 LOGS = ROOT / "build" / "anywhere"
 
 INTERRUPTS = (
-    "tests/core/test_interrupts.py",
+    "tests/core/test_threads.py",
     "tests/learners/base/test_interrupted_fits.py::test_a_signal_ends_the_threads_of_a_pool",
     "tests/learners/base/test_interrupted_fits.py::test_a_signal_ends_a_certificate",
     "tests/learners/base/test_interrupted_fits.py::test_a_signal_ends_a_comparison",

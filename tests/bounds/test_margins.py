@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from committee.bounds import breiman_margin, c_bound, equilibrium_margin, schapire_margin, voting_certified
 from committee.bounds.voting_margins import DRAWN, THETAS
 from committee.objectives.pac_bayes import kl_inverse
-from tests.oracles import certificates as oracle
+from tests.oracles import bounds as oracle
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)
 clear = st.lists(st.floats(0.2, 1.0), min_size=1, max_size=30).map(np.array)

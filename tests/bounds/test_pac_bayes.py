@@ -19,7 +19,7 @@ from committee.bounds import (
     tandem_weights,
 )
 from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse, mean_over
-from tests.oracles import certificates as oracle
+from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 2**32 - 1)
 BOUNDS = {

@@ -19,7 +19,7 @@ from committee.bounds import (
 from committee.bounds.weight_norm import RADII_PER_DOUBLING, SCALES, SURROGATES
 from committee.objectives.complexity import Complexity, rademacher
 from committee.objectives.losses import Exponential, Logistic, Probit, Squared, SquaredHinge
-from tests.oracles import rademacher as oracle
+from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 10_000)
 norms = st.sampled_from([1.0, 1.5, 2.0, 3.0, inf])

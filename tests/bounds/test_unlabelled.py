@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committee.bounds import VoterLosses, first_order, unlabelled_margins
-from tests.oracles import certificates as oracle
+from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 2**32 - 1)
 KINDS, VOTERS, DRAWS = 24, 6, 1000

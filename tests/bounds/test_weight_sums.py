@@ -12,7 +12,7 @@ from scipy.stats import binom
 from committee.bounds import VoterLosses, binomial, first_order, partition
 from committee.bounds.weight_sums import least_sum
 from committee.objectives.pac_bayes import kl_inverse
-from tests.oracles import certificates as oracle
+from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 2**32 - 1)
 

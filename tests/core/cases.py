@@ -1,5 +1,9 @@
 """Random small tables to grow trees on, in every mixture the kernels must take."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -195,3 +199,17 @@ def limits_for(case: Case, draw: st.DrawFn) -> oracle.Limits:
 def cases_with_limits(draw: st.DrawFn, /, **fixed: Any) -> tuple[Case, oracle.Limits]:
     case = draw(cases(**fixed))
     return case, limits_for(case, draw)
+
+
+WIDEST = _core.lane_bytes()
+NARROWER = [bytes for bytes in (16, 32) if bytes < WIDEST]
+
+
+@contextmanager
+def vectors_of(bytes: int) -> Iterator[None]:
+    """Within it kernels use vectors of so many bytes."""
+    _core.use_lane_bytes(bytes)
+    try:
+        yield
+    finally:
+        _core.use_lane_bytes(WIDEST)

@@ -12,8 +12,8 @@ from hypothesis import given
 from committee import _core
 from tests.core.cases import Case, alternating_labels, cases, limits_for, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
-from tests.oracles import deep_grow as walks
 from tests.oracles import grow as oracle
+from tests.oracles import grow as walks
 
 KINDS = ("gini", "entropy", "squared_error", "several_targets")
 seeds = st.integers(0, 2**32 - 1)

@@ -1,5 +1,7 @@
 """Gradient trees: every split is the best there is, sums are exact, limits hold, and threads change no bit."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -11,16 +13,8 @@ from hypothesis import settings as examples
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import _core
-from tests.core.checked_gradient_tree import (
-    DEFAULTS,
-    SEED,
-    check_tree,
-    gradients,
-    grown,
-    limits_of_trees,
-    rows_of_nodes,
-    table,
-)
+from tests.core.cases import NARROWER, vectors_of
+from tests.core.checked_tree import DEFAULTS, SEED, check_tree, gradients, grown, limits_of_trees, rows_of_nodes, table
 
 
 @given(
@@ -444,3 +438,34 @@ def test_leaves_of_many_rows_are_summed_once_each(share: float) -> None:
         assert tree.weight[node] == weights[own].sum()
     np.testing.assert_array_equal(tree.sums, other.sums)
     np.testing.assert_array_equal(leaf, other_leaf)
+
+
+@given(
+    n=st.integers(2, 200),
+    n_bins=st.lists(st.sampled_from([7, 8, 9, 63, 64, 65, 255, 256, 257, 511, 513, 700]), min_size=1, max_size=2),
+    seed=st.integers(0, 10_000),
+    missing=st.sampled_from([0.0, 0.1, 0.9]),
+    heavy=st.booleans(),
+    limits=st.fixed_dictionaries(
+        {
+            "n_outputs": st.sampled_from([1, 1, 2]),
+            "max_leaf_nodes": st.just(4),
+            "min_samples_leaf": st.sampled_from([1, 2, 7, 20, 60]),
+            "min_hessian_leaf": st.sampled_from([0.0, 1.0, 12.0]),
+        }
+    ),
+)
+def test_thresholds_with_too_little_on_a_side_are_passed_over(n, n_bins, seed, missing, heavy, limits):
+    """Where those with enough begin and end, among cells that are looked at by eights and by 256."""
+    data = table(n, n_bins, [0] * len(n_bins), seed, missing)
+    g, h = gradients(n, limits["n_outputs"], seed, heavy)
+    tree, leaf = grown(data, g, h, **limits)
+    if not heavy:  # gains of heavy tails are compared elsewhere
+        check_tree(tree, data, g, h, limits)
+    assert (np.bincount(leaf)[np.unique(leaf)] >= min(limits["min_samples_leaf"], n)).all()
+    for bytes in NARROWER:
+        with vectors_of(bytes):
+            again, leaf_again = grown(data, g, h, **limits)
+        for mine, theirs in zip(again.nodes(), tree.nodes(), strict=True):
+            assert mine.tobytes() == theirs.tobytes()
+        assert_array_equal(leaf_again, leaf)

@@ -1,9 +1,12 @@
 """The grower: its limits, its draws of features and its buffers."""
 
+from __future__ import annotations
+
 import gc
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import given
 from scipy.stats import chisquare
 
+from committee import _core
 from tests.core.cases import CRITERIA, Case, alternating_labels, cases, cases_with_limits, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
@@ -186,3 +190,300 @@ def test_forgotten_rows_leave_the_tree() -> None:
     tree.forget_rows()
     assert tree.leaf_of_row is None
     assert len(tree.feature) == len(tree.count)
+
+
+SETTINGS: dict[str, Any] = {
+    "codes": np.array([[0, 1], [3, 0], [1, 2], [2, 2]], dtype=np.uint8),
+    "n_bins": np.array([3, 2], dtype=np.int32),
+    "categorical": np.array([0, 1], dtype=np.uint8),
+    "criterion": "gini",
+    "n_classes": 2,
+    "max_depth": 2,
+    "min_samples_leaf": 1,
+    "min_weight_leaf": 0.0,
+    "min_gain": 0.0,
+    "max_features": 0,
+    "n_threads": 1,
+}
+LABELS: dict[str, Any] = {
+    "labels": np.array([0, 1, 1, 0], dtype=np.uint16),
+    "weights": np.ones(4),
+    "rows": np.array([2, 0, 1], dtype=np.int32),
+    "seed": 0,
+}
+TARGETS: dict[str, Any] = {"targets": np.arange(1.0, 5.0), "weights": np.ones(4), "rows": None, "seed": 0}
+
+
+def grower(**changes: Any) -> _core.Grower:
+    return _core.Grower(**{**SETTINGS, "max_leaf_nodes": 0, **changes})
+
+
+def deep_grower(**changes: Any) -> _core.DeepGrower:
+    return _core.DeepGrower(**SETTINGS | changes)
+
+
+both_growers = pytest.mark.parametrize("make", [grower, deep_grower])
+
+
+def assert_refused(make: Any, wrong: dict[str, Any]) -> None:
+    make()
+    with pytest.raises(ValueError):
+        make(**wrong)
+
+
+def assert_not_grown(grow: Any, given: dict[str, Any], wrong: dict[str, Any], error: type = ValueError) -> None:
+    before = grow(**given)
+    with pytest.raises(error):
+        grow(**given | wrong)
+    assert_same_tree(grow(**given), before)
+
+
+@both_growers
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"codes": np.array([[0, 3], [3, 0], [1, 2], [2, 2]], dtype=np.uint8)},
+        {"codes": np.array([[4, 0], [3, 0], [1, 2], [2, 2]], dtype=np.uint16)},
+        {"codes": np.empty((0, 2), dtype=np.uint8)},
+        {"codes": np.empty((4, 0), dtype=np.uint8)},
+        {
+            "codes": np.empty((4, 0), dtype=np.uint8),
+            "n_bins": np.empty(0, np.int32),
+            "categorical": np.empty(0, np.uint8),
+        },
+        {"n_bins": np.array([3], dtype=np.int32)},
+        {"n_bins": np.array([3, 2, 1], dtype=np.int32)},
+        {"n_bins": np.array([3, 0], dtype=np.int32)},
+        {"n_bins": np.array([3, -2], dtype=np.int32)},
+        {"categorical": np.array([1], dtype=np.uint8)},
+        {"categorical": np.array([1, 0, 0], dtype=np.uint8)},
+        {"criterion": "poisson"},
+        {"criterion": ""},
+        {"criterion": "abstaining"},
+        {"criterion": "abstaining", "max_depth": 0},
+        {"n_classes": 0},
+        {"n_classes": -1},
+        {"n_classes": 65_537},
+        {"max_depth": -1},
+        {"min_samples_leaf": 0},
+        {"min_samples_leaf": -1},
+        {"min_weight_leaf": -0.1},
+        {"min_weight_leaf": np.nan},
+        {"min_gain": -0.1, "criterion": "squared_error"},
+        {"min_gain": np.nan},
+        {"max_features": -1},
+    ],
+    ids="-".join,
+)
+def test_tables_and_settings(make: Any, wrong: dict[str, Any]) -> None:
+    assert_refused(make, wrong)
+
+
+def test_settings_of_one_grower() -> None:
+    assert_refused(grower, {"max_leaf_nodes": -1})
+    assert_refused(deep_grower, {"criterion": "confidence"})
+
+
+@both_growers
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": np.array([0, 2, 1, 0], dtype=np.uint16)},
+        {"labels": np.array([0, 65_535, 1, 0], dtype=np.uint16)},
+        {"labels": np.array([0, 1, 1], dtype=np.uint16)},
+        {"weights": np.ones(3)},
+        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
+        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
+        {"weights": np.array([1.0, np.inf, 1.0, 1.0])},
+        {"weights": np.array([0.0, 0.0, 0.0, 1.0])},
+        {"weights": np.zeros(4)},
+        {"weights": np.full(4, 1e308)},
+        {"weights": np.full(4, 5e-324)},
+        {"rows": np.array([0, 4], dtype=np.int32)},
+        {"rows": np.array([0, -1], dtype=np.int32)},
+        {"rows": np.array([0, 1, 0], dtype=np.int32)},
+        {"rows": np.array([0, 1, 2, 3, 0], dtype=np.int32)},
+        {"rows": np.array([], dtype=np.int32)},
+    ],
+    ids="-".join,
+)
+def test_labels_weights_and_rows(make: Any, wrong: dict[str, Any]) -> None:
+    assert_not_grown(make().grow_classes, LABELS, wrong)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (4, 1, 1)])
+def test_weights_of_classes_are_not_for_gini(shape: tuple[int, ...]) -> None:
+    assert_not_grown(grower().grow_classes, LABELS, {"weights": np.ones(shape)})
+
+
+@both_growers
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"targets": np.ones(3)},
+        {"targets": np.ones((3, 2))},
+        {"targets": np.ones((4, 0))},
+        {"targets": np.ones((4, 1, 1))},
+        {"targets": np.array([[1.0, 2.0], [1.0, 2.0], [np.nan, 2.0], [1.0, 2.0]])},
+        {"targets": np.array([1.0, np.nan, 1.0, 1.0])},
+        {"targets": np.array([1.0, np.inf, 1.0, 1.0])},
+        {"targets": np.array([1e300, 1.0, 1.0, 1.0]), "weights": np.full(4, 1e300)},
+        {"weights": np.ones(5)},
+        {"weights": np.zeros(4)},
+        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
+        {"rows": np.array([0, 4], dtype=np.int32)},
+        {"rows": np.array([1, 1], dtype=np.int32)},
+    ],
+    ids="-".join,
+)
+def test_targets(make: Any, wrong: dict[str, Any]) -> None:
+    assert_not_grown(make(criterion="squared_error").grow_targets, TARGETS, wrong)
+
+
+@both_growers
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": LABELS["labels"].astype(np.int64)},
+        {"weights": np.ones(4, dtype=np.float32)},
+        {"rows": np.array([0, 1], dtype=np.int64)},
+        {"seed": -1},
+    ],
+    ids="-".join,
+)
+def test_other_types(make: Any, wrong: dict[str, Any]) -> None:
+    assert_not_grown(make().grow_classes, LABELS, wrong, TypeError)
+
+
+@both_growers
+def test_the_criterion_decides_what_can_be_grown(make: Any) -> None:
+    with pytest.raises(ValueError):
+        make(criterion="squared_error").grow_classes(**LABELS)
+    with pytest.raises(ValueError):
+        make().grow_targets(np.ones(4), np.ones(4), None, 0)
+
+
+def test_confidence_of_several_classes_needs_weights_of_each() -> None:
+    three = grower(criterion="confidence", n_classes=3)
+    with pytest.raises(ValueError):
+        three.grow_classes(**LABELS)
+    with pytest.raises(ValueError):
+        three.grow_classes(**LABELS | {"weights": np.ones((4, 2))})
+    three.grow_classes(**LABELS | {"weights": np.ones((4, 3))})
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def grown(seed: int) -> tuple[_core.GrownTree, np.ndarray, np.ndarray]:
+    case = random_case(np.random.default_rng(seed), "gini", 200, 3, missing=0.1)
+    return case.grow_with(case.deep_grower(oracle.Limits())), case.codes, case.n_bins
+
+
+@given(seeds)
+def test_a_tree_is_the_same_again(seed):
+    tree, codes, n_bins = grown(seed)
+    rows = np.arange(len(codes), dtype=np.int32)
+    again = _core.GrownTree(tuple(array.copy() for array in tree.nodes()), tree.leaf_of_row)
+    for before, after in zip(tree.nodes(), again.nodes(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    np.testing.assert_array_equal(_core.walk_codes(codes, n_bins, again, rows), tree.leaf_of_row)
+    np.testing.assert_array_equal(again.leaf_of_row, tree.leaf_of_row)
+    again.forget_rows()
+    assert again.leaf_of_row is None and _core.GrownTree(tree.nodes(), None).leaf_of_row is None
+
+
+@given(st.lists(seeds, min_size=1, max_size=4))
+def test_trees_are_joined_node_by_node(several):
+    trees = [grown(seed)[0] for seed in several]
+    n_nodes, *joined = _core.joined_nodes(trees)
+    assert n_nodes.tolist() == [len(tree.feature) for tree in trees]
+    offset = joined.pop(4)
+    for name, array in zip([name for name in NAMES if name not in ("category_offset", "sums")], joined, strict=True):
+        np.testing.assert_array_equal(array, np.concatenate([getattr(tree, name) for tree in trees]))
+    words = np.concatenate([np.diff(tree.category_offset) for tree in trees])
+    np.testing.assert_array_equal(offset, np.concatenate([[0], np.cumsum(words)]))
+
+
+def test_what_joins_no_trees_is_refused():
+    for other in (None, 3, np.zeros(3)):
+        with pytest.raises(TypeError, match="takes grown trees"):
+            _core.joined_nodes([grown(3)[0], other])
+
+
+def test_trees_that_are_made_when_they_are_asked_for_are_joined():
+    class Made:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, number):
+            if number >= 3:
+                raise IndexError
+            return grown(number)[0]
+
+    for made, kept in zip(_core.joined_nodes(Made()), _core.joined_nodes([grown(k)[0] for k in range(3)]), strict=True):
+        np.testing.assert_array_equal(made, kept)
+
+
+def test_arrays_outlive_their_tree_and_cannot_be_changed():
+    tree, _, _ = grown(3)
+    feature, expected = tree.feature, tree.feature.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        feature[0] = 7
+    del tree
+    np.testing.assert_array_equal(feature, expected)
+
+
+NAMES = ("feature", "bin", "left", "missing_left", "category_offset", "category_bits", "gain", "count", "sums")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        *[
+            (name, lambda a: a[:-1], "not of one length|words of categories")
+            for name in NAMES
+            if name != "category_bits"
+        ],
+        *[(name, lambda a: a.astype(np.float32), "another type or shape") for name in NAMES],
+        *[(name, lambda a: a[None], "another type or shape") for name in NAMES],
+        *[(name, lambda a: None, "another type or shape") for name in NAMES],
+        ("left", lambda a: np.where(a < 0, a, 0).astype(np.int32), "does not follow its parent"),
+        ("left", lambda a: np.where(a < 0, a, len(a) - 1).astype(np.int32), "does not follow its parent"),
+        ("left", lambda a: np.where(a < 0, a, 2**31 - 1).astype(np.int32), "does not follow its parent"),
+        ("feature", lambda a: np.abs(a), "does not follow its parent"),
+        ("category_offset", lambda a: a + 1, "words of categories"),
+        ("category_offset", lambda a: a[::-1].copy(), "words of categories"),
+        ("category_bits", lambda a: np.append(a, np.uint32(1)), "words of categories"),
+    ],
+)
+def test_arrays_that_are_no_trees_are_refused(name, change, message):
+    tree, _, _ = grown(3)
+    assert len(tree.category_bits) and len(tree.feature) > 9
+    nodes = list(tree.nodes())
+    nodes[NAMES.index(name)] = change(nodes[NAMES.index(name)])
+    with pytest.raises(ValueError, match=message):
+        _core.TreeNodes(tuple(nodes))
+
+
+def test_other_numbers_of_arrays_are_refused():
+    tree, _, _ = grown(3)
+    with pytest.raises(ValueError, match="a tree is of 9 arrays"):
+        _core.TreeNodes(tree.nodes()[:-1])
+    with pytest.raises(ValueError, match="another type or shape"):
+        _core.GrownTree(tree.nodes(), np.zeros(3))
+    n = len(tree.feature)
+    for value, bounds in ((np.zeros((n, 0)), np.zeros((n, 2))), (np.zeros((n, 1)), np.zeros((n, 1)))):
+        with pytest.raises(ValueError, match="not of one length"):
+            _core.GradientTree(tree.nodes(), value, bounds)
+
+
+def test_a_tree_of_fewer_categories_is_not_walked():
+    tree, codes, n_bins = grown(3)
+    nodes = list(tree.nodes())
+    nodes[4], nodes[5] = np.zeros_like(nodes[4]), nodes[5][:0]  # numeric splits are walked by any code
+    rows = np.arange(len(codes), dtype=np.int32)
+    _core.walk_codes(codes, n_bins, _core.TreeNodes(tuple(nodes)), rows)
+    more = n_bins + 40 * np.isin(np.arange(len(n_bins)), tree.feature[np.diff(tree.category_offset) > 0])
+    with pytest.raises(ValueError, match="grown on fewer categories"):
+        _core.walk_codes(codes, more.astype(np.int32), tree, rows)

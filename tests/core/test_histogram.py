@@ -1,5 +1,7 @@
 """Histograms: exact sums of rounded weights, whatever the order of the rows."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from tests.core.cases import Case, cases
-from tests.oracles import histogram as oracle
+from tests.oracles import grow as oracle
 
 some_cases = cases(kinds=("gini",))
 
@@ -160,3 +162,144 @@ def test_refuses(wrong: dict[str, Any]) -> None:
 def test_other_types_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError):
         _core.class_histogram(**GOOD | wrong)
+
+
+N_ROWS = 40_000
+
+
+def histogram(codes, n_bins, g, h, rows, narrow, n_threads=1):
+    """What the kernel counts, and the layout of its words."""
+    shard = _core.GradientShard(codes, n_bins, n_outputs=1, n_threads=n_threads)
+    n, most_g, most_h, *_ = shard.begin(g, h, None, rows, None)
+    layout = _core.RoundScale(most_g, most_h, True, 0, 0, n, 1).layout()
+    assert layout[0]  # in words
+    shard.pack(layout, False)
+    return shard.root(narrow), layout
+
+
+def sums(codes, n_bins, values, rows):
+    """Sums of whole numbers by column and code, one column after the other; the last cell of each is for what lacks."""
+    return np.concatenate(
+        [
+            np.bincount(codes[rows, j], values[rows].astype(np.float64), b + 1).astype(np.int64)
+            for j, b in enumerate(n_bins)
+        ]
+    )
+
+
+def check(codes, n_bins, rows, narrow, n_threads=1):
+    """Beside NumPy, of rows so thin that they are gathered."""
+    rng = np.random.default_rng(len(rows))
+    g, h = rng.normal(size=len(codes)), rng.uniform(0.1, 1.0, len(codes))
+    assert 16 * len(rows) < rows[-1] - rows[0]
+    found, (_, _, block, count_bits, hessian_bits, wide_bits, g_unit, h_unit) = histogram(
+        codes, n_bins, g, h, rows, narrow, n_threads
+    )
+    gradients = sums(codes, n_bins, np.rint(g * g_unit), rows)
+    hessians = sums(codes, n_bins, np.rint(h * h_unit), rows)
+    counts = sums(codes, n_bins, np.ones(len(codes)), rows)
+    if narrow:
+        assert len(rows) <= block
+        words = (gradients << (count_bits + hessian_bits)) + (hessians << count_bits) + counts
+        np.testing.assert_array_equal(found.view(np.int64), words)
+    else:
+        pairs = (hessians << wide_bits) + counts
+        np.testing.assert_array_equal(found.view(np.int64), np.concatenate([gradients, pairs]))
+
+
+def scattered(n, n_rows, rng):
+    """Some rows, the first and the last among them: the last row ends where the table does."""
+    between = rng.choice(np.arange(1, n - 1), n_rows - 2, replace=False)
+    return np.sort(np.concatenate([[0, n - 1], between])).astype(np.int32)
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("n_rows", [2, 5, 1_023, 1_500, 2_400])
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 28, 33, 49, 63, 64, 65, 130])
+@pytest.mark.parametrize("wide_codes", [False, True])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_every_cell_of_scattered_rows(n_rows, p, wide_codes, narrow):
+    """Rows of whole pieces of 16 bytes and of parts of one; several ranges of columns; several handfuls of rows."""
+    rng = np.random.default_rng([n_rows, p, wide_codes])
+    n_bins = rng.integers(2, 300 if wide_codes else 255, p).astype(np.int32)
+    codes = rng.integers(0, n_bins + 1, (N_ROWS, p)).astype(np.uint16 if wide_codes else np.uint8)
+    check(codes, n_bins, scattered(N_ROWS, n_rows, rng), narrow)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_more_rows_than_words_have_room_for(n_threads):
+    """Words are emptied after 8,191 rows, and threads have histograms of their own."""
+    rng = np.random.default_rng(1)
+    n_bins = np.array([250, 3, 40, 12, 100], np.int32)
+    codes = rng.integers(0, n_bins + 1, (400_000, 5)).astype(np.uint8)
+    check(codes, n_bins, scattered(400_000, 20_000, rng), False, n_threads)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 50),
+    st.integers(1, 6),
+    st.integers(2, 5),
+    st.booleans(),
+)
+def test_emphasis_row_by_row(seed: int, n: int, n_leaves: int, n_classes: int, per_class: bool) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=(n, n_classes) if per_class else n)
+    leaf = rng.integers(-1, n_leaves, n).astype(np.int32)
+    labels = rng.integers(0, n_classes, n).astype(np.uint16)
+    factor = rng.exponential(size=(n_leaves, 2 * n_classes if per_class else n_classes))
+    expected = weights.copy()
+    expected_total = oracle.scale_rows(expected, leaf, labels, factor)
+    untouched = weights[leaf < 0].copy()
+    total = _core.scale_rows(weights, leaf, labels, factor, 1)
+    np.testing.assert_array_equal(weights, expected)
+    np.testing.assert_array_equal(weights[leaf < 0], untouched)
+    assert total == pytest.approx(expected_total, rel=1e-13)
+
+
+EMPHASIS_ARGUMENTS: dict[str, Any] = {
+    "weights": np.ones(3),
+    "leaf_of_row": np.array([0, 1, -1], dtype=np.int32),
+    "labels": np.array([0, 1, 1], dtype=np.uint16),
+    "factor": np.ones((2, 2)),
+    "n_threads": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"leaf_of_row": np.array([0, 2, -1], dtype=np.int32)},
+        {"leaf_of_row": np.array([0, -2, -1], dtype=np.int32)},
+        {"leaf_of_row": np.array([0, 2**31 - 1, -1], dtype=np.int32)},
+        {"leaf_of_row": np.array([0, 1], dtype=np.int32)},
+        {"labels": np.array([0, 2, 1], dtype=np.uint16)},
+        {"labels": np.array([0, 65_535, 1], dtype=np.uint16)},
+        {"labels": np.array([0, 1], dtype=np.uint16)},
+        {"weights": np.ones(2)},
+        {"weights": np.ones((3, 2))},
+        {"weights": np.ones((3, 2)), "factor": np.ones((2, 3))},
+        {
+            "weights": np.ones((3, 2)),
+            "factor": np.ones((2, 4)),
+            "labels": np.array([0, 2, 1], dtype=np.uint16),
+        },
+        {"factor": np.ones((0, 2))},
+    ],
+    ids="-".join,
+)
+def test_emphasis_refuses(wrong: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = {
+        name: np.copy(v) if isinstance(v, np.ndarray) else v for name, v in (EMPHASIS_ARGUMENTS | wrong).items()
+    }
+    _core.scale_rows(**EMPHASIS_ARGUMENTS)
+    with pytest.raises(ValueError):
+        _core.scale_rows(**arguments)
+
+
+def test_weights_that_cannot_be_changed_in_place_are_refused() -> None:
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    for weights in (frozen, np.ones(6)[::2], np.ones(3, dtype=np.float32), [1.0, 1.0, 1.0]):
+        with pytest.raises((TypeError, ValueError)):
+            _core.scale_rows(**EMPHASIS_ARGUMENTS | {"weights": weights})

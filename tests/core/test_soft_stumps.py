@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from tests.core.cases import random_weights
-from tests.oracles import soft_stumps as oracle
+from tests.oracles import vote_graph as oracle
 
 F64 = NDArray[np.float64]
 

@@ -1,19 +1,35 @@
 """Threads: they change how long a call takes, and not a bit of what it returns."""
 
+from __future__ import annotations
+
 import multiprocessing
+import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from ctypes import c_ulong, py_object, pythonapi
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee import _core
-from tests.core.cases import CRITERIA, OF_TARGETS, Case, random_case
+from committee import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    _core,
+    quadboost_path,
+)
+from tests.core.cases import CRITERIA, NARROWER, OF_TARGETS, WIDEST, Case, random_case, vectors_of
 from tests.core.checked_tree import assert_same_tree
 from tests.oracles import grow as oracle
 from tests.patience import PATIENCE
@@ -163,3 +179,251 @@ def test_a_forked_child_can_use_threads_too() -> None:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for leaf_of_row in pool.map_async(grown_in_child, [1, 5]).get(timeout=PATIENCE):
             np.testing.assert_array_equal(leaf_of_row, expected)
+
+
+SOON = 0.5
+"""Seconds of a processor from the signal to the end of the call, at most: a busy machine makes none of them longer."""
+N, P = 100_000, 20
+
+
+class AlarmError(Exception):
+    """The signal has come."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise `AlarmError` when the process has had so many seconds of processors."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise AlarmError
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def codes() -> tuple[Any, Any, Any]:
+    table = np.random.default_rng(0).integers(0, 255, (N, P)).astype(np.uint8)
+    return table, np.full(P, 255, dtype=np.int32), np.zeros(P, dtype=np.uint8)
+
+
+def deep_tree(n_threads: int) -> Callable[[], Any]:
+    limits = {"max_depth": 0, "min_samples_leaf": 1, "min_weight_leaf": 0.0, "min_gain": 0.0, "max_features": 0}
+    grower = _core.DeepGrower(*codes(), "gini", 2, **limits, n_threads=n_threads)  # type: ignore[arg-type]
+    labels = np.random.default_rng(1).integers(0, 2, N).astype(np.uint16)
+    return lambda: grower.grow_classes(labels, np.ones(N), None, 0)
+
+
+def gradient_tree(n_threads: int) -> Callable[[], Any]:
+    grower = _core.GradientGrower(
+        *codes(),
+        n_outputs=1,
+        max_depth=0,
+        max_leaf_nodes=0,
+        min_samples_leaf=1,
+        min_hessian_leaf=0.0,
+        leaf_l0=0.0,
+        leaf_l1=0.0,
+        leaf_l2=0.0,
+        l0_per_leaf=False,
+        min_gain=0.0,
+        max_features=0,
+        growth="leaf",
+        monotone=None,
+        max_interaction=0,
+        interaction_groups=[],
+        draw_thresholds=False,
+        n_threads=n_threads,
+    )
+    gradient = np.random.default_rng(1).normal(size=N)
+    return lambda: grower.grow(gradient, np.ones(N), None, None, 0)
+
+
+def scores_in_leaves(n_threads: int) -> Callable[[], Any]:
+    """Two leaves, of which the caller of two threads has one, and waits for the other or the other for it."""
+    rng = np.random.default_rng(1)
+    D, labels = rng.normal(size=(N, P)), rng.integers(0, 2, N).astype(np.uint16)
+    rows, start = np.arange(N, dtype=np.int32), np.array([0, 2000, N])
+    return lambda: _core.linear_boost(
+        D, rows, start, labels, np.ones(N), 1, "probit", 5000, 0.0, 1e9, True, False, n_threads
+    )
+
+
+def judged_nodes(n_threads: int) -> Callable[[], Any]:
+    """A thousand nodes of the same rows."""
+    rng = np.random.default_rng(1)
+    D, labels = rng.normal(size=(N, P)), rng.integers(0, 2, N).astype(np.uint16)
+    rows, held_out = np.arange(N, dtype=np.int32), (np.arange(N) % 3 == 0).astype(np.uint8)
+    begin, end = np.zeros(1000, dtype=np.int64), np.full(1000, N)
+    return lambda: _core.held_out_errors(
+        D, rows, begin, end, labels, np.ones(N), held_out, 1, "probit", 100, 20.0, N, n_threads
+    )
+
+
+def quadratic() -> tuple[Any, Any, Any]:
+    votes = np.random.default_rng(1).normal(size=(600, 500))
+    return votes.T @ votes / 600, votes.mean(axis=0), np.zeros(500)
+
+
+def sweeps(n_threads: int) -> Callable[[], Any]:
+    gram, c, alpha = quadratic()
+    return lambda: _core.cyclic_sweeps(gram, c, alpha, "none", 0.0, 0.0, 10**9)
+
+
+def greedy_rounds(n_threads: int) -> Callable[[], Any]:
+    gram, c, alpha = quadratic()
+    return lambda: _core.greedy_rounds(gram, c, alpha, "l2", 0.1, True, 10**6, 0.0)
+
+
+def lasso_path(n_threads: int) -> Callable[[], Any]:
+    gram, b, _ = quadratic()
+    return lambda: _core.lasso_path(gram, b, 1.0, np.array([0, 250, 500]), np.array([0.01, 0.0]), 0.0, 10**9)
+
+
+def paths(n_threads: int) -> Callable[[], Any]:
+    T = 50
+    following = np.repeat(np.append(np.arange(1, T), -1), 2).reshape(T, 2).astype(np.int32)
+    graph = _core.MatrixGraph(following, np.ones((T, 2)), np.array([0, T]))
+    q, keys = np.full((500, T), 0.5), np.arange(500, dtype=np.uint64)
+    return lambda: graph.sampled(q, keys, 10**8, n_threads)
+
+
+def pairs(n_threads: int) -> Callable[[], Any]:
+    wide = np.random.default_rng(0).integers(0, 4, (4 * N, 80)).astype(np.uint8)
+    cells = _core.Cells(wide, np.full(80, 4, dtype=np.int32), n_threads)
+    return lambda: [cells.pairs(np.ones(4 * N)) for _ in range(5)]
+
+
+KERNELS = [deep_tree, gradient_tree, scores_in_leaves, judged_nodes, sweeps, greedy_rounds, lasso_path, paths, pairs]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+def test_a_signal_ends_the_call(kernel, n_threads):
+    call = kernel(n_threads)
+    begun = time.process_time()
+    with pytest.raises(AlarmError), alarm(0.1):
+        call()
+    assert time.process_time() - begun - 0.1 < n_threads * SOON
+
+
+def test_an_exception_set_in_another_thread_ends_its_call():
+    call, running, raised = deep_tree(1), Event(), Event()
+
+    def run() -> None:
+        running.set()
+        try:
+            call()
+        except AlarmError:
+            raised.set()
+
+    thread = Thread(target=run)
+    thread.start()
+    running.wait()
+    assert thread.ident is not None
+    begun = time.process_time()
+    pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread.ident), py_object(AlarmError))
+    assert raised.wait(PATIENCE) and time.process_time() - begun < SOON
+    thread.join()
+
+
+def test_a_grower_goes_on_after_an_interrupt():
+    for kernel in (deep_tree, gradient_tree):
+        call = kernel(2)
+        expected = kernel(2)()
+        with pytest.raises(AlarmError), alarm(0.05):
+            call()
+        tree = call()
+        np.testing.assert_array_equal(tree.feature, expected.feature)
+        np.testing.assert_array_equal(tree.sums, expected.sums)
+
+
+ONE_KERNEL = "2026-11-26: the processor has vectors of 16 bytes alone, or the sanitizers' build one kernel alone"
+
+
+def rows(n: int = 700) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, np.nansum(X[:, :3], axis=1) + 0.5 * rng.normal(size=n)
+
+
+def answers(model: Any, X: Any, y: Any) -> list[Any]:
+    model.fit(X, y)
+    said = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    return [said, model.contributions(X[:50])] if hasattr(model, "contributions") else [said]
+
+
+@pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
+@pytest.mark.parametrize(
+    ("make", "n_classes"),
+    [
+        (lambda: GradientBoostingClassifier(n_estimators=12, random_state=0), 2),
+        (lambda: GradientBoostingClassifier(n_estimators=6, random_state=0, leaf_l2=2.0), 4),
+        (lambda: GradientBoostingRegressor(n_estimators=12, random_state=0), 0),
+        (lambda: RandomForestClassifier(n_estimators=12, random_state=0), 3),
+        (lambda: SBPMTClassifier(n_estimators=3, random_state=0), 3),
+        (lambda: SBPMTClassifier(n_estimators=2, link="logit", random_state=0), 2),
+        (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 2),
+        (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 3),
+    ],
+)
+def test_every_length_of_vectors_gives_the_same_bits(make: Callable[[], Any], n_classes: int) -> None:
+    X, y = rows()
+    if n_classes:
+        y = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
+    expected = answers(make(), X, y)
+    for bytes in NARROWER:
+        with vectors_of(bytes):
+            assert _core.lane_bytes() == bytes
+            again = answers(make(), X, y)
+        for mine, widest in zip(again, expected, strict=True):
+            assert mine.tobytes() == widest.tobytes()
+
+
+def boosted(n: int, p: int, link: str) -> list[Any]:
+    """Lines of one leaf of n rows and p columns, short or long, and the Newton terms of its scores."""
+    rng = np.random.default_rng(n + p)
+    D = rng.normal(size=(n, p))
+    labels = rng.integers(3, size=n).astype(np.uint16)
+    rows, start, weights = np.arange(n, dtype=np.int32), np.array([0, n]), 0.1 + rng.random(n)
+    lines = _core.linear_boost(D, rows, start, labels, weights, 3, link, 30, 0.0, 20.0, False, True, 1)
+    extremes = np.array([0.0, -0.0, 40.0, -40.0, 700.0, -700.0, 1e300, -1e300])
+    return [*lines, *_core.newton_terms(link, np.concatenate([lines[2].ravel(), extremes]))]
+
+
+@pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize(("n", "p"), [(5, 3), (29, 18), (64, 41), (65, 5), (300, 7), (1200, 33)])
+def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: str) -> None:
+    expected = boosted(n, p, link)
+    for bytes in NARROWER:
+        with vectors_of(bytes):
+            again = boosted(n, p, link)
+        for mine, widest in zip(again, expected, strict=True):
+            assert mine.tobytes() == widest.tobytes()
+
+
+@pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
+def test_every_length_of_vectors_follows_the_same_path() -> None:
+    """Codes by comparisons, counts of bits, and the steps of the LASSO."""
+    X = np.random.default_rng(1).normal(size=(900, 12))
+    y = np.where(X[:, 0] + np.sin(3.0 * X[:, 1]) > 0.2, 1, 0)
+    expected = quadboost_path(X, y, n_alphas=20)
+    for bytes in NARROWER:
+        with vectors_of(bytes):
+            path = quadboost_path(X, y, n_alphas=20)
+        assert path.weights.tobytes() == expected.weights.tobytes()
+        assert path.gaps.tobytes() == expected.gaps.tobytes()
+
+
+@pytest.mark.parametrize("bytes", [0, 8, 48, 128])
+def test_there_are_no_kernels_for_other_vectors(bytes: int) -> None:
+    with pytest.raises(ValueError, match=f"lane_bytes={bytes}: kernels are for 16, 32 or 64"):
+        _core.use_lane_bytes(bytes)
+    assert _core.lane_bytes() == WIDEST

@@ -13,8 +13,8 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from committee import _core
-from tests.oracles import soft_stumps as stump_oracle
 from tests.oracles import vote_graph as oracle
+from tests.oracles import vote_graph as stump_oracle
 
 F64 = NDArray[np.float64]
 Case = tuple[oracle.Graph, stump_oracle.Stumps, F64]

@@ -1,6 +1,11 @@
 """Fits on a cluster: the bits of one process, with any number of workers and for any source of rows."""
 
+from __future__ import annotations
+
 import asyncio
+import pickle
+import subprocess
+import sys
 from functools import partial
 
 import dask.array as da
@@ -13,10 +18,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import committee
+import committee.dask
 from committee import (
     AdaBoostClassifier,
     Checkpoint,
@@ -190,3 +198,68 @@ def test_cells_of_a_paper(client, tmp_path):
 def test_needs_a_client():
     with pytest.raises(ValueError, match=r"no Dask client is connected.*client=distributed\.Client"):
         fit(RandomForestClassifier(), X, LABELS)
+
+
+RANDOM = np.random.default_rng(0)
+TABLE = RANDOM.normal(size=(200, 4))
+TABLE_LABELS = np.array(["no", "yes"])[(TABLE[:, 0] + RANDOM.normal(size=200) > 0).astype(int)]
+NAMES = [name for name in committee.dask.__all__ if name.startswith("Dask")]
+
+
+def test_fit_and_lazy_answers(client):
+    here = committee.RandomForestClassifier(8, random_state=0).fit(TABLE, TABLE_LABELS)
+    there = committee.dask.DaskRandomForestClassifier(8, random_state=0, client=client)
+    rows = da.from_array(TABLE, chunks=60)
+    assert there.fit(rows, TABLE_LABELS) is there
+    assert_same_bits(here, there.to_local(), TABLE)
+    for method in ("predict", "predict_proba", "decision_function"):
+        lazy = getattr(there, method)(rows)
+        assert isinstance(lazy, da.Array)
+        assert np.array_equal(lazy.compute(scheduler="sync"), getattr(here, method)(TABLE))
+        assert np.array_equal(getattr(there, method)(TABLE), getattr(here, method)(TABLE))
+    assert there.score(TABLE, TABLE_LABELS) == there.score(rows, TABLE_LABELS) == here.score(TABLE, TABLE_LABELS)
+
+
+def test_columns_of_a_dataframe_as_labels_and_weights(client):
+    frame = pd.DataFrame(TABLE, columns=list("abcd")).assign(label=TABLE_LABELS, weight=RANDOM.integers(0, 3, 200))
+    there = committee.dask.DaskSBPMTClassifier(4, random_state=0, client=client)
+    there.fit(dd.from_pandas(frame, npartitions=3), "label", "weight")
+    here = committee.SBPMTClassifier(4, random_state=0).fit(frame[list("abcd")], TABLE_LABELS, frame["weight"])
+    assert_same_bits(here, there.to_local(), frame[list("abcd")])
+
+
+def test_saved_as_the_learner_itself(client, tmp_path):
+    there = committee.dask.DaskRandomForestRegressor(4, random_state=0, client=client).fit(TABLE, TABLE[:, 1])
+    there.save(tmp_path / "forest.model")
+    loaded = committee.load(tmp_path / "forest.model")
+    assert type(loaded) is type(there.to_local()) is committee.RandomForestRegressor
+    assert np.array_equal(loaded.predict(TABLE), there.predict(TABLE))
+
+
+def test_clones_share_the_client_and_pickles_have_none(client):
+    forest = committee.dask.DaskRandomForestClassifier(4, client=client)
+    assert clone(forest).client is client
+    assert clone(forest).n_estimators == 4
+    assert pickle.loads(pickle.dumps(forest)).client is None
+    assert forest.get_params()["client"] is client
+    assert len(cross_val_score(forest, TABLE, TABLE_LABELS, cv=2)) == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_the_learner_and_the_client(name):
+    there, here = getattr(committee.dask, name), getattr(committee, name.removeprefix("Dask"))
+    assert set(there().get_params()) == {"client", *here().get_params()}
+    assert issubclass(there, here)
+
+
+WITHOUT = "import sys; sys.modules['dask'] = sys.modules['distributed'] = None"
+
+
+def said_by(call: str) -> str:
+    program = f"{WITHOUT}\nimport committee\nimport committee.dask\ntry:\n    {call}\nexcept ImportError as e: print(e)"
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, encoding="utf-8").stdout
+
+
+def test_says_how_to_get_it():
+    call = "committee.dask.fit(committee.RandomForestClassifier(), [[0.0], [1.0]], [0, 1])"
+    assert 'pip install "committee[dask]"' in said_by(call)

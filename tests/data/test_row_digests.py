@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from committee import _core
 from committee.data.row_digests import row_digests, unordered_digests
 from committee.data.sparse import SparseMatrix
-from tests.oracles import row_digests as oracle
+from tests.oracles import bins as oracle
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -12,7 +12,7 @@ from committee.data.frames import TableSchema
 from committee.data.many_levels import ManyLevels
 from committee.data.rows import Rows, TargetRows
 from committee.data.target_statistics import N_FOLDS
-from tests.oracles.target_statistics import first_axis, shrunk_means
+from tests.oracles.bins import first_axis, shrunk_means
 
 
 def table_of(n: int, k: int, n_classes: int = 2, seed: int = 0, effect: float = 2.0) -> tuple[pd.DataFrame, np.ndarray]:

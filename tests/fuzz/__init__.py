@@ -13,7 +13,7 @@ FUZZERS = {
     "checkpoint_files": "tests.fuzz.checkpoint_files:CheckpointFiles",
     "commands": "tests.fuzz.commands:Commands",
     "inputs": "tests.fuzz.inputs:Inputs",
-    "kills": "tests.fuzz.kills:Kills",
+    "kills": "tests.fuzz.checkpoint_files:Kills",
     "model_files": "tests.fuzz.model_files:ModelFiles",
     "storms": "tests.fuzz.inputs:Storms",
 }

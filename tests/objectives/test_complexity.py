@@ -12,7 +12,7 @@ from committee import _core
 from committee.data.binning import Binned, Bins
 from committee.objectives.complexity import rademacher, rademacher_of_stumps, theory_alpha
 from committee.voters.stump_dictionary import StumpDictionary
-from tests.oracles import rademacher as oracle
+from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 10_000)
 

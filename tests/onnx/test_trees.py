@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from scipy.special import log_ndtr, ndtr
 
-from committee.onnx.curves import log_upper, two_sided
-from committee.onnx.ensembles import Ensemble, double_ensemble, leaf_ensemble, not_above
 from committee.onnx.export import protos
 from committee.onnx.graph import Graph, Value
+from committee.onnx.links import log_upper, two_sided
+from committee.onnx.trees import Ensemble, double_ensemble, leaf_ensemble, not_above
 from tests.onnx.parity import session
 
 F64 = NDArray[np.float64]

@@ -1,9 +1,13 @@
-"""Tree growth the slow way: every candidate split of a node is written out as a mask over cells and scored.
+"""Split criteria as formulas over a node's sums: functions of ``(..., planes)`` that return ``(...)``.
 
-A cell is a bin of one feature; the last cell of a feature holds its missing values.
+The planes are the class weights; (no, yes) weights per class for "confidence" with several outputs;
+(sum w, sum w z) for squared error.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,7 +15,133 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee._core import GrownTree
-from tests.oracles import criterion as criteria
+
+Array = NDArray[np.float64]
+
+
+def ratio(a: Array, b: Array) -> Array:
+    """a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0)
+
+
+def gini(sums: Array) -> Array:
+    return ratio((sums**2).sum(-1), sums.sum(-1))
+
+
+def entropy(sums: Array) -> Array:
+    total = sums.sum(-1)
+    logs: Array = (sums * np.log(np.where(sums > 0, sums, 1))).sum(-1)
+    return logs - total * np.log(np.where(total > 0, total, 1))
+
+
+def confidence(sums: Array) -> Array:
+    z: Array = 2.0 * np.sqrt(sums[..., 0::2] * sums[..., 1::2]).sum(-1)
+    return -z
+
+
+def squared_error(sums: Array) -> Array:
+    """Summed over the targets, of which each has a plane."""
+    return ratio((sums[..., 1:] ** 2).sum(-1), sums[..., 0])
+
+
+def error(sums: Array) -> Array:
+    """Right, if the node votes for its heaviest class."""
+    return sums.max(-1)
+
+
+SCORES: dict[str, Callable[[Array], Array]] = {
+    "gini": gini,
+    "entropy": entropy,
+    "error": error,
+    "confidence": confidence,
+    "squared_error": squared_error,
+}
+
+
+def refusal_loss(right: Array, wrong: Array, refused: Array, n_classes: int) -> Array:
+    """Z of a voter with these shares of the weight; 1 (no better than none) unless it beats chance."""
+    others = n_classes - 1
+    z = refused + n_classes * right ** (1 / n_classes) * (wrong / others) ** (others / n_classes)
+    return np.where(others * right > wrong, z, 1.0)
+
+
+def abstaining_gain(left: Array, right: Array) -> Array:
+    """1 - Z of the best of (vote, vote), (vote, abstain), (abstain, vote), times the total weight."""
+    n_classes = left.shape[-1]
+    total = left.sum(-1) + right.sum(-1)
+    right_of = [ratio(side.max(-1), total) for side in (left, right)]
+    wrong_of = [np.maximum(ratio(side.sum(-1), total) - p, 0) for side, p in zip((left, right), right_of, strict=True)]
+    zero = np.zeros_like(total)
+    z: Array = np.minimum.reduce(
+        [
+            refusal_loss(right_of[0] + right_of[1], wrong_of[0] + wrong_of[1], zero, n_classes),
+            refusal_loss(right_of[0], wrong_of[0], right_of[1] + wrong_of[1], n_classes),
+            refusal_loss(right_of[1], wrong_of[1], right_of[0] + wrong_of[0], n_classes),
+        ]
+    )
+    return (1.0 - z) * total
+
+
+def gain(criterion: str, left: Array, right: Array) -> Array:
+    """How much parting a node into ``left`` and ``right`` raises the score."""
+    if criterion == "abstaining":
+        return abstaining_gain(left, right)
+    score = SCORES[criterion]
+    return score(left) + score(right) - score(left + right)
+
+
+def unit_of(n_rows: int, total: float) -> float:
+    """Quanta per unit of weight, such that the sums of ``n_rows`` weights and counts fit 63 bits."""
+    return math.ldexp(1.0, 63 - n_rows.bit_length()) / total
+
+
+def quanta(weights: NDArray[np.float64], unit: float) -> list[int]:
+    return [math.floor(w * unit + 0.5) for w in weights.tolist()]
+
+
+def cell_offsets(n_bins: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Feature j owns cells ``offset[j]:offset[j + 1]``; the last of them counts its missing values."""
+    return np.concatenate([[0], np.cumsum(n_bins.astype(np.int64) + 1)])
+
+
+def class_histogram(
+    codes: NDArray[np.integer],
+    n_bins: NDArray[np.int32],
+    labels: NDArray[np.uint16],
+    n_classes: int,
+    weights: NDArray[np.float64],
+    rows: NDArray[np.int32] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    used = np.arange(len(codes)) if rows is None else rows
+    offset = cell_offsets(n_bins)
+    unit = unit_of(len(used), math.fsum(weights[used]))
+    integer = quanta(weights, unit)
+    sums = [[0] * int(offset[-1]) for _ in range(n_classes)]
+    counts = np.zeros((n_classes, offset[-1]), dtype=np.int64)
+    for i in used:
+        for j in range(codes.shape[1]):
+            cell = int(offset[j]) + int(codes[i, j])
+            sums[labels[i]][cell] += integer[i]
+            counts[labels[i], cell] += 1
+    return np.array([[float(s) / unit for s in plane] for plane in sums]).reshape(n_classes, -1), counts
+
+
+def scale_rows(
+    weights: NDArray[np.float64],
+    leaf_of_row: NDArray[np.int32],
+    labels: NDArray[np.uint16],
+    factor: NDArray[np.float64],
+) -> float:
+    for i, (leaf, label) in enumerate(zip(leaf_of_row, labels, strict=True)):
+        if leaf < 0:
+            continue
+        if weights.ndim == 1:
+            weights[i] *= factor[leaf, label]
+        else:
+            for output in range(weights.shape[1]):
+                weights[i, output] *= factor[leaf, 2 * output + int(label == output)]
+    return float(weights.sum())
+
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -140,7 +270,7 @@ def shares(criterion: str, sums: Floats) -> list[Floats]:
     else:
         pairs = [(sums[:, k], sums.sum(1)) for k in range(sums.shape[1])]
     cell_weight = sums[:, 0] if criterion == "squared_error" else sums.sum(1)
-    keys = [np.where(weight > 0, criteria.ratio(part, weight), 0.5 * (criterion == "error")) for part, weight in pairs]
+    keys = [np.where(weight > 0, ratio(part, weight), 0.5 * (criterion == "error")) for part, weight in pairs]
     return [np.where(cell_weight > 0, key, WEIGHTLESS) for key in keys]
 
 
@@ -206,7 +336,7 @@ def gains_of(table: Table, rows: Integers, j: int, masks: Mask, limits: Limits) 
     lightest = np.minimum(masks @ weight, ~masks @ weight)
     allowed = (fewest >= limits.min_samples_leaf) & (lightest >= limits.min_weight_leaf * table.total)
     allowed &= (fewest > 0) & (lightest > 0)
-    return np.where(allowed, criteria.gain(table.criterion, left, right), -np.inf)
+    return np.where(allowed, gain(table.criterion, left, right), -np.inf)
 
 
 # --- whole nodes --------------------------------------------------------------------------------------------
@@ -311,3 +441,25 @@ def walk(tree: GrownTree, table: Table) -> tuple[list[Integers], Integers]:
         for child, side in ((tree.left[i], left), (tree.left[i] + 1, ~left)):
             rows[child], depth[child] = rows[i][side], depth[i] + 1
     return rows, depth
+
+
+def walk_codes(
+    codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: GrownTree, rows: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    return np.array([_leaf(codes[row], n_bins, tree) for row in rows], dtype=np.int32)
+
+
+def _leaf(codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: GrownTree) -> int:
+    i = 0
+    while tree.feature[i] >= 0:
+        j = int(tree.feature[i])
+        code = int(codes[j])
+        words = tree.category_bits[tree.category_offset[i] : tree.category_offset[i + 1]]
+        if code == n_bins[j]:
+            left = bool(tree.missing_left[i])
+        elif len(words):
+            left = bool(int(words[code // 32]) >> (code % 32) & 1)
+        else:
+            left = code <= tree.bin[i]
+        i = int(tree.left[i]) + (not left)
+    return i

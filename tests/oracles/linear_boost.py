@@ -5,12 +5,18 @@ timed against. `literal` is the text of the algorithm: one output, and for every
 squares fit by `numpy.linalg.lstsq`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, expit, log_ndtr
+from scipy.special import erfcx, expit, log_expit, log_ndtr, logsumexp
+
+from tests.oracles import linear_boost
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -205,3 +211,143 @@ def literal(D: Floats, y: Floats, v: Floats, link: str, n_steps: int) -> tuple[l
         slope[best] += fits[best][1][1]
         path.append(best)
     return path, np.array(intercept), slope
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """Scores of the rows, each class's lines by step, and the mean risk before and after every step."""
+
+    scores: Floats
+    path: Integers
+    risk: Floats
+    intercept: Floats
+    coefficient: Floats
+
+
+def log_shares(link: str, F: Floats) -> Floats:
+    """ln P(k | x) ``(n, K)`` of scores ``(n, K)``, or ``(n, 1)`` for two classes."""
+    curve = log_ndtr if link == "probit" else log_expit
+    if F.shape[1] == 1:
+        return np.hstack([curve(-F), curve(F)])
+    return np.asarray(curve(F) - logsumexp(curve(F), axis=1, keepdims=True))
+
+
+def risk(link: str, F: Floats, labels: Integers, v: Floats) -> float:
+    """Mean negative log-likelihood."""
+    return float(-np.average(log_shares(link, F)[np.arange(len(F)), labels], weights=v))
+
+
+def gradient(link: str, F: Floats, labels: Integers) -> Floats:
+    """Of each row's log-likelihood in its scores, by central differences."""
+    r, rows = np.empty_like(F), np.arange(len(F))
+    for k in range(F.shape[1]):
+        h = 1e-5 * (np.arange(F.shape[1]) == k)
+        r[:, k] = (log_shares(link, F + h) - log_shares(link, F - h))[rows, labels] / 2e-5
+    return r
+
+
+def information(link: str, F: Floats, d: Floats) -> Floats:
+    """Expected square of the derivative of ln P(Y | x) along d, of each row, by central differences."""
+    slopes = (log_shares(link, F + 1e-5 * d) - log_shares(link, F - 1e-5 * d)) / 2e-5
+    return np.asarray((np.exp(log_shares(link, F)) * slopes**2).sum(axis=1))
+
+
+def joint_boost(
+    D: Floats,
+    labels: Integers,
+    v: Floats,
+    n_outputs: int,
+    link: str,
+    n_steps: int,
+) -> JointFit:
+    """Take steps until the risk decreases no more; every class has rows. Without cap and tolerance."""
+    n, q = D.shape
+    F, intercept, coefficient = np.zeros((n, n_outputs)), np.zeros(n_outputs), np.zeros((n_outputs, q))
+    path, risks = np.full((n_outputs, n_steps), -2), [risk(link, np.zeros((n, n_outputs)), labels, v)]
+    for step in range(n_steps):
+        r = gradient(link, F, labels)
+        chosen, lines = [], []
+        for k in range(n_outputs):
+            fits = []
+            for j in range(q):
+                A = np.column_stack([np.ones(n), D[:, j]])
+                line = np.linalg.lstsq(A * np.sqrt(v)[:, None], r[:, k] * np.sqrt(v))[0]
+                fits.append((float(v @ (r[:, k] - A @ line) ** 2), line))
+            best = int(np.argmin([error for error, _ in fits]))
+            chosen.append(best)
+            lines.append(fits[best][1])
+        d = np.column_stack([a + b * D[:, j] for j, (a, b) in zip(chosen, lines, strict=True)])
+        eta = float(v @ (r * d).sum(axis=1)) / float(v @ information(link, F, d))
+        while risk(link, F + eta * d, labels, v) > risks[-1] * (1 + 1e-14) and eta > 1e-9:
+            eta /= 2
+        F = F + eta * d
+        for k, (j, (a, b)) in enumerate(zip(chosen, lines, strict=True)):
+            intercept[k] += eta * a
+            coefficient[k, j] += eta * b
+            path[k, step] = j
+        risks.append(risk(link, F, labels, v))
+    return JointFit(F, path, np.array(risks), intercept, coefficient)
+
+
+def held_out_error(
+    D: Floats,
+    labels: NDArray[np.uint16],
+    weights: Floats,
+    rows: Integers,
+    held_out: Integers,
+    n_outputs: int,
+    settings: linear_boost.Settings,
+    most_rows: int,
+) -> tuple[float, bool]:
+    """Weight of a node's held-out rows that its own scores are wrong about, and whether no step or vote is a tie."""
+    judges, fitted = rows[held_out[rows] == 1], rows[held_out[rows] == 0]
+    if not len(fitted):
+        return float(weights[judges].sum()), True
+    if len(fitted) > most_rows:
+        fitted = fitted[[i * len(fitted) // most_rows for i in range(most_rows)]]
+    signs = linear_boost.signs(labels[fitted], n_outputs)
+    fit = linear_boost.boost(D[fitted], signs, weights[fitted], settings)
+    scores = fit.intercept + D[judges] @ fit.coefficient.T
+    both = np.hstack([np.zeros_like(scores), scores]) if n_outputs == 1 else scores
+    lead = np.diff(np.sort(both, axis=1)[:, -2:], axis=1)
+    wrong = both.argmax(axis=1) != labels[judges]
+    return float(weights[judges][wrong].sum()), fit.clear == settings.n_steps and bool((lead > 1e-7).all())
+
+
+def least_error(left: Sequence[int], errors: Sequence[float], node: int = 0) -> float:
+    """The least that any way of cutting the tree below a node gets wrong, by trying all of them."""
+    if left[node] < 0:
+        return errors[node]
+    below = least_error(left, errors, left[node]) + least_error(left, errors, left[node] + 1)
+    return min(errors[node], below)
+
+
+def lines_of_a_leaf(X: Floats, g: Floats, h: Floats, l2: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Slope, centre, least and largest value of each column, for the leaf's rows."""
+    there = ~np.isnan(X)
+    centre = np.array([np.average(x[t], weights=h[t]) for x, t in zip(X.T, there.T, strict=True)])
+    U = np.where(there, X - centre, 0.0)
+    deviation = np.sqrt((h @ U**2) / (h @ there))
+    U /= deviation
+    root = np.sqrt(h)[:, None]
+    # ridge as least squares: rows of sqrt(l2) below
+    A = np.vstack([root * U, np.sqrt(l2) * np.eye(U.shape[1])])
+    b = np.concatenate([-g / root[:, 0], np.zeros(U.shape[1])])
+    slope = np.linalg.lstsq(A, b, rcond=None)[0] / deviation
+    return slope, centre, np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+
+
+def added(voters: Any, t: int, X: Floats) -> Floats:
+    """What voter t adds to the scores of each row, ``(n, D)``, one row and one line after the other."""
+    K, forest, lines = voters.trees_per_voter, voters.forest, voters.lines
+    out = np.zeros((len(X), voters.n_outputs))
+    for tree in range(t * K, t * K + K):
+        for i, leaf in enumerate(forest.apply(X)[:, tree]):
+            node = forest.offset[tree] + leaf
+            vote = forest.value[node].copy()
+            for m in range(lines.start[node], lines.start[node + 1]):
+                x = X[i, lines.column[m]]
+                if not np.isnan(x):
+                    vote += lines.slope[m] * (min(max(x, lines.low[m]), lines.high[m]) - lines.centre[m])
+            out[i, tree % K : tree % K + len(vote)] += vote
+    return out

@@ -1,11 +1,147 @@
-"""Stumps as votes, and rounds on them, with every vote in a matrix: what the library never makes."""
+"""The vote the slow way: one row and one voter after the other, with Python's own numbers.
+
+A label vote is a class index or -1 for none; a score vote is a list of D numbers.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from committee.voters.model_forest import ModelForest
+from tests.oracles import tree_shap
+
+Vote = int | Sequence[float]
+
+
+def tally(votes: Sequence[Vote], weights: Sequence[float], n_outputs: int) -> list[float]:
+    """Of one row."""
+    F = [0.0] * n_outputs
+    for vote, weight in zip(votes, weights, strict=True):
+        if isinstance(vote, int):
+            if vote >= 0:
+                F[vote] += weight
+        else:
+            for k, value in enumerate(vote):
+                F[k] += weight * value
+    return F
+
+
+def score(F: Sequence[float], n_classes: int) -> list[float]:
+    """Signed for two classes (one number), the tally itself otherwise."""
+    if n_classes != 2:
+        return list(F)
+    return [F[0] if len(F) == 1 else F[1] - F[0]]
+
+
+def elected(scores: Sequence[float]) -> int:
+    if len(scores) == 1:
+        return 1 if scores[0] > 0 else 0
+    best = 0
+    for k, value in enumerate(scores):
+        if value > scores[best]:
+            best = k
+    return best
+
+
+def signed(vote: Vote) -> float:
+    """A vote between two classes as a number, positive for the second."""
+    if isinstance(vote, int):
+        return {-1: 0, 0: -1, 1: 1}[vote]
+    return vote[0] if len(vote) == 1 else vote[1] - vote[0]
+
+
+def spread(leaves: Sequence[Vote]) -> float:
+    """The most that a voter with these leaves can favour one class over another."""
+    if isinstance(leaves[0], int):
+        return 1.0
+    return max(abs(vote[0]) if len(vote) == 1 else max(vote) - min(vote) for vote in leaves)  # type: ignore
+
+
+def margin(scores: Sequence[float], truth: int, weights: Sequence[float], spreads: Sequence[float]) -> float:
+    total = sum(abs(w) * s for w, s in zip(weights, spreads, strict=True))
+    if total == 0:
+        return 0.0
+    if len(scores) == 1:
+        return (scores[0] if truth == 1 else -scores[0]) / total
+    rivals = [value for k, value in enumerate(scores) if k != truth]
+    return (scores[truth] - max(rivals)) / total
+
+
+def sigma(z: float) -> float:
+    return 1.0 / (1.0 + math.exp(-z)) if z >= 0 else math.exp(z) / (1.0 + math.exp(z))
+
+
+def softmax(F: Sequence[float], scale: float = 1.0) -> list[float]:
+    if len(F) == 1:
+        return [sigma(-scale * F[0]), sigma(scale * F[0])]
+    powers = [math.exp(scale * (value - max(F))) for value in F]
+    return [power / sum(powers) for power in powers]
+
+
+def logistic(F: Sequence[float], scale: float = 2.0) -> list[float]:
+    if len(F) <= 2:
+        return softmax(score(F, 2), scale)
+    each = [sigma(scale * value) for value in F]
+    return [p / sum(each) for p in each]
+
+
+def probit(F: Sequence[float]) -> list[float]:
+    def normal(z: float) -> float:
+        return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+    if len(F) <= 2:
+        (z,) = score(F, 2)
+        return [normal(-z), normal(z)]
+    each = [normal(value) for value in F]
+    return [p / sum(each) for p in each]
+
+
+def truncated(F: Sequence[float]) -> list[float]:
+    def clipped(z: float) -> float:
+        return min(max((1.0 + z) / 2.0, 0.0), 1.0)
+
+    if len(F) <= 2:
+        (z,) = score(F, 2)
+        return [clipped(-z), clipped(z)]
+    each = [clipped(value) for value in F]
+    return [p / sum(each) for p in each] if sum(each) > 0 else [1.0 / len(F)] * len(F)
+
+
+def smoothed_log_loss(z: list[list[float]], y: list[int], w: list[float], m: int, temperature: float) -> float:
+    """Mean log loss of the softmax of z / T, and 1 / m of the mean over all rows and classes."""
+    loss = doubt = 0.0
+    for row, label, weight in zip(z, y, w, strict=True):
+        log_p = [(each - max(row)) / temperature for each in row]
+        normaliser = math.log(sum(math.exp(each) for each in log_p))
+        loss -= weight * (log_p[label] - normaliser)
+        doubt -= weight * (sum(log_p) / len(row) - normaliser)
+    return (loss + doubt / m) / sum(w)
+
+
+def tempered_share(row: list[float], temperature: float, prior: float) -> list[float]:
+    """Powers of the votes, of which each class has some beforehand; the largest is taken out first."""
+    powers = [((v + prior) / (max(row) + prior)) ** (1 / temperature) for v in row]
+    return [power / sum(powers) for power in powers]
+
+
+def share(F: Sequence[float], total: float | None = None) -> list[float]:
+    if len(F) == 1:
+        assert total is not None
+        return [(1.0 - F[0] / total) / 2.0, (1.0 + F[0] / total) / 2.0]
+    whole = sum(F) if total is None else total
+    return [value / whole for value in F] if whole > 0 else [1.0 / len(F)] * len(F)
+
+
+def goes_left(x: float, threshold: float, to_float32: Any) -> bool:
+    """What scikit-learn's trees ask."""
+    return float(to_float32(x)) <= threshold
+
 
 F64 = NDArray[np.float64]
 
@@ -120,3 +256,44 @@ def rounds(
         weights.append(float(alpha[j]))
         falls.append(before - float(w @ (y - H @ alpha) ** 2))
     return chosen, weights, falls
+
+
+def carried(link, shares: F64, total: float, n_steps: int = 20_000) -> F64:
+    """``(places, K)`` of one row's shares ``(places, D)``: change of p where each feature alone goes a step further."""
+    base, of_features = shares[-1], shares[:-1]
+    middle = base + (np.arange(n_steps)[:, None] + 0.5) / n_steps * of_features.sum(axis=0)
+    out = np.zeros((len(shares), link.probability(base[None], total).shape[1]))
+    out[-1] = link.probability(base[None], total)[0]
+    for j, share in enumerate(of_features):
+        half = share / n_steps / 2.0
+        out[j] = (link.probability(middle + half, total) - link.probability(middle - half, total)).sum(axis=0)
+    return out
+
+
+def leaf_probabilities(voters: ModelForest, link, X: F64, weights: F64) -> F64:
+    """``(n, p + 1, K)``: Shapley's mean over all sets, of trees of the leaves' own probabilities; then their lines."""
+    forest, record = voters.forest, voters.record
+    assert record is not None
+    value, mass = np.zeros((len(voters.model), voters.n_classes)), np.zeros(len(voters.model))
+    for t in range(len(forest)):
+        first = int(forest.offset[t])
+        for i in reversed(range(first, int(forest.offset[t + 1]))):
+            model = int(voters.model[i])
+            if model < 0:
+                child = first + int(forest.left[i])
+                mass[i] = mass[child] + mass[child + 1]
+                continue
+            mass[i] = record.mass[model]
+            score = voters.intercept[model] + voters.coefficient[model] @ record.centre[model]
+            value[i] = link.probability(score[None])[0]
+    out = tree_shap.contributions(replace(forest, weight=mass), value, X, weights, voters.n_classes)
+    D, leaf = voters.design.matrix(X), forest.apply(X)
+    for i in range(len(X)):
+        for t, weight in enumerate(weights):
+            model = int(voters.model[forest.offset[t] + leaf[i, t]])
+            shares = np.zeros((X.shape[1] + 1, voters.intercept.shape[1]))
+            shares[-1] = voters.intercept[model] + voters.coefficient[model] @ record.centre[model]
+            for c, j in enumerate(voters.design.source):
+                shares[j] += voters.coefficient[model, :, c] * (D[i, c] - record.centre[model, c])
+            out[i, :-1] += weight * carried(link, shares, 1.0, 2_000)[:-1]
+    return out

@@ -18,7 +18,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.voters.estimators import EstimatorVoters
 from tests.cast_votes import casts, committee_of, forest_that_votes, rows
-from tests.oracles import vote as oracle
+from tests.oracles import votes as oracle
 
 links = st.sampled_from([Softmax(), Softmax(1e-3), Logistic(), Logistic(50.0)])
 

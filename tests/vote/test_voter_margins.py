@@ -9,7 +9,7 @@ from committee import Committee
 from committee.vote.links.probability import Logistic, Share, Softmax, Truncated
 from committee.vote.voter_margins import VoterMargins
 from tests.cast_votes import casts, committee_of, forest_that_votes, rows
-from tests.oracles import vote as oracle
+from tests.oracles import votes as oracle
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 

@@ -16,7 +16,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.protocol import Voters
-from tests.oracles import vote as oracle
+from tests.oracles import votes as oracle
 
 
 class Dictator:

@@ -1,2 +1,2 @@
+from committee.onnx.export import register_converters as register_converters
 from committee.onnx.export import to_onnx as to_onnx
-from committee.onnx.pipelines import register_converters as register_converters

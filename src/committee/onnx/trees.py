@@ -1,19 +1,269 @@
-"""Flat trees as ONNX trees: every leaf adds one number to one score, and equal leaves side by side are one."""
+"""The tree operators of ONNX: `TreeEnsemble` of version 5, which adds doubles, and its forerunner of version 3."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.onnx.ensembles import Ensemble, double_ensemble, leaf_ensemble
-from committee.onnx.graph import Value
+from committee.onnx.graph import MACHINE_LEARNING, Value
 from committee.onnx.rows import Rows
 from committee.voters.forest import Forest
 from committee.voters.merged_leaves import MergedLeaves, known_apart
+
+LEQ, LT, MEMBER = 0, 1, 6
+"""Modes of nodes, as the fifth version numbers them."""
+
+MOST_LEAVES = 2**24
+"""Whole numbers below it are float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Trees whose nodes send a row to `true` or to `false`; children are inner nodes, or -1 - the number of a leaf.
+
+    Parameters
+    ----------
+    root : int64 array (T,)
+        Trees in the order in which they are added.
+    feature, threshold, missing_true, true, false : arrays (I,)
+        Of inner nodes: a value up to the threshold goes to `true`, and a missing one where `missing_true` is 1.
+    members : dict
+        Of inner nodes on categories: those that go to `true`; all else goes to `false`.
+    target, number : arrays (L,)
+        Of leaves: what is added to which score.
+    """
+
+    root: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: F64
+    missing_true: NDArray[np.int64]
+    true: NDArray[np.int64]
+    false: NDArray[np.int64]
+    members: dict[int, NDArray[np.int64]]
+    target: NDArray[np.int64]
+    number: F64
+
+
+def double_ensemble(X: Value, trees: Ensemble, n_outputs: int) -> Value:
+    """The trees as one `TreeEnsemble` of doubles, ``(n, n_outputs)``."""
+    trees = _with_sets_apart(_without_bare_leaves(trees))
+    mode = np.full(len(trees.feature), LEQ, dtype=np.uint8)
+    split = trees.threshold.copy()
+    sets: list[F64] = []
+    for at, codes in sorted(trees.members.items()):
+        if not len(codes):  # nothing is below it
+            mode[at], split[at] = LT, -np.inf
+            continue
+        mode[at] = MEMBER
+        sets += [codes.astype(np.float64), np.array([np.nan])]
+    membership: dict[str, Any] = {"membership_values": np.concatenate(sets)} if sets else {}
+    return X.graph.add(
+        "TreeEnsemble",
+        X,
+        domain=MACHINE_LEARNING,
+        aggregate_function=1,
+        post_transform=0,
+        n_targets=n_outputs,
+        tree_roots=trees.root.tolist(),
+        nodes_featureids=trees.feature.tolist(),
+        nodes_modes=mode,
+        nodes_splits=split,
+        nodes_missing_value_tracks_true=trees.missing_true.tolist(),
+        nodes_truenodeids=_place(trees.true),
+        nodes_trueleafs=(trees.true < 0).astype(int).tolist(),
+        nodes_falsenodeids=_place(trees.false),
+        nodes_falseleafs=(trees.false < 0).astype(int).tolist(),
+        leaf_targetids=trees.target.tolist(),
+        leaf_weights=trees.number,
+        **membership,
+    )
+
+
+def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
+    """The numbers of the leaves that a row reaches, one for each tree, int64 ``(n, T)``, by the trees of version 3.
+
+    These give single precision, so that leaves have whole numbers, which it holds. Rows are double, or single: the
+    largest float32 that is not above a threshold parts the float32 as the threshold does. A set of categories is a row
+    of questions, whether the value is the first of them, the second, and so on.
+    """
+    if len(trees.number) and trees.number.max() >= MOST_LEAVES:
+        raise TypeError(f"trees with {MOST_LEAVES:,} leaves or more have no nodes among ONNX's older trees.")
+    nodes = _nodes_of_single_questions(trees)
+    tree = _tree_of(trees, nodes)
+    # nodes tree by tree, numbered anew
+    order = np.argsort(tree, kind="stable")
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    leaf = nodes.leaf[order]
+    is_leaf = leaf >= 0
+    true, false = (np.where(is_leaf, 0, number[child[order]]).tolist() for child in (nodes.true, nodes.false))
+    threshold = nodes.threshold[order]
+    single = X.graph.width == "float32"
+    values = {"nodes_values": not_above(threshold).tolist()} if single else {"nodes_values_as_tensor": threshold}
+    weight = trees.number[leaf[is_leaf]]
+    weights = {"target_weights": weight.tolist()} if single else {"target_weights_as_tensor": weight}
+    attributes: dict[str, Any] = {**values, **weights}
+    found = X.graph.add(
+        "TreeEnsembleRegressor",
+        X,
+        domain=MACHINE_LEARNING,
+        aggregate_function="SUM",
+        post_transform="NONE",
+        n_targets=len(trees.root),
+        nodes_treeids=tree[order].tolist(),
+        nodes_nodeids=np.arange(len(order)).tolist(),
+        nodes_featureids=nodes.feature[order].tolist(),
+        nodes_modes=np.where(is_leaf, "LEAF", np.where(nodes.is_set[order], "BRANCH_EQ", "BRANCH_LEQ")).tolist(),
+        nodes_missing_value_tracks_true=nodes.missing_true[order].tolist(),
+        nodes_truenodeids=true,
+        nodes_falsenodeids=false,
+        target_treeids=tree[order][is_leaf].tolist(),
+        target_nodeids=np.flatnonzero(is_leaf).tolist(),
+        target_ids=trees.target[leaf[is_leaf]].tolist(),
+        **attributes,
+    )
+    return found.cast(np.int64)
+
+
+def not_above(numbers: F64) -> NDArray[np.float32]:
+    """The largest float32 that is not above each number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.onnx.trees import not_above
+    >>> bool(not_above(np.array([0.7]))[0] <= 0.7 < np.float32(0.7) or np.float32(0.7) <= 0.7)
+    True
+    """
+    with np.errstate(over="ignore"):
+        near = numbers.astype(np.float32)
+    return np.where(near.astype(np.float64) > numbers, np.nextafter(near, np.float32(-np.inf)), near)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Inner nodes and leaves in one numbering: what they ask, and where they lead; `leaf` is -1 at inner nodes."""
+
+    feature: NDArray[np.int64]
+    threshold: F64
+    missing_true: NDArray[np.int64]
+    is_set: NDArray[np.bool_]
+    true: NDArray[np.int64]
+    false: NDArray[np.int64]
+    leaf: NDArray[np.int64]
+    root: NDArray[np.int64]
+
+
+def _nodes_of_single_questions(trees: Ensemble) -> _Nodes:
+    """Nodes with one question for each member of a set; leaves come last."""
+    n_inner, n_leaves = len(trees.feature), len(trees.number)
+    extra: list[tuple[int, int, float]] = []  # node whose set it belongs to, node to go on to, category
+    threshold, is_set, false = trees.threshold.copy(), np.zeros(n_inner, dtype=bool), trees.false.copy()
+    for at, codes in sorted(trees.members.items()):
+        if not len(codes):
+            threshold[at] = -np.inf
+            continue
+        is_set[at], threshold[at] = True, float(codes[0])
+        for code in codes[:0:-1].tolist():
+            extra.append((at, int(false[at]), float(code)))
+            false[at] = n_inner + len(extra) - 1
+    more, onward = (np.array([each[k] for each in extra], dtype=np.int64) for k in (0, 1))
+    n_asked = n_inner + len(extra)
+
+    def placed(child: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.where(child >= 0, child, n_asked - 1 - child)
+
+    nothing = np.zeros(n_leaves, dtype=np.int64)
+    return _Nodes(
+        np.concatenate([trees.feature, trees.feature[more], nothing]),
+        np.concatenate([threshold, [each[2] for each in extra], nothing]),
+        np.concatenate([trees.missing_true, np.zeros(len(extra), dtype=np.int64), nothing]),
+        np.concatenate([is_set, np.ones(len(extra), dtype=bool), nothing.astype(bool)]),
+        np.concatenate([placed(trees.true), placed(trees.true[more]), nothing]),
+        np.concatenate([placed(false), placed(onward), nothing]),
+        np.concatenate([np.full(n_asked, -1), np.arange(n_leaves)]),
+        placed(trees.root),
+    )
+
+
+def _tree_of(trees: Ensemble, nodes: _Nodes) -> NDArray[np.int64]:
+    """The tree of each inner node and leaf, in the order in which trees are added."""
+    tree = np.full(len(nodes.leaf), len(trees.root))
+    level, number = nodes.root, np.arange(len(nodes.root))
+    while len(level):
+        tree[level] = number
+        inner = nodes.leaf[level] < 0
+        number = np.concatenate([number[inner], number[inner]])
+        level = np.concatenate([nodes.true[level[inner]], nodes.false[level[inner]]])
+    return tree
+
+
+def _without_bare_leaves(trees: Ensemble) -> Ensemble:
+    """Trees that are leaves get a node both of whose sides lead there, as the fifth version begins with a node."""
+    bare = np.flatnonzero(trees.root < 0)
+    if not len(bare):
+        return trees
+    root = trees.root.copy()
+    root[bare] = len(trees.feature) + np.arange(len(bare))
+    leaf = -1 - trees.root[bare]
+    more = _with_copies(trees, leaf)
+    zeros = np.zeros(len(bare), dtype=np.int64)
+    return replace(
+        more,
+        root=root,
+        feature=np.concatenate([trees.feature, zeros]),
+        threshold=np.concatenate([trees.threshold, zeros]),
+        missing_true=np.concatenate([trees.missing_true, zeros]),
+        true=np.concatenate([trees.true, -1 - leaf]),
+        false=np.concatenate([trees.false, -1 - len(trees.number) - np.arange(len(leaf))]),
+    )
+
+
+def _with_copies(trees: Ensemble, leaf: NDArray[np.int64]) -> Ensemble:
+    """Trees with copies of some leaves at the end: no two nodes may lead to the same."""
+    return replace(
+        trees,
+        target=np.concatenate([trees.target, trees.target[leaf]]),
+        number=np.concatenate([trees.number, trees.number[leaf]]),
+    )
+
+
+def _with_sets_apart(trees: Ensemble) -> Ensemble:
+    """Trees with a node that sends all on between two sets of one column whose leaves add the same to other scores.
+
+    onnxruntime makes one set of two that follow each other where their leaves have the same number, whatever the score.
+    """
+    at = np.array(sorted(trees.members), dtype=np.int64)
+    after = trees.false[at]
+    at, after = at[after >= 0], after[after >= 0]
+    near = np.isin(after, np.array(sorted(trees.members))) & (trees.feature[at] == trees.feature[after])
+    near &= (trees.true[at] < 0) & (trees.true[after] < 0)
+    at, after = at[near], after[near]
+    first, second = -1 - trees.true[at], -1 - trees.true[after]
+    mixed = (trees.number[first] == trees.number[second]) & (trees.target[first] != trees.target[second])
+    at, after = at[mixed], after[mixed]
+    if not len(at):
+        return trees
+    false = trees.false.copy()
+    false[at] = len(trees.feature) + np.arange(len(at))
+    return replace(
+        _with_copies(trees, -1 - trees.true[at]),
+        feature=np.concatenate([trees.feature, trees.feature[at]]),
+        threshold=np.concatenate([trees.threshold, np.full(len(at), -np.inf)]),
+        missing_true=np.concatenate([trees.missing_true, np.zeros(len(at), dtype=np.int64)]),
+        true=np.concatenate([trees.true, -1 - len(trees.number) - np.arange(len(at))]),
+        false=np.concatenate([false, after]),
+    )
+
+
+def _place(child: NDArray[np.int64]) -> list[int]:
+    places: list[int] = np.where(child >= 0, child, -1 - child).tolist()
+    return places
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Logistic, Probit, Share, Softmax
 from tests.cast_votes import casts, committee_of, rows, values_of
-from tests.oracles import vote as oracle
+from tests.oracles import votes as oracle
 
 links = st.sampled_from([Softmax(), Softmax(0.1), Logistic(), Probit()])
 

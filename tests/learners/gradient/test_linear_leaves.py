@@ -20,7 +20,7 @@ from committee.voters.forest import Forest
 from committee.voters.leaf_lines import ARRAYS
 from committee.voters.linear_leaves import LinearLeaves
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
-from tests.oracles.leaf_lines import added, lines_of_a_leaf
+from tests.oracles.linear_boost import added, lines_of_a_leaf
 
 
 def tables(seed: int, missing: bool):

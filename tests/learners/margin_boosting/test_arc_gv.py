@@ -18,7 +18,7 @@ import committee
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier, LPBoostClassifier, MDBoostClassifier
 from tests.examples import examples
 from tests.margin_cases import Diary, signed_votes, small, without_noise
-from tests.oracles.margin_boosting import all_signed_stumps, arc_gv_round, arc_gv_step, largest_minimum_margin
+from tests.oracles.margins import all_signed_stumps, arc_gv_round, arc_gv_step, largest_minimum_margin
 from tests.subjects import assert_same_bits, everything, numbers, weights
 
 seeds = st.integers(0, 2**32 - 1)

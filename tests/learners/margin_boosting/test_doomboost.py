@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier
 from tests.examples import examples
 from tests.margin_cases import signed_votes, small, without_noise
-from tests.oracles.margin_boosting import all_signed_stumps, least_on_a_line, sigmoid_cost, sigmoid_slopes
+from tests.oracles.margins import all_signed_stumps, least_on_a_line, mean_sigmoid_cost, sigmoid_slopes
 from tests.subjects import numbers
 
 seeds = st.integers(0, 2**32 - 1)
@@ -38,7 +38,7 @@ def test_every_step_takes_the_steepest_voter_to_the_lowest_cost(seed, steepness,
     assert_allclose(weights.sum(), 1.0)
     for t in range(len(weights)):
         after = votes_after(signed, weights, t + 1)
-        assert_allclose(costs[t], sigmoid_cost(share, after, steepness), atol=1e-9)
+        assert_allclose(costs[t], mean_sigmoid_cost(share, after, steepness), atol=1e-9)
         if t < 4:
             continue
         before = votes_after(signed, weights, t)
@@ -56,7 +56,9 @@ def test_every_step_takes_the_steepest_voter_to_the_lowest_cost(seed, steepness,
 @given(st.sampled_from([1.0, 5.0, 20.0]), st.floats(-1.0, 1.0))
 def test_the_oracles_slope_is_the_fall_of_the_cost(steepness, margin):
     one, eps = np.ones(1), 1e-6
-    fall = sigmoid_cost(one, one * (margin - eps), steepness) - sigmoid_cost(one, one * (margin + eps), steepness)
+    fall = mean_sigmoid_cost(one, one * (margin - eps), steepness) - mean_sigmoid_cost(
+        one, one * (margin + eps), steepness
+    )
     assert_allclose(fall / (2 * eps), sigmoid_slopes(one, one * margin, steepness)[0], rtol=1e-4, atol=1e-8)
 
 

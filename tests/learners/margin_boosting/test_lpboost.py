@@ -21,7 +21,7 @@ from committee import LPBoostClassifier
 from committee.voters.forest import Forest
 from tests.examples import examples
 from tests.margin_cases import Watcher, assert_short_runs_bound_what_is_left
-from tests.oracles.soft_margin import all_signed_stumps, primal_program, value_of
+from tests.oracles.margins import primal_program, signed_stump_votes, value_of
 from tests.subjects import assert_same_bits, everything, numbers, weights
 
 seeds = st.integers(0, 2**32 - 1)
@@ -57,7 +57,7 @@ def margins_of(model: LPBoostClassifier, X: Any, y: Any) -> Any:
 def test_no_vote_over_all_stumps_has_a_larger_soft_margin(seed, nu):
     X, y = small(seed)
     model = quiet(LPBoostClassifier(nu, dictionary="all_stumps", tol=1e-9), X, y)
-    value, _ = primal_program(all_signed_stumps(X, 2 * y - 1), nu)
+    value, _ = primal_program(signed_stump_votes(X, 2 * y - 1), nu)
     assert_allclose(model.soft_margin_, value, rtol=0, atol=1e-8)
     assert abs(model.duality_gap_[0]) < 1e-8
     # and the committee is the vote that was solved for
@@ -74,7 +74,7 @@ def test_with_more_classes_each_is_told_from_the_rest(seed):
     forest = model.committee_.voters
     assert isinstance(forest, Forest) and forest.value is not None
     for k, margins in enumerate(margins_of(model, X, y)):
-        value, _ = primal_program(all_signed_stumps(X, np.where(y == k, 1, -1)), 0.4)
+        value, _ = primal_program(signed_stump_votes(X, np.where(y == k, 1, -1)), 0.4)
         assert_allclose(model.soft_margin_[k], value, rtol=0, atol=1e-8)
         assert_allclose(value_of(margins, 0.4), value, rtol=0, atol=1e-8)
     spoken_to = np.abs(np.add.reduceat(np.abs(forest.value), forest.offset[:-1])).argmax(axis=1)

@@ -13,7 +13,7 @@ from committee import MDBoostClassifier
 from committee.objectives.programs.simplex_active_set import simplex_minimum
 from tests.examples import examples
 from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, signed_votes, small, without_noise
-from tests.oracles.margin_boosting import all_signed_stumps, md_matrix, md_objective, md_row_weights
+from tests.oracles.margins import all_signed_stumps, md_matrix, md_objective, md_row_weights
 from tests.subjects import numbers
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from committee import LogitBoostClassifier, ProbitBoostClassifier, ProbitModelTreeClassifier, SBPMTClassifier, load
 from committee.data.binning import Binned
 from committee.data.design import Design
-from tests.oracles import grow, joint_boost, sbpmt
+from tests.oracles import grow, linear_boost, sbpmt
 
 F64 = NDArray[np.float64]
 LEARNERS = ("line", "stump")
@@ -35,7 +35,7 @@ def test_lines_reach_the_greatest_likelihood(n_classes):
     A = np.column_stack([np.ones(len(X)), (X - X.mean(axis=0)) / X.std(axis=0)])
     K = 1 if n_classes == 2 else n_classes
     found = minimize(
-        lambda b: joint_boost.risk("probit", A @ b.reshape(4, K), y, v), np.zeros(4 * K), method="BFGS", tol=1e-8
+        lambda b: linear_boost.risk("probit", A @ b.reshape(4, K), y, v), np.zeros(4 * K), method="BFGS", tol=1e-8
     )
     newton = ProbitBoostClassifier(3000).fit(X, y, v)
     if n_classes == 2:
@@ -64,9 +64,9 @@ def test_the_risk_never_rises_and_is_that_of_the_probabilities(seed, Booster, le
     F = model.decision_function(X).reshape(40, -1)
     assert np.abs(F).max() <= (20.0 if Booster is ProbitBoostClassifier else 40.0) * (1 + 1e-9)
     link = "probit" if Booster is ProbitBoostClassifier else "logit"
-    assert_allclose(model.risk_path_[:, -1].sum(), joint_boost.risk(link, F, y, v), rtol=1e-7, atol=1e-12)
+    assert_allclose(model.risk_path_[:, -1].sum(), linear_boost.risk(link, F, y, v), rtol=1e-7, atol=1e-12)
     P = model.predict_proba(X)
-    assert_allclose(P, np.exp(joint_boost.log_shares(link, F)), atol=1e-9)
+    assert_allclose(P, np.exp(linear_boost.log_shares(link, F)), atol=1e-9)
     assert_array_equal(model.predict(X), P.argmax(axis=1))
 
 
@@ -77,7 +77,7 @@ def test_a_step_of_stumps_by_hand(n_classes):
     model = ProbitBoostClassifier(1, learner="stump", steps="gradient").fit(X, y)
     K = 1 if n_classes == 2 else n_classes
     F = np.zeros((40, K))
-    r = joint_boost.gradient("probit", F, y)
+    r = linear_boost.gradient("probit", F, y)
     d = np.empty_like(F)
     for k in range(K):
         error, j, t = min(
@@ -97,7 +97,7 @@ def test_a_step_of_stumps_by_hand(n_classes):
         assert model.feature_path_[k, 0] == j and error < (r[:, k] ** 2).sum()
         left = X[:, j] <= t
         d[:, k] = np.where(left, r[left, k].mean(), r[~left, k].mean())
-    eta = (r * d).sum() / joint_boost.information("probit", F, d).sum()
+    eta = (r * d).sum() / linear_boost.information("probit", F, d).sum()
     assert_allclose(model.decision_function(X).reshape(40, K), eta * d, rtol=1e-6)
 
 
@@ -110,7 +110,7 @@ def test_early_stopping_weights_and_repeated_rows(learner):
     for steps, found in enumerate(stopped.validation_risks_, 1):
         if steps % 4 == 1:
             shorter = ProbitBoostClassifier(steps, learner=learner, steps="gradient").fit(X[train], y[train])
-            loss = joint_boost.risk("probit", shorter.decision_function(X[held]), y[held], np.ones(80))
+            loss = linear_boost.risk("probit", shorter.decision_function(X[held]), y[held], np.ones(80))
             assert_allclose(found, loss, rtol=1e-9)
     assert stopped.feature_path_.shape[1] == stopped.validation_risks_.argmin() + 1
     k = np.random.default_rng(0).integers(0, 3, 200)
@@ -154,7 +154,9 @@ def test_a_tree_by_hand(n_classes, seed):
     for leaf, _ in sbpmt.leaves(nodes, binned.codes):
         assert set(y[leaf]) == set(range(n_classes))
         P[leaf] = np.exp(
-            joint_boost.log_shares("probit", joint_boost.boost(D[leaf], y[leaf], w[leaf], K, "probit", 5).scores)
+            linear_boost.log_shares(
+                "probit", linear_boost.joint_boost(D[leaf], y[leaf], w[leaf], K, "probit", 5).scores
+            )
         )
     assert_allclose(model.predict_proba(X), P, atol=1e-6)
     assert model.risk_path_.shape == (len(model.leaf_models_) // K, K, 6)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from committee import ProbitModelTreeClassifier, SBPMTClassifier, _core
 from committee.learners.trees.reduced_error_pruning import RowsOfNodes, cut, kept_splits
 from tests.core.leaf_problems import LINKS, random_problem, seeds
-from tests.oracles import reduced_error
+from tests.oracles import linear_boost
 from tests.oracles.linear_boost import Settings
 
 
@@ -44,7 +44,7 @@ def test_kernel_is_the_oracle(link, n_classes, seed, most_rows, share):
     held_out = (np.random.default_rng(seed).random(len(problem.D)) < share).astype(np.uint8)
     rows = RowsOfNodes.of(tree, problem.rows)
     expected = [
-        reduced_error.held_out_error(
+        linear_boost.held_out_error(
             problem.D, problem.labels, problem.weights, rows.rows[a:b], held_out, problem.n_outputs,
             Settings(link, 3), most_rows,
         )
@@ -123,7 +123,7 @@ def test_what_is_kept_errs_the_least(seed):
             nodes += [tree.left[node], tree.left[node] + 1]
         else:
             error += errors[node]
-    assert error == reduced_error.least_error(tree.left.tolist(), errors.tolist())
+    assert error == linear_boost.least_error(tree.left.tolist(), errors.tolist())
 
 
 def words(tree, node):

@@ -22,7 +22,7 @@ from committee.objectives.programs.interior_point import interior_point
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.signed_votes import SignedVotes
 from tests.oracles import margins as oracle
-from tests.oracles.soft_margin import primal_program, value_of
+from tests.oracles.margins import primal_program, value_of
 
 seeds = st.integers(0, 2**32 - 1)
 shares = st.one_of(st.sampled_from([0.05, 0.2, 0.5, 1.0]), st.floats(0.02, 1.0))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.objectives.programs.soft_margin import SoftMarginLP, SoftMarginSolution, lowest_mean, soft_margin
-from tests.oracles.soft_margin import primal_program, value_of
+from tests.oracles.margins import primal_program, value_of
 
 seeds = st.integers(0, 2**32 - 1)
 nus = st.one_of(st.sampled_from([0.01, 0.25, 0.5, 1.0]), st.floats(0.02, 1.0))

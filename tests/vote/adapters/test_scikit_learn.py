@@ -35,7 +35,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Share, Softmax
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from tests.oracles import vote as oracle
+from tests.oracles import votes as oracle
 
 Tree = DecisionTreeClassifier
 

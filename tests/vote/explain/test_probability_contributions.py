@@ -28,7 +28,7 @@ from committee.vote.explain.probability_contributions import probability_contrib
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import Logistic, Probit, Share, Softmax, TemperedShare
 from committee.vote.members import MemberCommittees
-from tests.oracles import carried_shares as oracle
+from tests.oracles import votes as oracle
 from tests.small_portfolio import BOOSTING, SMALL
 from tests.subjects import numbers
 from tests.vote.explain.mixed_table import mixed_table

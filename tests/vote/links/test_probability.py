@@ -26,7 +26,7 @@ from committee.vote.links.probability import (
 )
 from tests.cast_votes import forest_that_votes
 from tests.golden.write import FOLDER
-from tests.oracles import vote as oracle
+from tests.oracles import votes as oracle
 
 ordinary = st.floats(-20, 20)
 # the neighbourhoods where probabilities round: near zero, near saturation, far out, and one ulp apart

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
 from committee.vote.links.temperature import STEPS, best_temperature
-from tests.oracles.vote import smoothed_log_loss
+from tests.oracles.votes import smoothed_log_loss
 
 evidence = st.integers(2, 4).flatmap(lambda K: arrays(np.float64, (7, K), elements=st.integers(-9, 9).map(float)))
 labels = st.lists(st.integers(0, 1), min_size=7, max_size=7).map(lambda y: np.array(y, dtype=np.uint16))

@@ -1,15 +1,138 @@
-"""Gradients and hessians by the kernel: its twin, its threads, its weights, and what it refuses."""
+"""Newton terms of the margin losses against 50 digits, SciPy, and differences of the loss."""
+
+from __future__ import annotations
 
 from typing import Any
 
-import hypothesis.strategies as st
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from scipy.special import expit
 
 from committee import _core
 from tests.oracles import losses as oracle
+
+LINKS = ("probit", "logit")
+SMALLEST_NORMAL = np.finfo(np.float64).tiny
+
+arguments = st.one_of(
+    st.floats(-1e4, 40.0),
+    st.floats(-40.0, 40.0),
+    st.floats(-1.0, 1.0),
+    st.floats(0.0, 4.0).map(lambda e: -(10.0**e)),
+)
+
+
+def exact_probit(x: float) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
+    """lambda = phi / Phi, lambda (x + lambda) and -ln Phi, by the complementary error function."""
+    with mp.workdps(50):
+        z = mp.mpf(x)
+        if x < 0:  # erfc would underflow nowhere, but the quotient keeps no more digits than it is given
+            scaled = mp.erfc(-z / mp.sqrt(2)) * mp.exp(z * z / 2)
+            rate = mp.sqrt(2 / mp.pi) / scaled
+            loss = z * z / 2 - mp.log(scaled / 2)
+        else:
+            upper = mp.erfc(z / mp.sqrt(2)) / 2
+            rate = mp.npdf(z) / (1 - upper)
+            loss = -mp.log1p(-upper)
+        return rate, rate * (z + rate), loss
+
+
+def assert_probit_is_exact(x: NDArray[np.float64]) -> None:
+    for point, rate, weight, loss in zip(x.tolist(), *_core.newton_terms("probit", x), strict=True):
+        exact_rate, exact_weight, exact_loss = exact_probit(point)
+        for ours, exact in ((rate, exact_rate), (weight, exact_weight)):
+            if exact >= SMALLEST_NORMAL / 1e-2:
+                assert abs(ours / exact - 1) <= 1e-12, (point, ours, exact)
+            else:
+                assert 0.0 <= ours <= 1e-305
+        # the loss is of the size of x^2 / 2 far to the left, where no number has 13 decimals
+        assert abs(loss - exact_loss) <= max(1e-13, 4e-16 * exact_loss), (point, loss, exact_loss)
+
+
+def test_probit_on_a_grid():
+    edges = np.array([-1e4, -0.0, 0.0, 40.0, 37.5, 37.6, 8.2, 8.3, 4.0, -4.0, -1e-300, 1e-300])
+    assert_probit_is_exact(np.concatenate([np.linspace(-45.0, 40.0, 2001), -np.geomspace(1e-8, 1e4, 500), edges]))
+
+
+@given(st.lists(arguments, min_size=1, max_size=20))
+def test_probit_anywhere(x):
+    assert_probit_is_exact(np.array(x))
+
+
+def test_reference_values():
+    """Section 3.1 and appendix B of the document, with its misprinted sign corrected."""
+    x = np.array([-3.0, -0.5, 0.7, 2.0])
+    assert_allclose(_core.newton_terms("probit", x)[1], [0.929441, 0.731520, 0.458029, 0.113548], atol=5e-7)
+    rate = _core.newton_terms("probit", np.array([-30.0, 10.0]))[0]
+    assert rate[0] == pytest.approx(30.0332597, abs=5e-8)
+    assert rate[1] == pytest.approx(7.6946e-23, rel=1e-5)
+
+
+@given(st.lists(st.floats(-700.0, 700.0), min_size=1, max_size=50))
+def test_logit(x):
+    x = np.array(x)
+    gradient, curvature, loss = _core.newton_terms("logit", x)
+    assert_allclose(gradient, expit(-x), rtol=1e-14)
+    assert_allclose(curvature, expit(x) * expit(-x), rtol=1e-14)
+    assert_allclose(loss, np.logaddexp(0.0, -x), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_terms_are_the_derivatives_of_the_loss(link):
+    x, h = np.linspace(-20.0, 8.0, 400), 1e-5
+    gradient, curvature, _ = _core.newton_terms(link, x)
+    above, below = _core.newton_terms(link, x + h), _core.newton_terms(link, x - h)
+    assert_allclose((below[2] - above[2]) / (2 * h), gradient, rtol=1e-7, atol=1e-9)
+    assert_allclose((below[0] - above[0]) / (2 * h), curvature, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_terms_are_monotone_and_of_one_sign(link):
+    x = np.linspace(-60.0, 60.0, 5001)
+    gradient, curvature, loss = _core.newton_terms(link, x)
+    assert (np.diff(gradient) <= 1e-13 * gradient[:-1]).all()
+    assert (np.diff(loss) <= 1e-13).all()
+    assert (gradient >= 0).all() and (curvature >= 0).all() and (loss >= 0).all()
+    assert curvature.max() <= 1.0
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_far_out_is_no_nan(link):
+    size = np.array([40.0, 1e3, 1e5, 1e8, 1e16, 1e100, 1e154, 1e155, 1e300, np.finfo(np.float64).max])
+    gradient, curvature, loss = _core.newton_terms(link, size)
+    assert_array_equal(gradient[1:], 0.0)
+    assert_array_equal(curvature[1:], 0.0)
+    assert np.abs(loss).max() <= 1e-15
+    gradient, curvature, loss = _core.newton_terms(link, -size)
+    assert not np.isnan([gradient, curvature, loss]).any()
+    near = size <= 1e16  # beyond, terms may stay what they are there
+    assert_allclose(gradient[near], size[near] if link == "probit" else 1.0, rtol=1e-3)
+    assert_allclose(loss[near], size[near] ** 2 / 2 if link == "probit" else size[near], rtol=1e-2)
+    assert_allclose(curvature, 1.0 if link == "probit" else 0.0, rtol=1e-3, atol=1e-15)
+    assert (np.diff(gradient) >= 0).all() and (np.diff(loss) >= 0).all()
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_place_in_the_array_changes_no_bit(link):
+    x = np.random.default_rng(0).normal(size=37) * 10
+    together = _core.newton_terms(link, x)
+    alone = [np.concatenate(terms) for terms in zip(*(_core.newton_terms(link, x[i : i + 1]) for i in range(37)))]  # noqa: B905
+    for one, other in zip(together, alone, strict=True):
+        assert_array_equal(one, other)
+    assert all(len(terms) == 0 for terms in _core.newton_terms(link, np.empty(0)))
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="link must be 'probit' or 'logit'"):
+        _core.newton_terms("cauchit", np.zeros(3))
+    with pytest.raises(TypeError):
+        _core.newton_terms("probit", np.zeros(3, dtype=np.float32))
+
 
 NAMES = ("logistic", "softmax", "squared")
 sizes = st.one_of(st.integers(0, 40), st.sampled_from([8192, 8193, 20_000]))

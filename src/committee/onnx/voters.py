@@ -1,0 +1,448 @@
+"""What a committee answers, in nodes: its class and probabilities, or its numbers; whole committees may be voters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.design import MAX_NUMBER, Design
+from committee.data.number_types import F64
+from committee.onnx.graph import Value, joined
+from committee.onnx.links import (
+    Curve,
+    Scored,
+    elected,
+    let_win,
+    log_upper,
+    numbers,
+    probabilities,
+    settled,
+    shares,
+    two_sided,
+    upper,
+)
+from committee.onnx.rows import Rows, encoded_rows
+from committee.onnx.trees import forest_tally, leaf_numbers, rounds_tally
+from committee.vote.committee import Committee
+from committee.vote.committee_in import committee_in
+from committee.vote.members import MemberCommittees
+from committee.vote.regression import RegressionCommittee
+from committee.voters.committees import BoostedCommittees
+from committee.voters.estimators import EstimatorVoters
+from committee.voters.flat_trees import extents
+from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.linear_scores import LinearScores
+from committee.voters.model_forest import ModelForest
+from committee.voters.oracles import OracleVoters
+from committee.voters.path_majority import PathMajority
+from committee.voters.regressor_rounds import RegressorRounds
+from committee.voters.regressors import RegressorVoters
+from committee.voters.rounds import Rounds
+from committee.voters.signed import SignedVoters
+from committee.voters.soft_stumps import SoftStumps
+from committee.voters.vote_graph import VoteGraph
+
+
+def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
+    """Number of the elected class, int64 ``(n,)``, and probabilities ``(n, K)``, of rows that the voters take."""
+    F = _scores(rows, committee)
+    if committee.n_classes == 1:
+        ones = F.take(np.array([0])) * 0.0 + 1.0
+        return (ones * 0.0).cast(np.int64).reshape(-1), ones
+    total = committee.total_weight if committee.voters.kind == "score" else None
+    scored = settled(committee.link, Scored(F, committee.voters.n_outputs, total))
+    index = elected(committee.link, scored)
+    return index, let_win(probabilities(committee.link, scored), index, committee.n_classes)
+
+
+def number_answers(rows: Rows, committee: RegressionCommittee) -> Value:
+    """Predicted numbers, ``(n, D)``, of rows that the voters take."""
+    return numbers(committee.link, _scores(rows, committee), committee.n_outputs, committee.total_weight)
+
+
+def _scores(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
+    """F of a committee, ``(n, D)``."""
+    F = voters_tally(rows, committee.voters, committee.weights)
+    return F if committee.intercept is None else F + committee.intercept[None]
+
+
+def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
+    """Weighted sum of the votes of any voters, ``(n, D)``.
+
+    Raises
+    ------
+    TypeError
+        Naming voters that ONNX has no nodes for.
+    """
+    if isinstance(voters, Forest):
+        return forest_tally(rows, voters, weights)
+    if isinstance(voters, Rounds):
+        return rounds_tally(rows, voters.forest, weights, voters.n_outputs)
+    if isinstance(voters, LinearLeaves):
+        return linear_leaves_tally(rows, voters, weights)
+    if isinstance(voters, BoostedCommittees):
+        return committees_tally(rows, voters, weights)
+    if isinstance(voters, ModelForest):
+        return model_trees_tally(rows, voters, weights)
+    if isinstance(voters, VoteGraph):
+        return graph_tally(rows, voters, weights, _oracles)
+    if isinstance(voters, PathMajority):
+        return majority_tally(rows, voters, weights, _oracles)
+    return _members_tally(rows, voters, weights)
+
+
+def _members_tally(rows: Rows, voters: Any, weights: F64) -> Value:
+    """Weighted sum of the votes of voters that are models themselves."""
+    if isinstance(voters, MemberCommittees):
+        votes = [_own_answer(rows, one) for one in voters.members]
+        return _weighted_sum(votes, weights)
+    if isinstance(voters, EstimatorVoters):
+        return _weighted_sum([_vote(rows, voters, t) for t in range(len(voters))], weights)
+    if isinstance(voters, SignedVoters):
+        signs = [_vote(rows, voters.voters, t) @ np.array([[-1.0], [1.0]]) for t in range(len(voters))]
+        return _into_scores(signs, weights, voters.output, voters.n_outputs)
+    if isinstance(voters, RegressorRounds):
+        inner = voters.regressors
+        return _members_tally(rows, inner, np.repeat(weights, inner.n_outputs))
+    if isinstance(voters, RegressorVoters):
+        said = [_own_answer(rows, _member(one, RegressionCommittee)) for one in voters.estimators]
+        return _into_scores(said, weights, voters.output, voters.n_outputs)
+    raise TypeError(f"{type(voters).__name__} have no nodes in ONNX.")
+
+
+def _own_answer(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
+    """Probabilities or numbers of a member, which takes the matrix as a table of its own."""
+    own = encoded_rows(rows, committee.table)
+    return class_answers(own, committee)[1] if isinstance(committee, Committee) else number_answers(own, committee)
+
+
+def _vote(rows: Rows, voters: EstimatorVoters, t: int) -> Value:
+    """Probabilities of a member for each class, or a one at the class that it names, ``(n, K)``."""
+    member = _member(voters.estimators[t], Committee)
+    rows = rows if voters.features is None else rows.only(np.asarray(voters.features[t]))
+    index, p = class_answers(encoded_rows(rows, member.table), member)
+    order = {label: k for k, label in enumerate(np.asarray(voters.classes).tolist())}
+    place = np.array([order[label] for label in member.classes.tolist()])
+    said = p if voters.soft else index.one_hot(len(place))
+    if place.tolist() == list(range(voters.n_classes)):
+        return said
+    into = np.zeros((len(place), voters.n_classes))
+    into[np.arange(len(place)), place] = 1.0
+    return said @ into
+
+
+def _oracles(rows: Rows, voters: OracleVoters) -> Value:
+    """The probability of +1 that each voter of a graph gives, ``(n, T)``."""
+    if voters.n_draws.any():
+        raise TypeError("voters that draw their answers have no nodes in ONNX; take voters with probabilities.")
+    said = []
+    for one in voters.voters:
+        member = _member(one, Committee)
+        p = class_answers(encoded_rows(rows, member.table), member)[1]
+        labels = [int(label) for label in member.classes.tolist()]
+        said.append(p.take(np.array([labels.index(1)])) if 1 in labels else p.take(np.array([0])) * 0.0)
+    return joined(said)
+
+
+def _member(model: Any, kind: type) -> Any:
+    """The committee of a member."""
+    try:
+        found = committee_in(model, "ONNX")
+    except TypeError as error:
+        raise TypeError(
+            f"a voter is a {type(model).__name__}, which has no nodes in ONNX here; voters must be learners of this "
+            "library, or ensembles of others that Committee.from_estimator knows."
+        ) from error
+    if not isinstance(found, kind):
+        raise TypeError(f"a voter is a {type(model).__name__}, which is no {kind.__name__}.")
+    return found
+
+
+def _weighted_sum(votes: list[Value], weights: F64) -> Value:
+    """Sum of votes ``(n, D)``, in their order."""
+    counted = [(vote, weight) for vote, weight in zip(votes, weights.tolist(), strict=True) if weight != 0.0]
+    total = votes[0] * 0.0
+    for vote, weight in counted:
+        total = total + vote * weight
+    return total
+
+
+def _into_scores(said: list[Value], weights: F64, output: Any, n_outputs: int) -> Value:
+    """Sum of numbers ``(n, 1)``, each in a score of its own."""
+    into = np.zeros((len(said), n_outputs))
+    into[np.arange(len(said)), output] = weights
+    return joined(said) @ into
+
+
+def model_trees_tally(rows: Rows, voters: ModelForest, weights: F64) -> Value:
+    """Weighted sum of the votes, ``(n, n_outputs)``: scores, probabilities, or a one at the class that is named."""
+    votes = _scores_of_model_trees(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
+    return _weighted(votes, weights[None], voters.n_outputs)
+
+
+def committees_tally(rows: Rows, voters: BoostedCommittees, weights: F64) -> Value:
+    """Weighted sum over committees of model trees, ``(n, K)``."""
+    votes, K = _votes(rows, voters.members), voters.n_classes
+    if voters.soft:
+        return _weighted(votes, voters.tree_weights(weights)[None], K)
+    within = np.zeros((len(voters), len(voters.alpha)))
+    within[np.repeat(np.arange(len(voters)), np.diff(voters.start)), np.arange(len(voters.alpha))] = voters.alpha
+    elected = (rows.X.graph.constant(within) @ votes).argmax()
+    return _weighted(elected.one_hot(K), weights[None], K)
+
+
+def _weighted(votes: Value, weights: F64, n_outputs: int) -> Value:
+    """Sums ``(n, D)`` over voters of what they say, ``(n, T, D)``."""
+    return (votes.graph.constant(weights) @ votes).reshape(-1, n_outputs)
+
+
+def _votes(rows: Rows, voters: ModelForest) -> Value:
+    """Probabilities of each voter, or a one at the class that it names, ``(n, T, K)``."""
+    scores = _scores_of_model_trees(rows, voters)
+    n_scores = voters.trees_per_voter * voters.intercept.shape[1]
+    curve: Curve = "probit" if voters.link == "probit" else "logit"
+    index = (scores > 0.0).cast(np.int64).reshape(0, len(voters)) if n_scores == 1 else scores.argmax()
+    if not voters.soft:
+        return index.one_hot(voters.n_classes)
+    p = two_sided(curve, scores) if n_scores == 1 else shares(log_upper(curve, scores.at_least(-1e150)))
+    return let_win(p, index, voters.n_classes)
+
+
+def _scores_of_model_trees(rows: Rows, voters: ModelForest) -> Value:
+    """Linear scores of each voter, ``(n, T, O)``."""
+    L, n_outputs, q = voters.coefficient.shape
+    table, order = _design(rows, voters.design)
+    coefficient = voters.coefficient.reshape(L * n_outputs, q)[:, order]
+    every = table @ np.ascontiguousarray(coefficient.T) + voters.intercept.reshape(1, -1)
+    T = len(voters.forest)
+    if L == 1:  # one model for all rows
+        return every.reshape(0, T, n_outputs)
+    model = leaf_numbers(rows, voters.forest, np.maximum(voters.model, 0))
+    graph = rows.X.graph
+    first = graph.add("Mul", model.reshape(0, T, 1), np.int64(n_outputs))
+    places = graph.add("Add", first, np.arange(n_outputs)).reshape(0, T * n_outputs)
+    taken = graph.add("GatherElements", every, places, axis=1)
+    return taken.reshape(0, len(voters), voters.trees_per_voter * n_outputs)
+
+
+def _design(rows: Rows, design: Design) -> tuple[Value, np.ndarray]:
+    """Columns of a linear model: numbers, then categories, then what was missing; and their places in the design."""
+    X = rows.wide
+    number, code, gap = (
+        np.flatnonzero(which) for which in (design.category == -1, design.category >= 0, design.category == -2)
+    )
+    parts: list[Value] = []
+    if len(number):
+        source = design.source[number].astype(np.int64)
+        column = X.take(source)
+        parts.append(column.is_nan().where(design.fill[source][None], column).clip(-MAX_NUMBER, MAX_NUMBER))
+    if len(code):
+        column = X.take(design.source[code].astype(np.int64))
+        parts.append(column.equals(design.category[code].astype(np.float64)[None]).cast(np.float64))
+    if len(gap):
+        parts.append(X.take(design.source[gap].astype(np.int64)).is_nan().cast(np.float64))
+    return joined(parts), np.concatenate([number, code, gap])
+
+
+def linear_leaves_tally(rows: Rows, voters: LinearLeaves, weights: F64) -> Value:
+    """Weighted sum of leaf weights and lines, ``(n, n_outputs)``."""
+    K = voters.trees_per_voter
+    level = rounds_tally(rows, voters.forest, weights, K) if K > 1 else forest_tally(rows, voters.forest, weights)
+    each = np.diff(voters.lines.start)
+    most = int(each.max(initial=0))
+    return level if most == 0 else level + _lines(rows, voters, weights, most)
+
+
+def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
+    """What the lines add, ``(n, n_outputs)``."""
+    forest, lines, K = voters.forest, voters.lines, voters.trees_per_voter
+    assert forest.value is not None
+    T, D = len(forest), forest.value.shape[1]
+    # a table of lines: row 0 for leaves without any, then one for each leaf that has some, filled up with flat ones
+    each = np.diff(lines.start)
+    lined = np.flatnonzero(each)
+    number = np.zeros(len(each), dtype=np.int64)
+    number[lined] = 1 + np.arange(len(lined))
+    node = np.repeat(np.arange(len(each)), each)
+    at = number[node], np.arange(len(node)) - lines.start[:-1][node]
+    shape = (len(lined) + 1, most)
+    column, (low, high) = np.zeros(shape, dtype=np.int64), np.zeros((2, *shape))
+    slope, offset = np.zeros((*shape, D)), np.zeros((*shape, D))
+    weight = np.repeat(np.repeat(weights, K), forest.n_nodes)[node]
+    column[at], low[at], high[at] = lines.column, lines.low, lines.high
+    slope[at], offset[at] = lines.slope * weight[:, None], lines.centre
+
+    graph = rows.X.graph
+    leaf = leaf_numbers(rows, forest, number)
+    places = graph.constant(column).take(leaf, axis=0).reshape(0, T * most)
+    x = graph.add("GatherElements", rows.wide, places, axis=1).reshape(0, T, most, 1)
+    low_of, high_of = (graph.constant(end[:, :, None]).take(leaf, axis=0) for end in (low, high))
+    within = x.at_least(low_of).at_most(high_of) - graph.constant(offset).take(leaf, axis=0)
+    added = x.is_nan().where(0.0, graph.constant(slope).take(leaf, axis=0) * within).sum(axis=2)
+    if K == 1:
+        return added.reshape(0, T, D).sum(axis=1).reshape(0, D)
+    return added.reshape(0, T // K, K).sum(axis=1).reshape(0, K)
+
+
+def graph_tally(rows: Rows, graph: VoteGraph, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]) -> Value:
+    """Scores of a graph, ``(n, D)``; `oracles` gives the probabilities of voters that are no stumps, ``(n, T)``.
+
+    Raises
+    ------
+    TypeError
+        If the graph's walk is drawn.
+    """
+    if graph.walk == "sampled":
+        raise TypeError(
+            "a vote on sampled paths draws random numbers by the row's values, for which ONNX has no nodes; set "
+            "classify to 'expected' or 'likely_path'."
+        )
+    counted = np.arange(len(graph.next)) if graph.counted is None else graph.counted
+    factor = np.zeros(len(graph.next))
+    np.add.at(factor, counted, weights)
+    vote = graph.vote * factor[:, None]
+    likely = graph.walk == "likely_path"
+    if isinstance(graph.voters, SoftStumps):
+        q = _likely_answers(rows, graph.voters) if likely else _probabilities(rows, graph.voters)
+    else:
+        q = oracles(rows, graph.voters)
+        q = (q > 0.5).cast(np.float64) if likely else q
+    return _expected(q, graph, vote)
+
+
+def majority_tally(
+    rows: Rows, voters: PathMajority, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]
+) -> Value:
+    """2 P - 1, where P is the probability that the score is above 0, ``(n, D)``.
+
+    Raises
+    ------
+    TypeError
+        If there are so many paths that some are sampled.
+    """
+    ways = voters.every_way
+    if ways is None:
+        raise TypeError(
+            "the majority of so many paths is estimated from sampled ones, for which ONNX has no nodes; set classify "
+            "to 'expected'."
+        )
+    P = graph_tally(rows, ways, np.ones(len(ways)), oracles).clip(0.0, 1.0)
+    return (P * 2.0 - 1.0) * float(weights[0])
+
+
+def _expected(q: Value, graph: VoteGraph, vote: F64) -> Value:
+    """What the score is expected to be with these probabilities of +."""
+    following = graph.next
+    if (following[:, 0] == following[:, 1]).all():
+        return _sum(q, graph, vote)
+    height = _heights(following)
+    place = np.zeros(len(following), dtype=np.int64)
+    known = q.take(np.array([0])) * 0.0  # what comes after the end of a path
+    filled = 1
+    for level in range(int(height.max()) + 1):
+        nodes = np.flatnonzero(height == level)
+        after = [known.take(np.where(following[nodes, k] < 0, 0, place[following[nodes, k]])) for k in (0, 1)]
+        chance = q.take(nodes)
+        value = chance * (after[0] + vote[nodes, 0][None]) + (1.0 - chance) * (after[1] + vote[nodes, 1][None])
+        place[nodes] = filled + np.arange(len(nodes))
+        filled += len(nodes)
+        known = joined([known, value])
+    return known.take(place[graph.start[:-1]])
+
+
+def _sum(q: Value, graph: VoteGraph, vote: F64) -> Value:
+    """The same where both answers lead on to the same voter: a sum over all that are met."""
+    D = len(graph.start) - 1
+    met = np.zeros((len(graph.next), D))
+    for d, first in enumerate(graph.start[:-1].tolist()):
+        while first >= 0:
+            met[first, d] = 1.0
+            first = int(graph.next[first, 0])
+    return q @ (met * (vote[:, 0] - vote[:, 1])[:, None]) + (met.T @ vote[:, 1])[None]
+
+
+def _heights(following: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The most steps that are left after each node."""
+    height = np.zeros(len(following), dtype=np.int64)
+    for t in range(len(following) - 1, -1, -1):
+        later = following[t][following[t] >= 0]
+        if len(later):
+            height[t] = 1 + height[later].max()
+    return height
+
+
+def _probabilities(rows: Rows, stumps: SoftStumps) -> Value:
+    """q of every stump, ``(n, T)``."""
+    x, above = _values(rows, stumps)
+    sign = np.where(stumps.ascending == 1, 1.0, -1.0)[None]
+    hard = (stumps.softness == 0.0)[None]
+    softness = np.where(hard, 1.0, stumps.softness[None])
+    z = above.graph.add(
+        "Where", x.equals(stumps.threshold[None]), np.float64(0.0), (x - stumps.threshold[None]) / softness
+    )
+    soft = upper("probit", z.clip(-39.0, 39.0) * sign)
+    answer = above.cast(np.float64)
+    firm = answer * sign + (1.0 - sign) * 0.5
+    return _with_gaps(rows, stumps, x, above.graph.add("Where", hard, firm, soft))
+
+
+def _likely_answers(rows: Rows, stumps: SoftStumps) -> Value:
+    """1 where + is the likelier answer, 0 where it is not; at its threshold a soft stump says -."""
+    x, above = _values(rows, stumps)
+    ascending = (stumps.ascending == 1)[None]
+    tie_above = ((stumps.softness > 0.0) & (stumps.ascending == 0))[None]
+    at_or_above = above.graph.add("And", x.equals(stumps.threshold[None]), tie_above)
+    is_above = above.graph.add("Or", above, at_or_above).cast(np.float64)
+    sign = np.where(ascending, 1.0, -1.0)
+    firm = is_above * sign + (1.0 - sign) * 0.5
+    gaps = replace(stumps, missing=(stumps.missing > 0.5).astype(np.float64))
+    return _with_gaps(rows, gaps, x, firm)
+
+
+def _values(rows: Rows, stumps: SoftStumps) -> tuple[Value, Value]:
+    """The value that each stump looks at, and where it is above the threshold."""
+    x = rows.wide.take(stumps.feature.astype(np.int64))
+    return x, x > stumps.threshold[None]
+
+
+def _with_gaps(rows: Rows, stumps: SoftStumps, x: Value, q: Value) -> Value:
+    """q with the answers of stumps on categories, and of all stumps to missing values."""
+    is_set = np.diff(stumps.category_offset) > 0
+    if is_set.any():
+        q = q.graph.add("Where", is_set[None], _sets(rows, stumps), q)
+    return x.is_nan().where(stumps.missing[None], q)
+
+
+def _sets(rows: Rows, stumps: SoftStumps) -> Value:
+    """1 where a value is in a stump's set of categories, ``(n, T)``."""
+    T = len(stumps)
+    of_root = np.arange(T) * 3
+    feature, left = np.full(3 * T, -1, dtype=np.int32), np.full(3 * T, -1, dtype=np.int32)
+    feature[of_root], left[of_root] = stumps.feature, 1
+    words = np.zeros(3 * T, dtype=np.int64)
+    words[of_root] = np.diff(stumps.category_offset)
+    value = np.zeros((3 * T, T))
+    value[of_root + 1, np.arange(T)] = 1.0
+    nothing = np.zeros(3 * T)
+    trees = Forest(
+        n_features=stumps.n_features,
+        n_classes=T,
+        offset=np.arange(T + 1, dtype=np.int64) * 3,
+        feature=feature,
+        threshold=nothing,
+        left=left,
+        missing_left=np.zeros(3 * T, dtype=np.uint8),
+        category_offset=extents(words),
+        category_bits=stumps.category_bits,
+        label=None,
+        value=value,
+        gain=nothing,
+        weight=nothing,
+        count=np.zeros(3 * T, dtype=np.int64),
+    )
+    return forest_tally(rows, trees, np.ones(T))
