@@ -160,13 +160,12 @@ def level_seconds(client: Any, nodes: int, repeats: int) -> list[float]:
     import dask
 
     from committee.dask.cluster import Cluster
-    from committee.dask.shard_calls import ShardsOnWorkers
-    from committee.dask.shard_homes import ShardHomes
+    from committee.dask.shards import ShardHomes, ShardsOnWorkers
     from committee.learners.gradient.scores import Target
     from committee.objectives.losses import Logistic
 
     def hold(fit: str, number: int) -> None:
-        from committee.dask.shard_host import HELD, HeldShard  # the worker's
+        from committee.dask.shards import HELD, HeldShard  # the worker's
 
         idle: Any = Idle(nodes)
         HELD.setdefault(fit, {})[number] = HeldShard(np.zeros((1, 1), np.uint8), np.ones(1, np.int32), idle)

@@ -31,7 +31,7 @@ from benchmarks import machine
 from benchmarks.bench_scale import CELLS_OF_LEVEL, cluster, level_seconds
 from benchmarks.code import code_of
 from benchmarks.figures import RESULTS
-from committee.dask.shard_host import FAN
+from committee.dask.shards import FAN
 from committee.files.replacement import write_file
 
 LEAVES, LEVELS, COLUMNS, BINS = 32, 5, 28, 256

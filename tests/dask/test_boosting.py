@@ -31,8 +31,8 @@ from committee import (
     SBPMTClassifier,
     SubaggingClassifier,
 )
-from committee.dask import ClusterError, fit, shard_host
-from committee.dask.shard_host import groups_of
+from committee.dask import ClusterError, fit, shards
+from committee.dask.shards import groups_of
 from committee.voters.linear_leaves import LinearLeaves
 from tests.dask.conftest import client_of
 from tests.patience import PATIENCE
@@ -118,9 +118,9 @@ def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_fo
 
 @pytest.mark.slow
 def test_workers_below_others_add_up(client: Client, monkeypatch):
-    monkeypatch.setattr("committee.dask.shard_calls.FAN", 1)
-    monkeypatch.setattr(shard_host, "FAN", 1)
-    client.run(setattr, shard_host, "FAN", 1)
+    monkeypatch.setattr("committee.dask.shards.FAN", 1)
+    monkeypatch.setattr(shards, "FAN", 1)
+    client.run(setattr, shards, "FAN", 1)
     try:
         table = frame(600)
         model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
@@ -128,13 +128,13 @@ def test_workers_below_others_add_up(client: Client, monkeypatch):
         cd.fit(model, collection[FEATURES], collection["label"], client=client)
         assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
     finally:
-        client.run(setattr, shard_host, "FAN", 8)
+        client.run(setattr, shards, "FAN", 8)
 
 
 def test_groups_hold_every_worker_once():
     workers = [(f"w{i}", [i]) for i in range(21)]
     groups = groups_of(workers)
-    assert len(groups) == shard_host.FAN
+    assert len(groups) == shards.FAN
     assert sorted(one for group in groups for one in group) == sorted(workers)
 
 
@@ -197,7 +197,7 @@ def test_a_worker_killed_in_a_round_changes_no_bit(client: Client, round_):
 
 @pytest.mark.slow
 def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
-    monkeypatch.setattr("committee.dask.shard_calls.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("committee.dask.shards.LOOK_SECONDS", 0.0)
     with client_of(2) as client:
         table = frame(800)
         collection = dd.from_pandas(table, npartitions=5, sort=False)
@@ -215,7 +215,7 @@ def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
 
 
 def holds() -> int:
-    return sum(len(shards) for shards in shard_host.HELD.values())
+    return sum(len(shards) for shards in shards.HELD.values())
 
 
 @pytest.mark.slow
@@ -319,7 +319,7 @@ def test_nothing_stays_on_the_workers(client: Client):
     X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
     cd.fit(GradientBoostingClassifier(**SMALL), X, X[:, 0] > 0, client=client)
     deadline = time.monotonic() + PATIENCE
-    while any(client.run(lambda: len(shard_host.HELD)).values()):
+    while any(client.run(lambda: len(shards.HELD)).values()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
 

@@ -1,33 +1,38 @@
-"""A Dask cluster as fits use it: objects sent once, tasks, and waiting that ends when the cluster is gone."""
+"""Access to a Dask cluster: shared objects, tasks, partitions, and waits that end when the cluster is lost."""
 
 from __future__ import annotations
 
 import pickle
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
-from committee.dask.needed import needed
+from committee.data.names import known_names
+from committee.data.pieces.dask_collections import DaskPartitions
 
 if TYPE_CHECKING:
     from distributed import Client, Future, WorkerPlugin
 
+
 T = TypeVar("T")
 
-LOOK_SECONDS = 2.0
-"""Between two looks at the workers while nothing comes back."""
+POLL_SECONDS = 2.0
+"""Seconds between polls of the workers while no result arrives."""
 
 MOST_SENDINGS = 4
-"""How often an object is sent to workers that are lost meanwhile."""
+"""Attempts to send an object while workers are being lost."""
 
 
 class ClusterError(Exception):
-    """The cluster cannot go on with a fit: its scheduler or its workers are gone, or do not answer."""
+    """The scheduler or all workers of a cluster are lost or do not respond."""
 
 
 Packed: TypeAlias = tuple[bytes, list[pickle.PickleBuffer]]
@@ -35,10 +40,10 @@ Packed: TypeAlias = tuple[bytes, list[pickle.PickleBuffer]]
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """An object that workers hold, of which Dask takes nothing apart.
+    """An object sent to workers as a whole, one copy per worker.
 
-    It is `packed` here by the thread of the fit, as making it ready may ask the cluster for rows: that of the client,
-    which sends it, cannot wait for these. A worker has one, for all its tasks.
+    It is pickled in the thread of the fit: pickling may fetch rows from the cluster, for which the client's own thread
+    cannot wait.
     """
 
     value: Any
@@ -46,7 +51,6 @@ class Sent:
 
     @classmethod
     def ready(cls, value: Any) -> Sent:
-        """Make an object ready to be sent."""
         return cls(value, _packed(value))
 
     def __reduce__(self) -> tuple[Callable[..., Sent], Any]:
@@ -64,13 +68,7 @@ def _unpacked(content: bytes, buffers: list[Any]) -> Sent:
 
 
 def client_in_force(client: Client | None) -> Client:
-    """Return the client given, or the current one.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or it is asynchronous.
-    """
+    """Return `client`, or the current client if it is None."""
     if client is not None:
         if not isinstance(client, needed("distributed").Client):
             raise TypeError(
@@ -92,7 +90,7 @@ def client_in_force(client: Client | None) -> Client:
 
 @contextmanager
 def outside_of_tasks() -> Iterator[None]:
-    """Let a worker run other tasks while one of its own, if this is one, waits for the cluster."""
+    """Leave the worker's thread pool while a fit inside a task waits for the cluster."""
     distributed = needed("distributed")
     try:
         distributed.get_worker()
@@ -109,8 +107,8 @@ def outside_of_tasks() -> Iterator[None]:
 class Cluster:
     """The workers of a client's cluster.
 
-    No call waits forever: after `timeout` seconds in which no worker has been heard of, or the scheduler has not
-    answered, the wait ends with a `ClusterError`.
+    Every wait ends with a `ClusterError` after `timeout` seconds without a heartbeat of a worker or a response of the
+    scheduler.
     """
 
     def __init__(self, client: Client | None, timeout: float) -> None:
@@ -120,32 +118,28 @@ class Cluster:
         self.timeout: float = timeout
         self.name: str = f"the Dask scheduler {self.client.scheduler.addr}"
         self.n_threads = 1
-        """Threads of all workers, as of the last look."""
+        """Threads of all workers at the last poll."""
         self._seen: dict[str, float] = {}
         self._since: dict[str, float] = {}
         self._looked = self._heard = time.monotonic()
 
     def heard(self) -> None:
-        """A worker has sent something; look for new ones now and then."""
+        """Record a sign of life, and poll for new workers if the last poll is old."""
         self._heard = time.monotonic()
-        if self._heard > self._looked + LOOK_SECONDS:
+        if self._heard > self._looked + POLL_SECONDS:
             self.look()
 
     def look(self) -> None:
-        """Ask the scheduler for its workers, and whether any has been heard of since the last look.
+        """Poll the scheduler for workers and their heartbeats.
 
-        One that is silent for more than `timeout` while others are heard of is given up.
-
-        Raises
-        ------
-        ClusterError
-            If the scheduler is gone, or nothing has been heard for too long.
+        A worker without a heartbeat for `timeout` seconds is unregistered while others respond. Raise `ClusterError` if
+        the scheduler is lost, or no worker has responded for `timeout` seconds.
         """
         self.refuse_closed()
         try:
-            found, none = self.client.sync(workers_of, self.client, callback_timeout=LOOK_SECONDS), "it knows none"
+            found, none = self.client.sync(workers_of, self.client, callback_timeout=POLL_SECONDS), "it has none"
         except (OSError, TimeoutError):
-            found, none = {}, "it does not answer"
+            found, none = {}, "it does not respond"
         self._looked = time.monotonic()
         seen = {address: one["last_seen"] for address, one in found.items() if one["status"] == "running"}
         heard = [address for address, at in seen.items() if self._seen.get(address) != at]
@@ -166,7 +160,7 @@ class Cluster:
             )
 
     def refuse_closed(self) -> None:
-        """Raise ``ClusterError`` if the client is not connected any more."""
+        """Raise `ClusterError` if the client is disconnected."""
         if self.client.status != "running":
             raise ClusterError(
                 f"{self.name} is lost: its client is {self.client.status}. Connect to one that runs, and fit again."
@@ -174,27 +168,26 @@ class Cluster:
 
     @property
     def addresses(self) -> list[str]:
-        """Workers that ran at the last look."""
+        """Workers that were running at the last poll."""
         return list(self._seen)
 
     def _give_up(self, address: str) -> None:
-        """Have the scheduler take a worker for lost, as it does itself some minutes later: others get its tasks."""
         del self._seen[address], self._since[address]
         unregister = self.client.scheduler.unregister
         with suppress(OSError, TimeoutError):
             self.client.sync(
-                unregister, address=address, stimulus_id="committee-silent-worker", callback_timeout=LOOK_SECONDS
+                unregister, address=address, stimulus_id="committee-silent-worker", callback_timeout=POLL_SECONDS
             )
 
     def on_workers(self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None) -> None:
-        """Call a function on some workers, or all, as far as they can be reached."""
+        """Call a function on the reachable ones of some or all workers."""
         if self.client.status == "running":
             with suppress(OSError, TimeoutError):
-                named = {"workers": workers, "on_error": "ignore", "callback_timeout": LOOK_SECONDS}
+                named = {"workers": workers, "on_error": "ignore", "callback_timeout": POLL_SECONDS}
                 self.client.sync(self.client._run, function, *arguments, **named)
 
     def register(self, plugin: WorkerPlugin) -> None:
-        """Give a plugin to all workers, now and later."""
+        """Install a plugin on all present and future workers."""
         for _ in range(MOST_SENDINGS):
             with suppress(OSError):  # a worker has been lost meanwhile
                 self.wait_for(partial(self.client.register_plugin, plugin))
@@ -204,7 +197,7 @@ class Cluster:
         )
 
     def send(self, value: Any) -> Future[Sent]:
-        """Send an object to a worker; one that is lost meanwhile is no error as long as there are others."""
+        """Send an object to a worker, to another one if that worker is lost."""
         ready = Sent.ready(value)
 
         def scatter() -> Future[Sent]:
@@ -226,53 +219,102 @@ class Cluster:
         raise AssertionError("every attempt returns or raises")
 
     def copy(self, sent: Sequence[Future[Sent]], address: str) -> Future[None]:
-        """Have a worker fetch objects; nobody need wait for it.
+        """Start a copy of objects to a worker.
 
-        Dask's own broadcast goes on forever where a worker is lost meanwhile. Without copies all tasks would go to the
-        worker that has large objects.
+        Dask's own broadcast hangs if a worker is lost. Without copies all tasks go to the worker with the objects.
         """
         future: Future[None] = self.client.submit(_hold, *sent, workers=[address], pure=False, priority=1)
         return future
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Run a function on a worker; arguments may be futures."""
+        """Submit a task; arguments may be futures."""
         future: Future[T] = self.client.submit(function, *arguments, pure=False)
         return future
 
     def fetched(self, future: Future[Any]) -> Any:
-        """Return the result of a task, once it is there."""
+        """Wait for the result of a task."""
         try:
             return self.wait_for(future.result)
         except (CancelledError, needed("distributed.comm").CommClosedError) as error:
             raise ClusterError(
-                f"{self.name} has given up what it was asked for: {error}. Connect to one that runs, and fit again."
+                f"{self.name} has cancelled a task: {error}. Connect to one that runs, and fit again."
             ) from error
 
     def forget(self, futures: Sequence[Future[Any]]) -> None:
-        """Cancel tasks, and let workers forget objects."""
+        """Cancel tasks and release objects."""
         if futures and self.client.status == "running":
             with suppress(OSError, TimeoutError):
-                self.client.sync(self.client._cancel, futures, callback_timeout=LOOK_SECONDS)
+                self.client.sync(self.client._cancel, futures, callback_timeout=POLL_SECONDS)
 
     def wait_for(self, call: Callable[[], T]) -> T:
-        """Return what a call that talks to the cluster returns, unless the cluster is gone."""
+        """Run a blocking call in a thread, polling the cluster meanwhile."""
         pool = ThreadPoolExecutor(1, "committee-dask")
         try:
             running = pool.submit(call)
             self._heard = time.monotonic()
-            while not wait([running], LOOK_SECONDS).done:
+            while not wait([running], POLL_SECONDS).done:
                 self.look()
             return running.result()
         finally:
             pool.shutdown(wait=False)
 
 
-def _hold(*sent: Sent) -> None:
-    """Have objects: a worker keeps what its tasks were given."""
+def _hold(*sent: Sent) -> None: ...
 
 
 async def workers_of(client: Client) -> dict[str, Any]:
-    """What the scheduler knows of each worker, by address."""
+    """Scheduler's record of each worker, by address."""
     identity = await client.scheduler.identity(n_workers=-1)
     found: dict[str, Any] = identity["workers"]
     return found
+
+
+def needed(module: str) -> Any:
+    """Import a module of Dask, or raise an ImportError that names the extra."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'committee.dask needs Dask, and {error.name or module} is not installed: pip install "committee[dask]"'
+        ) from error
+
+
+AHEAD = 2
+"""Partitions computed ahead of the one being read."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPartitions(DaskPartitions):
+    """A Dask collection whose partitions are fetched one after the other."""
+
+    cluster: Cluster
+
+    def computed(self, parts: Sequence[Any]) -> Iterator[Any]:
+
+        waiting, client = iter(parts), self.cluster.client
+        under_way: deque[Any] = deque(client.compute(part) for part in islice(waiting, AHEAD + 1))
+        try:
+            while under_way:
+                found = self.cluster.fetched(under_way[0])
+                under_way.popleft()
+                under_way.extend(client.compute(part) for part in islice(waiting, 1))
+                yield found
+        finally:
+            self.cluster.forget(list(under_way))
+
+
+def without_named(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Split target and weight columns given by name from a collection."""
+    names = {"y": y, "sample_weight": sample_weight}
+    named = {what: name for what, name in names.items() if isinstance(name, str)}
+    if not named:
+        return X, y, sample_weight
+    if not hasattr(X, "columns"):
+        what, name = next(iter(named.items()))
+        raise ValueError(f"{what}={name!r} is the name of a column, and X is an array; give an array as {what}")
+    columns = list(X.columns)
+    for what, name in named.items():
+        known_names([name], columns, what)
+    kept = [name for name in columns if name not in named.values()]
+    found = {what: X[name] for what, name in named.items()}
+    return X[kept], found.get("y", y), found.get("sample_weight", sample_weight)

@@ -3,43 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from committee.dask.cluster import Cluster, outside_of_tasks
-from committee.dask.member_fits import fit_learner, fit_table
-from committee.dask.members import ClusterMembers
+import numpy as np
+
+from committee.dask.cluster import Cluster, needed, outside_of_tasks, without_named
+from committee.dask.members import ClusterMembers, fit_learner, fit_members, fit_table, gathered
 from committee.data.parallel import members_by
+from committee.data.pieces.dask_collections import DaskPartitions
+from committee.data.pieces.scan import Pieces
+from committee.data.pieces.storage import Storage
+from committee.data.pieces.unchanged import FileStates
+from committee.data.rows import counted, row_weights
+from committee.files.scratch import scratch_folder
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.gradient.gradient_fit import GradientBoosting
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from committee.dask.sharded_table import ShardedTable
+
+
 E = TypeVar("E")
 
 TIMEOUT = 60.0
-"""Seconds that a fit waits where no worker is heard of."""
+"""Seconds without a heartbeat after which a fit ends."""
 
 
 class FitOnCluster(Protocol):
-    """A way to fit an estimator on a cluster."""
+    """Function that fits an estimator on a cluster, given Dask collections or ordinary tables."""
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-        """Fit it, on Dask collections or ordinary tables."""
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any
+    ) -> None: ...
 
 
 @contextmanager
 def members_on(client: Client | None = None, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Train the independent members of all fits in the block on the workers of a cluster.
 
-    Tables are those of this process. Everything with members goes there: the trees of forests, the voters of subagging
-    and SBPMT, the candidates of a committee of ensembles and their folds, and cells of comparisons.
+    Members are the trees of forests, the voters of subagging and SBPMT, the candidates of a committee of ensembles and
+    their folds, and the cells of comparisons. Tables stay in this process.
 
     Parameters
     ----------
     client : distributed.Client, default=None
-        Client of the cluster; None: the current one.
+        Client of the cluster, by default the current one.
     timeout : float, default=60
         As in `fit`.
 
@@ -61,11 +73,10 @@ def fit(
     timeout: float = TIMEOUT,
     **options: Any,
 ) -> E:
-    """Fit an estimator on a Dask cluster, with the bits of a fit on one machine.
+    """Fit an estimator on a Dask cluster, with the same bits as a local fit.
 
-    The table is brought to the client, and what consists of independent members is trained on the workers: the trees of
-    forests, the voters of subagging and SBPMT, the candidates of a committee of ensembles and their folds. Other
-    learners are trained on the client.
+    Gradient boosting keeps the rows on the workers. Forests, subagging, SBPMT and committees of ensembles train their
+    members on the workers, from a table that the client holds. Other learners are trained on the client.
 
     Parameters
     ----------
@@ -74,56 +85,107 @@ def fit(
     X : Dask dataframe or array, or table or array-like (n, p)
         Training rows.
     y : Dask series or array, array-like (n,), or str
-        Their targets, or the column of `X` that they are.
+        Targets, or the name of a column of `X`.
     sample_weight : Dask series or array, array-like (n,), or str, default=None
-        Their weights, or the column of `X` that they are.
+        Weights, or the name of a column of `X`.
     client : distributed.Client, default=None
-        Client of the cluster; None: the current one.
+        Client of the cluster, by default the current one.
     timeout : float, default=60
-        Seconds after which the fit ends with an error where no worker is heard of, or the scheduler does not answer.
-        Lost workers alone are no error as long as others go on, or come.
+        Seconds without a heartbeat of any worker, or a response of the scheduler, after which the fit fails. Lost
+        workers are no error while others remain or join.
     **options : object
         Further arguments of the estimator's own `fit`, such as ``checkpoint``.
 
     Returns
     -------
     estimator
-        The one given, fitted.
+        `estimator`, fitted.
 
     Raises
     ------
     ImportError
         If Dask is not installed.
     ValueError
-        If there is no client; and as the estimator's own `fit`.
+        If there is no client, or from the estimator's own `fit`.
     ClusterError
-        If the scheduler is lost, or no worker is heard of for so long; or if workers end one after the other at the
-        same task, as they do for want of memory.
+        If the scheduler or all workers are lost for `timeout` seconds, or workers die one after the other at the same
+        task, usually for lack of memory.
 
     Examples
     --------
     ``fit(RandomForestClassifier(), dd.read_parquet("big/"), "label", client=Client("tcp://scheduler:8786"))``
     """
     with outside_of_tasks():
-        way_of(estimator)(estimator, X, y, sample_weight, Cluster(client, timeout), **options)
+        fit_function(estimator)(estimator, X, y, sample_weight, Cluster(client, timeout), **options)
     return estimator
 
 
-def way_of(estimator: Any) -> FitOnCluster:
-    """Return how an estimator is fitted on a cluster: the first of `WAYS` that it is of."""
-    return next(way for kind, way in WAYS if isinstance(estimator, kind))
+def fit_function(estimator: Any) -> FitOnCluster:
+    """Return the fit function of the first class in `FITS` that matches an estimator."""
+    return next(fit for kind, fit in FITS if isinstance(estimator, kind))
 
 
-def fit_boosting(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit gradient boosting on rows that stay with the workers."""
-    from committee.dask.boosting import fit_shards  # which cannot be imported without Dask
+def fit_shards(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
+    """Fit gradient boosting on the shards of a Dask collection, or on the client if `X` is an ordinary table.
 
-    fit_shards(estimator, X, y, sample_weight, cluster, **options)
+    The client holds labels, weights and, where rows are sampled, digests of 8 bytes per row. Workers hold bin codes and
+    scores.
+    """
+    if not needed("dask").is_dask_collection(X):
+        fit_members(estimator, X, y, sample_weight, cluster, **options)
+        return
+    X, y, sample_weight = without_named(X, y, sample_weight)
+    y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
+    with ExitStack() as ended:
+        folder = cache(lambda: ended.enter_context(scratch_folder(None)))
+        table = sharded_table(estimator, X, y, sample_weight, cluster, Storage(None, folder))
+        ended.callback(table.close)
+        fit_members(estimator, table, table.y, table.weights, cluster, **options)
 
 
-WAYS: list[tuple[type, FitOnCluster]] = [
-    (GradientBoosting, fit_boosting),
+def sharded_table(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, storage: Storage
+) -> ShardedTable:
+    """Scan the partitions of a collection on the workers."""
+    from committee.dask.sharded_table import ShardedTable, first_look, rows_of  # cannot be imported without Dask
+
+    delayed = needed("dask").delayed
+    source = DaskPartitions(X)
+    parts = source.delayed_parts()
+    sizes, example = source.known_sizes, None
+    if sizes is not None:
+        example = np.zeros((1, X.shape[1]))
+    else:
+        found = cluster.fetched(cluster.client.compute(delayed(list)([delayed(rows_of)(part) for part in parts])))
+        sizes = [n for n, _ in found]
+        example = next((one for _, one in found if one is not None), None)
+    if not sum(sizes):
+        raise ValueError("X has 0 rows; at least one is needed.")
+    keep = None
+    if sample_weight is not None:
+        keep = counted(row_weights(sample_weight, np.empty((sum(sizes), 0))))
+        keep = None if keep.all() else keep
+    categorical_features, max_bins = estimator.categorical_features, estimator.max_bins
+    look = first_look(cluster, parts, sizes, keep, categorical_features, max_bins)
+    return ShardedTable(
+        Pieces(source),
+        look,
+        keep,
+        sum(sizes),
+        example,
+        y,
+        sample_weight,
+        FileStates.of(()),
+        storage,
+        cluster,
+        parts,
+        sizes,
+    )
+
+
+FITS: list[tuple[type, FitOnCluster]] = [
+    (GradientBoosting, fit_shards),
     (CommitteeEstimator, fit_learner),
     (object, fit_table),
 ]
-"""How estimators of a class are fitted, those with a way of their own first."""
+"""Fit function by class of estimator, special ones first."""

@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 from committee.dask import predictions
+from committee.dask.cluster import needed
 from committee.dask.fits import fit
-from committee.dask.needed import needed
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
@@ -20,8 +20,6 @@ from committee.learners.gradient.gradient_boosting import GradientBoostingClassi
 if TYPE_CHECKING:
 
     class _Learner:
-        """What the learner itself has, which is a later base."""
-
         def fit(self, *given: Any, **named: Any) -> Any: ...
         def predict(self, X: Any) -> Any: ...
         def predict_proba(self, X: Any) -> Any: ...
@@ -56,32 +54,31 @@ class DaskLearner(_Learner):
         return trained
 
     def predict(self, X: Any) -> Any:
-        """Predicted class or number of every row, lazy where `X` is; see `committee.dask.predict`."""
+        """Predict the class or number of each row, lazily if `X` is lazy (see `committee.dask.predict`)."""
         return predictions.predict(self, X) if _is_lazy(X) else super().predict(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy, or R2; see `committee.dask.score`."""
+        """Compute accuracy or R2 (see `committee.dask.score`)."""
         if _is_lazy(X):
             return predictions.score(self, X, y, sample_weight)
         found: float = super().score(X, y, sample_weight)
         return found
 
     def to_local(self) -> Any:
-        """Return the learner that this one is a name of, fitted if this one is."""
+        """Return the learner without the cluster, fitted if this one is."""
         kind: Any = next(base for base in type(self).__mro__ if not issubclass(base, DaskLearner))
         learner = kind.__new__(kind)
         learner.__dict__.update({name: value for name, value in vars(self).items() if name != "client"})
         return learner
 
     def save(self, path: Any) -> None:
-        """Write the model to a file, as the learner that this one is a name of."""
+        """Write the model to a file, as `to_local` returns it."""
         self.to_local().save(path)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
 
     def __sklearn_clone__(self) -> Self:
-        """Copy parameters but for the client, which is shared."""
         without = copy(self)  # by __getstate__
         made: Self = super(DaskLearner, without).__sklearn_clone__()
         made.client = self.client
@@ -90,11 +87,11 @@ class DaskLearner(_Learner):
 
 class _DaskClassifier(DaskLearner):
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities, lazy where `X` is; see `committee.dask.predict_proba`."""
+        """Predict class probabilities, lazily if `X` is lazy (see `committee.dask.predict_proba`)."""
         return predictions.predict_proba(self, X) if _is_lazy(X) else super().predict_proba(X)
 
     def decision_function(self, X: Any) -> Any:
-        """Scores, lazy where `X` is; see `committee.dask.decision_function`."""
+        """Compute scores, lazily if `X` is lazy (see `committee.dask.decision_function`)."""
         return predictions.decision_function(self, X) if _is_lazy(X) else super().decision_function(X)
 
 

@@ -1,52 +1,135 @@
-"""Independent members of a fit as plain futures of a Dask cluster."""
+"""Independent members of a fit as tasks of a Dask cluster."""
 
 from __future__ import annotations
 
+import pickle
 import queue
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from committee.dask.cluster import LOOK_SECONDS, Cluster, ClusterError, Sent
-from committee.dask.needed import needed
-from committee.dask.worker_jobs import Job, Results, SharedObjects, run_jobs
+from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, ClusterPartitions, Sent, needed
+from committee.data.parallel import members_by
+from committee.data.pieces.scan import Pieces
 
 if TYPE_CHECKING:
     from distributed import Future
 
+
+Job: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""Function, positional and keyword arguments, as from `joblib.delayed`."""
+
+SMALL = (bool, int, float, complex, str, bytes, type(None), type, FunctionType, BuiltinFunctionType)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of a task's jobs, and their run time."""
+
+    values: list[Any]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Shared:
+    number: int
+
+
+class SharedObjects:
+    """Objects that all of some jobs share by identity, to be sent once."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        held = [{id(part): part for part in _parts(job)} for job in jobs]
+        self.objects: list[Any] = (
+            [part for key, part in held[0].items() if all(key in one for one in held[1:])] if held else []
+        )
+        self._number = {id(part): number for number, part in enumerate(self.objects)}
+
+    def task(self, jobs: Sequence[Job]) -> bytes:
+        """Pickle jobs without the shared objects."""
+        import cloudpickle
+
+        put = self._put
+        calls = [
+            (put(f), tuple(map(put, given)), {name: put(value) for name, value in named.items()})
+            for f, given, named in jobs
+        ]
+        content: bytes = cloudpickle.dumps((version("committee"), calls))
+        return content
+
+    def _put(self, part: Any) -> Any:
+        number = self._number.get(id(part))
+        return part if number is None else _Shared(number)
+
+
+def _parts(job: Job) -> list[Any]:
+    function, given, named = job
+    return [part for part in (function, *given, *named.values()) if not isinstance(part, SMALL)]
+
+
+def refuse_other_version(of_client: str) -> None:
+    """Raise RuntimeError if client and worker have different versions of the library: results could differ."""
+    if of_client != version("committee"):
+        raise RuntimeError(
+            f"the client has committee {of_client}, and a worker has {version('committee')}; "
+            "install the same everywhere."
+        )
+
+
+def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
+    """Run the jobs of `SharedObjects.task` on one thread; a worker runs one task per thread."""
+    from joblib import parallel_config
+
+    begun = time.perf_counter()
+    theirs, calls = pickle.loads(task.value if isinstance(task, Sent) else task)
+    refuse_other_version(theirs)
+
+    def get(part: Any) -> Any:
+        return sent[part.number].value if isinstance(part, _Shared) else part
+
+    with parallel_config("sequential"):
+        values = [
+            get(f)(*map(get, given), **{name: get(value) for name, value in named.items()}) for f, given, named in calls
+        ]
+    return Results(values, time.perf_counter() - begun)
+
+
 TASK_SECONDS = 0.3
-"""What a task of several jobs should take: much more than the milliseconds that Dask needs for it."""
+"""Target run time of a task of several jobs, well above Dask's overhead of some milliseconds."""
 
 MOST_JOBS = 1000
-"""Of a task."""
+"""Maximum number of jobs of a task."""
 
 AHEAD = 3
-"""Tasks a thread that are not yet yielded: more than one, so that no worker waits for the next."""
+"""Tasks in flight per thread, so that no worker is idle."""
 
 MOST_LOSSES = 3
-"""How often tasks begin again, without a result between, because all workers that held their objects were lost."""
+"""Restarts without a result in between, after all workers with the shared objects were lost."""
 
 LARGE_CONTENT = 2**20
-"""Bytes of a task that go to a worker as an object; those of fewer stay with the scheduler."""
+"""Bytes from which a task is sent as an object rather than through the scheduler."""
 
 FETCHED_AT_ONCE = 4
 
 GONE = ("lost", "cancelled")
-"""States of a future of which no result comes any more."""
+"""Final states of a future without a result."""
 
 
 class ClusterMembers:
-    """Trains the members of fits on the workers of a cluster; see `committee.data.parallel.MemberExecutor`."""
+    """`MemberExecutor` that trains members on the workers of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
     @contextmanager
     def results(self, jobs: Iterable[Job], *, ordered: bool = True) -> Iterator[Iterator[Any]]:
-        """Results of joblib's delayed calls, in their order or as they come; leaving the context cancels those left."""
+        """Iterate over results of delayed calls, in order or as completed; leaving the context cancels the rest."""
         run = _MemberRun(self.cluster, iter(jobs), ordered)
         try:
             yield run.results()
@@ -56,8 +139,6 @@ class ClusterMembers:
 
 @dataclass(eq=False)
 class _Task:
-    """Some jobs in order."""
-
     n_jobs: int
     content: bytes
     future: Future[Results] | None = None
@@ -65,12 +146,8 @@ class _Task:
 
 
 class _MemberRun:
-    """One run of jobs: a few tasks a thread under way, of as many jobs as their times say.
-
-    The objects that the jobs share are copied to all workers. Dask itself begins the tasks of a lost worker again; only
-    where the last copy of an object is lost it cannot, and these tasks and objects are sent again.
-    """
-
+    # Dask restarts the tasks of a lost worker. Where the last copy of a shared object is lost, Dask cannot, and objects
+    # and tasks are sent again.
     def __init__(self, cluster: Cluster, jobs: Iterator[Job], ordered: bool) -> None:
         self._cluster, self._ordered = cluster, ordered
         first = list(islice(jobs, 2))
@@ -84,7 +161,6 @@ class _MemberRun:
         self._fetching = ThreadPoolExecutor(FETCHED_AT_ONCE, "committee-dask")
 
     def results(self) -> Iterator[Any]:
-        """Yield the results of all jobs."""
         self._cluster.look()
         self._send_shared()
         while self._fill():
@@ -96,7 +172,6 @@ class _MemberRun:
             yield from ready.values
 
     def end(self) -> None:
-        """Cancel what is under way, and let workers forget the shared objects."""
         self._fetching.shutdown(wait=False, cancel_futures=True)
         self._forget(self._tasks)
 
@@ -109,12 +184,10 @@ class _MemberRun:
         self._copies = {}
 
     def _copy_shared(self) -> None:
-        """Give the workers that have come what all tasks need."""
         for address in set(self._cluster.addresses).difference(self._copies) if self._sent else ():
             self._copies[address] = self._cluster.copy(self._sent, address)
 
     def _fill(self) -> bool:
-        """Begin as many tasks as workers need; False if none is left."""
         self._copy_shared()
         while len(self._tasks) < AHEAD * self._cluster.n_threads:
             jobs = list(islice(self._jobs, self._next_size))
@@ -132,7 +205,6 @@ class _MemberRun:
         task.future.add_done_callback(self._done)
 
     def _done(self, future: Future[Results]) -> None:
-        """Fetch the results of a task in another thread: the one of the fit waits for none."""
         with suppress(RuntimeError):  # the run has ended
             self._fetching.submit(self._fetch, future)
 
@@ -144,7 +216,7 @@ class _MemberRun:
 
     def _take_news(self) -> None:
         try:
-            future, outcome = self._news.get(timeout=LOOK_SECONDS)
+            future, outcome = self._news.get(timeout=POLL_SECONDS)
         except queue.Empty:
             self._cluster.look()
             if any(task.future is not None and task.future.status in GONE for task in self._tasks):
@@ -162,7 +234,6 @@ class _MemberRun:
         self._next_size = max(1, min(MOST_JOBS, int(TASK_SECONDS * task.n_jobs / max(outcome.seconds, 1e-6))))
 
     def _failed(self, future: Future[Results], error: BaseException) -> None:
-        """Begin again what was lost; raise the error of a job."""
         if future.status != "error":
             self._begin_again(error)
             return
@@ -175,7 +246,6 @@ class _MemberRun:
         raise error
 
     def _begin_again(self, error: BaseException | None = None) -> None:
-        """Send the shared objects and all tasks without results again."""
         self._cluster.look()
         self._losses += 1
         if self._losses > MOST_LOSSES:
@@ -188,3 +258,31 @@ class _MemberRun:
         self._send_shared()
         for task in lost:
             self._begin(task)
+
+
+def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
+    """Fetch the table to the client and train independent members on the workers."""
+    y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    fit_here = getattr(estimator, "fit_here", estimator.fit)  # of a learner with a name for clusters
+    with members_by(ClusterMembers(cluster)):
+        fit_here(X, y, **weights, **options)
+
+
+def fit_learner(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
+    """Fit a learner from partitions in turn; the client holds their bin codes alone."""
+    if needed("dask").is_dask_collection(X):
+        X = Pieces(ClusterPartitions(X, cluster))
+    fit_members(estimator, X, y, sample_weight, cluster, **options)
+
+
+def fit_table(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
+    """Fit an estimator that needs the whole table."""
+    fit_members(estimator, gathered(X, cluster), y, sample_weight, cluster, **options)
+
+
+def gathered(table: Any, cluster: Cluster) -> Any:
+    """Compute a Dask collection; return anything else unchanged."""
+    if not needed("dask").is_dask_collection(table):
+        return table
+    return cluster.fetched(cluster.client.compute(table))

@@ -1,4 +1,4 @@
-"""Predictions for the rows of Dask collections, computed when they are asked for."""
+"""Lazy predictions for the rows of Dask collections."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from committee.dask.named_columns import without_named
-from committee.dask.needed import needed
+from committee.dask.cluster import needed, without_named
 
 
 def predict(estimator: Any, X: Any) -> Any:
-    """Predicted class or number of every row, ``(n,)``; ``(n, q)`` of several targets.
+    """Predict the class or number of each row, shape (n,), or (n, q) for several targets.
 
     Parameters
     ----------
@@ -28,8 +27,8 @@ def predict(estimator: Any, X: Any) -> Any:
     Returns
     -------
     Dask array, or array
-        Lazy where `X` is: one block for each partition, or block of rows. Of a dataframe the numbers of rows are not
-        known before it is computed; ``compute_chunk_sizes`` finds them.
+        Lazy if `X` is: one block per partition or block of rows. The block sizes of a dataframe are unknown until
+        ``compute_chunk_sizes``.
 
     Examples
     --------
@@ -43,22 +42,20 @@ def predict(estimator: Any, X: Any) -> Any:
 
 
 def predict_proba(estimator: Any, X: Any) -> Any:
-    """Class probabilities ``(n, n_classes)``, lazy where `X` is, as in `predict`."""
+    """Predict class probabilities, shape (n, n_classes), lazily if `X` is lazy (see `predict`)."""
     _check_answers(estimator, "predict_proba")
     return _answers(estimator, "predict_proba", X, np.dtype(np.float64), (len(estimator.classes_),))
 
 
 def decision_function(estimator: Any, X: Any) -> Any:
-    """Scores ``(n,)`` for two classes, else ``(n, n_classes)``, lazy where `X` is, as in `predict`."""
+    """Compute scores, shape (n,) for two classes, else (n, n_classes), lazily if `X` is lazy (see `predict`)."""
     _check_answers(estimator, "decision_function")
     n_classes = len(estimator.classes_)
     return _answers(estimator, "decision_function", X, np.dtype(np.float64), () if n_classes == 2 else (n_classes,))
 
 
 def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Accuracy of a classifier, R2 of a regressor: the number of the estimator's own `score`.
-
-    Rows are predicted on the workers, and judged here.
+    """Compute the accuracy of a classifier or R2 of a regressor: rows are predicted on the workers, scored here.
 
     Parameters
     ----------
@@ -67,9 +64,9 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     X : Dask dataframe or array, or table or array-like (n, p)
         Rows.
     y : Dask series or array, array-like (n,), or str
-        Their targets, or the column of `X` that they are.
+        Targets, or the name of a column of `X`.
     sample_weight : Dask series or array, array-like (n,), or str, default=None
-        Their weights, or the column of `X` that they are.
+        Weights, or the name of a column of `X`.
     """
     dask = needed("dask")
     X, y, sample_weight = without_named(X, y, sample_weight)
@@ -86,7 +83,6 @@ def _check_answers(estimator: Any, method: str) -> None:
 
 
 def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: tuple[int, ...]) -> Any:
-    """Answers of a method, each of this type and shape."""
     dask = needed("dask")
     if not dask.is_dask_collection(X):
         return getattr(estimator, method)(X)
@@ -96,7 +92,7 @@ def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: t
         parts, sizes = X.rechunk({1: -1}).to_delayed()[:, 0].tolist(), X.chunks[0]
     else:
         if hasattr(estimator, "feature_names_in_"):
-            _check_feature_names(estimator, X._meta, reset=False)  # now, and not by each worker later
+            _check_feature_names(estimator, X._meta, reset=False)  # here, rather than by each worker later
         parts = X.to_delayed()
         sizes = (np.nan,) * len(parts)
     answer = dask.delayed(_answers_of_part, pure=False)
@@ -110,7 +106,6 @@ def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: t
 def _answers_of_part(
     estimator: Any, method: str, part: Any, dtype: np.dtype[Any], width: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Answers to the rows of a partition, which may have none."""
     if not len(part):
         return np.empty((0, *width), dtype)
     call: Callable[[Any], Any] = getattr(estimator, method)

@@ -1,4 +1,4 @@
-"""A Dask collection as training rows in shards: looked at, binned and held by the workers, partition by partition."""
+"""A Dask collection as sharded training rows: scanned, binned and stored by the workers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.dask.cluster import Cluster
-from committee.dask.needed import needed
-from committee.dask.shard_calls import ShardsOnWorkers
-from committee.dask.shard_homes import ShardHomes
-from committee.dask.shard_host import HeldShard, hold
-from committee.dask.worker_jobs import refuse_other_version
+from committee.dask.cluster import Cluster, needed
+from committee.dask.members import refuse_other_version
+from committee.dask.shards import HeldShard, ShardHomes, ShardsOnWorkers, hold
 from committee.data.frame_columns import is_frame, open_frame
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ShardedTable(LookedElsewhere):
-    """Partitions of a Dask collection that have been looked at once, each by a worker.
+    """Dask collection whose partitions were scanned once by the workers.
 
     Parameters
     ----------
@@ -51,10 +48,9 @@ class ShardedTable(LookedElsewhere):
     parts: Sequence[Delayed]
     sizes: Sequence[int]
     homes: list[ShardHomes] = field(default_factory=list)
-    """Those that have been opened, to be closed when the fit ends."""
+    """Shard placements to close when the fit ends."""
 
     def looked_again(self, counted: Mask | None, max_bins: int) -> ShardedTable:
-        """As `LookedPieces.looked_again`."""
         same = counted is self.counted or (
             counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
         )
@@ -64,12 +60,11 @@ class ShardedTable(LookedElsewhere):
         return replace(self, look=look, counted=counted)
 
     def matrix(self, table: TableSchema, digests: bool) -> PiecedMatrix:
-        """As `LookedElsewhere.matrix`."""
         return ShardedMatrix(self, table, digests)
 
     @cached_property
     def masks(self) -> list[Mask | None]:
-        """Which rows of each partition count; None: all."""
+        """Rows of each partition with positive weight, or None for all."""
         counted = self.counted
         if counted is None:
             return [None] * len(self.sizes)
@@ -77,11 +72,11 @@ class ShardedTable(LookedElsewhere):
 
     @cached_property
     def counts(self) -> list[int]:
-        """Rows of each partition that count."""
+        """Number of rows of each partition with positive weight."""
         return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, self.masks, strict=True)]
 
     def close(self) -> None:
-        """Let workers forget what they hold of the table."""
+        """Release the table on all workers."""
         for homes in self.homes:
             homes.close()
 
@@ -94,7 +89,7 @@ def first_look(
     categorical_features: Any,
     max_bins: int,
 ) -> FirstLook:
-    """Let workers look at partitions, and merge what they have seen."""
+    """Scan partitions on the workers and merge the results."""
     delayed, first, row = needed("dask").delayed, 0, 0
     looks = []
     for number, (part, n) in enumerate(zip(parts, sizes, strict=True)):
@@ -122,7 +117,7 @@ def _look(
 
 
 def rows_of(X: Any) -> tuple[int, Any]:
-    """Return the number of rows of a partition, and one of them, if there is any."""
+    """Return the number of rows of a partition and its first row, if any."""
     piece = Piece(X, "")
     if not len(piece):
         return 0, None
@@ -131,13 +126,13 @@ def rows_of(X: Any) -> tuple[int, Any]:
 
 @dataclass(eq=False)
 class ShardedMatrix(PiecedMatrix):
-    """The encoded matrix of a Dask collection: its codes are held by workers, who have found them."""
+    """Encoded matrix of a Dask collection whose bin codes stay on the workers."""
 
     elsewhere: ClassVar[bool] = True
     looked: ShardedTable
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
-        """Bring rows of one partition after the other to the client."""
+        """Fetch the rows of one partition after the other."""
         first, cluster = 0, self.looked.cluster
         for number, count in enumerate(self.looked.counts):
             if count:
@@ -147,7 +142,7 @@ class ShardedMatrix(PiecedMatrix):
     def codes(
         self, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, n_threads: int
     ) -> Any:
-        """Let workers find and hold the bin numbers of all cells, and tell the `digests` in the same pass."""
+        """Bin all cells on the workers; row digests come from the same pass."""
         looked, counts = self.looked, self.looked.counts
         looked.cluster.look()
         groups = _groups(counts, max(1, len(looked.cluster.addresses)))
@@ -171,7 +166,7 @@ class ShardedMatrix(PiecedMatrix):
         return CodesOnWorkers(self.shape, homes)
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
-        """Digests of the rows, with a number for each column."""
+        """Digests of the rows, with one number per column."""
         by_place = np.array_equal(columns, self._places)
         if by_place and self._digests is not None:
             return self._digests
@@ -188,7 +183,6 @@ class ShardedMatrix(PiecedMatrix):
         return found
 
     def _encoded(self, number: int, first: int) -> Any:
-        """Graph of the rows of a partition that count, as numbers and codes; `first` is the first of them."""
         looked, count = self.looked, self.looked.counts[number]
         numbers = {j: values[first : first + count] for j, values in self.numbers.items()}
         encode = partial(_rows, self.table, looked.masks[number], numbers, number)
@@ -246,7 +240,6 @@ def _end_to_end(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
 
 
 def _groups(counts: Sequence[int], n_workers: int) -> list[list[int]]:
-    """Share out partitions, those without rows left out, in order: about as many rows to each worker."""
     there = [part for part, count in enumerate(counts) if count]
     ends = np.cumsum([counts[part] for part in there])
     group = np.minimum((ends - 1) * n_workers // ends[-1], n_workers - 1)
@@ -254,7 +247,7 @@ def _groups(counts: Sequence[int], n_workers: int) -> list[list[int]]:
 
 
 class CodesOnWorkers(ShardedCodes):
-    """Bin numbers of a table that workers hold."""
+    """Bin codes of a table stored on workers."""
 
     def __init__(self, shape: tuple[int, int], homes: ShardHomes) -> None:
         super().__init__(shape)

@@ -1,4 +1,4 @@
-"""MLflow's functions for models of this library: saved as its own files, which run no code when they are read."""
+"""MLflow flavour: save, log and load models as this library's files, which execute no code when read."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
 from committee.files.store import load
-from committee.mlflow.example import as_served
 
 if TYPE_CHECKING:
     from mlflow.models.model import ModelInfo
 
+
 NAME = "committee"
-"""Of the flavour."""
+"""Name of the flavour."""
 
 FILE = "model.safetensors"
-"""The model, in the folder in which MLflow puts data."""
+"""Name of the model file in MLflow's data folder."""
 
 Asked: TypeAlias = Literal["predict", "predict_proba", "decision_function"]
-"""What a served model answers with."""
+"""Method that a served model calls."""
 
 ASKED: tuple[Asked, ...] = ("predict", "predict_proba", "decision_function")
 
@@ -37,18 +39,17 @@ def save_model(
     Parameters
     ----------
     model : fitted learner or committee
-        Whatever has `save`.
+        Any object with `save`.
     path : path
-        The folder, which must not be there.
+        New or empty folder.
     mlflow_model : mlflow.models.Model, default=None
-        Where the flavour is entered; None: a new one.
+        Model that the flavour is added to, by default a new one.
     predict_fn : {"predict", "predict_proba", "decision_function"}, default="predict"
-        What ``mlflow.pyfunc`` and model servers answer with; ``model_config={"predict_fn": ...}`` says the same.
+        Method that ``mlflow.pyfunc`` and model servers call; also ``model_config={"predict_fn": ...}``.
     **options
-        Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example``, some rows by which it is found out,
-        ``pip_requirements``, ``extra_pip_requirements``, ``model_config``, ``metadata`` and others. Without
-        ``pip_requirements`` the model asks for this version of the library. Rows may be any that the model takes;
-        columns of categories are written as their values, text or numbers, which is what a server receives.
+        Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example`` (rows from which the signature is
+        inferred), ``pip_requirements``, ``extra_pip_requirements``, ``model_config``, ``metadata`` and others. The
+        default requirement is this version of the library. Category columns of the example are written as values.
 
     Raises
     ------
@@ -57,13 +58,13 @@ def save_model(
     ImportError
         If the package mlflow is not installed.
     TypeError
-        If the model has no `save`, or ``model_config`` is no dictionary.
+        If the model has no `save`, or ``model_config`` is not a dictionary.
     ValueError
-        If `predict_fn` is none of the above, the model does not have it, or ``model_config`` names another one.
+        If `predict_fn` is unknown, missing in the model, or differs from ``model_config``.
 
     Examples
     --------
-    ``committee.mlflow.save_model(model, "folder")`` writes it, and ``committee.mlflow.load_model("folder")`` reads it.
+    ``committee.mlflow.save_model(model, "folder")``, then ``committee.mlflow.load_model("folder")``.
     """
     _need_mlflow()
     from mlflow import pyfunc
@@ -95,7 +96,6 @@ def save_model(
 
 @contextmanager
 def _made_aside(path: Path) -> Iterator[Path]:
-    """A folder beside `path`, which is moved there once it is whole; if it fails, nothing is left."""
     if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
         raise FileExistsError(f"{path} is there already; give a folder that is not, or remove it first.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,6 @@ def _made_aside(path: Path) -> Iterator[Path]:
 
 
 def _config(given: Any, predict_fn: Asked) -> dict[str, Any]:
-    """What the model is loaded with: the caller's, and what it answers with."""
     if given is not None and not isinstance(given, dict):
         raise TypeError(f"model_config is a {type(given).__name__}; it must be a dictionary.")
     config = {"predict_fn": predict_fn} | (given or {})
@@ -127,14 +126,13 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
     Parameters
     ----------
     model : fitted learner or committee
-        Whatever has `save`.
+        Any object with `save`.
     name : str, default=None
-        Of the logged model.
+        Name of the logged model.
     predict_fn : {"predict", "predict_proba", "decision_function"}, default="predict"
-        What ``mlflow.pyfunc`` and model servers answer with.
+        Method that ``mlflow.pyfunc`` and model servers call.
     **options
-        Passed to ``mlflow.models.Model.log``, such as ``registered_model_name``, ``signature`` or ``input_example``,
-        and from there to `save_model`.
+        Passed to ``mlflow.models.Model.log`` and `save_model`, such as ``registered_model_name`` or ``input_example``.
 
     Returns
     -------
@@ -166,14 +164,14 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
 
 
 def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """Load a model that was saved or logged here.
+    """Load a model saved by `save_model` or logged by `log_model`.
 
     Parameters
     ----------
     model_uri : str
-        Where it is: a folder, or what MLflow calls it, such as ``"models:/forest/1"`` or ``info.model_uri``.
+        Folder, or MLflow URI such as ``"models:/forest/1"`` or ``info.model_uri``.
     dst_path : str, default=None
-        A folder to which it is downloaded; None: one of MLflow's.
+        Download folder, by default one of MLflow's.
 
     Returns
     -------
@@ -190,7 +188,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
     Examples
     --------
-    ``committee.mlflow.load_model("models:/forest@champion").predict(X)`` asks a registered model.
+    ``committee.mlflow.load_model("models:/forest@champion").predict(X)``
     """
     _need_mlflow()
     from mlflow.artifacts import download_artifacts
@@ -204,35 +202,22 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 class Served:
-    """A model as ``mlflow.pyfunc`` asks it.
-
-    Parameters
-    ----------
-    model : learner or committee
-        The model.
-    predict_fn : str
-        Its method that answers.
-
-    Examples
-    --------
-    ``mlflow.pyfunc.load_model(uri).unwrap_python_model()`` is not one: MLflow holds it as its implementation.
-    """
+    """Wrapper of a model with the interface of ``mlflow.pyfunc``."""
 
     def __init__(self, model: Any, predict_fn: Asked) -> None:
         self.model = model
         self.predict_fn: Asked = predict_fn
 
     def predict(self, model_input: Any, params: Any = None) -> Any:
-        """What the model answers to rows."""
+        """Call `predict_fn` of the model."""
         return getattr(self.model, self.predict_fn)(model_input)
 
     def get_raw_model(self) -> Any:
-        """The model itself."""
+        """Return the wrapped model."""
         return self.model
 
 
 def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> Served:
-    """The model of a file; MLflow calls it by this name."""
     asked: Asked = (model_config or {}).get("predict_fn", "predict")
     model = load(path)
     _check(model, asked)
@@ -240,7 +225,6 @@ def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> Serve
 
 
 def _need_mlflow() -> None:
-    """Refuse to go on without MLflow, which is no part of an extra: who logs models has it."""
     if find_spec("mlflow") is None:
         raise ImportError(
             "committee.mlflow needs mlflow, which is not installed: pip install mlflow, or mlflow-skinny; model.save "
@@ -258,3 +242,47 @@ def _check(model: Any, predict_fn: str) -> None:
         raise ValueError(f"predict_fn is {predict_fn!r}; it must be one of {', '.join(map(repr, ASKED))}.")
     if not hasattr(model, predict_fn):
         raise ValueError(f"predict_fn is {predict_fn!r}, which {type(model).__name__} does not have; give 'predict'.")
+
+
+Parameters: TypeAlias = dict[str, Any]
+"""Inference parameters that MLflow passes beside the rows; models of this library have none."""
+
+
+def as_served(example: Any) -> tuple[Any, Parameters | None]:
+    """Return the rows of an input example in types that MLflow accepts, and the inference parameters.
+
+    Category columns become their values, frames become pandas frames. A list of rows becomes an array, or a frame if it
+    contains text or dictionaries.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from committee.mlflow.flavour import as_served
+    >>> rows, parameters = as_served(pl.DataFrame({"size": [1.5, 2.0], "colour": ["red", None]}))
+    >>> type(rows).__module__.partition(".")[0], rows.shape, parameters
+    ('pandas', (2, 2), None)
+    >>> as_served(([[1.0, 2.0]], {"limit": 3}))
+    (array([[1., 2.]]), {'limit': 3})
+    """
+    if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], dict):
+        return _rows(example[0]), example[1]
+    return _rows(example), None
+
+
+def _rows(example: Any) -> Any:
+    import narwhals as nw
+    import pandas as pd
+
+    if isinstance(example, list | tuple):
+        flat = [cell for row in example if isinstance(row, list | tuple) for cell in row]
+        named = any(isinstance(row, dict) for row in example)
+        return pd.DataFrame(list(example)) if named or any(isinstance(c, str) for c in flat) else np.asarray(example)
+    if isinstance(example, pd.DataFrame):
+        kinds = example.dtypes.to_numpy()
+        if not any(isinstance(kind, pd.CategoricalDtype) for kind in kinds):
+            return example
+        columns = [example.iloc[:, j] for j in range(len(kinds))]
+        values = [c.astype(object).infer_objects() if isinstance(c.dtype, pd.CategoricalDtype) else c for c in columns]
+        return pd.concat(values, axis=1)
+    frame = nw.from_native(example, eager_only=True, pass_through=True)
+    return pd.DataFrame(frame.to_dict(as_series=False)) if isinstance(frame, nw.DataFrame) else example

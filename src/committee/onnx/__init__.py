@@ -1,4 +1,4 @@
-"""Models as ONNX models, which other runtimes ask; the package onnx is imported when a model is made."""
+"""Export to ONNX; the package onnx is imported when a model is exported."""
 
 from __future__ import annotations
 

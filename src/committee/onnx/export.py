@@ -1,4 +1,4 @@
-"""A fitted model as an ONNX model."""
+"""Export of fitted models to ONNX, and converters for skl2onnx."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ OPSETS: dict[Width, dict[str, int]] = {
     "float64": {"": 21, MACHINE_LEARNING: 5},
     "float32": {"": 18, MACHINE_LEARNING: 3},
 }
-"""Versions of the operators, by the type of the rows."""
+"""Operator set versions by row type."""
 
 Entry: TypeAlias = tuple[str, type[np.generic], int]
-"""An input: its name, the type of its cells and its number of columns."""
+"""Input: name, cell type, number of columns."""
 
 _FORMATS: dict[Width, int] = {"float64": 10, "float32": 8}
-"""Versions of the file format that go with them."""
+"""File format version by row type."""
 
 
 def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64") -> ModelProto:
-    """Return a fitted model as an ONNX model, which any runtime of ONNX can ask.
+    """Export a fitted model to ONNX.
 
-    Its outputs are ``label`` and ``probabilities`` of a model for classes, ``prediction`` of one for numbers.
+    Outputs are ``label`` and ``probabilities`` of a classifier, ``prediction`` of a regressor.
 
     Parameters
     ----------
     estimator : fitted learner, committee, or ensemble of another library
-        Any learner of this library whose voters can be walked, and whatever `Committee.from_estimator` or
-        `RegressionCommittee.from_estimator` take.
+        Any learner of this library, and ensembles that `Committee.from_estimator` or
+        `RegressionCommittee.from_estimator` accept.
     inputs : {"auto", "matrix", "columns", "encoded"}, default="auto"
-        "matrix": one input ``X`` of numbers ``(n, p)``, the columns of the table in its order; categories that are
-        numbers stand as these. "columns": one input for each column, ``(n, 1)``, by the column's name; of text where
-        its categories are text, the empty text being a missing one. "encoded": ``X`` is what
-        ``committee_.encode(table)`` gives. "auto": "columns" if a column has categories of text, otherwise "matrix".
+        "matrix": one input ``X`` of numbers ``(n, p)``, with numeric categories as they are. "columns": one input
+        ``(n, 1)`` per column, named after the column; text for text categories, with "" for a missing value.
+        "encoded": ``X`` is ``committee_.encode(table)``. "auto": "columns" if a column has text categories, otherwise
+        "matrix".
     dtype : {"float64", "float32"}, default="float64"
-        Type of the numbers that come in and go out. "float32" is for runtimes without the trees of ``ai.onnx.ml``
-        version 5: each float32 goes to the same leaves as here.
+        Type of inputs and outputs. "float32" is for runtimes without the trees of ``ai.onnx.ml`` version 5; float32
+        rows reach the same leaves as in this library.
 
     Returns
     -------
@@ -64,10 +64,10 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        Naming what has no nodes in ONNX: paths and voters that are drawn at random, members of other libraries that
-        have no committee, sets and intervals.
+        For parts without ONNX nodes: sampled paths, voters with random votes, members of other libraries without a
+        committee, prediction sets and intervals.
     ValueError
-        If `inputs` or `dtype` is none of the above.
+        If `inputs` or `dtype` is unknown.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
 
 
 def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str, Value]:
-    """Outputs by name, of rows that the voters take."""
+    """Outputs by name, from encoded rows."""
     graph = rows.X.graph
     if isinstance(committee, RegressionCommittee):
         prediction = number_answers(rows, committee)
@@ -105,7 +105,7 @@ def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str,
 
 
 def label_array(classes: NDArray[Any]) -> NDArray[Any]:
-    """Class labels in a type that ONNX has: whole numbers, truth values, float64 or text."""
+    """Class labels in a type of ONNX: integers, booleans, float64 or text."""
     if classes.dtype.kind in "iu":
         return classes.astype(np.int64)
     if classes.dtype.kind in "bf":
@@ -114,7 +114,6 @@ def label_array(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _entry(graph: Graph, committee: Committee | RegressionCommittee, inputs: Inputs) -> tuple[Rows, list[Entry]]:
-    """The rows, and name, type and number of columns of each input."""
     table, width = committee.table, np.dtype(graph.width).type
     if inputs == "columns":
         if table is None:
@@ -158,7 +157,6 @@ def _model(
 
 
 def _output(name: str, graph: Graph, committee: Committee | RegressionCommittee) -> tuple[int, list[int | None]]:
-    """Type and shape of an output."""
     width = np.dtype(graph.width).type
     if name == "label":
         assert isinstance(committee, Committee)
@@ -176,7 +174,7 @@ def _type(kind: type[np.generic]) -> int:
 
 
 def protos(graph: Graph) -> tuple[list[Any], list[Any]]:
-    """Nodes and constants as ONNX has them."""
+    """Convert nodes and constants to ONNX protos."""
     from onnx import helper, numpy_helper
 
     nodes = [
@@ -193,7 +191,7 @@ def protos(graph: Graph) -> tuple[list[Any], list[Any]]:
 
 
 def proto_attribute(value: Any) -> Any:
-    """An attribute as ONNX has it: arrays as tensors, types by their number."""
+    """Convert an attribute: arrays to tensors, types to their number."""
     from onnx import helper, numpy_helper
 
     if isinstance(value, np.dtype):
@@ -202,11 +200,10 @@ def proto_attribute(value: Any) -> Any:
 
 
 def register_converters() -> None:
-    """Teach skl2onnx every learner of this library, so that it converts pipelines that end with one.
+    """Register converters of all learners with skl2onnx, for pipelines that end with one.
 
-    A learner gives ``label`` and ``probabilities`` as tensors, or ``prediction``. It takes numbers: steps before it
-    make numbers of text. Trees are those of ``ai.onnx.ml`` version 3, the latest that skl2onnx takes: their
-    thresholds are double, and what leaves add is looked up and added in double.
+    Outputs are the tensors ``label`` and ``probabilities``, or ``prediction``. Inputs are numbers.
+    Trees are those of ``ai.onnx.ml`` version 3, the latest of skl2onnx, with thresholds and sums in double.
 
     Raises
     ------
@@ -238,7 +235,6 @@ def register_converters() -> None:
 
 
 def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
-    """Declare what a learner gives."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
     operator = scope.declare_local_operator(f"Committee{type(model).__name__}", model)
@@ -255,7 +251,6 @@ def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
 
 
 def _shapes(operator: Any) -> None:
-    """Set the shapes of what a learner gives."""
     committee = committee_in(operator.raw_operator, "ONNX")
     if isinstance(committee, Committee):
         operator.outputs[0].type.shape = [None]
@@ -265,7 +260,6 @@ def _shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of a learner to those of the pipeline."""
     committee = committee_in(operator.raw_operator, "ONNX")
     graph = Graph(trees=3, prefix=scope.get_unique_operator_name("committee"))
     parts = [graph.value(each.full_name).cast(np.float64) for each in operator.inputs]

@@ -1,4 +1,4 @@
-"""A graph of ONNX nodes while it is built: nodes and constants by name, and values that can be calculated with."""
+"""ONNX graph under construction: nodes, constants, and values with arithmetic operators."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Width: TypeAlias = Literal["float64", "float32"]
-"""Types that the rows of a model, and the numbers in its trees, may have."""
+"""Types of rows and of the numbers in trees."""
 
 TreeVersion: TypeAlias = Literal[5, 3]
-"""Versions of the tree operators: sums in double, or leaves whose numbers are looked up."""
+"""Versions of the tree operators: sums in double, or leaf indices that are looked up."""
 
 MACHINE_LEARNING = "ai.onnx.ml"
-"""The domain of trees and look-up tables."""
+"""Domain of trees and look-up tables."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operator: its kind, domain, names of what goes in and comes out, and attributes."""
+    """One operator node."""
 
     kind: str
     inputs: tuple[str, ...]
@@ -29,22 +29,21 @@ class Node:
     attributes: dict[str, Any]
 
     def named(self, name: str) -> Node:
-        """Return the same with another name of what comes out."""
         return replace(self, outputs=(name,))
 
 
 @dataclass
 class Graph:
-    """Nodes in the order in which they are calculated, and the constants that they use.
+    """Nodes in order of evaluation, and constants.
 
     Parameters
     ----------
     width : {"float64", "float32"}
-        Type of the rows and of the numbers in trees; everything else is calculated in float64.
+        Type of the rows and of the numbers in trees; all other arithmetic is float64.
     trees : {5, 3}
-        Version of ``ai.onnx.ml`` whose trees are used.
+        Version of the tree operators of ``ai.onnx.ml``.
     prefix : str
-        Begins every name, where nodes are added to another graph.
+        Prefix of all names.
 
     Examples
     --------
@@ -62,11 +61,10 @@ class Graph:
     _known: dict[Any, str] = field(default_factory=dict, repr=False)
 
     def value(self, name: str) -> Value:
-        """Return the value of that name: an input, or what a node gives."""
         return Value(self, name)
 
     def constant(self, array: Any) -> Value:
-        """Return a constant; equal ones are one."""
+        """Return a constant; equal constants are shared."""
         made = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
         key = (made.dtype.str, made.shape, tuple(made.tolist()) if made.dtype == object else made.tobytes())
         if key not in self._known:
@@ -75,9 +73,9 @@ class Graph:
         return Value(self, self._known[key])
 
     def add(self, kind: str, *inputs: Any, domain: str = "", n_outputs: int = 1, **attributes: Any) -> Value:
-        """Add a node and return the first value that it gives; inputs that are no values become constants.
+        """Add a node and return its first output; arguments that are not values become constants.
 
-        A node that is there already, of the same inputs and without attributes that are arrays, is not added again.
+        An equal node without array attributes is reused.
         """
         names = tuple((each if isinstance(each, Value) else self.constant(each)).name for each in inputs)
         plain = not any(isinstance(each, np.ndarray) for each in attributes.values())
@@ -94,7 +92,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Value:
-    """What a node gives, or an input; operators on it add nodes. Numbers beside it are float64."""
+    """Output of a node, or an input; operators add nodes. Numbers are float64."""
 
     graph: Graph
     name: str
@@ -139,81 +137,69 @@ class Value:
         return self._two("LessOrEqual", other)
 
     def equals(self, other: Any) -> Value:
-        """Return where it is equal."""
         return self._two("Equal", other)
 
     def abs(self) -> Value:
-        """Return its size."""
         return self.graph.add("Abs", self)
 
     def exp(self) -> Value:
-        """Return e to the power of it."""
         return self.graph.add("Exp", self)
 
     def log(self) -> Value:
-        """Return its natural logarithm."""
         return self.graph.add("Log", self)
 
     def sigmoid(self) -> Value:
-        """Return 1 / (1 + exp(-x))."""
         return self.graph.add("Sigmoid", self)
 
     def is_nan(self) -> Value:
-        """Return where it is NaN."""
         return self.graph.add("IsNaN", self)
 
     def clip(self, low: float, high: float) -> Value:
-        """Return it within bounds."""
         return self.graph.add("Clip", self, np.float64(low), np.float64(high))
 
     def at_least(self, other: Any) -> Value:
-        """Return the larger of two."""
         return self._two("Max", other)
 
     def at_most(self, other: Any) -> Value:
-        """Return the smaller of two."""
         return self._two("Min", other)
 
     def where(self, yes: Any, no: Any) -> Value:
-        """Return one thing where this is true, and another where it is not."""
         return self.graph.add("Where", self, _number(yes), _number(no))
 
     def cast(self, kind: type[np.generic]) -> Value:
-        """Return it in another type."""
         return self.graph.add("Cast", self, to=np.dtype(kind))
 
     def sum(self, axis: int = -1) -> Value:
-        """Return sums along an axis, which stays as one of length 1."""
+        """Sum along an axis, which is kept."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=1)
 
     def max(self) -> Value:
-        """Return the largest along the last axis, which stays as one of length 1."""
+        """Maximum along the last axis, which is kept."""
         return self.graph.add("ReduceMax", self, np.array([-1]), keepdims=1)
 
     def argmax(self) -> Value:
-        """Return the place of the first largest along the last axis, which goes."""
+        """Index of the first maximum along the last axis."""
         return self.graph.add("ArgMax", self, axis=-1, keepdims=0)
 
     def take(self, places: Any, axis: int = 1) -> Value:
-        """Return some of its columns, or what is at these places of another axis."""
         return self.graph.add("Gather", self, places, axis=axis)
 
     def reshape(self, *shape: int) -> Value:
-        """Return it in another shape; 0 keeps a length, -1 is what is left."""
+        """Reshape; 0 keeps a length, -1 is inferred."""
         return self.graph.add("Reshape", self, np.array(shape))
 
     def matrix(self) -> Value:
-        """Return the numbers of rows, ``(n,)``, as a column, ``(n, 1)``."""
+        """Reshape ``(n,)`` to ``(n, 1)``."""
         return self.reshape(-1, 1)
 
     def one_hot(self, n: int) -> Value:
-        """Return 1 at the class that a whole number names, and 0 at the others, along a new last axis of length n."""
+        """One-hot encoding along a new last axis of length n."""
         named = self.graph.add("Unsqueeze", self, np.array([-1]))
         return self.graph.add("Equal", named, np.arange(n)).cast(np.float64)
 
 
 def joined(parts: list[Value], axis: int = 1) -> Value:
-    """Return values side by side."""
+    """Concatenate values."""
     return parts[0] if len(parts) == 1 else parts[0].graph.add("Concat", *parts, axis=axis)
 
 

@@ -1,4 +1,4 @@
-"""Curves of probabilities in standard nodes: the logistic and the normal one, and their logarithms."""
+"""Links as ONNX nodes: scores to classes, probabilities and numbers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from committee.vote.links.probability import (
 Curve: TypeAlias = Literal["logit", "probit"]
 
 _TERMS = 32
-"""Chebyshev polynomials in the series of the normal curve's tail; with them it is exact to rounding."""
+"""Degree of the Chebyshev series of the normal tail, exact to rounding."""
 _MIDDLE = 3.75
-"""Where the variable of that series is zero."""
+"""Zero of the variable of that series."""
 
 
 def upper(curve: Curve, z: Value) -> Value:
-    """Probability at each score."""
+    """Logistic or normal distribution function."""
     if curve == "logit":
         return z.sigmoid()
     small = _smaller_side(z)
@@ -40,7 +40,7 @@ def upper(curve: Curve, z: Value) -> Value:
 
 
 def log_upper(curve: Curve, z: Value) -> Value:
-    """Its logarithm, which is a number even where the probability rounds to 0."""
+    """Logarithm of `upper`, finite where `upper` rounds to 0."""
     if curve == "logit":
         return z.at_most(0.0) - (1.0 + (-z.abs()).exp()).log()
     x = z.abs() * sqrt(0.5)
@@ -49,7 +49,7 @@ def log_upper(curve: Curve, z: Value) -> Value:
 
 
 def two_sided(curve: Curve, z: Value) -> Value:
-    """Probabilities of two classes, from a score ``(..., 1)`` that is positive for the second."""
+    """Probabilities of two classes from a score ``(..., 1)``, positive for the second."""
     if curve == "logit":
         return joined([(-z).sigmoid(), z.sigmoid()], axis=-1)
     small = _smaller_side(z)
@@ -59,12 +59,12 @@ def two_sided(curve: Curve, z: Value) -> Value:
 
 
 def shares(logs: Value) -> Value:
-    """exp(z) over its sum along the last axis."""
+    """Softmax along the last axis."""
     return logs.graph.add("Softmax", logs - logs.max(), axis=-1)
 
 
 def let_win(p: Value, winner: Value, n_classes: int) -> Value:
-    """Probabilities, that of the winner just above the others where rounding hides that it is larger."""
+    """Raise the winner's probability above the others where rounding hides that it is larger."""
     graph = p.graph
     hidden = graph.add("Not", graph.add("Equal", p.argmax(), winner))
     raised = graph.add("And", graph.add("Equal", _with_axis(winner), np.arange(n_classes)), _with_axis(hidden))
@@ -73,16 +73,11 @@ def let_win(p: Value, winner: Value, n_classes: int) -> Value:
 
 
 def _smaller_side(z: Value) -> Value:
-    """Phi(-|z|)."""
     x = z.abs().at_most(39.0) * sqrt(0.5)  # beyond it there is nothing left
     return _scaled_tail(x) * (-(x * x)).exp() * 0.5
 
 
 def _scaled_tail(x: Value) -> Value:
-    """exp(x^2) erfc(x) of numbers >= 0, by a Chebyshev series of (1 + 2 x) exp(x^2) erfc(x) in (x - k) / (x + k).
-
-    Polynomials of twice the degree come from those that are known: T_(m+j) = 2 T_m T_j - T_(m-j).
-    """
     x = x.at_most(1e300)
     graph, t = x.graph, _with_axis((x - _MIDDLE) / (x + _MIDDLE))
     ones = t * 0.0 + 1.0
@@ -97,12 +92,10 @@ def _scaled_tail(x: Value) -> Value:
 
 
 def _with_axis(x: Value) -> Value:
-    """A value with one more axis, of length 1, at the end."""
     return x.graph.add("Unsqueeze", x, np.array([-1]))
 
 
 def _coefficients() -> F64:
-    """Of the series: discrete cosine sums over the Chebyshev points."""
     angle = np.pi * (np.arange(_TERMS + 1) + 0.5) / (_TERMS + 1)
     t = np.cos(angle)
     x = _MIDDLE * (1.0 + t) / (1.0 - t)
@@ -113,20 +106,20 @@ def _coefficients() -> F64:
 
 
 NEAR = 1e-12
-"""Scores are tied that differ by less, of one unit of weight, where the link ties near ones."""
+"""Difference below which links tie scores, per unit of weight."""
 
 
 class Scored:
-    """A tally with what a link needs to know of it.
+    """A tally and what links need besides.
 
     Parameters
     ----------
     tally : Value
-        ``(n, D)``.
+        Scores ``(n, D)``.
     n_outputs : int
-        D: 1 where a signed score tells two classes apart.
+        D, which is 1 for a signed score of two classes.
     total : float or None
-        Weight of the voters; None: of label voters, whose votes of a row are the weight behind it.
+        Weight of the voters, or None for label voters, whose weight is the sum of a row's votes.
     """
 
     def __init__(self, tally: Value, n_outputs: int, total: float | None) -> None:
@@ -136,18 +129,17 @@ class Scored:
 
     @property
     def signed(self) -> Value:
-        """Score of the second class less that of the first, ``(n, 1)``."""
+        """Score of the second class minus that of the first, ``(n, 1)``."""
         if self.n_outputs == 1:
             return self.tally
         return self.tally.take(np.array([1])) - self.tally.take(np.array([0]))
 
     @property
     def two_sided(self) -> bool:
-        """Whether there are two classes."""
         return self.n_outputs <= 2
 
     def mean(self, without: float) -> Value:
-        """The tally over the weight behind it, `without` where that is zero."""
+        """Tally divided by its weight, `without` where the weight is 0."""
         if self.total is not None:
             return self.tally / self.total if self.total > 0.0 else self.tally * 0.0 + without
         weight = self.tally.sum()
@@ -156,7 +148,7 @@ class Scored:
 
 
 def settled(link: Link, scored: Scored) -> Scored:
-    """Scores with the ties that the link sees in them, of voters that give numbers."""
+    """Tie scores of numeric voters as the link does."""
     if scored.total is None or not isinstance(link, Truncated | TemperedMargin):
         return scored
     near, tally = NEAR * max(scored.total, 1.0), scored.tally
@@ -169,7 +161,7 @@ def settled(link: Link, scored: Scored) -> Scored:
 
 
 def elected(link: Link, scored: Scored) -> Value:
-    """Number of the class that each row elects, int64 ``(n,)``."""
+    """Index of the elected class, int64 ``(n,)``."""
     if scored.n_outputs == 1:
         return (scored.tally > 0.0).cast(np.int64).reshape(-1)
     if isinstance(link, Share) and scored.total is not None:
@@ -178,13 +170,7 @@ def elected(link: Link, scored: Scored) -> Value:
 
 
 def probabilities(link: Link, scored: Scored) -> Value:
-    """Class probabilities, ``(n, K)``.
-
-    Raises
-    ------
-    TypeError
-        If there are no nodes for this link.
-    """
+    """Class probabilities ``(n, K)``."""
     made = _LINKS.get(type(link))
     if made is None:
         raise TypeError(f"the link {link} has no nodes in ONNX; take one of {', '.join(k.name for k in _LINKS)}.")
@@ -192,13 +178,7 @@ def probabilities(link: Link, scored: Scored) -> Value:
 
 
 def numbers(link: MeanLink, F: Value, n_outputs: int, total: float) -> Value:
-    """Predicted numbers, ``(n, D)``.
-
-    Raises
-    ------
-    TypeError
-        If there are no nodes for this link.
-    """
+    """Predicted numbers ``(n, D)``."""
     if isinstance(link, Identity):
         return F
     if isinstance(link, Log):
@@ -269,4 +249,4 @@ _LINKS: dict[type[Link], Callable[[Any, Scored], Value]] = {
     Truncated: _truncated,
     TemperedMargin: _tempered_margin,
 }
-"""Nodes of each link; a subclass is another link."""
+"""Node builders by link class; subclasses are other links."""

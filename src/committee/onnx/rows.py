@@ -1,4 +1,4 @@
-"""The encoded matrix in a graph: rows as voters take them, made from what a user gives."""
+"""Encoded rows in the graph, made from the model's inputs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from committee.data.level_values import LevelValues
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Value, joined
 
 Inputs: TypeAlias = Literal["auto", "matrix", "columns", "encoded"]
-"""How a model takes rows."""
+"""Form of a model's inputs."""
 
 INPUTS: tuple[Inputs, ...] = ("auto", "matrix", "columns", "encoded")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The encoded matrix.
+    """Encoded matrix.
 
     Parameters
     ----------
     X : Value
-        Of `Graph.width`, ``(n, p)``.
+        Matrix ``(n, p)`` of type `Graph.width`.
     n_categories : int array (p,) or None
-        Of a column of codes, which are whole numbers below this one or NaN, otherwise 0. None: nothing is known.
+        Number of category codes by column, 0 for numeric columns; None if unknown.
     """
 
     X: Value
@@ -37,18 +37,17 @@ class Rows:
 
     @property
     def wide(self) -> Value:
-        """The matrix in float64."""
+        """Matrix in float64."""
         return self.X if self.X.graph.width == "float64" else self.X.cast(np.float64)
 
     def only(self, columns: NDArray[np.intp]) -> Rows:
-        """Return some of the columns."""
         known = None if self.n_categories is None else self.n_categories[columns]
         return Rows(self.X.take(np.asarray(columns, dtype=np.int64)), known)
 
     def coded(self, columns: NDArray[np.intp], p: int) -> Rows:
-        """Return the matrix with whole numbers or NaN in these of its p columns, where it may hold anything.
+        """Set non-integers in category columns to NaN where the matrix may contain any number.
 
-        onnxruntime cuts a value's fraction off before it looks for it in a set.
+        onnxruntime truncates a value before the lookup in a set.
         """
         if self.n_categories is not None or not len(columns):
             return self
@@ -60,25 +59,19 @@ class Rows:
 
 
 def text_columns(table: TableSchema | None) -> list[int]:
-    """Columns whose categories are text."""
+    """Indices of columns with text categories."""
     found = () if table is None else table.categories
     return [j for j, levels in enumerate(found) if levels and isinstance(levels[0], str)]
 
 
 def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:
-    """Rows from one value ``(n, 1)`` for each column: text, or numbers."""
+    """Encode one value ``(n, 1)`` per column, text or numbers."""
     parts = [_encoded(columns[j], table, j) for j in range(table.n_features)]
     return Rows(joined(parts), table.n_categories)
 
 
 def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
-    """Rows as a table encodes those of a matrix of numbers, which may be the codes of another table.
-
-    Raises
-    ------
-    TypeError
-        If categories of the table are text.
-    """
+    """Encode a matrix of numbers, which may contain the codes of another table."""
     if table is None or all(levels is None for levels in table.categories):
         return rows
     if text := text_columns(table):
@@ -102,7 +95,6 @@ def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
 
 
 def _stays(rows: Rows, table: TableSchema, j: int) -> bool:
-    """Whether a column of the matrix is already what the table makes of it."""
     levels = table.categories[j]
     if levels is None:
         return True
@@ -112,7 +104,6 @@ def _stays(rows: Rows, table: TableSchema, j: int) -> bool:
 
 
 def _encoded(column: Value, table: TableSchema, j: int) -> Value:
-    """One column ``(n, 1)`` as the table encodes it."""
     levels, graph = table.categories[j], column.graph
     if levels is None:
         return column
@@ -129,7 +120,6 @@ def _encoded(column: Value, table: TableSchema, j: int) -> Value:
 
 
 def _looked_up(column: Value, levels: tuple[Category, ...], values: LevelValues | None, graph: Graph) -> Value:
-    """Codes of a column's categories, or the numbers that stand for them."""
     numbers = np.arange(len(levels), dtype=np.float64) if values is None else np.array(values.values)
     other = np.nan if values is None else values.unknown
     nan = np.array(np.nan, dtype=graph.width)

@@ -1,4 +1,4 @@
-"""The tree operators of ONNX: `TreeEnsemble` of version 5, which adds doubles, and its forerunner of version 3."""
+"""Trees as ONNX operators: `TreeEnsemble` of version 5, in double, and `TreeEnsembleRegressor` of version 3."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from committee.voters.forest import Forest
 from committee.voters.merged_leaves import MergedLeaves, known_apart
 
 LEQ, LT, MEMBER = 0, 1, 6
-"""Modes of nodes, as the fifth version numbers them."""
+"""Node modes of version 5."""
 
 MOST_LEAVES = 2**24
-"""Whole numbers below it are float32."""
+"""Integers below it are exact in float32."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trees whose nodes send a row to `true` or to `false`; children are inner nodes, or -1 - the number of a leaf.
+    """Trees as flat arrays; a child is an inner node, or -1 - the index of a leaf.
 
     Parameters
     ----------
     root : int64 array (T,)
-        Trees in the order in which they are added.
+        Roots, in the order of summation.
     feature, threshold, missing_true, true, false : arrays (I,)
-        Of inner nodes: a value up to the threshold goes to `true`, and a missing one where `missing_true` is 1.
+        Inner nodes: values up to the threshold go to `true`, missing ones if `missing_true` is 1.
     members : dict
-        Of inner nodes on categories: those that go to `true`; all else goes to `false`.
+        Category codes that go to `true`, by inner node.
     target, number : arrays (L,)
-        Of leaves: what is added to which score.
+        Leaves: score index and value.
     """
 
     root: NDArray[np.int64]
@@ -50,7 +50,7 @@ class Ensemble:
 
 
 def double_ensemble(X: Value, trees: Ensemble, n_outputs: int) -> Value:
-    """The trees as one `TreeEnsemble` of doubles, ``(n, n_outputs)``."""
+    """Add one `TreeEnsemble` of doubles, output ``(n, n_outputs)``."""
     trees = _with_sets_apart(_without_bare_leaves(trees))
     mode = np.full(len(trees.feature), LEQ, dtype=np.uint8)
     split = trees.threshold.copy()
@@ -85,11 +85,10 @@ def double_ensemble(X: Value, trees: Ensemble, n_outputs: int) -> Value:
 
 
 def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
-    """The numbers of the leaves that a row reaches, one for each tree, int64 ``(n, T)``, by the trees of version 3.
+    """Add trees of version 3 that return the index of the leaf of each tree, int64 ``(n, T)``.
 
-    These give single precision, so that leaves have whole numbers, which it holds. Rows are double, or single: the
-    largest float32 that is not above a threshold parts the float32 as the threshold does. A set of categories is a row
-    of questions, whether the value is the first of them, the second, and so on.
+    Single precision holds indices exactly. For float32 rows thresholds are rounded down to float32. A set of
+    categories becomes a chain of equality tests.
     """
     if len(trees.number) and trees.number.max() >= MOST_LEAVES:
         raise TypeError(f"trees with {MOST_LEAVES:,} leaves or more have no nodes among ONNX's older trees.")
@@ -131,7 +130,7 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
 
 
 def not_above(numbers: F64) -> NDArray[np.float32]:
-    """The largest float32 that is not above each number.
+    """Round down to float32.
 
     Examples
     --------
@@ -147,8 +146,6 @@ def not_above(numbers: F64) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Inner nodes and leaves in one numbering: what they ask, and where they lead; `leaf` is -1 at inner nodes."""
-
     feature: NDArray[np.int64]
     threshold: F64
     missing_true: NDArray[np.int64]
@@ -160,7 +157,6 @@ class _Nodes:
 
 
 def _nodes_of_single_questions(trees: Ensemble) -> _Nodes:
-    """Nodes with one question for each member of a set; leaves come last."""
     n_inner, n_leaves = len(trees.feature), len(trees.number)
     extra: list[tuple[int, int, float]] = []  # node whose set it belongs to, node to go on to, category
     threshold, is_set, false = trees.threshold.copy(), np.zeros(n_inner, dtype=bool), trees.false.copy()
@@ -192,7 +188,6 @@ def _nodes_of_single_questions(trees: Ensemble) -> _Nodes:
 
 
 def _tree_of(trees: Ensemble, nodes: _Nodes) -> NDArray[np.int64]:
-    """The tree of each inner node and leaf, in the order in which trees are added."""
     tree = np.full(len(nodes.leaf), len(trees.root))
     level, number = nodes.root, np.arange(len(nodes.root))
     while len(level):
@@ -204,7 +199,6 @@ def _tree_of(trees: Ensemble, nodes: _Nodes) -> NDArray[np.int64]:
 
 
 def _without_bare_leaves(trees: Ensemble) -> Ensemble:
-    """Trees that are leaves get a node both of whose sides lead there, as the fifth version begins with a node."""
     bare = np.flatnonzero(trees.root < 0)
     if not len(bare):
         return trees
@@ -225,7 +219,6 @@ def _without_bare_leaves(trees: Ensemble) -> Ensemble:
 
 
 def _with_copies(trees: Ensemble, leaf: NDArray[np.int64]) -> Ensemble:
-    """Trees with copies of some leaves at the end: no two nodes may lead to the same."""
     return replace(
         trees,
         target=np.concatenate([trees.target, trees.target[leaf]]),
@@ -234,10 +227,6 @@ def _with_copies(trees: Ensemble, leaf: NDArray[np.int64]) -> Ensemble:
 
 
 def _with_sets_apart(trees: Ensemble) -> Ensemble:
-    """Trees with a node that sends all on between two sets of one column whose leaves add the same to other scores.
-
-    onnxruntime makes one set of two that follow each other where their leaves have the same number, whatever the score.
-    """
     at = np.array(sorted(trees.members), dtype=np.int64)
     after = trees.false[at]
     at, after = at[after >= 0], after[after >= 0]
@@ -268,14 +257,14 @@ def _place(child: NDArray[np.int64]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class LeafPart:
-    """What leaves add, each to one score.
+    """One value per leaf, added to one score.
 
     Parameters
     ----------
     target : int64 array (N,)
-        The score, by node; what inner nodes have does not count.
+        Score index by node; inner nodes are ignored.
     number : float64 array (N,)
-        What is added to it; 0 where nothing is.
+        Value by node.
     """
 
     target: NDArray[np.int64]
@@ -289,7 +278,7 @@ def forest_tally(rows: Rows, forest: Forest, weights: F64) -> Value:
 
 
 def rounds_tally(rows: Rows, forest: Forest, weights: F64, n_outputs: int) -> Value:
-    """Weighted sum of trees that add to the scores in turn, ``(n, n_outputs)``; weights are those of rounds."""
+    """Weighted sum of trees that add to the scores in turn, ``(n, n_outputs)``; one weight per round."""
     assert forest.value is not None
     weight = np.repeat(np.repeat(weights, n_outputs), forest.n_nodes)
     target = np.repeat(np.arange(len(forest)) % n_outputs, forest.n_nodes)
@@ -297,7 +286,7 @@ def rounds_tally(rows: Rows, forest: Forest, weights: F64, n_outputs: int) -> Va
 
 
 def leaf_numbers(rows: Rows, forest: Forest, number: NDArray[np.integer]) -> Value:
-    """The number that the leaf of each tree has, of whole numbers by node ``(N,)``: int64 ``(n, T)``."""
+    """Integer of the leaf of each tree, int64 ``(n, T)``, from integers by node ``(N,)``."""
     target = np.repeat(np.arange(len(forest)), forest.n_nodes)
     part = LeafPart(target, number.astype(np.float64))
     if rows.X.graph.trees == 3:
@@ -306,11 +295,6 @@ def leaf_numbers(rows: Rows, forest: Forest, number: NDArray[np.integer]) -> Val
 
 
 def _parts_of_votes(forest: Forest, weight: F64) -> Iterator[LeafPart]:
-    """Votes of leaves, weighted: the class that they name, or the first, second, ... of their numbers that are not 0.
-
-    A tree of such a part has the other leaves of its tree as zeros, so that in pure leaves, which most are, the trees
-    are not repeated for each class.
-    """
     if forest.label is not None:
         names = forest.label >= 0
         yield LeafPart(np.where(names, forest.label, 0).astype(np.int64), np.where(names, weight, 0.0))
@@ -344,14 +328,12 @@ def _summed(rows: Rows, forest: Forest, parts: Sequence[LeafPart], n_outputs: in
 
 
 def _trees_for(rows: Rows, forest: Forest, parts: Sequence[LeafPart]) -> tuple[Value, Ensemble]:
-    """The matrix as trees need it, and the trees."""
     sets = np.diff(forest.category_offset) > 0
     coded = rows.coded(np.unique(forest.feature[sets]).astype(np.intp), forest.n_features)
     return coded.X, _ensemble(forest, parts, rows.n_categories)
 
 
 def _ensemble(forest: Forest, parts: Sequence[LeafPart], known: NDArray[np.int32] | None) -> Ensemble:
-    """The trees of all parts, in the order of the forest's: a score's sum is then added in the same order as ours."""
     pieces = [_Piece.of(forest, part) for part in parts]
     for number, piece in enumerate(pieces[1:], 1):
         pieces[number] = piece.without_zeros()
@@ -391,8 +373,6 @@ def _ensemble(forest: Forest, parts: Sequence[LeafPart], known: NDArray[np.int32
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """The trees of one part of the leaves; a child is the number of an inner node, or -1 - that of a leaf."""
-
     part: LeafPart
     tree: NDArray[np.int64]
     root: NDArray[np.int64]
@@ -420,7 +400,6 @@ class _Piece:
         )
 
     def without_zeros(self) -> _Piece:
-        """The same without trees that add nothing."""
         leaf = self.leaf[np.where(self.root < 0, -1 - self.root, 0)]
         adds = (self.root >= 0) | (self.part.number[leaf] != 0.0)
         return _Piece(self.part, self.tree[adds], self.root[adds], self.inner, self.left, self.right, self.leaf)

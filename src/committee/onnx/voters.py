@@ -1,4 +1,4 @@
-"""What a committee answers, in nodes: its class and probabilities, or its numbers; whole committees may be voters."""
+"""Committees as ONNX nodes: tallies of all kinds of voters, classes, probabilities and numbers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from committee.voters.vote_graph import VoteGraph
 
 
 def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
-    """Number of the elected class, int64 ``(n,)``, and probabilities ``(n, K)``, of rows that the voters take."""
+    """Index of the elected class, int64 ``(n,)``, and probabilities ``(n, K)``, from encoded rows."""
     F = _scores(rows, committee)
     if committee.n_classes == 1:
         ones = F.take(np.array([0])) * 0.0 + 1.0
@@ -61,24 +61,17 @@ def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
 
 
 def number_answers(rows: Rows, committee: RegressionCommittee) -> Value:
-    """Predicted numbers, ``(n, D)``, of rows that the voters take."""
+    """Predicted numbers ``(n, D)`` from encoded rows."""
     return numbers(committee.link, _scores(rows, committee), committee.n_outputs, committee.total_weight)
 
 
 def _scores(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
-    """F of a committee, ``(n, D)``."""
     F = voters_tally(rows, committee.voters, committee.weights)
     return F if committee.intercept is None else F + committee.intercept[None]
 
 
 def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
-    """Weighted sum of the votes of any voters, ``(n, D)``.
-
-    Raises
-    ------
-    TypeError
-        Naming voters that ONNX has no nodes for.
-    """
+    """Weighted sum of the votes of any voters, ``(n, D)``."""
     if isinstance(voters, Forest):
         return forest_tally(rows, voters, weights)
     if isinstance(voters, Rounds):
@@ -97,7 +90,6 @@ def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
 
 
 def _members_tally(rows: Rows, voters: Any, weights: F64) -> Value:
-    """Weighted sum of the votes of voters that are models themselves."""
     if isinstance(voters, MemberCommittees):
         votes = [_own_answer(rows, one) for one in voters.members]
         return _weighted_sum(votes, weights)
@@ -116,13 +108,11 @@ def _members_tally(rows: Rows, voters: Any, weights: F64) -> Value:
 
 
 def _own_answer(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
-    """Probabilities or numbers of a member, which takes the matrix as a table of its own."""
     own = encoded_rows(rows, committee.table)
     return class_answers(own, committee)[1] if isinstance(committee, Committee) else number_answers(own, committee)
 
 
 def _vote(rows: Rows, voters: EstimatorVoters, t: int) -> Value:
-    """Probabilities of a member for each class, or a one at the class that it names, ``(n, K)``."""
     member = _member(voters.estimators[t], Committee)
     rows = rows if voters.features is None else rows.only(np.asarray(voters.features[t]))
     index, p = class_answers(encoded_rows(rows, member.table), member)
@@ -137,7 +127,6 @@ def _vote(rows: Rows, voters: EstimatorVoters, t: int) -> Value:
 
 
 def _oracles(rows: Rows, voters: OracleVoters) -> Value:
-    """The probability of +1 that each voter of a graph gives, ``(n, T)``."""
     if voters.n_draws.any():
         raise TypeError("voters that draw their answers have no nodes in ONNX; take voters with probabilities.")
     said = []
@@ -150,7 +139,6 @@ def _oracles(rows: Rows, voters: OracleVoters) -> Value:
 
 
 def _member(model: Any, kind: type) -> Any:
-    """The committee of a member."""
     try:
         found = committee_in(model, "ONNX")
     except TypeError as error:
@@ -164,7 +152,6 @@ def _member(model: Any, kind: type) -> Any:
 
 
 def _weighted_sum(votes: list[Value], weights: F64) -> Value:
-    """Sum of votes ``(n, D)``, in their order."""
     counted = [(vote, weight) for vote, weight in zip(votes, weights.tolist(), strict=True) if weight != 0.0]
     total = votes[0] * 0.0
     for vote, weight in counted:
@@ -173,14 +160,13 @@ def _weighted_sum(votes: list[Value], weights: F64) -> Value:
 
 
 def _into_scores(said: list[Value], weights: F64, output: Any, n_outputs: int) -> Value:
-    """Sum of numbers ``(n, 1)``, each in a score of its own."""
     into = np.zeros((len(said), n_outputs))
     into[np.arange(len(said)), output] = weights
     return joined(said) @ into
 
 
 def model_trees_tally(rows: Rows, voters: ModelForest, weights: F64) -> Value:
-    """Weighted sum of the votes, ``(n, n_outputs)``: scores, probabilities, or a one at the class that is named."""
+    """Weighted sum of the votes of model trees, ``(n, n_outputs)``."""
     votes = _scores_of_model_trees(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
     return _weighted(votes, weights[None], voters.n_outputs)
 
@@ -197,12 +183,10 @@ def committees_tally(rows: Rows, voters: BoostedCommittees, weights: F64) -> Val
 
 
 def _weighted(votes: Value, weights: F64, n_outputs: int) -> Value:
-    """Sums ``(n, D)`` over voters of what they say, ``(n, T, D)``."""
     return (votes.graph.constant(weights) @ votes).reshape(-1, n_outputs)
 
 
 def _votes(rows: Rows, voters: ModelForest) -> Value:
-    """Probabilities of each voter, or a one at the class that it names, ``(n, T, K)``."""
     scores = _scores_of_model_trees(rows, voters)
     n_scores = voters.trees_per_voter * voters.intercept.shape[1]
     curve: Curve = "probit" if voters.link == "probit" else "logit"
@@ -214,7 +198,6 @@ def _votes(rows: Rows, voters: ModelForest) -> Value:
 
 
 def _scores_of_model_trees(rows: Rows, voters: ModelForest) -> Value:
-    """Linear scores of each voter, ``(n, T, O)``."""
     L, n_outputs, q = voters.coefficient.shape
     table, order = _design(rows, voters.design)
     coefficient = voters.coefficient.reshape(L * n_outputs, q)[:, order]
@@ -231,7 +214,6 @@ def _scores_of_model_trees(rows: Rows, voters: ModelForest) -> Value:
 
 
 def _design(rows: Rows, design: Design) -> tuple[Value, np.ndarray]:
-    """Columns of a linear model: numbers, then categories, then what was missing; and their places in the design."""
     X = rows.wide
     number, code, gap = (
         np.flatnonzero(which) for which in (design.category == -1, design.category >= 0, design.category == -2)
@@ -250,7 +232,7 @@ def _design(rows: Rows, design: Design) -> tuple[Value, np.ndarray]:
 
 
 def linear_leaves_tally(rows: Rows, voters: LinearLeaves, weights: F64) -> Value:
-    """Weighted sum of leaf weights and lines, ``(n, n_outputs)``."""
+    """Weighted sum of leaf values and lines, ``(n, n_outputs)``."""
     K = voters.trees_per_voter
     level = rounds_tally(rows, voters.forest, weights, K) if K > 1 else forest_tally(rows, voters.forest, weights)
     each = np.diff(voters.lines.start)
@@ -259,7 +241,6 @@ def linear_leaves_tally(rows: Rows, voters: LinearLeaves, weights: F64) -> Value
 
 
 def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
-    """What the lines add, ``(n, n_outputs)``."""
     forest, lines, K = voters.forest, voters.lines, voters.trees_per_voter
     assert forest.value is not None
     T, D = len(forest), forest.value.shape[1]
@@ -290,13 +271,7 @@ def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
 
 
 def graph_tally(rows: Rows, graph: VoteGraph, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]) -> Value:
-    """Scores of a graph, ``(n, D)``; `oracles` gives the probabilities of voters that are no stumps, ``(n, T)``.
-
-    Raises
-    ------
-    TypeError
-        If the graph's walk is drawn.
-    """
+    """Scores of a graph, ``(n, D)``; `oracles` computes the probabilities of voters that are not stumps, ``(n, T)``."""
     if graph.walk == "sampled":
         raise TypeError(
             "a vote on sampled paths draws random numbers by the row's values, for which ONNX has no nodes; set "
@@ -318,13 +293,7 @@ def graph_tally(rows: Rows, graph: VoteGraph, weights: F64, oracles: Callable[[R
 def majority_tally(
     rows: Rows, voters: PathMajority, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]
 ) -> Value:
-    """2 P - 1, where P is the probability that the score is above 0, ``(n, D)``.
-
-    Raises
-    ------
-    TypeError
-        If there are so many paths that some are sampled.
-    """
+    """2 P - 1 with P the probability of a positive score, ``(n, D)``."""
     ways = voters.every_way
     if ways is None:
         raise TypeError(
@@ -336,7 +305,6 @@ def majority_tally(
 
 
 def _expected(q: Value, graph: VoteGraph, vote: F64) -> Value:
-    """What the score is expected to be with these probabilities of +."""
     following = graph.next
     if (following[:, 0] == following[:, 1]).all():
         return _sum(q, graph, vote)
@@ -356,7 +324,6 @@ def _expected(q: Value, graph: VoteGraph, vote: F64) -> Value:
 
 
 def _sum(q: Value, graph: VoteGraph, vote: F64) -> Value:
-    """The same where both answers lead on to the same voter: a sum over all that are met."""
     D = len(graph.start) - 1
     met = np.zeros((len(graph.next), D))
     for d, first in enumerate(graph.start[:-1].tolist()):
@@ -367,7 +334,6 @@ def _sum(q: Value, graph: VoteGraph, vote: F64) -> Value:
 
 
 def _heights(following: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The most steps that are left after each node."""
     height = np.zeros(len(following), dtype=np.int64)
     for t in range(len(following) - 1, -1, -1):
         later = following[t][following[t] >= 0]
@@ -377,7 +343,6 @@ def _heights(following: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def _probabilities(rows: Rows, stumps: SoftStumps) -> Value:
-    """q of every stump, ``(n, T)``."""
     x, above = _values(rows, stumps)
     sign = np.where(stumps.ascending == 1, 1.0, -1.0)[None]
     hard = (stumps.softness == 0.0)[None]
@@ -392,7 +357,6 @@ def _probabilities(rows: Rows, stumps: SoftStumps) -> Value:
 
 
 def _likely_answers(rows: Rows, stumps: SoftStumps) -> Value:
-    """1 where + is the likelier answer, 0 where it is not; at its threshold a soft stump says -."""
     x, above = _values(rows, stumps)
     ascending = (stumps.ascending == 1)[None]
     tie_above = ((stumps.softness > 0.0) & (stumps.ascending == 0))[None]
@@ -405,13 +369,11 @@ def _likely_answers(rows: Rows, stumps: SoftStumps) -> Value:
 
 
 def _values(rows: Rows, stumps: SoftStumps) -> tuple[Value, Value]:
-    """The value that each stump looks at, and where it is above the threshold."""
     x = rows.wide.take(stumps.feature.astype(np.int64))
     return x, x > stumps.threshold[None]
 
 
 def _with_gaps(rows: Rows, stumps: SoftStumps, x: Value, q: Value) -> Value:
-    """q with the answers of stumps on categories, and of all stumps to missing values."""
     is_set = np.diff(stumps.category_offset) > 0
     if is_set.any():
         q = q.graph.add("Where", is_set[None], _sets(rows, stumps), q)
@@ -419,7 +381,6 @@ def _with_gaps(rows: Rows, stumps: SoftStumps, x: Value, q: Value) -> Value:
 
 
 def _sets(rows: Rows, stumps: SoftStumps) -> Value:
-    """1 where a value is in a stump's set of categories, ``(n, T)``."""
     T = len(stumps)
     of_root = np.arange(T) * 3
     feature, left = np.full(3 * T, -1, dtype=np.int32), np.full(3 * T, -1, dtype=np.int32)

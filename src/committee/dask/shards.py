@@ -1,0 +1,424 @@
+"""Shards of a table on the workers of a cluster: storage, placement and messages."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, needed, workers_of
+from committee.learners.gradient.scores import Target
+from committee.learners.gradient.shard import Shard
+from committee.learners.gradient.shards import Call, Shards, sum_of
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+
+HANDLER = "committee_shards"
+"""Name of the workers' message handler."""
+
+LEASE = "committee-lease-"
+"""Key prefix of the tasks whose results keep a fit's shards alive on a worker."""
+
+FAN = 8
+"""Fan-out of messages: workers contacted directly; each forwards to its group."""
+
+Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]
+"""Addresses of the workers below another one, with the numbers of their shards."""
+
+
+@dataclass(eq=False)
+class HeldShard:
+    """Bin codes of a shard on this worker and, once targets are known, the shard itself."""
+
+    codes: NDArray[np.uint8] | NDArray[np.uint16]
+    n_bins: NDArray[np.int32]
+    cells: NDArray[np.float64] | None
+    """Encoded rows, if the fit needs them: 8 bytes per cell."""
+    shard: Shard | None = None
+    serial: int = -1
+    """Number of the last message processed."""
+    answer: Any = None
+
+    def make(self, target: Target, n_outputs: int, n_threads: int) -> None:
+        self.shard = Shard(self.codes, self.n_bins, target, n_outputs, n_threads, self.cells)
+
+    def answered(self, serial: int, number: int, calls: Sequence[Call], n_threads: int) -> Any:
+        """Execute the calls of a message once, and return the result of the last call."""
+        if serial != self.serial:
+            for call in calls:
+                if call.method == "make":
+                    target, n_outputs = call.of(number)[1]
+                    self.make(target, n_outputs, n_threads)
+                else:
+                    assert self.shard is not None
+                    self.answer = call.made(self.shard, number)
+            self.serial = serial
+        return self.answer
+
+
+HELD: dict[str, dict[int, HeldShard]] = {}
+"""Shards on this worker, by fit and number."""
+
+
+def hold(fit: str, number: int, shard: HeldShard) -> None:
+    HELD.setdefault(fit, {})[number] = shard
+
+
+class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
+    """Dask worker plugin: executes calls on the shards of its worker and forwards them to the workers below.
+
+    Sums are reduced on the way up. Shards live as long as the fit's `lease`, which the scheduler releases when the fit
+    ends or its client is lost.
+    """
+
+    name = "committee-shards"
+    idempotent = True
+    _thread: ThreadPoolExecutor | None = None
+
+    def setup(self, worker: Worker) -> None:
+        self._thread = ThreadPoolExecutor(1, "committee-shards")
+
+        async def answer(**message: Any) -> dict[str, Any]:
+            return await self.answer(worker, **message)
+
+        worker.handlers[HANDLER] = answer
+
+    def teardown(self, worker: Worker) -> None:
+        HELD.clear()
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+            self._thread = None
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """Release the shards of a fit whose lease ends; Dask calls it for every task."""
+        if finish in ("released", "forgotten") and isinstance(key, str) and key.startswith(LEASE):
+            forget(key.removeprefix(LEASE).partition("@")[0])
+
+    async def answer(
+        self,
+        worker: Worker,
+        fit: str,
+        serial: int,
+        numbers: Sequence[int],
+        calls: bytes,
+        add: bool,
+        below: Below = (),
+    ) -> dict[str, Any]:
+        """Process a message: values of the last call by shard or their sum, lost workers, and missing shards."""
+        if self._thread is None:
+            return {"lost": [worker.address], "missing": [], "value": None}
+        asked = [self._hand_on(worker, group, fit, serial, calls, add) for group in groups_of(below)]
+        own = asyncio.get_running_loop().run_in_executor(
+            self._thread, answers_of, fit, serial, list(numbers), calls, add, worker.state.nthreads
+        )
+        found = await asyncio.gather(own, *asked)
+        lost = [one for answer in found for one in answer["lost"]]
+        missing = [one for answer in found for one in answer["missing"]]
+        values = [answer["value"] for answer in found if answer["value"] is not None]
+        value = None
+        if values and not (lost or missing):
+            value = needed("distributed.protocol").to_serialize(sum_of(values) if add else values[0])
+        return {"lost": lost, "missing": missing, "value": value}
+
+    @staticmethod
+    async def _hand_on(worker: Worker, group: Below, fit: str, serial: int, calls: bytes, add: bool) -> dict[str, Any]:
+        (address, numbers), *others = group
+        try:
+            found: dict[str, Any] = await getattr(worker.rpc(address), HANDLER)(
+                fit=fit, serial=serial, numbers=numbers, calls=calls, add=add, below=others
+            )
+        except OSError:
+            return {"lost": [address], "missing": [], "value": None}
+        return found
+
+
+def answers_of(
+    fit: str, serial: int, numbers: Sequence[int], packed: bytes, add: bool, n_threads: int
+) -> dict[str, Any]:
+    """Results of this worker's shards; no value if one of them is missing."""
+    held = HELD.get(fit, {})
+    missing = [number for number in numbers if number not in held]
+    calls: list[Call] = pickle.loads(packed)
+    values = [held[i].answered(serial, i, calls, n_threads) for i in numbers if i in held]
+    if missing or not values:
+        return {"lost": [], "missing": missing, "value": None}
+    return {"lost": [], "missing": [], "value": sum_of(values) if add else values}
+
+
+def groups_of(below: Below) -> list[Below]:
+    """Divide workers into at most `FAN` groups; the first of each forwards to the others."""
+    return [below[first::FAN] for first in range(min(FAN, len(below)))]
+
+
+def forget(fit: str) -> None:
+    """Release the shards of a fit."""
+    HELD.pop(fit, None)
+
+
+def lease() -> bool:
+    """Task whose result stays on a worker as long as the client holds its future."""
+    return True
+
+
+def forget_shard(fit: str, number: int) -> None:
+    """Release one shard of a fit."""
+    HELD.get(fit, {}).pop(number, None)
+
+
+class ShardHomes:
+    """Workers that hold the shards of one fit.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    held : callable
+        Returns the Dask graph that reads, bins and stores a shard.
+    weights : sequence of int
+        Rows of each shard.
+    """
+
+    def __init__(self, cluster: Cluster, held: Callable[[str, int], Any], weights: Sequence[int]) -> None:
+        self.cluster: Cluster = cluster
+        self.weights: Sequence[int] = weights
+        self.fit: str = f"committee-{uuid4().hex}"
+        self._held = held
+        self.of_shard: dict[int, str] = {}
+        self.avoided: set[str] = set()
+        """Workers that did not respond."""
+        self._leases: dict[str, Any] = {}
+        cluster.register(ShardHost())
+
+    def open(self, numbers: Sequence[int]) -> dict[int, Any]:
+        """Place shards on workers, the least loaded first, and return the result of each task."""
+        waiting, results = list(numbers), {}
+        futures: dict[int, tuple[str, Any]] = {}
+        for number in waiting:
+            self.of_shard.pop(number, None)
+        while waiting or futures:
+            for number in waiting:
+                address = self._least_laden({**self.of_shard, **{i: a for i, (a, _) in futures.items()}})
+                self._take_lease(address)
+                futures[number] = (
+                    address,
+                    self.cluster.client.compute(
+                        self._held(self.fit, number), workers=[address], allow_other_workers=False, retries=2
+                    ),
+                )
+            waiting = []
+            for number, (address, future) in list(futures.items()):
+                if self._ended(future):
+                    results[number], self.of_shard[number] = self.cluster.fetched(future), address
+                    del futures[number]
+                elif address not in self.workers():
+                    self.cluster.forget([future])
+                    del futures[number]
+                    waiting.append(number)
+        return results
+
+    def _take_lease(self, address: str) -> None:
+        if address not in self._leases:
+            self._leases[address] = self.cluster.client.submit(
+                lease, key=f"{LEASE}{self.fit}@{address}", workers=[address], allow_other_workers=False, pure=False
+            )
+
+    @staticmethod
+    def _ended(future: Any) -> bool:
+        try:
+            future.exception(timeout=POLL_SECONDS / 4)
+        except TimeoutError:
+            return False
+        return True
+
+    def workers(self) -> list[str]:
+        """Workers that respond."""
+        self.cluster.look()
+        return [address for address in self.cluster.addresses if address not in self.avoided]
+
+    def _least_laden(self, homes: dict[int, str]) -> str:
+        deadline = time.monotonic() + self.cluster.timeout
+        while not (workers := self.workers()):
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"{self.cluster.name} has had no responding worker for {self.cluster.timeout:g} s. Add workers, "
+                    "or give a longer timeout, and fit again."
+                )
+            time.sleep(POLL_SECONDS / 4)
+        load = dict.fromkeys(workers, 0)
+        for number, address in homes.items():
+            if address in load:
+                load[address] += self.weights[number]
+        return min(workers, key=load.__getitem__)
+
+    def crowded(self) -> int | None:
+        """Return a shard of a worker with several, if another worker has none."""
+        shards: dict[str, list[int]] = {}
+        for number, address in self.of_shard.items():
+            shards.setdefault(address, []).append(number)
+        most = max(shards.values(), key=len)
+        return most[-1] if len(most) > 1 and set(self.workers()) - set(shards) else None
+
+    def let_go(self, number: int, address: str) -> None:
+        """Release a shard on its former worker."""
+        if self.of_shard[number] != address:
+            self.cluster.on_workers(forget_shard, self.fit, number, workers=[address])
+
+    def close(self) -> None:
+        """Release all shards."""
+        self.cluster.on_workers(forget, self.fit)
+        self.cluster.forget(list(self._leases.values()))
+
+
+MOST_LOSSES = 10
+"""Times a message is sent again after lost workers before the fit fails."""
+
+
+class ShardsOnWorkers(Shards):
+    """Shards of a fit on the workers of a cluster.
+
+    Messages are numbered and processed once. After a loss the shards of lost workers are rebuilt elsewhere from their
+    rows and the journal, and the message is sent again to all workers.
+    """
+
+    def __init__(self, homes: ShardHomes, target: Target, n_outputs: int) -> None:
+        super().__init__(homes.weights)
+        self._homes, self._serial, self._looked = homes, 0, time.monotonic()
+        self.tell_each("make", [(target.part(rows), n_outputs) for rows in self.slices])
+
+    def _replies(self, calls: Sequence[Call]) -> list[Any]:
+        answers = self._asked(calls, add=False)
+        found = {number: value for numbers, values in answers for number, value in zip(numbers, values, strict=True)}
+        return [found[number] for number in range(len(self.sizes))]
+
+    def _sum(self, calls: Sequence[Call]) -> NDArray[Any]:
+        return sum_of([np.asarray(value) for _, value in self._asked(calls, add=True)])
+
+    def _asked(self, calls: Sequence[Call], *, add: bool) -> list[tuple[Sequence[int], Any]]:
+        self._serial += 1
+        if any(call.method == "begin" for call in calls):
+            self._spread(calls)
+        message = {"fit": self._homes.fit, "serial": self._serial, "calls": packed(calls), "add": add}
+        for _ in range(MOST_LOSSES):
+            answers, lost = self._sent(message, self._groups(one_by_one=not add))
+            if not lost:
+                return answers
+            self._restored(lost, calls)
+        raise ClusterError(
+            f"{self._homes.cluster.name} has lost workers {MOST_LOSSES} times at the same step of a fit, as happens "
+            "where they have too little memory. Give it larger or more workers, and fit again."
+        )
+
+    def _spread(self, calls: Sequence[Call]) -> None:
+        if time.monotonic() < self._looked + POLL_SECONDS or len(set(self._homes.of_shard.values())) == len(self.sizes):
+            return
+        self._looked = time.monotonic()
+        if (number := self._homes.crowded()) is not None:
+            old = self._homes.of_shard[number]
+            self._restored({number}, calls)
+            self._homes.let_go(number, old)
+
+    def _groups(self, *, one_by_one: bool) -> list[Below]:
+        of_worker: dict[str, list[int]] = {}
+        for number, address in sorted(self._homes.of_shard.items()):
+            of_worker.setdefault(address, []).append(number)
+        workers = list(of_worker.items())
+        return [[one] for one in workers] if one_by_one or len(workers) <= FAN else groups_of(workers)
+
+    def _sent(
+        self, message: dict[str, Any], groups: Sequence[Below]
+    ) -> tuple[list[tuple[Sequence[int], Any]], set[int]]:
+        cluster = self._homes.cluster
+        cluster.refuse_closed()
+        found = cluster.client.sync(self._gathered, message, groups)
+        answers: list[tuple[Sequence[int], Any]] = []
+        lost: set[int] = set()
+        of_shard = self._homes.of_shard
+        for group, answer in zip(groups, found, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            gone = set(answer["lost"])
+            lost.update(answer["missing"], [number for number, address in of_shard.items() if address in gone])
+            self._homes.avoided.update(answer.get("silent", ()))
+            answers.append((group[0][1], answer["value"]))
+        return answers, lost
+
+    async def _gathered(self, message: dict[str, Any], groups: Sequence[Below]) -> list[Any]:
+        asked = [asyncio.ensure_future(self._ask(message, group)) for group in groups]
+        heard: dict[str, tuple[float, float]] = {}
+        while True:
+            _, waiting = await asyncio.wait(asked, timeout=POLL_SECONDS)
+            if not waiting:
+                return [one.exception() or one.result() for one in asked]
+            now, seen = time.monotonic(), await self._last_seen()
+            for group, one in zip(groups, asked, strict=True):
+                silent = [address for address, _ in group if self._is_silent(address, seen, heard, now)]
+                if not one.done() and silent:
+                    one.cancel()
+                    asked[asked.index(one)] = asyncio.ensure_future(_silence_of(silent))
+
+    async def _last_seen(self) -> dict[str, float]:
+        cluster = self._homes.cluster
+        try:
+            found = await asyncio.wait_for(workers_of(cluster.client), cluster.timeout)
+        except (OSError, RuntimeError, TimeoutError):
+            return {}
+        return {address: one["last_seen"] for address, one in found.items()}
+
+    def _is_silent(
+        self, address: str, seen: dict[str, float], heard: dict[str, tuple[float, float]], now: float
+    ) -> bool:
+        if address not in seen:
+            return True
+        at, since = heard.get(address, (seen[address], now))
+        heard[address] = (seen[address], now if at != seen[address] else since)
+        return now - heard[address][1] > self._homes.cluster.timeout
+
+    async def _ask(self, message: dict[str, Any], group: Below) -> dict[str, Any]:
+        (address, numbers), *below = group
+        client = self._homes.cluster.client
+        try:
+            answer: dict[str, Any] = await getattr(client.rpc(address), HANDLER)(
+                **message, numbers=numbers, below=below
+            )
+        except OSError:
+            return _nothing_of([address])
+        except RuntimeError:
+            if client.status == "running":
+                raise
+            return _nothing_of([address])  # all connections are closed
+        return answer
+
+    def _restored(self, lost: set[int], calls: Sequence[Call]) -> None:
+        self._homes.open(sorted(lost))
+        journal = list(self.journal)
+        journal += [call for call in calls[-1:] if not any(call is known for known in journal)]
+        for number in sorted(lost):
+            message = {"fit": self._homes.fit, "serial": self._serial, "calls": packed(journal), "add": False}
+            self._sent(message, [[(self._homes.of_shard[number], [number])]])
+
+
+def _nothing_of(addresses: Sequence[str]) -> dict[str, Any]:
+    return {"lost": list(addresses), "missing": [], "value": None}
+
+
+async def _silence_of(addresses: Sequence[str]) -> dict[str, Any]:
+    return _nothing_of(addresses) | {"silent": list(addresses)}
+
+
+def packed(calls: Sequence[Call]) -> bytes:
+    """Pickle calls, by cloudpickle if they contain a user's own classes."""
+    try:
+        return pickle.dumps(list(calls), protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        content: bytes = needed("cloudpickle").dumps(list(calls))
+        return content
