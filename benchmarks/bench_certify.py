@@ -24,7 +24,7 @@ from benchmarks.pairing import Spread
 from committee import CommitteeClassifier, RandomForestClassifier
 from committee.bounds import VoterLosses, held_out_errors
 from committee.data.read import read_table, split_target
-from committee.learners.bagging.reserve import reserved
+from committee.learners.bagging.out_of_bag import draw_reserve
 from committee.learners.trained import certify
 
 TABLES = [
@@ -102,7 +102,7 @@ def certificates(X: Any, y: NDArray[Any], reserve: float, n_trees: int, split: i
 def of_committee(X: Any, y: NDArray[Any], split: int, effort: str = "fast") -> dict[str, float]:
     """Test error of a committee of ensembles, what a tenth of its rows proves of it, and what those out of fold say."""
     train, test = train_test_split(np.arange(len(y)), test_size=0.3, random_state=split, stratify=y)
-    held = reserved(len(train), 0.1, np.random.RandomState(split))
+    held = draw_reserve(len(train), 0.1, np.random.RandomState(split))
     fit, new = train[~held], train[held]
     model = CommitteeClassifier(effort, keep_oof=True, random_state=split, n_jobs=1).fit(X[fit.tolist()], y[fit])
     found = {"test error": 1.0 - model.score(X[test.tolist()], y[test])}

@@ -34,9 +34,10 @@ from committee import (
 )
 from committee.data.number_types import F64
 from committee.learners.base.parameters import with_parameters
-from committee.learners.blend.blend import Blend, Blended
-from committee.learners.blend.member import Judged, Member
-from committee.learners.blend.portfolio import Effort
+from committee.learners.blend.blend import Blend
+from committee.learners.blend.members import Effort, Member
+from committee.learners.blend.out_of_fold import ValidationRows
+from committee.learners.blend.weights import WeightedVote
 from committee.vote.members import MemberCommittees
 
 
@@ -58,11 +59,11 @@ class BestMember:
 class Watched(Blend):
     """Keeps the candidate of least mean loss alone, by rows that it has not seen, as `held`."""
 
-    def _weighed(self, members: Sequence[Member], rows: Any, judged: Judged) -> Blended:
+    def _weighed(self, members: Sequence[Member], rows: Any, judged: ValidationRows) -> WeightedVote:
         losses = []
         for one in members:
-            known = np.isfinite(one.unseen[:, 0])
-            losses.append(self._losses(one.unseen[known], rows, judged.some(known)).mean())
+            known = np.isfinite(one.predictions[:, 0])
+            losses.append(self._losses(one.predictions[known], rows, judged.take(known)).mean())
         self.held = BestMember(self, members[int(np.argmin(losses))].committees)
         return super()._weighed(members, rows, judged)
 

@@ -28,7 +28,7 @@ from benchmarks.pairing import Spread
 from benchmarks.rivals import BOOSTERS, CatBoost
 from committee import CommitteeRegressor, GradientBoostingRegressor
 from committee.files.journal import Journal
-from committee.learners.blend.loss_of_rows import chosen_loss, loss_of_rows
+from committee.learners.blend.losses import resolve_loss, row_losses
 
 Flags = NDArray[np.bool_]
 LOSSES = {"absolute error": ("absolute_error", 0.5), "pinball loss of 0.9": ("quantile", 0.9)}
@@ -73,7 +73,7 @@ def measured(
     model = make(loss, quantile, problem.categorical, seed).fit(problem.X[train], problem.y[train])
     seconds = time.process_time() - begun
     said, y = np.ravel(model.predict(problem.X[test])), problem.y[test]
-    lost = float(loss_of_rows(chosen_loss(loss, quantile), y, said).mean())
+    lost = float(row_losses(resolve_loss(loss, quantile), y, said).mean())
     return {"loss": lost, "below": float(np.mean(y < said)), "seconds": seconds}
 
 

@@ -30,8 +30,8 @@ from committee import CommitteeClassifier, CommitteeRegressor
 from committee.data.number_types import F64
 from committee.files.journal import Journal
 from committee.learners.base.parameters import with_parameters
-from committee.learners.blend.member import Judged
-from committee.learners.blend.portfolio import Effort
+from committee.learners.blend.members import Effort
+from committee.learners.blend.out_of_fold import ValidationRows
 
 MOST_ERRORS = 2.0
 """Standard errors within which an estimate is taken to be right; of exact ones 95 % are."""
@@ -42,7 +42,7 @@ EFFORTS: tuple[Effort, ...] = ("fast", "default")
 class _Classifier(CommitteeClassifier):
     """Keeps what its estimates are the means of: the loss of every row not seen, and whether it was right."""
 
-    def _score(self, answers: F64, rows: Any, judged: Judged) -> float:
+    def _score(self, answers: F64, rows: Any, judged: ValidationRows) -> float:
         right = answers.argmax(axis=1) == rows.labels[judged.row]
         self.unseen = {"log loss": self._losses(answers, rows, judged), "accuracy": right.astype(np.float64)}
         return super()._score(answers, rows, judged)
@@ -52,7 +52,7 @@ class _Classifier(CommitteeClassifier):
 class _Regressor(CommitteeRegressor):
     """Keeps what its estimate is the mean of: the loss of every row not seen."""
 
-    def _score(self, answers: F64, rows: Any, judged: Judged) -> float:
+    def _score(self, answers: F64, rows: Any, judged: ValidationRows) -> float:
         self.unseen = {"squared error": self._losses(answers, rows, judged)}
         return super()._score(answers, rows, judged)
 

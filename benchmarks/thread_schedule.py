@@ -1,7 +1,7 @@
 """How gradient trees would grow on many threads, by the sizes of their parts alone.
 
-The schedule of `core/trees/gradient/grow.hpp` and `children.hpp` is replayed for the sizes of the parts of real trees, in
-elementary operations as the kernels count them. So it knows what is too small to share out, what one thread does for
+The schedule of `core/trees/gradient/grow.hpp` and `children.hpp` is replayed for the sizes of the parts of real trees
+in elementary operations as the kernels count them. So it knows what is too small to share out, what one thread does for
 all, how evenly parts fall to threads and what it costs to meet; not that threads share memory, caches and the clock.
 Nodes that are looked at ahead are taken to be split in the end.
 """

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from committee import GradientBoostingRegressor
+from committee import CommitteeClassifier, CommitteeRegressor, GradientBoostingRegressor
 from committee.learners.blend import portfolio
-from committee.learners.blend.suited import suited_to_sparse_rows
+from committee.learners.blend.portfolio import candidates_for_sparse
+from tests.subjects import noisy_scores, numbers
 
 SMALL: dict[str, dict[str, Any]] = {
     "sbpmt": {"n_estimators": 4, "n_leaf_steps": 8, "n_boosting_rounds": 2},
@@ -16,6 +17,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "adaboost_trees": {"n_estimators": 5},
 }
 BOOSTING = {"n_estimators": 8, "min_samples_leaf": 4}
+BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
+
+
+def rows_for(kind: Any, n: int = 120, seed: int = 0, n_classes: int = 2) -> Any:
+    """Rows with classes or numbers."""
+    return numbers(n_classes, n, seed) if kind is CommitteeClassifier else noisy_scores(n, seed)
 
 
 def use_small_members(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,9 +37,9 @@ def use_small_members(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def use_members_of_sparse_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all efforts the candidates that sparse rows would have, with constants in leaves."""
-    for numbers, of in ((False, "_OF_CLASSES"), (True, "_OF_NUMBERS")):
+    for of_numbers, of in ((False, "_OF_CLASSES"), (True, "_OF_NUMBERS")):
         suited = {
-            effort: tuple(one.name for one in suited_to_sparse_rows(portfolio.candidates(numbers, effort))[0])
+            effort: tuple(one.name for one in candidates_for_sparse(portfolio.candidates(of_numbers, effort))[0])
             for effort in getattr(portfolio, of)
         }
         monkeypatch.setattr(portfolio, of, suited)

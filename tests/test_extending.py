@@ -2,7 +2,7 @@
 
 What has such a test among the tests of its own folder is not written twice: a kind of voters in
 `tests/files/test_kinds.py`, a penalty in `tests/objectives/programs/test_penalties.py`, a booster in
-`tests/learners/base/test_boosting.py`, a paper in `tests/cli/test_papers.py`.
+`tests/learners/base/test_early_stopping.py`, a paper in `tests/cli/test_papers.py`.
 """
 
 import re

@@ -11,9 +11,9 @@ from committee.learners.bagging.random_forest import RandomForestClassifier as R
 from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
-from committee.learners.blend.committee_classifier import CommitteeClassifier as CommitteeClassifier
-from committee.learners.blend.committee_regressor import CommitteeRegressor as CommitteeRegressor
-from committee.learners.blend.member_lines import MemberLines as MemberLines
+from committee.learners.blend.committees import CommitteeClassifier as CommitteeClassifier
+from committee.learners.blend.committees import CommitteeRegressor as CommitteeRegressor
+from committee.learners.blend.progress import MemberLines as MemberLines
 from committee.learners.conformal.conformal_classifier import ConformalClassifier as ConformalClassifier
 from committee.learners.conformal.conformal_regressor import ConformalRegressor as ConformalRegressor
 from committee.learners.gradient.functional_gradient_boosting import (

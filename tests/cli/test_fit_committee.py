@@ -203,7 +203,7 @@ def test_too_few_rows_to_judge_by(tmp_path):
     path = tmp_path / "data.csv"
     pl.DataFrame({"x": range(6), "label": list("abcdef")}).write_csv(path)
     result = succeed("fit", path, "-t", "label")
-    assert "nothing tells how good it is" in result.stderr
+    assert "its error is not estimated" in result.stderr
     assert "forest" in result.stdout and "nan" not in result.output
 
 

@@ -87,7 +87,7 @@ def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
     same.write_text("a,label\n" + "".join(f"{k / 3:.2f},y\n" for k in range(30)), "utf-8")
     said = succeed("fit", same, "-t", "label", "-m", "tree").stderr
     assert "not known, as all rows are of one class" in said and "learned from 30 rows x 1 column in" in said
-    assert "note: the target holds one class only, 'y': the model always says so." in said
+    assert "note: the target holds one class only, 'y': the model always predicts it." in said
     assert "on rows not seen in training: not known, as all rows are of" in succeed("fit", same, "-t", "label").stderr
     same.write_text("a,label\n1,1\n", "utf-8")
     assert "not known, as there is one row only" in succeed("fit", same, "-t", "label").stderr

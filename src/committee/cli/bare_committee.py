@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.base.scikit_types import BaseEstimator
+from committee.learners.base.stored_learner import BaseEstimator
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 

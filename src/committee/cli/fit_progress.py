@@ -20,7 +20,7 @@ def member_progress(learner: Any, *, wanted: bool | None) -> Iterator[None]:
     if not (terminal.is_terminal if wanted is None else wanted):
         yield
         return
-    from committee.learners.blend.member_lines import MemberLines
+    from committee.learners.blend.progress import MemberLines
 
     try:
         if terminal.is_terminal:
@@ -38,14 +38,14 @@ def member_progress(learner: Any, *, wanted: bool | None) -> Iterator[None]:
 def _bar(terminal: Console) -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    from committee.learners.blend.member_lines import MemberLines, words_of
+    from committee.learners.blend.progress import MemberLines, time_left_text
 
     class Bar(MemberLines):
         """Moves with every candidate and every one of its fits."""
 
         def moved(self, name: str) -> None:
             left = self.time_left
-            bar.update(task, completed=left.share, name=printable(name), left=f"{words_of(left)} left")
+            bar.update(task, completed=left.share, name=printable(name), left=f"{time_left_text(left)} left")
 
     columns = (
         TextColumn("training"),

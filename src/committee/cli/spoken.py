@@ -53,7 +53,7 @@ _TYPES: tuple[tuple[re.Pattern[str], Any], ...] = (
 _PHRASES = {
     "y holds one class only": "the target holds one class only",
     " (rows of zero weight do not count)": "",
-    ", and has none of the attributes that tell of a training": "",
+    ", and has no attributes of a training": "",
     "left_out_ names the others": "the table of members names the others",
     "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
     "name it in categorical_features": "name it by --categorical",

@@ -13,8 +13,7 @@ from committee.learners.bagging.random_forest import RandomForestClassifier, Ran
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.blend.committee_classifier import CommitteeClassifier
-from committee.learners.blend.committee_regressor import CommitteeRegressor
+from committee.learners.blend.committees import CommitteeClassifier, CommitteeRegressor
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 
 if TYPE_CHECKING:

@@ -88,9 +88,9 @@ def digests_of(model: Any, X: Any) -> U64 | None:
 
     if not is_in_pieces(X):
         return of_rows(X)
-    from committee.learners.base.pieced_rows import by_pieces
+    from committee.learners.base.pieced_rows import predict_pieces
 
-    return by_pieces(X, of_rows, getattr(model, "feature_names_in_", None))
+    return predict_pieces(X, of_rows, getattr(model, "feature_names_in_", None))
 
 
 def known_rows(model: Any, X: Any) -> KnownRows | None:

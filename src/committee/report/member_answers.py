@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from committee.data.number_types import F64, Index
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.committee_classifier import LEAST
-from committee.learners.blend.loss_of_rows import loss_of_rows, shown
+from committee.learners.blend.committees import MIN_PROBABILITY
+from committee.learners.blend.losses import reported_loss, row_losses
 from committee.objectives.losses import Loss, Squared
 from committee.vote.committee import Committee
 
@@ -107,13 +107,15 @@ class MemberAnswers:
         truth = self._known()
         if self.classes is None:
             told = self.everyone[:, :, 0]
-            return np.array([shown(self.loss, float(loss_of_rows(self.loss, truth, each).mean())) for each in told])
+            return np.array(
+                [reported_loss(self.loss, float(row_losses(self.loss, truth, each).mean())) for each in told]
+            )
         return np.asarray((self.elected() != truth).mean(axis=1))
 
     def log_losses(self) -> F64:
         """Mean log loss of each member, and last of the vote."""
         p = self.everyone[:, np.arange(self.n_rows), self._known()]
-        return np.asarray(-np.log(np.maximum(p, LEAST)).mean(axis=1))
+        return np.asarray(-np.log(np.maximum(p, MIN_PROBABILITY)).mean(axis=1))
 
     def disagreement(self) -> F64:
         """How far each two of the members, and last the vote, are from each other, ``(m + 1, m + 1)``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.data.counts import counted
-from committee.learners.blend.loss_of_rows import name_of
+from committee.learners.blend.losses import loss_label
 from committee.report.displays.base import percent, shortened
 from committee.report.grid import BLANK, Grid
 from committee.report.member_answers import MemberAnswers
@@ -47,7 +47,7 @@ def figures_grid(answers: MemberAnswers) -> Grid:
             (names[i], weights[k], f"{errors[i]:.4g}", BLANK if k == 0 else f"{apart[i]:.4g}")
             for k, i in enumerate(order)
         ]
-        headings = ("", "weight", name_of(answers.loss), "RMS difference from the vote")
+        headings = ("", "weight", loss_label(answers.loss), "RMS difference from the vote")
         return Grid(title, headings, tuple(of_numbers), "lrrr")
     losses, reliable = answers.log_losses(), reliabilities(answers)
     right = answers.elected() == answers.truth

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from committee.files.provenance import Estimate
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.loss_of_rows import name_of, shown
+from committee.learners.blend.losses import loss_label, reported_loss
 from committee.objectives.losses import Squared
 from committee.report.grid import BLANK, Grid
 
@@ -86,11 +86,11 @@ def estimate(model: Any, y: NDArray[Any]) -> str:
     Of another loss of numbers that loss, and D2, the share by which it is less than the best constant's.
     """
     if not np.isfinite(model.oof_loss_):
-        return "nothing tells how good it is: the rows are too few to judge members by"
+        return "its error is not estimated: the rows are too few to compare members on held-out rows"
     loss = _loss(model, model.oof_loss_)
     if not _of_classes(model):
         score = BLANK if np.isnan(model.oof_score_) else f"{model.oof_score_:.4f}"
-        name = name_of(model.number_loss).replace("RMSE", "root mean squared error")
+        name = loss_label(model.number_loss).replace("RMSE", "root mean squared error")
         of_score = "R2" if isinstance(model.number_loss, Squared) else "D2"
         return f"on rows not seen in training: {of_score} {score}, {name} {loss}"
     most = _most_frequent(model, y)
@@ -111,7 +111,7 @@ def stored_estimate(model: Any, y: NDArray[Any]) -> Estimate | None:
     elif isinstance(model.number_loss, Squared):
         figures = {"r2": score, "rmse": loss**0.5}
     else:
-        figures = {"d2": score, name_of(model.number_loss): shown(model.number_loss, loss)}
+        figures = {"d2": score, loss_label(model.number_loss): reported_loss(model.number_loss, loss)}
     known = {name: value for name, value in figures.items() if np.isfinite(value)}
     return Estimate("out of fold", len(y), known)
 
@@ -127,7 +127,7 @@ def _of_classes(model: Any) -> bool:
 
 def _loss_alone(model: Any) -> str:
     """Heading of the loss of a candidate alone."""
-    return f"{'log loss' if _of_classes(model) else name_of(model.number_loss)} alone"
+    return f"{'log loss' if _of_classes(model) else loss_label(model.number_loss)} alone"
 
 
 def _loss(model: Any, loss: float | None) -> str:
@@ -136,6 +136,6 @@ def _loss(model: Any, loss: float | None) -> str:
         return BLANK
     if _of_classes(model):
         return f"{loss:.4f}"
-    loss, vote = (shown(model.number_loss, each) for each in (loss, model.oof_loss_))
+    loss, vote = (reported_loss(model.number_loss, each) for each in (loss, model.oof_loss_))
     decimals = 4 if vote <= 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
     return f"{loss:,.{decimals}f}" if decimals <= 7 else f"{loss:.4g}"

@@ -1,4 +1,4 @@
-"""Rows that no tree of a forest draws: which they are, that the forest is that of the others, and that it is a test."""
+"""The reserve of a forest: its rows, the forest of the other rows, and its certificate."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from committee import RandomForestClassifier, load
 from committee.data.frames import TableSchema
-from committee.learners.bagging.reserve import reserved
+from committee.learners.bagging.out_of_bag import draw_reserve
 from tests.subjects import assert_same_bits
 
 seeds = st.integers(0, 2**32 - 1)
@@ -47,9 +47,9 @@ def test_the_reserve_is_a_share_of_the_rows_drawn_without_a_look_at_them(seed, n
     size = int(share * n)
     if size == 0:
         with pytest.raises(ValueError, match=rf"is 0 of {n} rows; raise it, or set 0"):
-            reserved(n, share, np.random.RandomState(seed))
+            draw_reserve(n, share, np.random.RandomState(seed))
         return
-    mask = reserved(n, share, np.random.RandomState(seed))
+    mask = draw_reserve(n, share, np.random.RandomState(seed))
     assert mask.sum() == size
     assert_array_equal(np.flatnonzero(mask), np.sort(np.random.RandomState(seed).permutation(n)[:size]))
 
@@ -113,7 +113,7 @@ def test_categories_of_the_reserve_alone_are_unknown():
     X, y = table(200)
     city = rng.choice(["Bern", "Oslo", "Rome"], 200).astype(object)
     model = RandomForestClassifier(30, reserve=0.2, calibrate=None, random_state=0)
-    reserve = np.flatnonzero(reserved(200, 0.2, np.random.RandomState(0)))
+    reserve = np.flatnonzero(draw_reserve(200, 0.2, np.random.RandomState(0)))
     city[reserve[:5]], city[reserve[5]] = "Bonn", None
     frame = pd.DataFrame(X).rename(columns=str).assign(city=city, code=pd.Categorical(rng.integers(0, 3, 200)))
     model.fit(frame, y)
@@ -167,7 +167,7 @@ def test_the_test_set_bound_by_the_reserve_fails_no_more_often_than_it_says():
     failed = 0
     for _ in range(1000):
         y = rng.integers(0, 2, n)
-        mask = reserved(n, 0.5, np.random.RandomState(rng.integers(2**31)))
+        mask = draw_reserve(n, 0.5, np.random.RandomState(rng.integers(2**31)))
         vote = np.mean(y[~mask]) > 0.5
         wrong = int(np.sum(y[mask] != vote))
         failed += float(beta.ppf(1 - delta, wrong + 1, mask.sum() - wrong)) < 0.5
@@ -206,7 +206,7 @@ def test_forests_are_certified_by_their_reserve():
         ({"reserve": 0.2, "max_samples": 50, "bootstrap": False}, "max_samples=50 asks for 50 rows"),
         (
             {"reserve": 0.2, "bootstrap": False, "n_estimators": "oob"},
-            "n_estimators='oob' needs rows that trees do not",
+            "n_estimators='oob' needs out-of-bag rows",
         ),
     ],
 )

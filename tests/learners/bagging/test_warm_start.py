@@ -1,4 +1,4 @@
-"""Forests that go on: the bits of one long fit, or a refusal."""
+"""Warm starts of forests: the bits of one long fit, or a refusal."""
 
 import re
 
@@ -97,7 +97,7 @@ def test_a_forest_does_not_shrink_and_warns_where_it_does_not_grow():
     X, y = numbers()
     model = RandomForestClassifier(6, warm_start=True, random_state=0).fit(X, y)
     before = model.committee_
-    with pytest.raises(ValueError, match="n_estimators=5 is less than the 6 trees that warm_start goes on from; raise"):
+    with pytest.raises(ValueError, match="n_estimators=5 is less than the 6 trees that warm_start continues; raise"):
         model.set_params(n_estimators=5).fit(X, y)
     assert model.committee_ is before
     with pytest.warns(UserWarning, match="warm_start with n_estimators=6 grows no trees") as seen:
@@ -132,7 +132,7 @@ def test_trees_of_other_rows_stay_but_are_not_judged():
     model = RandomForestClassifier(6, warm_start=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="trees that were grown on other rows, or drew rows by another random_state"):
         model.set_params(n_estimators=9).fit(other, labels)
-    with pytest.raises(ValueError, match="that they cannot be judged out of bag"):
+    with pytest.raises(ValueError, match="that their out-of-bag rows are unknown"):
         model.set_params(random_state=1).fit(X, y)
     first = model.committee_.voters
     model.set_params(random_state=0, calibrate=None).fit(other, labels)
@@ -147,10 +147,10 @@ def test_a_warm_start_must_fit(tmp_path):
     model = RandomForestClassifier(3, warm_start=True, random_state=0).fit(X, y)
     before = model.committee_
     for rows, labels, what in [(X[:, :3], y, "columns"), (X, np.array(["a", "b", "c"])[y], "classes")]:
-        with pytest.raises(ValueError, match=f"warm_start goes on from a committee with other {what}"):
+        with pytest.raises(ValueError, match=f"warm_start continues a committee with other {what}"):
             model.set_params(n_estimators=5).fit(rows, labels)
         assert model.committee_ is before and model.n_features_in_ == 5
-    with pytest.raises(ValueError, match="warm_start goes on from a committee that the file would not hold"):
+    with pytest.raises(ValueError, match="warm_start continues a committee that the file would not hold"):
         model.fit(X, y, checkpoint=tmp_path / "fit")
 
 
@@ -172,7 +172,7 @@ def table(**columns):
         (
             table(b=np.arange(40) % 20).astype({"b": "category"}),
             table(b=np.arange(40)[::-1] // 2).astype({"b": "category"}),
-            "the numbers that stand for its many categories were found on other rows",
+            "the numbers of its high-cardinality categories were learned on other rows",
         ),
     ],
 )
@@ -180,7 +180,7 @@ def table(**columns):
 def test_the_columns_that_differ_are_told(kind, first, later, change):
     y = np.sin(np.arange(40.0))
     model = kind(n_estimators=2, warm_start=True, random_state=0).fit(first, y)
-    message = f"warm_start goes on from a committee with other columns: {change}. Give X the columns of the first fit"
+    message = f"warm_start continues a committee with other columns: {change}. Give X the columns of the first fit"
     with pytest.raises(ValueError, match=re.escape(message)):
         model.set_params(n_estimators=3).fit(later, y)
 

@@ -28,7 +28,7 @@ from committee import (
 )
 from committee.learners.base import calibration
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.folds import Folds
+from committee.learners.base.row_sampling import Folds
 from committee.vote.links.probability import Softmax, TemperedMargin, TemperedShare
 from committee.vote.links.temperature import best_temperature
 from tests.crafted_files import craft
@@ -123,17 +123,17 @@ def test_votes_out_of_bag_choose(model):
 
 @pytest.mark.parametrize("model", CROSS_FITTED[:10], **named)
 def test_fits_on_other_folds_choose(model, monkeypatch):
-    monkeypatch.setattr(calibration, "ENOUGH", 150)
+    monkeypatch.setattr(calibration, "ENOUGH_ROWS", 150)
     X, y = numbers(2, 150)
     model = clone(model).fit(X, y)
     rows = model.training_rows(X, y, None)
     evidence = np.empty((150, 2))
     for fold in Folds.of(rows, 5):
-        other = clone(model).set_params(calibrate=None).fit(X[fold.others], y[fold.others])
-        mean = other.decision_function(X[fold.judged]) / np.abs(other.committee_.weights).sum()
+        other = clone(model).set_params(calibrate=None).fit(X[fold.train], y[fold.train])
+        mean = other.decision_function(X[fold.test]) / np.abs(other.committee_.weights).sum()
         if isinstance(model, ProbabilisticAdaBoostClassifier | BoostingTreeClassifier):
             mean *= len(other.committee_.weights) / len(model.committee_.weights)
-        evidence[fold.judged] = np.column_stack([-mean / 2, mean / 2])
+        evidence[fold.test] = np.column_stack([-mean / 2, mean / 2])
     T = best_temperature(evidence * np.abs(model.committee_.weights).sum(), rows.labels, np.ones(150), 150)
     assert_allclose(model.temperature_, T, rtol=1e-12)
     link = model.committee_.link
@@ -151,7 +151,7 @@ def test_enough_rows_are_enough(monkeypatch):
         fits.clear()
         AdaBoostClassifier(2).fit(*numbers(2, n))
         assert len(fits) == n_fits
-    assert calibration.ENOUGH == 100
+    assert calibration.ENOUGH_ROWS == 100
 
 
 @pytest.mark.parametrize("model", [AdaBoostClassifier(), ArcGVClassifier(20), MatryoshkaClassifier()], **named)

@@ -13,7 +13,7 @@ from sklearn.callback import ProgressBar
 from sklearn.linear_model import LogisticRegression
 
 import committee as c
-from committee.learners.base import recorded_fit
+from committee.learners.base import fit_tasks
 from committee.learners.base.fit_record import FitRecord
 from tests.checkpoint_cases import CASES, bits, tables, unfitted
 from tests.crafted_files import craft
@@ -89,7 +89,7 @@ def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
 def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     sizes, clock = [], count(0.0, 4.0)  # seconds from one look at the clock to the next
-    monkeypatch.setattr(recorded_fit.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(fit_tasks.time, "perf_counter", lambda: next(clock))
     add = FitRecord._add
 
     def adding(self, *args):
@@ -171,7 +171,7 @@ def test_a_warm_start_has_no_checkpoint(tmp_path):
     X, y = tables()["two"]
     model = c.GradientBoostingClassifier(n_estimators=3, warm_start=True, random_state=0)
     model.fit(X, y, checkpoint=tmp_path / "fit.checkpoint").set_params(n_estimators=5)
-    with pytest.raises(ValueError, match="warm_start goes on from a committee that the file would not hold"):
+    with pytest.raises(ValueError, match="warm_start continues a committee that the file would not hold"):
         model.fit(X, y, checkpoint=tmp_path / "more.checkpoint")
     assert model.committee_.n_voters == 3
 
@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_written_does_not_end_the_fit(tmp_path, monkeypatc
     def full(*_):
         raise error
 
-    monkeypatch.setattr(recorded_fit, "write_contents", full)
+    monkeypatch.setattr(fit_tasks, "write_contents", full)
     model, X, y = unfitted("adaboost")
     with pytest.warns(UserWarning, match=rf"cannot be written \({reason}\); the fit goes on"):
         model.fit(X, y, checkpoint=path)
@@ -243,7 +243,7 @@ def test_what_is_known_of_one_kind_stays_when_another_kind_gets_more(tmp_path, m
 
 def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
-    write, sizes = recorded_fit.write_contents, []
+    write, sizes = fit_tasks.write_contents, []
 
     def full_at_last(*args):
         sizes.append(len(args[2]))
@@ -251,7 +251,7 @@ def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypat
             raise OSError(28, "No space left on device")
         write(*args)
 
-    monkeypatch.setattr(recorded_fit, "write_contents", full_at_last)
+    monkeypatch.setattr(fit_tasks, "write_contents", full_at_last)
     model, X, y = unfitted("adaboost")
     model.set_params(n_estimators=1, calibrate=None).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
     assert sizes[0] == 0 and sizes[1] == sizes[2] > 0 and len(sizes) == 3
@@ -373,13 +373,13 @@ def test_a_file_is_of_one_fit_at_a_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("seconds", "written"), [(0.0, True), (1.0, False)])
 def test_an_interrupt_waits_for_what_is_written_in_a_moment(tmp_path, monkeypatch, seconds, written):
     path = tmp_path / "fit.checkpoint"
-    write = recorded_fit.write_contents
+    write = fit_tasks.write_contents
 
     def slow(*args):
-        recorded_fit.time.sleep(seconds)
+        fit_tasks.time.sleep(seconds)
         write(*args)
 
-    monkeypatch.setattr(recorded_fit, "write_contents", slow)
+    monkeypatch.setattr(fit_tasks, "write_contents", slow)
     model, X, y = unfitted("adaboost")
     model.set_params(calibrate=None)
     add = FitRecord._add
@@ -392,7 +392,7 @@ def test_an_interrupt_waits_for_what_is_written_in_a_moment(tmp_path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y, checkpoint=path)
     monkeypatch.setattr(FitRecord, "_add", add)
-    monkeypatch.setattr(recorded_fit, "write_contents", write)
+    monkeypatch.setattr(fit_tasks, "write_contents", write)
     _, new = attempt("adaboost", path, monkeypatch, calibrate=None)
     assert new == 30 - written
 

@@ -1,4 +1,4 @@
-"""Committees of ensembles: who is a member, with what weight, and that rows are judged by fits without them."""
+"""Committees of ensembles: the vote, held-out figures, splitters, candidates that fail, few rows."""
 
 import warnings
 from dataclasses import replace
@@ -16,25 +16,18 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor, TreeVoter
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows
-from committee.learners.base.folds import Folds
+from committee.learners.base.row_sampling import Folds
 from committee.learners.blend import portfolio
-from committee.learners.blend.fold_fits import FoldFits
-from committee.learners.blend.left_out_rows import left_out_unseen
-from committee.learners.blend.portfolio import Candidate, candidates
-from tests.small_portfolio import use_small_members
+from committee.learners.blend.members import Candidate
+from committee.learners.blend.out_of_fold import oob_is_held_out
+from committee.learners.blend.portfolio import candidates
+from committee.learners.blend.training import FoldTrainer
+from tests.small_portfolio import BOTH, rows_for
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
+pytestmark = pytest.mark.usefixtures("small_members")
+
 FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
-BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    use_small_members(monkeypatch)
-
-
-def rows_for(kind, n=120, seed=0):
-    return numbers(2, n, seed) if kind is CommitteeClassifier else noisy_scores(n, seed)
 
 
 def only(monkeypatch, *names, **changes):
@@ -49,13 +42,13 @@ def only(monkeypatch, *names, **changes):
 @pytest.fixture
 def fits(monkeypatch):
     """Name of the candidate and rows of every fit."""
-    done, fit = [], FoldFits.model
+    done, fit = [], FoldTrainer.model
 
     def noted(self, candidate, settings, index, *given):
         done.append((candidate.name, index))
         return fit(self, candidate, settings, index, *given)
 
-    monkeypatch.setattr(FoldFits, "model", noted)
+    monkeypatch.setattr(FoldTrainer, "model", noted)
     return done
 
 
@@ -69,24 +62,23 @@ class Broken(TreeVoter):
 # --- the vote --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_are_the_weighted_mean_of_the_members(n_classes):
-    X, y = numbers(n_classes)
-    model = CommitteeClassifier(min_gain=0.0, cv=3, random_state=0).fit(X, y)
-    weights = np.repeat(model.member_weights_ / model.member_sizes_, model.member_sizes_)
-    p = sum(w * one.predict_proba(X) for w, one in zip(weights, model.committee_.voters.members, strict=True))
-    assert_allclose(model.predict_proba(X), p, atol=1e-12)
-    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
-    assert len(model.member_names_) > 1
+def answer(kind):
+    return "predict_proba" if kind is CommitteeClassifier else "predict"
 
 
-def test_numbers_are_the_weighted_mean_of_the_members():
-    X, y = noisy_scores()
-    model = CommitteeRegressor(min_gain=0.0, cv=3, random_state=0).fit(X, y)
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [(CommitteeClassifier, 2), (CommitteeClassifier, 3), (CommitteeRegressor, 1)]
+)
+def test_the_vote_is_the_weighted_mean_of_the_members(kind, n_classes):
+    X, y = rows_for(kind, n_classes=n_classes)
+    model = kind(min_gain=0.0, cv=3, random_state=0).fit(X, y)
     weights = np.repeat(model.member_weights_ / model.member_sizes_, model.member_sizes_)
-    mean = sum(w * one.predict(X) for w, one in zip(weights, model.committee_.voters.members, strict=True))
-    assert_allclose(model.predict(X), mean, atol=1e-12)
+    fits = zip(weights, model.committee_.voters.members, strict=True)
+    mean = sum(w * getattr(one, answer(kind))(X) for w, one in fits)
+    assert_allclose(getattr(model, answer(kind))(X), mean, atol=1e-12)
     assert len(model.member_names_) > 1
+    if kind is CommitteeClassifier:
+        assert_array_equal(model.predict(X), model.classes_[mean.argmax(axis=1)])
 
 
 @BOTH
@@ -128,7 +120,7 @@ def test_a_model_of_one_class_has_a_table_without_rows():
     X, y = numbers(2)
     one, two = (CommitteeClassifier(**FAST).fit(X, target) for target in (np.zeros(len(y)), y))
     assert one.members_.is_empty() and one.members_.schema == two.members_.schema
-    with pytest.raises(ValueError, match="there is no member 'forest'; rows of one class are left to none"):
+    with pytest.raises(ValueError, match="there is no member 'forest'; rows of one class have none"):
         one.member("forest")
 
 
@@ -136,10 +128,9 @@ def test_a_model_of_one_class_has_a_table_without_rows():
 def test_a_member_votes_by_the_mean_of_its_fits(kind):
     X, y = rows_for(kind)
     model = kind("best", cv=3, min_gain=0.0, random_state=0).fit(X, y)
-    answer = "predict_proba" if kind is CommitteeClassifier else "predict"
-    parts = {name: getattr(model.member(name), answer)(X) for name in model.member_names_}
+    parts = {name: getattr(model.member(name), answer(kind))(X) for name in model.member_names_}
     whole = sum(w * parts[name] for name, w in zip(model.member_names_, model.member_weights_, strict=True))
-    assert_allclose(whole, getattr(model, answer)(X))
+    assert_allclose(whole, getattr(model, answer(kind))(X))
     name = model.member_names_[-1]
     assert len(model.member(name)) == model.member_sizes_[-1]
     with pytest.raises(ValueError, match=f"there is no member 'the {name}'; did you mean .*{name}"):
@@ -156,40 +147,28 @@ def test_members_that_add_too_little_go(kind):
 # --- rows that a fit has not seen ------------------------------------------------------------------------------------
 
 
-def unseen_mean(model, X, folds, answer):
-    """Answers of the vote to the rows of each fold, by the fits of the members without it."""
-    told = []
-    for f, (_, judged) in enumerate(folds):
-        members = model.committee_.voters.members[f :: len(folds)]
-        told.append(
-            sum(w * getattr(one, answer)(X[judged]) for w, one in zip(model.member_weights_, members, strict=True))
-        )
-    return np.concatenate(told), np.concatenate([judged for _, judged in folds])
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [(CommitteeClassifier, 2), (CommitteeClassifier, 3), (CommitteeRegressor, 1)]
+)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_figures_of_classes_are_those_of_fits_without_the_rows(n_classes, weighted):
-    X, y = numbers(n_classes)
+def test_figures_are_those_of_fits_without_the_rows(kind, n_classes, weighted):
+    X, y = rows_for(kind, n_classes=n_classes)
     w = weights() if weighted else None
-    folds = list(StratifiedKFold(3).split(X, y))
-    model = CommitteeClassifier(**FAST | {"cv": folds, "min_gain": 0.0}).fit(X, y, w)
-    p, row = unseen_mean(model, X, folds, "predict_proba")
-    of = None if w is None else w[row]
-    assert_allclose(model.oof_loss_, log_loss(y[row], p, sample_weight=of), rtol=1e-9)
-    assert_allclose(model.oof_score_, accuracy_score(y[row], p.argmax(axis=1), sample_weight=of))
+    folds = list((StratifiedKFold if kind is CommitteeClassifier else KFold)(3).split(X, y))
+    model = kind(**FAST | {"cv": folds, "min_gain": 0.0}).fit(X, y, w)
     assert model.n_folds_ == 3 and set(model.member_sizes_) == {3}
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_figures_of_numbers_are_those_of_fits_without_the_rows(weighted):
-    X, y = noisy_scores()
-    w = weights() if weighted else None
-    folds = list(KFold(3).split(X))
-    model = CommitteeRegressor(**FAST | {"cv": folds, "min_gain": 0.0}).fit(X, y, w)
-    mean, row = unseen_mean(model, X, folds, "predict")
-    assert_allclose(model.oof_loss_, np.average((mean - y[row]) ** 2, weights=None if w is None else w[row]))
-    assert_allclose(model.oof_score_, r2_score(y[row], mean, sample_weight=None if w is None else w[row]))
+    parts = []
+    for f, (_, test) in enumerate(folds):
+        fits = zip(model.member_weights_, model.committee_.voters.members[f :: len(folds)], strict=True)
+        parts.append(sum(weight * getattr(one, answer(kind))(X[test]) for weight, one in fits))
+    mean, row = np.concatenate(parts), np.concatenate([test for _, test in folds])
+    of = None if w is None else w[row]
+    if kind is CommitteeClassifier:
+        assert_allclose(model.oof_loss_, log_loss(y[row], mean, sample_weight=of), rtol=1e-9)
+        assert_allclose(model.oof_score_, accuracy_score(y[row], mean.argmax(axis=1), sample_weight=of))
+    else:
+        assert_allclose(model.oof_loss_, np.average((mean - y[row]) ** 2, weights=of))
+        assert_allclose(model.oof_score_, r2_score(y[row], mean, sample_weight=of))
 
 
 @pytest.mark.filterwarnings("ignore:.* left out of no draw")
@@ -255,7 +234,7 @@ def test_rows_out_of_bag_are_unseen_unless_all_of_a_class_come_again(times, weig
     row = np.repeat(np.arange(60), times)
     rows = Rows(rng.normal(size=(60, 3))[row], (row % 2).astype(np.uint16), weights, bool((weights == 1.0).all()))
     table = TableSchema(None, (None, None, None))
-    assert left_out_unseen(rows, table, list(Folds.of(rows, 4))) == unseen
+    assert oob_is_held_out(rows, table, list(Folds.of(rows, 4))) == unseen
 
 
 def test_figures_are_those_of_new_rows_where_categories_tell():
@@ -317,17 +296,18 @@ def test_groups_that_have_one_answer_each_are_not_judged_by_their_own():
     assert CommitteeClassifier(**FAST | {"cv": GroupKFold(5)}).fit(X, y, groups=groups).oof_score_ < 0.7
 
 
-@pytest.mark.parametrize("cv", [None, 3])
-def test_groups_without_a_splitter_are_refused(cv):
+@pytest.mark.parametrize(
+    ("cv", "n", "message"),
+    [
+        (None, 120, r"groups need a splitter, and cv=.*GroupKFold"),
+        (3, 120, r"groups need a splitter, and cv=.*GroupKFold"),
+        (GroupKFold(2), 119, "inconsistent numbers of samples"),
+    ],
+)
+def test_groups_that_are_refused(cv, n, message):
     X, y = numbers(2)
-    with pytest.raises(ValueError, match=r"groups are heeded by a splitter, and cv=.*GroupKFold"):
-        CommitteeClassifier(cv=cv).fit(X, y, groups=y)
-
-
-def test_groups_of_another_length_are_refused():
-    X, y = numbers(2)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        CommitteeClassifier(cv=GroupKFold(2)).fit(X, y, groups=y[:-1])
+    with pytest.raises(ValueError, match=message):
+        CommitteeClassifier(cv=cv).fit(X, y, groups=y[:n])
 
 
 @BOTH
@@ -407,7 +387,9 @@ def test_a_class_of_one_row_is_always_trained_on():
 @pytest.mark.parametrize("n", [2, 3])
 def test_classes_of_one_row_each_give_a_forest(n):
     X = np.arange(float(n))[:, None]
-    with pytest.warns(UserWarning, match=f"n_samples = {n} rows are too few to judge members by") as warned:
+    with pytest.warns(
+        UserWarning, match=f"n_samples = {n} rows are too few to compare members on held-out rows"
+    ) as warned:
         model = CommitteeClassifier(random_state=0).fit(X, np.arange(n))
     assert [each.filename for each in warned] == [__file__]
     assert model.member_names_ == ["forest"] and model.n_folds_ == 0 and np.isnan(model.oof_loss_)

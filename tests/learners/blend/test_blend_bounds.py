@@ -1,4 +1,4 @@
-"""Bounds on the error of a committee of ensembles: rows kept from its fit give all of them, its own rows none."""
+"""Bounds on the error of a committee of ensembles by held-out rows."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,11 @@ from committee.bounds import VoterLosses
 from committee.bounds.unlabelled_rows import unlabelled_margins
 from committee.learners.trained import certify, voter_losses
 from committee.learners.trained.certificates import CERTIFICATES, UNLABELLED
-from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores
 
+pytestmark = pytest.mark.usefixtures("small_members")
+
 FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    use_small_members(monkeypatch)
 
 
 def drawn(n, n_classes, seed):

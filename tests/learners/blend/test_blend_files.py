@@ -1,4 +1,4 @@
-"""Files of committees of ensembles: what they hold comes back, and nothing else is taken."""
+"""Files of committees of ensembles: round trips, and crafted files that are refused."""
 
 import copy
 from pathlib import Path
@@ -75,9 +75,9 @@ def test_crafted_figures_of_those_left_out_are_refused(name, figures, tmp_path, 
         (forget("attributes", "member_names_"), "'member_names_' is absent"),
         (forget("attributes", "oof_loss_"), "'oof_loss_' is absent"),
         (tell("attributes", "member_names_", value=7), "'member_names_' is a int"),
-        (tell("attributes", "member_names_", value={"list": [1, "a", "b"]}), "hold what is no text"),
-        (tell("attributes", "left_out_", value={"dict": [["lines", 3]]}), "hold what is no text"),
-        (tell("attributes", "left_out_", value={"dict": [["lines", "\ud800"]]}), "hold what is no text"),
+        (tell("attributes", "member_names_", value={"list": [1, "a", "b"]}), "hold values that are no text"),
+        (tell("attributes", "left_out_", value={"dict": [["lines", 3]]}), "hold values that are no text"),
+        (tell("attributes", "left_out_", value={"dict": [["lines", "\ud800"]]}), "hold values that are no text"),
         (tell("attributes", "oof_score_", value="high"), "'oof_score_' is a str"),
         (tell("attributes", "n_folds_", value=True), "'n_folds_' is a bool"),
         (tell("voters", "members", value=[]), "members is empty"),

@@ -1,4 +1,4 @@
-"""What columns add to the probabilities of a committee of ensembles, and what they gain."""
+"""Contributions and importances of committees of ensembles."""
 
 import numpy as np
 import polars as pl
@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from committee import CommitteeClassifier, load
-from committee.learners.blend.weighing import Blended
+from committee.learners.blend.weights import WeightedVote
 from tests.small_portfolio import use_small_members
 from tests.subjects import numbers
 from tests.vote.explain.mixed_table import mixed_table
@@ -20,7 +20,7 @@ def all_members(monkeypatch):
 
     def alike(self, members, rows, judged):
         nothing = np.zeros(len(members))
-        return Blended(members, np.full(len(members), 1.0 / len(members)), nothing, nothing, 0.0, 0.0)
+        return WeightedVote(members, np.full(len(members), 1.0 / len(members)), nothing, nothing, 0.0, 0.0)
 
     use_small_members(monkeypatch)
     monkeypatch.setattr(CommitteeClassifier, "_weighed", alike)

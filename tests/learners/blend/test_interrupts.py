@@ -1,4 +1,4 @@
-"""Ctrl-C during the fit of a committee of ensembles: nothing, or what is ready, as its user wants it."""
+"""Ctrl-C during the fit of a committee of ensembles."""
 
 import signal
 import time
@@ -11,14 +11,10 @@ from numpy.testing import assert_array_equal
 
 from committee import CommitteeClassifier, CommitteeRegressor, load
 from committee.learners.blend.portfolio import candidates
-from tests.small_portfolio import use_small_members
-from tests.subjects import assert_same_bits, noisy_scores, numbers
+from tests.small_portfolio import BOTH, rows_for
+from tests.subjects import assert_same_bits, numbers
 
-BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
-
-
-def rows_for(kind):
-    return numbers(2) if kind is CommitteeClassifier else noisy_scores()
+pytestmark = pytest.mark.usefixtures("small_members")
 
 
 @dataclass
@@ -43,11 +39,6 @@ class CtrlC:
 
     def on_fit_task_end(self, estimator, context):
         pass
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    use_small_members(monkeypatch)
 
 
 @BOTH

@@ -1,4 +1,4 @@
-"""Rows of a committee of ensembles that have no part in its fit: it is that of the others, and they certify it."""
+"""The reserve of a committee of ensembles, and its certificate."""
 
 import numpy as np
 import pytest

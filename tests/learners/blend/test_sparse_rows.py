@@ -1,4 +1,4 @@
-"""Committees of ensembles on sparse tables: who takes them is a member, with the bits of the same table made dense."""
+"""Committees of ensembles on sparse tables."""
 
 import numpy as np
 import pytest
@@ -9,17 +9,12 @@ import committee
 from committee import CommitteeClassifier, CommitteeRegressor
 from committee.data import sparse
 from committee.learners.blend.portfolio import candidates
-from committee.learners.blend.suited import NO_LINES, NO_SPARSE_ROWS
-from tests.small_portfolio import use_members_of_sparse_rows, use_small_members
+from tests.small_portfolio import BOTH, use_members_of_sparse_rows
 from tests.subjects import assert_same_bits
 
+pytestmark = pytest.mark.usefixtures("small_members")
+
 FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
-BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    use_small_members(monkeypatch)
 
 
 def rows_for(kind, n=150, seed=0):
@@ -55,9 +50,9 @@ def test_candidates_for_dense_rows_are_left_out_with_the_reason(kind):
     X, y = rows_for(kind)
     model = kind("best", cv=2, min_gain=0.0, random_state=0).fit(X, y)
     if kind is CommitteeClassifier:
-        reasons = {"sbpmt": NO_SPARSE_ROWS, "lines": NO_SPARSE_ROWS}
+        reasons = {"sbpmt": "takes no sparse rows", "lines": "takes no sparse rows"}
     else:
-        reasons = {"boosted_lines": NO_LINES}
+        reasons = {"boosted_lines": "has no lines in its leaves on sparse rows"}
     assert {name: reason for name, reason in model.left_out_.items() if reason != "no weight"} == reasons
     wanted = {one.name for one in candidates(kind is CommitteeRegressor, "best")}
     assert {*model.member_names_, *model.left_out_} == wanted

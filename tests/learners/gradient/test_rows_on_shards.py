@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from committee import _core
 from committee.data.binning import Binned, Bins
-from committee.learners.base.row_units import RowUnits
+from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.line_fit import LineFit

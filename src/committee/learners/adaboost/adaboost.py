@@ -19,17 +19,15 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.base.scikit_types import BaseEstimator
+from committee.learners.base.stored_learner import BaseEstimator
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Softmax
 from committee.voters.growing import GrowthLimits, forest_of, grower
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import AddedVotes, EarlyStopping
-    from committee.learners.base.fit_record import FitRecord
-    from committee.learners.base.recorded_growth import RecordedGrower
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss
+    from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
 
 @with_parameters
@@ -126,9 +124,11 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         seed = int(random.randint(2**31 - 1))
         if self.voter is None:
             return TreeRun(self, rows, seed)
-        from committee.learners.base.user_voter import voter_to_clone
+        from committee.learners.base.user_voter import classifier_template
 
-        return VoterRun(voter_to_clone("voter", self.voter, self.table_), rows, self.classes_, self.learning_rate, seed)
+        return VoterRun(
+            classifier_template("voter", self.voter, self.table_), rows, self.classes_, self.learning_rate, seed
+        )
 
     def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
         from committee.learners.base.early_stopping import EarlyStopping
@@ -136,7 +136,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
 
     def _held_out_votes(self, run: AdaBoostRun, held_out: Rows) -> HeldOutVotes:
-        from committee.learners.base.scoring import HeldOutVotes
+        from committee.learners.base.early_stopping import HeldOutVotes
 
         def total(t: int) -> float:
             return float(sum(abs(step.alpha) for step in run.steps[:t]))
@@ -145,14 +145,14 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         return HeldOutVotes(self._added_votes(run, held_out).after, total, run.link, names_classes)
 
     @staticmethod
-    def _added_votes(run: AdaBoostRun, held_out: Rows) -> AddedVotes:
+    def _added_votes(run: AdaBoostRun, held_out: Rows) -> StagedLoss:
         """Votes of the rounds on held-out rows, and the error of their sum."""
-        from committee.learners.base.early_stopping import AddedVotes, weighted_error
+        from committee.learners.base.early_stopping import StagedLoss, weighted_error
 
         def votes(t: int) -> F64:
             return run.voters(t - 1, t).tally(held_out.cells, np.array([run.steps[t - 1].alpha]))
 
-        return AddedVotes(votes, lambda F: weighted_error(F, held_out))
+        return StagedLoss(votes, lambda F: weighted_error(F, held_out))
 
     def _fitted(self, run: AdaBoostRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         steps = run.steps[:n_rounds]
@@ -233,7 +233,7 @@ class TreeRun(AdaBoostRun):
 
     def keep(self, record: FitRecord) -> None:
         """As `BoostingRun.keep`: the trees."""
-        from committee.learners.base.recorded_growth import RecordedGrower
+        from committee.learners.base.fit_record import RecordedGrower
 
         self.grower = RecordedGrower(self.grower, self.binned, record)
 

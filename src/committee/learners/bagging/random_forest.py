@@ -1,39 +1,221 @@
-"""Random forests: deep trees on bootstrap draws, of as many as their own out-of-bag error asks for."""
+"""Random forests: deep trees on bootstrap draws, their number chosen by the out-of-bag error if wanted."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+import warnings
+from abc import abstractmethod
+from dataclasses import KW_ONLY, replace
+from functools import partial
+from itertools import islice, zip_longest
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, have_weight
-from committee.learners.bagging.forest_fit import ForestEstimator
-from committee.learners.bagging.forest_trees import BalancedTrees, ClassTrees, RowDraw, TargetTrees
-from committee.learners.bagging.oob_curve import OutOfBag, OutOfBagClasses, OutOfBagTargets
-from committee.learners.bagging.reserve import Reserve, refuse_learned_weights
+from committee.learners.bagging.forest_trees import (
+    BalancedTrees,
+    ClassTrees,
+    DeepCriterion,
+    ForestTrees,
+    RowDraw,
+    TargetTrees,
+    drawn_tree_codec,
+)
+from committee.learners.bagging.out_of_bag import (
+    ClassOobCurve,
+    GrowingForest,
+    OobCurve,
+    Reserve,
+    Rule,
+    TargetOobCurve,
+    refuse_balanced_weights,
+    scatter_rows,
+    warn_without_vote,
+)
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
+from committee.learners.base.warm_start import WarmStart
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
 from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
+from committee.voters.growing import GrowthLimits
+
+R = TypeVar("R", Rows, TargetRows)
+
+
+@with_parameters
+class ForestEstimator(WarmStart, Generic[R]):
+    """Base of both forests: trees of seeds drawn in advance, in parallel, and their out-of-bag curve."""
+
+    reserve = 0.0  # a parameter of the classifier
+    voters_called = "trees"
+
+    seed_: int = fitted(
+        "With `warm_start`: `random_state`, or a seed drawn from it, by which a further fit draws the same rows.",
+        "int",
+    )
+
+    n_estimators: int | Literal["oob"] = parameter(
+        100, """Number of trees. "oob": chosen by the out-of-bag error, at most `max_estimators`.""", COUNT
+    )
+    _: KW_ONLY
+    criterion: DeepCriterion = required("Measure that a split lowers.")
+    max_depth: int | None = shared.max_depth()
+    max_leaf_nodes: int | None = shared.max_leaf_nodes(more="Limited trees are grown by another, slower kernel.")
+    min_samples_leaf: int = shared.min_samples_leaf(more="A row that is drawn several times counts once.")
+    min_weight_leaf: float = shared.min_weight_leaf("drawn weight")
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="impurity, as a share of the drawn weight,")
+    max_features: int | float | str | None = shared.max_features("sqrt")
+    max_features_tree: int | float | str | None = shared.max_features(of="tree")
+    bootstrap: bool = shared.bootstrap(True, "A row drawn k times has k times its weight.")
+    max_samples: float | int | None = shared.max_samples(
+        None, "None: as many as there are, which without replacement is all."
+    )
+    max_bins: int = shared.max_bins()
+    oob_score: bool = shared.oob_score("""Implied by ``n_estimators="oob"``.""")
+    oob_rule: Rule = parameter(
+        "one_standard_error",
+        """Trees that ``n_estimators="oob"`` keeps: the number with the least out-of-bag error ("minimum"), or the
+        fewest whose error is within a standard error of that.""",
+    )
+    max_estimators: int = parameter(1000, """Most trees that ``n_estimators="oob"`` grows.""", COUNT)
+    warm_start: bool = parameter(
+        False,
+        """Continue with the trees of the last `fit`, up to `n_estimators` in all; with "oob" they are not grown again.
+        On the same rows, with the same integer `random_state`, that gives the bits of one fit. Trees of other rows stay
+        as they are and have no out-of-bag votes: ``oob_score=False``, and for classes ``calibrate=None``, allow
+        them.""",
+    )
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the rows and columns that trees draw")
+    n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return True
+
+    @property
+    def _most_trees(self) -> int:
+        return self.max_estimators if self.n_estimators == "oob" else self.n_estimators
+
+    def _most_tasks(self, X: Any) -> int:
+        earlier = self._earlier_committee()
+        return max(0, self._most_trees - (earlier.n_voters if earlier else 0))
+
+    def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
+        random = self._random(tasks.random()) if self.warm_start else tasks.random()
+        earlier = self._earlier_trees(rows)
+        rows, reserve = self._reserved(rows, tasks.sample_weight, random)
+        draw = self._draw(len(rows))
+        binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
+        seeds = random.randint(2**31 - 1, size=self._most_trees)
+        oob = self._oob_curve(rows) if self._needs_oob(draw) else None
+        forest = GrowingForest(oob, self.oob_rule if oob is not None and self.n_estimators == "oob" else None)
+        grow = self._trees(rows, binned, draw)
+        grow.has_earlier = bool(earlier)
+        form = partial(drawn_tree_codec, len(rows), rows.X.shape[1], grow.n_classes)
+        jobs = (delayed(grow)(int(seed), tree) for seed, tree in zip_longest(seeds, earlier[: len(seeds)]))
+        with tasks.in_parallel(jobs, self.n_jobs, form) as grown:
+            growing = forest.trees(grown)
+            before: list[Forest] = list(islice(growing, len(earlier)))
+            trees = before + tasks.each("voter", growing, lambda new: {"committee_": self._vote_of(before + new)})
+        trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
+        committee = self._vote_of(trees)
+        found: dict[str, Any] = {"committee_": committee}
+        if best is not None and self._wants_oob:
+            found["oob_curve_"] = np.array([] if oob is None else oob.curve)
+            if self.oob_score or self.n_estimators == "oob":
+                warn_without_vote(~best.has_vote, "", 4)
+            sample_weight = tasks.sample_weight if reserve is None else reserve.others
+            found |= self._oob_attributes(rows, best, scatter_rows(best.mean_vote, sample_weight))
+        if reserve is not None:
+            assert isinstance(committee, Committee)
+            found |= reserve.attributes(committee, best, found.get("oob_decision_function_"))
+        return self._finished_out_of_bag(found, rows, best, random, tasks)
+
+    def _earlier_trees(self, rows: R) -> list[Forest]:
+        # the trees that a warm start continues; other attributes of the last fit are removed
+        earlier = self._earlier_committee()
+        for name in self.stored_attributes:
+            if name != "seed_":
+                self.__dict__.pop(name, None)
+        if earlier is None:
+            return []
+        if isinstance(rows, TargetRows):
+            self._check_earlier(earlier, **{"number of targets": (earlier.voters.n_outputs, rows.n_targets)})
+        else:
+            self._check_earlier(earlier)
+        if earlier.n_voters == self.n_estimators:
+            warnings.warn(
+                f"warm_start with n_estimators={self.n_estimators} grows no trees, as there are so many; raise it.",
+                stacklevel=5,
+            )
+        voters = earlier.voters
+        assert isinstance(voters, Forest)
+        return [voters[t] for t in range(len(voters))]
+
+    @property
+    def _wants_oob(self) -> bool:
+        return self.oob_score or self.n_estimators == "oob" or self.reserve > 0.0
+
+    def _needs_oob(self, draw: RowDraw) -> bool:
+        return draw.leaves_out and (self._wants_oob or self._calibrates)
+
+    def _finished_out_of_bag(
+        self, fitted: dict[str, Any], rows: R, oob: OobCurve | None, random: np.random.RandomState, tasks: FitTasks
+    ) -> dict[str, Any]:
+        return fitted
+
+    def _draw(self, n: int) -> RowDraw:
+        draw = RowDraw.of(n, self.max_samples, self.bootstrap)
+        # a reserve can replace out-of-bag votes, but not choose the number of trees
+        if not draw.leaves_out and (self.n_estimators == "oob" or (self.oob_score and not self.reserve)):
+            asks = "n_estimators='oob'" if self.n_estimators == "oob" else "oob_score=True"
+            raise ValueError(
+                f"{asks} needs out-of-bag rows, but bootstrap={self.bootstrap} and max_samples={self.max_samples} draw "
+                "them all; set bootstrap=True or max_samples below 1.0."
+            )
+        return draw
+
+    def _limits(self) -> GrowthLimits:
+        limits = GrowthLimits.of(self)
+        # all columns are drawn too, in a random order, so that the first does not win every tie of a small node
+        return replace(limits, max_features=1.0) if limits.max_features is None else limits
+
+    def _reserved(
+        self, rows: R, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[R, Reserve | None]:
+        return rows, None
+
+    @abstractmethod
+    def _trees(self, rows: R, binned: Binned, draw: RowDraw) -> ForestTrees[R]: ...
+
+    @abstractmethod
+    def _oob_curve(self, rows: R) -> OobCurve: ...
+
+    @abstractmethod
+    def _vote_of(self, voters: list[Forest]) -> Committee | RegressionCommittee: ...
+
+    @abstractmethod
+    def _oob_attributes(self, rows: R, oob: OobCurve, votes: NDArray[np.float64]) -> dict[str, Any]: ...
 
 
 @with_parameters
 class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     """Random forest of classification trees.
 
-    Tree t is grown on rows drawn with replacement; each of its nodes looks at `max_features` columns, drawn anew,
+    Tree t is grown on rows drawn with replacement; each of its nodes draws `max_features` columns anew,
     and takes the best split among them [1]_. Leaves hold the shares of the classes, and trees vote with them:
 
         p_k(x) = 1/T sum_t W_tk(x) / W_t(x),
@@ -48,11 +230,11 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         The trees, each of weight 1.
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted share of wrong rows among those
-        that at least one of the trees did not see, the reserve not among them.
+        with an out-of-bag vote, without the reserve.
     oob_score_ : float
         Out-of-bag accuracy of the forest, the reserve included.
     oob_decision_function_ : float64 array (n, n_classes)
-        Mean class shares by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
+        Mean out-of-bag class shares; NaN where there is none, and for rows of zero weight.
     reserved_rows_ : int64 array
         Numbers of the rows that no tree could draw, ascending; with `reserve` alone.
 
@@ -64,18 +246,18 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 
         se = sqrt(sum_i w_i^2 (d_i - mean)^2) / sum_i w_i,
 
-    and two such batches in a row end the growth. The larger the table, the smaller a gain this sees, and the more
-    trees it grows. T counts as a candidate once 99% of the rows have a vote. "minimum" keeps the candidate of lowest
+    and two such batches in a row end the growth. The larger the table, the smaller the gains that count, and the more
+    trees are grown. T counts as a candidate once 99% of the rows have a vote. "minimum" keeps the candidate of lowest
     error, T_min. "one_standard_error" keeps the smallest candidate T for which the mean of loss_i(T) - loss_i(T_min),
     over the rows with a vote after T trees, is no more than its standard error. If there is no candidate all trees
-    stay. The error at a T chosen on the same rows is a little too good.
+    stay. The error at a T chosen on the same rows is slightly too low.
 
     Every draw is a function of `random_state` and the tree's number alone, so that a forest of 100 trees begins with
     the forest of 50 trees. Rows of zero weight are left out; other weights count in splits, leaves and errors, while
     a row is drawn or not drawn as a whole. A leaf's shares take 8 bytes a class, a node 53 bytes more: with many
     classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
 
-    With `reserve` a share of the rows is drawn before the first tree, without a look at their labels. The forest is
+    With `reserve` a share of the rows is drawn before the first tree, independently of their labels. The forest is
     that of the other rows - of their bins, their categories, their out-of-bag curve - and all of it is new to the
     reserve: ``certify(forest, X, y, on="oob")`` bounds its error by the plain test-set bound. Out-of-bag votes are then
     counted even without `oob_score`.
@@ -127,10 +309,9 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     ) -> tuple[Rows, Reserve | None]:
         if not self.reserve:
             return rows, None
-        refuse_learned_weights(self.class_weight, self.reserve)
-        rows, reserve, table = Reserve.draw(
-            rows, self.reserve, self.table_, self.classes_, have_weight(sample_weight, len(rows)), random
-        )
+        refuse_balanced_weights(self.class_weight, self.reserve)
+        counted = have_weight(sample_weight, len(rows))
+        rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, random)
         self.table_ = table
         return rows, reserve
 
@@ -139,16 +320,16 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         kind = BalancedTrees if self.class_weight == "balanced_subsample" else ClassTrees
         settings = (draw, self.criterion, n_classes, self._limits())
         hard = self.voting == "hard"
-        return kind(rows, binned, *settings, hard=hard, judged=self._judged(draw), n_threads=threads)
+        return kind(rows, binned, *settings, hard=hard, out_of_bag=self._needs_oob(draw), n_threads=threads)
 
-    def _out_of_bag(self, rows: Rows) -> OutOfBagClasses:
-        return OutOfBagClasses(rows.labels, rows.weights, len(self.classes_))
+    def _oob_curve(self, rows: Rows) -> ClassOobCurve:
+        return ClassOobCurve(rows.labels, rows.weights, len(self.classes_))
 
     def _vote_of(self, voters: list[Forest]) -> Committee:
         return Committee(Forest.concatenate(voters), np.ones(len(voters)), self.classes_, Share(), self.table_)
 
-    def _judged_last(
-        self, fitted: dict[str, Any], rows: Rows, oob: OutOfBag | None, random: np.random.RandomState, tasks: FitTasks
+    def _finished_out_of_bag(
+        self, fitted: dict[str, Any], rows: Rows, oob: OobCurve | None, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
         if not self._calibrates:
             return fitted
@@ -156,7 +337,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
             return self._finished(fitted, rows, None, random, tasks)
         return self._calibrated_out_of_bag(fitted, rows, oob.tally, oob.n_votes, random, tasks)
 
-    def _oob_attributes(self, rows: Rows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
+    def _oob_attributes(self, rows: Rows, oob: OobCurve, votes: NDArray[np.float64]) -> dict[str, Any]:
         return {"oob_score_": 1.0 - oob.curve[-1], "oob_decision_function_": votes}
 
 
@@ -164,7 +345,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     """Random forest of regression trees.
 
-    As `RandomForestClassifier`, whose page says more of draws, bins and ``n_estimators="oob"``: splits lower the
+    As `RandomForestClassifier`, which describes draws, bins and ``n_estimators="oob"``: splits lower the
     weighted squared error, leaves hold the weighted mean of their rows, and the forest predicts the mean of its
     trees [1]_,
 
@@ -180,11 +361,11 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
         The trees, each of weight 1, with the average link.
     oob_curve_ : float64 array
         Out-of-bag error after 1, 2, ... trees, of all that were grown: the weighted mean squared error over the rows
-        that at least one of the trees did not see; of several targets each over its variance, summed.
+        with an out-of-bag vote; of several targets each over its variance, summed.
     oob_score_ : float
         Out-of-bag coefficient of determination R^2, as in scikit-learn; of several targets the mean.
     oob_prediction_ : float64 array (n,) or (n, q)
-        Mean prediction by the trees that did not see a row; NaN where there is none, and for rows of zero weight.
+        Mean out-of-bag prediction; NaN where there is none, and for rows of zero weight.
 
     References
     ----------
@@ -216,30 +397,21 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     )
 
     def _trees(self, rows: TargetRows, binned: Binned, draw: RowDraw) -> TargetTrees:
-        threads = n_threads(self.n_jobs)
-        return TargetTrees(
-            rows,
-            binned,
-            draw,
-            self.criterion,
-            rows.n_targets,
-            self._limits(),
-            judged=self._judged(draw),
-            n_threads=threads,
-        )
+        settings = (draw, self.criterion, rows.n_targets, self._limits())
+        return TargetTrees(rows, binned, *settings, out_of_bag=self._needs_oob(draw), n_threads=n_threads(self.n_jobs))
 
-    def _out_of_bag(self, rows: TargetRows) -> OutOfBagTargets:
-        return OutOfBagTargets(rows.target, rows.weights, rows.scale)
+    def _oob_curve(self, rows: TargetRows) -> TargetOobCurve:
+        return TargetOobCurve(rows.target, rows.weights, rows.scale)
 
     def _vote_of(self, voters: list[Forest]) -> RegressionCommittee:
         return RegressionCommittee(Forest.concatenate(voters), np.ones(len(voters)), Average(), self.table_)
 
-    def _oob_attributes(self, rows: TargetRows, oob: OutOfBag, votes: NDArray[np.float64]) -> dict[str, Any]:
+    def _oob_attributes(self, rows: TargetRows, oob: OobCurve, votes: NDArray[np.float64]) -> dict[str, Any]:
         from sklearn.metrics import r2_score  # models that predict need no metric
 
-        judged = oob.judged
-        several = judged.sum() > 1
-        predicted = oob.mean_vote[judged]
-        weights = rows.weights[judged]
-        score = float(r2_score(rows.target[judged], predicted, sample_weight=weights)) if several else np.nan
+        voted = oob.has_vote
+        several = voted.sum() > 1
+        predicted = oob.mean_vote[voted]
+        weights = rows.weights[voted]
+        score = float(r2_score(rows.target[voted], predicted, sample_weight=weights)) if several else np.nan
         return {"oob_score_": score, "oob_prediction_": votes if rows.n_targets > 1 else votes[:, 0]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -13,13 +14,12 @@ from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.adaboost.emphasis import is_chance
-from committee.learners.bagging.draws import OutOfBagVotes, balanced_draw, draws_of, out_of_bag, packed_draws
-from committee.learners.bagging.subsampled_vote import SubsampledVote
-from committee.learners.bagging.tree_emphasis import EMPHASES, EmphasisName
+from committee.learners.adaboost.emphasis import is_chance, samme_weight
+from committee.learners.bagging.subagging import SubsampledVote
+from committee.learners.bagging.subsamples import Counts, balanced_weights, draw_subsamples
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
@@ -38,13 +38,178 @@ from committee.voters.model_forest import LinkName, ModelForest
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.learners.base.fit_record import Form, Parts
+    from committee.learners.base.fit_record import Codec, Parts
     from committee.vote.explain.tree_scores import Output
+
+EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
+"""``emphasis=`` of SBPMTClassifier."""
+
+
+# --- emphasis ---------------------------------------------------------------------------------------------------------
+
+
+class TreeEmphasis(ABC):
+    """Row and label weights of one run of AdaBoost on model trees.
+
+    A tree names a class G(x) and has a probability for each. "samme", "half" and "m1" keep one weight for each row,
+    "m2" and "mh" one for each row and label: "m2" for each wrong label, against which the tree is to prefer the right
+    one, "mh" for each question "class k or not?". There the score of a class in a leaf is boosted by that class's own
+    weights (but not along the gradient, which has one likelihood for all), and the tree grown by their sums over the
+    classes. A weight alpha is twice that of the sources which write 1/2 ln. The initial row weights sum to 1, and are 0
+    for rows that are not drawn.
+
+    Equation: sbpmt-emphasis (docs/theory.md).
+    """
+
+    def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
+        self.labels: NDArray[np.uint16] = labels
+        self.w: F64 = weights
+        self.n_classes: int = n_classes
+        self.link = link
+
+    @property
+    def of_scores(self) -> F64 | None:
+        """Row weights for each class's score, ``(n, K)``; None if they are those of the rows."""
+        return None
+
+    def decides_alone(self, tree: ModelTree, error: float) -> bool:
+        """Whether the tree has no error, and is to be the committee's only one."""
+        return error <= 0.0
+
+    @abstractmethod
+    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
+        """Weight of a tree with the `wrong` rows of ``tree.drawn`` and their weight; None if no better than chance."""
+
+    @abstractmethod
+    def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
+        """Update the weights for the next tree."""
+
+
+class Samme(TreeEmphasis):
+    """SAMME (Zhu et al. 2009): alpha = ln((1 - err) / err) + ln(K - 1); wrong rows' weights grow by exp(alpha)."""
+
+    _share_of_odds = 1.0
+
+    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
+        if is_chance(error, self.n_classes):
+            return None
+        many = np.log(self.n_classes - 1.0)
+        return float(self._share_of_odds * (samme_weight(error, error, self.n_classes) - many) + many)
+
+    def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
+        self.w[tree.drawn[wrong]] *= np.exp(alpha)
+        self.w /= self.w.sum()
+
+
+class Half(Samme):
+    """The SBPMT paper's: SAMME with half the first logarithm."""
+
+    _share_of_odds = 0.5
+
+
+class M1(Samme):
+    """AdaBoost.M1 (Freund and Schapire 1997): alpha = ln((1 - err) / err) for any number of classes; err < 1/2."""
+
+    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
+        return None if is_chance(error, 2) else samme_weight(error, error, 2)
+
+
+class LabelEmphasis(TreeEmphasis):
+    """A weight D[i, k] for each row and label; they sum to 1."""
+
+    def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
+        super().__init__(labels, weights, n_classes, link)
+        self.own: Mask = labels[:, None] == np.arange(n_classes)
+        self.D: F64 = np.where(self.weighs(), weights[:, None], 0.0)
+        self._settle()
+
+    @abstractmethod
+    def weighs(self) -> Mask:
+        """Labels of each row that have a weight, ``(n, K)``."""
+
+    def _settle(self) -> None:
+        self.D /= self.D.sum()
+        self.w = self.D.sum(axis=1)
+
+
+class M2(LabelEmphasis):
+    """AdaBoost.M2 (Freund and Schapire 1997): trees give each class a plausibility, its probability p_k(x).
+
+    D is on the wrong labels. With the pseudo-loss e = 1/2 sum_{i, k != y_i} D[i, k] (1 - p_{y_i}(x_i) + p_k(x_i)),
+    alpha = ln((1 - e) / e), and D[i, k] is multiplied by exp(-alpha (1 + p_{y_i} - p_k) / 2). Its vote is that of
+    ``voting="soft"``. Ends at e >= 1/2, or with a tree of which e is 0: a tree without errors but with some doubt is
+    followed by others.
+    """
+
+    def weighs(self) -> Mask:
+        return ~self.own
+
+    @property
+    def of_scores(self) -> F64 | None:
+        # of a row's own class, the sum over the others
+        return None if self.n_classes == 2 else np.where(self.own, self.w[:, None], self.D)
+
+    def decides_alone(self, tree: ModelTree, error: float) -> bool:
+        return self._pseudo_loss(tree) <= 0.0
+
+    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
+        loss = self._pseudo_loss(tree)
+        return None if is_chance(loss, 2) else samme_weight(loss, loss, 2)
+
+    def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
+        doubts = self._doubts(tree)
+        # the common factor exp(-alpha) goes when they are divided by their sum
+        self.D[tree.drawn] *= np.exp(alpha * (doubts - doubts.max()))
+        self._settle()
+
+    def _pseudo_loss(self, tree: ModelTree) -> float:
+        return float((self.D[tree.drawn] * self._doubts(tree)).sum())
+
+    def _doubts(self, tree: ModelTree) -> F64:
+        # (1 - p_y + p_k) / 2 of the drawn rows
+        P = np.exp(JointLikelihood(self.link).log_shares(tree.scores))
+        doubts: F64 = 0.5 * (1.0 - P[self.own[tree.drawn]][:, None] + P)
+        return doubts
+
+
+class MH(LabelEmphasis):
+    """AdaBoost.MH (Schapire and Singer 1999) of trees that name a class: h_k(x) = 1 for k = G(x), -1 for the others.
+
+    With Y_ik = +-1 for "row i is of class k or not" and r = sum_ik D[i, k] Y_ik h_k(x_i), alpha is
+    ln((1 + r) / (1 - r)), and D[i, k] is multiplied by exp(-alpha Y_ik h_k(x_i) / 2): of a wrong row, the weights of
+    its class and of the named class grow. Its vote is that of ``voting="shares"``. Ends at r <= 0.
+    """
+
+    def weighs(self) -> Mask:
+        return np.ones(self.own.shape, dtype=bool)
+
+    @property
+    def of_scores(self) -> F64 | None:
+        return None if self.n_classes == 2 else self.D
+
+    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
+        loss = float(self.D[tree.drawn][self._errors(tree)].sum())  # (1 - r) / 2
+        return None if is_chance(loss, 2) else samme_weight(loss, loss, 2)
+
+    def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
+        self.D[tree.drawn] *= np.where(self._errors(tree), np.exp(alpha), 1.0)
+        self._settle()
+
+    def _errors(self, tree: ModelTree) -> Mask:
+        named = tree.predicted[:, None] == np.arange(self.n_classes)
+        errors: Mask = named != self.own[tree.drawn]
+        return errors
+
+
+EMPHASES: dict[str, type[TreeEmphasis]] = {"samme": Samme, "half": Half, "m1": M1, "m2": M2, "mh": MH}
+
+
+# --- boosting on a subsample ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """The model trees of one subsample and their weights."""
+    """The model trees of one subsample, with weight, error and risk of each."""
 
     trees: ModelForest
     alpha: list[float]
@@ -52,23 +217,21 @@ class BoostedTrees:
     risks: list[float]
 
 
-def _boosted_form(n_features: int, n_classes: int) -> Form[BoostedTrees]:
-    """Return how they become arrays of a checkpoint."""
-    from committee.learners.bagging.voter_parts import parts_of, voters_of
-    from committee.learners.base.fit_record import Form
+def _boosted_codec(n_features: int, n_classes: int) -> Codec[BoostedTrees]:
+    from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
 
-    def parts_of_boosted(boosted: BoostedTrees) -> Parts:
+    def encode(boosted: BoostedTrees) -> Parts:
         figures = np.array([boosted.alpha, boosted.errors, boosted.risks])
-        return [*parts_of(boosted.trees), figures]
+        return [*voters_to_arrays(boosted.trees), figures]
 
-    def boosted_trees(*parts: NDArray[Any]) -> BoostedTrees:
-        trees = voters_of(ModelForest, parts[:-1], n_features, n_classes)
+    def decode(*parts: NDArray[Any]) -> BoostedTrees:
+        trees = voters_from_arrays(ModelForest, parts[:-1], n_features, n_classes)
         alpha, errors, risks = parts[-1].tolist()
         if not len(trees) == len(alpha) >= 1:
             raise ValueError("a member has not a weight for each of its trees")
         return BoostedTrees(trees, alpha, errors, risks)
 
-    return Form(parts_of_boosted, boosted_trees)
+    return Codec(encode, decode)
 
 
 def boost(
@@ -83,9 +246,9 @@ def boost(
     """AdaBoost of model trees on the drawn rows (Algorithm 4).
 
     err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
-    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). The others are in tree_emphasis.py. A tree
-    that errs nowhere (in AdaBoost.M2: is in no doubt) decides the committee alone; one no better than chance is left
-    out, unless it is the first.
+    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). See `EMPHASES` for the others. A tree
+    without error (in AdaBoost.M2: without doubt) is the committee's only one; one no better than chance is left out,
+    unless it is the first.
 
     Equation: sbpmt-boosting (docs/theory.md).
     """
@@ -100,7 +263,7 @@ def boost(
     figures: list[tuple[float, float, float]] = []
     weighing = EMPHASES[emphasis](table.labels, w, table.n_classes, limits.link)
     for t in range(n_rounds):
-        w = weighing.of_rows
+        w = weighing.w
         tree = table.fit(limits, w, drawn, seed + t, weighing.of_scores)
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
@@ -121,11 +284,11 @@ def boost(
 
 
 def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits: ModelTreeLimits) -> float:
-    """Weighted risk of a model tree's scores on the rows it was trained on: what its leaves have lowered.
+    """Weighted risk of a model tree's scores on its training rows, which its leaves have lowered.
 
     Two classes: sum w_i Q(y_i f(x_i)), Q = -ln Phi (or the logit's ln(1 + exp(-x))). More: the sum over the
-    classes' scores, "class k or not". A row that is wrong has Q >= ln 2 in one of them, so that the weighted
-    error is at most risk / ln 2. So it is of scores boosted together, whose risk is -ln P(y).
+    classes' scores, "class k or not". A wrong row has Q >= ln 2 in one of them, so that the weighted
+    error is at most risk / ln 2. This holds too for scores boosted together, whose risk is -ln P(y).
     """
     if limits.leaf_steps == "gradient":
         return float(weights @ JointLikelihood(limits.link).losses(tree.scores, labels))
@@ -137,7 +300,7 @@ class SBPMTClassifier(SubsampledVote):
     """Subagging of boosted probit model trees (SBPMT).
 
     `n_estimators` times, a share `max_samples` of the rows is drawn without replacement and
-    `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. The committees so made vote together: by
+    `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. These committees vote together: by
     their trees' probabilities, or, as in the paper, each with one vote for its weighted majority.
 
     The defaults are one setting for all tables, near the best of those that were tried: more rounds or subsamples have
@@ -157,7 +320,7 @@ class SBPMTClassifier(SubsampledVote):
         As in `SubaggingClassifier`.
     errors_ : float64 array (n_trees,)
         Error of each tree under the weights it was trained on; trees as in ``committee_.voters``, whose
-        ``start`` says where each committee begins and whose ``alpha`` is their weight.
+        ``start`` is the first tree of each committee and whose ``alpha`` is their weight.
     risks_ : float64 array (n_trees,)
         Risk of each tree's leaves under the same weights (the probit risk of Theorem 6; more than two classes:
         summed over the classes' scores); ``errors_ <= risks_ / ln 2``.
@@ -209,7 +372,7 @@ class SBPMTClassifier(SubsampledVote):
         by exp(alpha). "half": the paper's, with half the first logarithm. "m1": AdaBoost.M1, without ln(J - 1), which
         ends where a tree errs on half of the weight. "m2" and "mh": AdaBoost.M2, by the trees' probabilities, and
         AdaBoost.MH, by the classes that they name; both weigh each label of each row. For two classes "samme", "m1" and
-        "mh" are one.
+        "mh" are the same.
         """,
     )
     voting: Literal["hard", "shares", "soft"] = parameter(
@@ -225,7 +388,7 @@ class SBPMTClassifier(SubsampledVote):
     oob_score: bool = shared.oob_score()
     class_weight: Any = shared.class_weight_of_draws()
     max_bins: int = shared.max_bins("For the trees.")
-    categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
+    categorical_features: Any = shared.categorical_features("Leaves use them as 0/1 columns.")
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
     n_jobs: int | None = shared.n_jobs("Subsamples trained at the same time")
 
@@ -234,47 +397,35 @@ class SBPMTClassifier(SubsampledVote):
         super()._check_parameters()
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
-        """Draw rows, and boost model trees on each draw."""
         random = tasks.random()
-        draws = draws_of(rows.labels, len(self.classes_), self.n_estimators, self.max_samples, False, random)
+        draws = draw_subsamples(rows.labels, len(self.classes_), self.n_estimators, self.max_samples, False, random)
         seeds = random.randint(2**31 - 1, size=len(draws))
-        form = partial(_boosted_form, rows.X.shape[1], len(self.classes_))
+        form = partial(_boosted_codec, rows.X.shape[1], len(self.classes_))
         with tasks.in_parallel(self._jobs(rows, draws, seeds), self.n_jobs, form) as boosted:
             runs = tasks.each("voter", boosted, lambda runs: {"committee_": self._vote_of(runs)})
-        complete = self.n_estimators == "all" and len(runs) == len(draws)
-        committee, draws = self._vote_of(runs), draws[: len(runs)]
+        used = draws[: len(runs)]
         if all(is_chance(run.errors[0], len(self.classes_)) for run in runs):
             warnings.warn(
-                f"No model tree beats chance on any of {len(runs)} subsamples: the committee says no more than "
+                f"No model tree beats chance on any of {len(runs)} subsamples: the committee predicts no more than "
                 "the class frequencies.",
                 stacklevel=4,
             )
         fitted = {
-            "committee_": committee,
+            "committee_": self._vote_of(runs),
             "errors_": np.array([error for run in runs for error in run.errors]),
             "risks_": np.array([risk for run in runs for risk in run.risks]),
-            "draws_": packed_draws(draws, tasks.sample_weight),
-            "n_samples_fit_": len(rows.labels),
-            "complete_": complete,
+            **self._record_of_draws(used, len(draws), rows, tasks),
         }
-        if not (self.oob_score or self._calibrates):
-            return fitted
-        votes = OutOfBagVotes.of(committee, rows, draws)
-        if self.oob_score:
-            fitted |= out_of_bag(votes, rows, tasks.sample_weight)
-        return self._calibrated_out_of_bag(fitted, rows, votes.tally, votes.voting, random, tasks)
+        return self._finished_by_draws(fitted, rows, used, random, tasks)
 
-    def _jobs(
-        self, rows: Rows, draws: list[NDArray[np.int64]], seeds: NDArray[np.integer[Any]]
-    ) -> Iterator[tuple[Any, Any, Any]]:
-        """Boosting on each draw, for joblib."""
+    def _jobs(self, rows: Rows, draws: list[Counts], seeds: NDArray[np.integer[Any]]) -> Iterator[tuple[Any, Any, Any]]:
         table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
         limits = ModelTreeLimits.of(self, int(draws[0].sum()))
         for counts, seed in zip(draws, seeds, strict=True):
             drawn = np.flatnonzero(counts).astype(np.int32)
             weights = rows.weights
             if self.class_weight == "balanced_subsample":
-                weights = balanced_draw(rows.labels, len(self.classes_), weights, counts)
+                weights = balanced_weights(rows.labels, len(self.classes_), weights, counts)
             yield delayed(boost)(table, limits, weights, drawn, self.n_boosting_rounds, self.emphasis, int(seed))
 
     @property
@@ -283,28 +434,28 @@ class SBPMTClassifier(SubsampledVote):
         return leaf_models(self._committees, self.classes_, self.table_)
 
     def contributions(self, X: Any, *, output: Output = "score", return_vote: bool = False) -> F64 | tuple[F64, F64]:
-        """Share of each feature in a row's mean linear score over the trees.
+        """Contributions of the features to a row's mean linear score over the trees.
 
-        The mean is over the committees, and within each over its trees by their weights alpha. It is not what the
-        committees vote with, which are probabilities or the classes that trees name. The two nearly always agree,
-        and where they do not the contributions explain the mean score alone. ``return_vote`` gives both.
+        The mean is over the committees, and within each over its trees by their weights alpha. The vote is of
+        probabilities or of the classes that trees name instead. The two nearly always agree, and where they do not the
+        contributions explain the mean score alone. ``return_vote`` gives both.
 
         Parameters
         ----------
         X : table or array-like (n, p)
             Rows to explain.
         output : {"score"}, default="score"
-            What is shared out; of model trees, scores alone.
+            Model trees explain scores alone.
         return_vote : bool, default=False
             Also return the vote.
 
         Returns
         -------
         contributions : float64 array (n, p + 1) for two classes, else (n, p + 1, K)
-            Features in order and last the bias. They add up to the mean score: positive speaks for
+            Features in order and last the bias. They add up to the mean score: positive for
             ``classes_[1]``, or for class k.
         vote : float64 array (n, K)
-            What the committees say of each class, in the mean; only if ``return_vote``.
+            Mean vote of the committees for each class; only if ``return_vote``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The loop of all boosters: round after round, until there are enough or another would change nothing."""
+"""The loop of all boosters: rounds until there are enough, or another would change nothing."""
 
 from __future__ import annotations
 
@@ -20,44 +20,33 @@ if TYPE_CHECKING:
     import os
 
     from committee.files.checkpoint import Checkpoint
-    from committee.learners.base.early_stopping import EarlyStopping
+    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
     from committee.learners.base.fit_record import FitRecord
-    from committee.learners.base.scoring import HeldOutVotes
 
 
 class BoostingRun(ABC):
-    """The rounds of one fit.
-
-    Attributes
-    ----------
-    n_rounds : int
-        Rounds so far.
-    """
+    """The rounds of one fit; `n_rounds` is their number so far."""
 
     n_rounds: int = 0
 
     @abstractmethod
     def has_next(self) -> bool:
-        """Tell whether there is another round; a run may have to train its voter to know."""
+        """Whether there is another round; a run may have to train its voter to find out."""
 
     @abstractmethod
     def advance(self) -> None:
-        """Take the next round."""
+        """Run the next round."""
 
-    def keep(self, record: FitRecord) -> None:  # noqa: B027 - rounds that cost little are taken anew
-        """From now on record what is costly to find, and take what is known from the record."""
+    def keep(self, record: FitRecord) -> None:  # noqa: B027 - rounds that cost little are run anew
+        """Keep costly results in the record from now on, and reuse those that it has."""
 
 
 def run_rounds(
     run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, stopping: EarlyStopping | None = None
 ) -> None:
-    """Run the rounds of a fit, at most so many.
-
-    Callbacks see each, with the `fitted` attributes as of then, and may want it to be the last; `stopping` looks at
-    held-out rows after each.
-    """
+    """Run up to `most` rounds, each a task of callbacks, until a callback or early stopping ends them."""
     if stopping is not None:
-        stopping.follow(run.n_rounds)  # a warm start goes on from some
+        stopping.follow(run.n_rounds)  # a warm start has some
     while run.n_rounds < most and run.has_next():
         tasks.begin_part("round")
         run.advance()
@@ -67,11 +56,11 @@ def run_rounds(
 
 
 class Boosting(CommitteeEstimator, EarlyStoppingParameters):
-    """Base of the boosters that may stop early; each says what a round is, and what the fitted attributes are."""
+    """Base of the boosters with early stopping; a subclass defines a round and the fitted attributes."""
 
     n_estimators: int
     _one_blas_thread = False
-    """Rounds solve many small systems of equations, which takes BLAS longer on several threads."""
+    """Rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -84,7 +73,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         y_val: ArrayLike | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Run the rounds. A fit that fails changes nothing.
+        """Run the rounds. A fit that fails leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -97,7 +86,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping; without it their loss is recorded only.
         checkpoint : path or Checkpoint, default=None
-            File from which the same fit goes on if it is killed; see `committee.Checkpoint`.
+            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
         Returns
         -------
@@ -106,7 +95,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         Raises
         ------
         ValueError
-            If `y` holds what is no number that can be predicted; a column holds infinity or what can be no feature;
+            If `y` holds a value that cannot be predicted; a column holds infinity or an unsupported type;
             parameters contradict each other or the rows; or the checkpoint is damaged or of another fit.
 
         Warns
@@ -119,7 +108,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 tasks.begin()
                 tasks.end(constant)
                 return self
-            scoring = getattr(self, "scoring", None)  # a booster with a signature of its own may have none
+            scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random())
             held_out = None
             if X_val is not None or y_val is not None:
@@ -128,7 +117,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 rows, held_out = self._hold_out(rows, random)
             elif scoring is not None:
                 raise ValueError(
-                    f"scoring={scoring!r} judges held-out rows, and there are none; set early_stopping=True, give "
+                    f"scoring={scoring!r} needs held-out rows, and there are none; set early_stopping=True, give "
                     "X_val and y_val to fit, or set scoring=None."
                 )
             tasks.release_targets()
@@ -136,7 +125,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             if tasks.record is not None:
                 run.keep(tasks.record)
             kept = rows if self._calibrates and held_out is None else None
-            del rows  # the run alone holds on to what it needs of them
+            del rows  # the run alone references what it needs of them
             stopping = None if held_out is None else self._stopping(run, held_out, scoring)
             if stopping is not None and not self.early_stopping:
                 stopping.patience = None
@@ -162,11 +151,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return self
 
     def _stopping(self, run: Any, held_out: Any, scoring: Any) -> EarlyStopping:
-        """Follow the loss of held-out rows, or the score that is asked for."""
         if scoring is None:
             return self._early_stopping(run, held_out)
-        from committee.learners.base.early_stopping import EarlyStopping
-        from committee.learners.base.scoring import HeldOutScore  # few fits are scored
+        from committee.learners.base.early_stopping import EarlyStopping, HeldOutScore  # few fits are scored
 
         votes = self._held_out_votes(run, held_out)
         return EarlyStopping(
@@ -174,46 +161,43 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         )
 
     def _stops_early(self, rows: Any) -> bool:
-        """Tell whether held-out rows end the run."""
         return bool(self.early_stopping)
 
     def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
-        """Return the generator of the held-out rows, and of what else a run draws."""
+        """Generator of the held-out rows, and of whatever else a run draws."""
         return generator
 
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
-        """Training rows, and a share of them that early stopping looks at; None if there are too few to share."""
-        from committee.learners.base.held_out import split  # few fits hold rows out
+        """Training rows and held-out ones; None if there are too few to hold out some."""
+        from committee.learners.base.early_stopping import train_validation_split  # few fits hold rows out
 
-        rows, held_out = split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
-        rows, table = rows.with_numbers(self.table_)  # by which the rows held out have no say
+        rows, held_out = train_validation_split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
+        rows, table = rows.with_numbers(self.table_)  # target statistics are learned from training rows alone
         self.table_ = table
         return rows, held_out.numbered_by(self.table_)
-
-    # --- one booster's own -----------------------------------------------------------------------------------
 
     def _most_tasks(self, X: Any) -> int | None:
         return self.n_estimators
 
     @abstractmethod
     def _run(self, rows: Any, random: np.random.RandomState) -> BoostingRun:
-        """Make ready for the first round on these rows."""
+        """Prepare the first round on these rows."""
 
     @abstractmethod
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
-        """Follow the loss of held-out rows."""
+        """Early stopping by the loss of held-out rows."""
 
     def _after_stopping(self, run: Any, held_out: Any, n_rounds: int) -> None:
-        """Make what may be made of the rounds that are kept."""
+        """Use the held-out rows once more, for the rounds that are kept."""
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
-        """Follow the votes on held-out rows, for scorers."""
+        """Votes on held-out rows, for scorers."""
         scoring = getattr(self, "scoring", None)
-        raise ValueError(f"scoring={scoring!r}: a {type(self).__name__} shows scorers no votes; set scoring=None.")
+        raise ValueError(f"scoring={scoring!r}: a {type(self).__name__} takes no scorers; set scoring=None.")
 
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
-        """Return the fitted attributes after the first `n_rounds` rounds; `losses` of held-out rows, after all."""
+        """Fitted attributes after the first `n_rounds` rounds; `losses` of held-out rows are those of all rounds."""
 
     def _from_file(self) -> None:
         super()._from_file()
@@ -222,4 +206,4 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             raise ValueError(f"best_iteration_ is {best!r}; it must be a number of rounds, or None")
 
     def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
-        """Warn of what has become of the rounds; ``stacklevel=4`` is the user's call of fit."""
+        """Warn of the outcome of the rounds; ``stacklevel=4`` is the user's call of fit."""

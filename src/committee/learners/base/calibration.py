@@ -1,4 +1,4 @@
-"""Classifiers whose probabilities are calibrated: one temperature, chosen on rows that the voters have not seen."""
+"""Calibrated classifiers: one temperature, chosen on rows that the voters were not trained on."""
 
 from __future__ import annotations
 
@@ -24,33 +24,31 @@ from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
 
 if TYPE_CHECKING:
-    from committee.learners.base.folds import Fold
+    from committee.learners.base.row_sampling import Fold
 
 N_FOLDS = 5
-"""Folds of a cross-fit."""
-ENOUGH = 100
-"""Rows that are enough to choose a temperature by: no further fold is judged."""
+ENOUGH_ROWS = 100
+"""Held-out rows that suffice for a temperature; no further fold is fitted."""
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
-    """Rows that the voters have not seen, and what the votes say of them."""
+class HeldOutEvidence:
+    """Evidence ``(n, K)`` of votes on rows that their voters were not trained on; they count as `n_rows` rows."""
 
     evidence: F64
     labels: NDArray[np.uint16]
     weights: F64
     n_rows: int
-    """How many rows they count as."""
 
     @classmethod
-    def of(cls, committee: Committee, tally: F64, total: Any, rows: Rows) -> Unseen:
-        """Rows with the sum of the votes on each, and the weight of these voters."""
+    def of(cls, committee: Committee, tally: F64, total: Any, rows: Rows) -> HeldOutEvidence:
+        """Evidence by the sum of the votes on each row, and the weight of these voters."""
         return cls(committee.link.evidence(tally, total), rows.labels, rows.weights, len(rows))
 
 
 @with_parameters
 class CalibratedClassifier(BaseClassifier):
-    """Base of the classifiers whose votes are no probabilities by themselves."""
+    """Base of the classifiers whose votes are no probabilities unless they are calibrated."""
 
     temperature_: float = fitted(
         """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if `calibrate`
@@ -61,20 +59,19 @@ class CalibratedClassifier(BaseClassifier):
     _: KW_ONLY
     calibrate: Literal["auto"] | bool | None = parameter(
         "auto",
-        """Probabilities by a temperature of least log loss on rows that the voters have not seen; elections stay as
-        they are. The rows are those out of bag or, failing these, held out by early stopping; otherwise rows of up to
-        five folds, each judged by a fit on the others, until 100 rows are judged, which costs 0.8 to 4
-        further fits. None, False: what the votes say as they are.""",
+        """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
+        on; predicted classes stay. The rows are those out of bag or, failing these, held out by early stopping;
+        otherwise rows of up to five folds, each predicted by a fit on the others, until there are 100 of them, which
+        costs 0.8 to 4 further fits. None, False: the votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
 
-    def _calibrated(self, fitted: dict[str, Any], unseen: Unseen | None) -> dict[str, Any]:
-        """Add to the fitted attributes the temperature, and give the committee the link that has it."""
-        if unseen is None or not unseen.weights.sum() > 0.0:
+    def _calibrated(self, fitted: dict[str, Any], held_out: HeldOutEvidence | None) -> dict[str, Any]:
+        if held_out is None or not held_out.weights.sum() > 0.0:
             return fitted
         committee: Committee = fitted["committee_"]
-        temperature = best_temperature(unseen.evidence, unseen.labels, unseen.weights, unseen.n_rows)
+        temperature = best_temperature(held_out.evidence, held_out.labels, held_out.weights, held_out.n_rows)
         link = committee.link.tempered(temperature)
         return fitted | {"committee_": replace(committee, link=link), "temperature_": temperature}
 
@@ -87,56 +84,55 @@ class CalibratedClassifier(BaseClassifier):
         random: np.random.RandomState,
         tasks: FitTasks,
     ) -> dict[str, Any]:
-        """As `_finished`, by the sum of so many votes on each row; by folds if there is no row out of bag."""
+        """Calibrate by out-of-bag votes, ``(n, K)`` and their number ``(n,)``; by folds if no row is out of bag."""
         out = n_votes > 0
         if not out.any():
             return self._finished(fitted, rows, None, random, tasks)
-        unseen = Unseen.of(fitted["committee_"], tally[out], n_votes[out, None], rows.without_cells().take(out))
-        return self._calibrated(fitted, unseen)
+        held_out = HeldOutEvidence.of(
+            fitted["committee_"], tally[out], n_votes[out, None], rows.without_cells().take(out)
+        )
+        return self._calibrated(fitted, held_out)
 
-    def _cross_fitted(
+    def _out_of_fold(
         self, committee: Committee, rows: Rows, random: np.random.RandomState, tasks: FitTasks
-    ) -> Unseen | None:
-        """Let fits on the rows of other folds judge those of each; None if no fold can be."""
-        from committee.learners.base.folds import Folds
+    ) -> HeldOutEvidence | None:
+        from committee.learners.base.row_sampling import Folds
 
-        rows = replace(rows, X=_with_levels(rows))  # of which each fold's others learn what they stand for
+        rows = replace(rows, X=_with_levels(rows))  # each fold learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
-        judged: list[Unseen] = []
+        held_out: list[HeldOutEvidence] = []
         for fold, seed in zip(Folds.of(rows, N_FOLDS, n_threads(self.n_jobs)), seeds.tolist(), strict=False):
-            judge = partial(self._judged_by_others, committee, rows, fold, seed)
-            evidence = tasks.result("evidence", [seed], judge)
+            compute = partial(self._evidence_of_fold, committee, rows, fold, seed)
+            evidence = tasks.result("evidence", [seed], compute)
             if len(evidence):
-                judged.append(Unseen(evidence, rows.labels[fold.judged], fold.judged_weights, fold.n_judged))
-            if sum(one.n_rows for one in judged) >= ENOUGH:
+                held_out.append(HeldOutEvidence(evidence, rows.labels[fold.test], fold.test_weights, fold.n_test))
+            if sum(one.n_rows for one in held_out) >= ENOUGH_ROWS:
                 break
-        if not judged:
+        if not held_out:
             return None
-        return Unseen(
-            np.concatenate([one.evidence for one in judged]),
-            np.concatenate([one.labels for one in judged]),
-            np.concatenate([one.weights for one in judged]),
-            sum(one.n_rows for one in judged),
+        return HeldOutEvidence(
+            np.concatenate([one.evidence for one in held_out]),
+            np.concatenate([one.labels for one in held_out]),
+            np.concatenate([one.weights for one in held_out]),
+            sum(one.n_rows for one in held_out),
         )
 
-    def _judged_by_others(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
-        """Evidence of the rows of a fold by a fit on the others; no line if these cannot be fitted."""
+    def _evidence_of_fold(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
         X, nothing = rows.cells, np.empty((0, len(self.classes_)))
         model = self._for_fold(seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to say of the voters the whole fit says
+            warnings.simplefilter("ignore")  # the whole fit has given them
             try:
-                model.fit(X[fold.others], rows.labels[fold.others], fold.other_weights)
+                model.fit(X[fold.train], rows.labels[fold.train], fold.train_weights)
             except ValueError:  # such as no column that varies
                 return nothing
         if len(model.classes_) < len(self.classes_):
             return nothing
         strength = self._strength(model.committee_)
-        evidence = committee.link.evidence(model.decision_function(X[fold.judged]), model.committee_.total_weight)
+        evidence = committee.link.evidence(model.decision_function(X[fold.test]), model.committee_.total_weight)
         return evidence * (self._strength(committee) / strength) if strength > 0.0 else nothing
 
     def _for_fold(self, seed: int) -> Any:
-        """Return an unfitted copy for encoded rows whose weights are those of the fit."""
         model = clone(self)
         model.__dict__.pop("_skl_callbacks", None)  # callbacks follow the whole fit alone
         own: dict[str, Any] = {"calibrate": None, "random_state": seed, "reserve": 0.0}
@@ -144,7 +140,7 @@ class CalibratedClassifier(BaseClassifier):
         if getattr(self, "class_weight", None) != "balanced_subsample":  # the others are among the rows' weights
             own["class_weight"] = None
         for name, value in own.items():
-            if hasattr(model, name):  # set_params knows only what the __init__ of a user's subclass takes
+            if hasattr(model, name):  # set_params takes only what the __init__ of a user's subclass takes
                 setattr(model, name, value)
         return model
 
@@ -152,11 +148,9 @@ class CalibratedClassifier(BaseClassifier):
         """Unit of the scores: the weight of the voters, so that fits on fewer rows are compared by their mean vote."""
         return committee.total_weight
 
-    # --- steps of a fit ---------------------------------------------------------------------------------------
-
     @property
     def _calibrates(self) -> bool:
-        return bool(getattr(self, "calibrate", None) == "auto")  # a subclass may have a signature of its own
+        return bool(getattr(self, "calibrate", None) == "auto")  # a subclass with another signature may have none
 
     def _finished(
         self, fitted: dict[str, Any], rows: Any, held_out: Any, random: np.random.RandomState, tasks: FitTasks
@@ -165,9 +159,9 @@ class CalibratedClassifier(BaseClassifier):
             return fitted
         committee: Committee = fitted["committee_"]
         if held_out is None:
-            return self._calibrated(fitted, self._cross_fitted(committee, rows, random, tasks))
+            return self._calibrated(fitted, self._out_of_fold(committee, rows, random, tasks))
         tally = committee.voters.tally(held_out.cells, committee.weights, n_threads(self.n_jobs))
-        return self._calibrated(fitted, Unseen.of(committee, tally, committee.total_weight, held_out))
+        return self._calibrated(fitted, HeldOutEvidence.of(committee, tally, committee.total_weight, held_out))
 
     def _from_file(self) -> None:
         super()._from_file()
@@ -177,7 +171,7 @@ class CalibratedClassifier(BaseClassifier):
 
 
 def _with_levels(rows: Rows) -> Matrix:
-    """Encoded matrix with the levels of categories where numbers learned from all rows stand for them."""
+    # category codes in place of the target statistics that were learned from all rows
     if rows.levels is None:
         return rows.cells
     X, codes = rows.dense.copy(), rows.levels.codes

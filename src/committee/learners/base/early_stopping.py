@@ -1,23 +1,34 @@
-"""Early stopping: the loss of held-out rows round by round, patience, and the round that was best."""
+"""Early stopping: held-out rows, their loss or score round by round, patience, and the best round."""
 
 from __future__ import annotations
 
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from math import ceil
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from committee.data.number_types import F64
-from committee.data.rows import Rows
-from committee.vote.scores import elected
+from committee.data.rows import Rows, TargetRows
+from committee.learners.base.stored_learner import BaseEstimator, ClassifierMixin, RegressorMixin
+from committee.vote.links.mean import MeanLink
+from committee.vote.links.probability import Link
+from committee.vote.scores import elected, signed
+
+R = TypeVar("R", Rows, TargetRows)
+Scorer = Callable[..., float]
 
 
 @dataclass(eq=False)
 class EarlyStopping:
-    """Patience with rounds that improve nothing, and the first of the best rounds to go back to.
+    """Patience with rounds that improve nothing, and the first of the best rounds.
 
-    Examples
-    --------
     >>> from committee.learners.base.early_stopping import EarlyStopping
     >>> stopping = EarlyStopping([0.0, 0.5, 0.3, 0.4, 0.3, 0.2].__getitem__, patience=2)
     >>> [stopping.follow(t) for t in (1, 2, 3, 4)], stopping.best
@@ -27,46 +38,244 @@ class EarlyStopping:
     loss_after: Callable[[int], float]
     """Loss of the held-out rows after t rounds; called once for each t, in order."""
     patience: int | None
-    """Rounds without improvement that end the run; None: it does not end."""
+    """Rounds without improvement that end the run; None if nothing ends it."""
     first: int = 1
-    """The first t: 0 where the loss before any round is looked at, too."""
+    """The first t; 0 where the loss before any round counts too."""
     losses: list[float] = field(default_factory=list)
-    """What `loss_after` returned."""
 
     def follow(self, n_rounds: int) -> bool:
-        """Look at the rounds up to this one; True when there has been no improvement for long enough."""
+        """Record the losses up to this round; True if patience has run out."""
         for t in range(self.first + len(self.losses), n_rounds + 1):
             self.losses.append(self.loss_after(t))
         return bool(self.losses) and self.patience is not None and n_rounds - self.best >= self.patience
 
     @property
     def best(self) -> int:
-        """Rounds up to the first best one; at least one."""
+        """Number of rounds up to the first best one, at least 1."""
         return max(1, int(np.argmin(self.losses)) + self.first)
 
 
 @dataclass(eq=False)
-class AddedVotes:
-    """Loss of held-out rows to whose scores each round t = 1, 2, ... adds its votes.
-
-    F are the scores before the first round; an array is changed in place.
-    """
+class StagedLoss:
+    """Loss of held-out rows to whose scores F each round t = 1, 2, ... adds its votes; F is changed in place."""
 
     votes: Callable[[int], F64]
     loss: Callable[[F64], float]
     F: F64 | float = 0.0
 
     def __call__(self, t: int) -> float:
-        """Loss after t rounds."""
         return self.loss(self.after(t))
 
     def after(self, t: int) -> F64:
-        """Scores after t rounds."""
         self.F += self.votes(t)
         assert isinstance(self.F, np.ndarray)
         return self.F
 
 
 def weighted_error(F: F64, rows: Rows) -> float:
-    """Share of the rows' weight for which scores ``(n, K)`` elect a wrong class."""
+    """Weighted share of rows for which scores ``(n, K)`` elect a wrong class."""
     return float(np.average(elected(F) != rows.labels, weights=rows.weights))
+
+
+# --- held-out rows ----------------------------------------------------------------------------------------------------
+
+
+def train_validation_split(
+    rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
+) -> tuple[R, R]:
+    """Training rows and held-out ones, stratified by class; `classes` are the labels for messages, None of numbers."""
+    n = len(rows)
+    n_held = ceil(fraction * n)
+    if isinstance(rows, Rows):
+        assert classes is not None
+        count = np.bincount(rows.labels, minlength=len(classes))
+        if count.min() < 2:
+            raise ValueError(
+                f"early_stopping needs two rows of each class, one of them to hold out; class "
+                f"{classes.tolist()[count.argmin()]!r} has {count.min()}. Give X_val and y_val."
+            )
+        if not len(classes) <= n_held <= n - len(classes):
+            raise ValueError(
+                f"validation_fraction={fraction} holds out {n_held} of {n} rows; that many and as "
+                f"many as remain must be at least the {len(classes)} classes. Change it, or give X_val and y_val."
+            )
+    elif not 1 <= n_held < n:
+        raise ValueError(
+            f"validation_fraction={fraction} holds out {n_held} of {n} rows; at least one must be held out and one "
+            "remain. Change it, or give X_val and y_val."
+        )
+    from sklearn.model_selection import train_test_split  # models that predict hold out no rows
+
+    strata = rows.labels if isinstance(rows, Rows) else None
+    train, held = train_test_split(np.arange(n), test_size=n_held, stratify=strata, random_state=random)
+    if isinstance(rows, Rows) and classes is not None:
+        lost = np.bincount(rows.labels[train], minlength=len(classes)) == 0
+        if lost.any():
+            raise ValueError(
+                f"validation_fraction={fraction} leaves no row of class "
+                f"{classes.tolist()[lost.argmax()]!r} to train on; lower it, or give X_val and y_val."
+            )
+    return rows.take(np.sort(train)), rows.take(np.sort(held))
+
+
+# --- scorers ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutVotes:
+    """Votes of the rounds of a fit on its held-out rows."""
+
+    after: Callable[[int], F64]
+    """Sum of the votes after t rounds, the intercept included, ``(n, D)``; called once for each t = 1, 2, ..."""
+    total: Callable[[int], float]
+    """Weight of the voters after t rounds."""
+    link: Link | MeanLink
+    names_classes: bool = False
+    """Each voter names a class, so that a row's votes themselves add up to the weight of its voters."""
+
+
+class HeldOutModel(BaseEstimator, ABC):
+    """A fit after some rounds, which predicts its held-out rows alone."""
+
+    def __init__(self, votes: HeldOutVotes, X: Any) -> None:
+        self.votes: HeldOutVotes = votes
+        self.X = X
+
+    def advance(self, t: int) -> None:
+        self._tally, self._total = self.votes.after(t), self.votes.total(t)
+
+    def _check(self, X: Any) -> None:
+        if X is not self.X:
+            raise ValueError("a scorer of early stopping may predict the held-out rows that it is given, and no others")
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Elected classes, or predicted numbers."""
+
+
+class HeldOutClassifier(ClassifierMixin, HeldOutModel):
+    """A classifier after some rounds."""
+
+    def __init__(self, votes: HeldOutVotes, X: Any, classes: NDArray[Any]) -> None:
+        super().__init__(votes, X)
+        self.classes_ = classes
+
+    def advance(self, t: int) -> None:
+        super().advance(t)
+        assert isinstance(self.votes.link, Link)
+        if not self.votes.names_classes:
+            self._tally = self.votes.link.settle(self._tally, self._total)
+
+    def decision_function(self, X: Any) -> F64:
+        self._check(X)
+        return signed(self._tally) if len(self.classes_) == 2 else self._tally
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[elected(self.decision_function(X))]
+        return labels
+
+    def predict_proba(self, X: Any) -> F64:
+        self._check(X)
+        assert isinstance(self.votes.link, Link)
+        return self.votes.link.probability(self._tally, None if self.votes.names_classes else self._total)
+
+
+class HeldOutRegressor(RegressorMixin, HeldOutModel):
+    """A regressor after some rounds."""
+
+    def predict(self, X: Any) -> F64:
+        self._check(X)
+        assert isinstance(self.votes.link, MeanLink)
+        F = self._tally[:, 0] if self._tally.shape[1] == 1 else self._tally
+        return self.votes.link.mean(F, self._total)
+
+
+class HeldOutScore:
+    """Minus the score of held-out rows after each round, for `EarlyStopping`.
+
+    The scorer is given the rows' weights unless they are all equal. `classes` are all labels, ``(K,)``; None of
+    numbers.
+    """
+
+    def __init__(
+        self, scoring: str | Scorer, rows: Rows | TargetRows, votes: HeldOutVotes, classes: NDArray[Any] | None
+    ) -> None:
+        self.scoring = scoring
+        self.rows: Rows | TargetRows = rows
+        self.model: HeldOutModel
+        if isinstance(rows, Rows):
+            assert classes is not None
+            self.y, self.model = classes[rows.labels], HeldOutClassifier(votes, rows.cells, classes)
+        else:
+            self.y = rows.target
+            self.model = HeldOutRegressor(votes, rows.cells)
+        self.scorer: Scorer = resolve_scorer(scoring)
+        if classes is not None:
+            self.scorer = _of_all_classes(self.scorer, classes)
+        if not rows.uniform and not _takes_weights(self.scorer):
+            raise ValueError(
+                f"scoring={scoring!r} takes no sample_weight, but the held-out rows have weights (sample_weight or "
+                "class_weight). Let it take them, as make_scorer's do, or leave them out of the fit."
+            )
+
+    def __call__(self, t: int) -> float:
+        """Minus the score after t rounds; ``ValueError`` if the scorer fails, or its score is NaN."""
+        self.model.advance(t)
+        weights = {} if self.rows.uniform else {"sample_weight": self.rows.weights}
+        with warnings.catch_warnings():  # early rounds may name no row of a class, which scorers count as 0
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
+            try:
+                score = float(self.scorer(self.model, self.rows.cells, self.y, **weights))
+            except (AttributeError, TypeError, ValueError) as error:
+                raise ValueError(f"scoring={self.scoring!r} cannot score the held-out rows: {error}") from error
+        if np.isnan(score):
+            every = self.model.classes_.tolist() if isinstance(self.model, HeldOutClassifier) else []
+            missing = sorted(set(every) - set(self.y.tolist()))
+            raise ValueError(
+                f"scoring={self.scoring!r} is NaN on the held-out rows"
+                f"{f', which hold no row of class {missing[0]!r}' if missing else ''}. Choose another scorer, or give "
+                "other X_val and y_val."
+            )
+        return -score
+
+
+def resolve_scorer(scoring: str | Scorer) -> Scorer:
+    """The scorer of that name, or the callable itself.
+
+    >>> resolve_scorer("roc_auc")
+    make_scorer(roc_auc_score, response_method=('decision_function', 'predict_proba'))
+    """
+    if callable(scoring):
+        return scoring
+    from sklearn.metrics import get_scorer  # few fits are scored
+
+    try:
+        scorer: Scorer = get_scorer(scoring)
+    except ValueError as error:
+        raise ValueError(
+            f"scoring={scoring!r} is the name of no scorer; sklearn.metrics.get_scorer_names() lists them."
+        ) from error
+    return scorer
+
+
+def _takes_weights(scorer: Scorer) -> bool:
+    parameters = signature(getattr(scorer, "_score_func", scorer)).parameters
+    return "sample_weight" in parameters or any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
+
+
+def _of_all_classes(scorer: Scorer, classes: NDArray[Any]) -> Scorer:
+    # a scorer of probabilities is given all classes, as the held-out rows may lack some
+    score: Any = getattr(scorer, "_score_func", None)
+    if score is None or getattr(scorer, "_response_method", None) != "predict_proba":
+        return scorer
+    made: Any = scorer
+    if "labels" not in signature(score).parameters or "labels" in made._kwargs:
+        return scorer
+    from sklearn.metrics import make_scorer
+
+    sign = made._sign > 0
+    known: Scorer = make_scorer(
+        score, response_method="predict_proba", greater_is_better=sign, labels=classes, **made._kwargs
+    )
+    return known

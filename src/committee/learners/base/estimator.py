@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -45,12 +46,18 @@ from committee.data.rows import (
 )
 from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.answering_learner import AnsweringLearner
 from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.fitted_learner import FittedLearner
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
-from committee.learners.base.scikit_types import CallbackSupportMixin, ClassifierMixin, RegressorMixin
-from committee.learners.base.stored_learner import StoredLearner
+from committee.learners.base.stored_learner import (
+    CallbackSupportMixin,
+    ClassifierMixin,
+    RegressorMixin,
+    StoredLearner,
+)
 from committee.vote.committee import Committee
+from committee.vote.links.probability import Share
+from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -63,26 +70,19 @@ if TYPE_CHECKING:
 R = TypeVar("R", Rows, TargetRows)
 
 
-class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
-    """Base of the library's learners: `fit`, and what fitted classifiers and regressors answer in common.
-
-    A learner says in `_train` what its fitted attributes are, ``committee_`` among them. All that a fitted learner
-    answers it answers by its committee, here and in the two subclasses below.
-    """
+class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
+    """Base of the library's learners. `_train` returns the fitted attributes, ``committee_`` among them."""
 
     declared_parameters: ClassVar[dict[str, Parameter]]
     """The parameters of the class body and of its bases, in the signature's order."""
     _voter_parameter: ClassVar[str | None] = None
-    """Parameter that may be a classifier of the user's; None and text in it are voters of the library's own."""
+    """Parameter that may be a user's classifier; None and text in it are native voters."""
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
     @property
     def _takes_sparse(self) -> bool:
-        """Whether rows may come as a sparse table."""
         return False
-
-    # --- the fit ---------------------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -93,7 +93,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         *,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train on rows. A fit that fails changes nothing.
+        """Train on rows. A fit that fails leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         sample_weight : array-like (n,), default=None
             Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
         checkpoint : path or Checkpoint, default=None
-            File from which the same fit goes on if it is killed; see `committee.Checkpoint`.
+            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         Raises
         ------
         ValueError
-            If `y` holds what is no finite number to predict; a column holds infinity or what can be no feature;
+            If `y` holds a value that is no finite number to predict; a column holds infinity or an unsupported type;
             parameters contradict each other or the rows; or the checkpoint is damaged or of another fit.
 
         Warns
@@ -130,7 +130,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
     def _one_fit(
         self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint | str | os.PathLike[str] | None
     ) -> Iterator[tuple[FitTasks, Any]]:
-        """Make a fit ready: callbacks, rows and checkpoint; one that fails leaves the estimator as it was before."""
+        # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         refuse_path(X)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
@@ -140,38 +140,27 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
                     self.__dict__.pop(name, None)
-            tasks = FitTasks(self, context, X, y, sample_weight)
-            try:
+            with FitTasks(self, context, X, y, sample_weight) as tasks:
                 self._check_parameters()
                 if is_in_pieces(X):
-                    from committee.learners.base.pieced_rows import looked_at  # few tables come in pieces
+                    from committee.learners.base.pieced_rows import scan_training_pieces  # few tables come in pieces
 
                     max_bins = getattr(self, "max_bins", 255)
-                    X = looked_at(X, y, sample_weight, scratch, self.categorical_features, max_bins)
+                    X = scan_training_pieces(X, y, sample_weight, scratch, self.categorical_features, max_bins)
                     tasks.y, tasks.given_weight = y, sample_weight = X.y, X.weights
                 opened = [self._opened(tasks, X, y, sample_weight, checkpoint)]
-                X = y = sample_weight = None  # labels and weights that pieces bring are the fit's alone
-                yield tasks, opened.pop()  # kept by no name of this function
-            except Exception as error:
-                tasks.add_note(error)
-                raise
-            except KeyboardInterrupt:
-                tasks.interrupt()
-                raise
-            finally:
-                tasks.close_record()
+                X = y = sample_weight = None  # labels and weights of pieces are referenced by the fit alone
+                yield tasks, opened.pop()  # and the rows by no name of this function
 
     def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
-        """Encode the training rows, and open the checkpoint of a fit on them."""
         tasks.sample_weight = self.fit_weights(y, sample_weight)
         rows = self.training_rows(X, y, tasks.sample_weight)
         if checkpoint is not None:
-            tasks.open_record(checkpoint, rows)
+            tasks.open_checkpoint(checkpoint, rows)
         return rows
 
     @contextmanager
     def _as_before_if_it_fails(self) -> Iterator[None]:
-        """Undo all changes of the attributes when an exception, an interrupt among them, ends the block."""
         before = dict(self.__dict__)
         try:
             yield
@@ -180,11 +169,11 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
             raise
 
     def _most_tasks(self, X: Any) -> int | None:
-        """Rounds or voters that callbacks see, at most: None where the rows will tell, 0 for a fit of one task."""
+        """Most rounds or voters that callbacks see: None if it depends on the rows, 0 for a fit of one task."""
         return 0
 
     def _no_checkpoint(self, X: Any) -> str | None:
-        """Say why no later fit could go on from a checkpoint; None if one could."""
+        """Reason why a fit cannot be resumed from a checkpoint; None if it can."""
         if self._most_tasks(X) == 0:
             return f"a {type(self).__name__} is trained in one step"
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
@@ -193,11 +182,10 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         return f"{self._voter_parameter}={voter!r} is trained by code that is not the library's, and cannot be kept"
 
     def _constant(self, rows: Any) -> dict[str, Any]:
-        """Return the fitted attributes where no training is needed to know them; else nothing."""
+        """Fitted attributes of a model that needs no training; else empty."""
         return {}
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that contradict each other, and a user's classifier that takes no row weights."""
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
         if voter is None or isinstance(voter, str):
             return
@@ -211,46 +199,43 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
 
     @property
     def _calibrates(self) -> bool:
-        """Whether the fit ends with rows that its voters have not seen."""
+        """Whether the fit ends with a calibration on held-out rows."""
         return False
 
     def _finished(
         self, fitted: dict[str, Any], rows: Any, held_out: Any, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        """Return the fitted attributes and what follows from them; held-out rows are None where none were."""
+        """Complete the fitted attributes; `held_out` is None if no rows were held out."""
         return fitted
 
     def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
         """Train on encoded rows, and return the fitted attributes; learners with another `fit` have none."""
         raise NotImplementedError
 
-    # --- rows in ---------------------------------------------------------------------------------------------
-
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Return the weights that a fit gives the rows, by those that its user gave; None if all are equal."""
+        """Row weights of a fit, with those of classes; None if all rows weigh equally."""
         return sample_weight
 
     @abstractmethod
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Check and encode training rows of weights as `fit_weights` has them.
-
-        Sets ``table_``, ``n_features_in_`` and names.
-        """
+        """Check and encode training rows with the weights of `fit_weights`; sets ``table_`` and column names."""
 
     def _encoded(
         self, X: Any, target: Labels, sample_weight: ArrayLike | None
     ) -> tuple[Matrix | PiecedMatrix, Labels, NDArray[np.float64], bool]:
-        """Check and encode training rows: matrix, target, weights, and whether these are all equal.
-
-        Sets ``table_``, ``n_features_in_`` and names. Rows without weight are left out here, so that no learner ever
-        meets them.
-        """
+        # matrix, target and weights of the rows with weight, and whether all weights are equal
         if is_in_pieces(X):
-            from committee.learners.base.pieced_rows import encoded_pieces, of_fit
+            from committee.data.pieces.training_pass import LookedPieces
+            from committee.learners.base.pieced_rows import encode_pieces
 
-            self._check_example(of_fit(X).example)
+            if not isinstance(X, LookedPieces):
+                raise TypeError(f"rows in pieces ({type(X).__name__}) are taken by fit alone; give rows in memory")
+            if is_frame(X.example):
+                _check_columns(self, X.example, reset=True)
+            else:
+                validate_data(self, numeric_matrix(X.example, None), ensure_all_finite=False)
             check_consistent_length(X, target)
-            rows = encoded_pieces(X, target, sample_weight, self._draws_rows)
+            rows = encode_pieces(X, target, sample_weight, self._draws_rows)
             self.table_ = rows[0].table
             return rows
         encoded: Matrix
@@ -274,20 +259,12 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
 
-    def _check_example(self, X: Any) -> None:
-        """Learn names and number of columns from some rows."""
-        if is_frame(X):
-            _check_columns(self, X, reset=True)
-        else:
-            validate_data(self, numeric_matrix(X, None), ensure_all_finite=False)
-
     @property
     def _draws_rows(self) -> bool:
-        """Whether a fit draws or deals out rows by their contents, which are then digested as they are binned."""
+        """Whether a fit samples rows by their contents, whose digests are then computed while they are binned."""
         return False
 
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:
-        """Read a sparse table: the kind, names and number of its columns learned (`reset`), or checked."""
         if not self._takes_sparse:
             refuse_sparse(X, type(self).__name__)
         matrix = read_sparse(X)
@@ -296,7 +273,7 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         return matrix
 
     def _numbered(self, rows: R, of: str) -> R:
-        """Put numbers in the place of the categories of columns with many of them; `of` is what rules call them."""
+        """Replace high-cardinality categories by target statistics; `of` is the name of these in rules."""
         max_bins = getattr(self, "max_bins", MOST_LEVELS)
         if self.table_.n_categories.max() <= min(MOST_LEVELS, max_bins):
             return rows
@@ -309,7 +286,6 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
         return numbered
 
     def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> Matrix:
-        """Encode a validation set's matrix by the training table."""
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; one of them is missing.")
         rows = self.validate_rows(X_val)
@@ -319,24 +295,21 @@ class CommitteeEstimator(CallbackSupportMixin, AnsweringLearner, StoredLearner):
     def _validation_rows(
         self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Rows | TargetRows:
-        """Encode a validation set by the training table; classes weigh as in the fit on `y` and `sample_weight`."""
+        """Encode a validation set by the training table; class weights are those of `y` and `sample_weight`."""
 
     def validate_rows(self, X: Any) -> Any:
-        """Return X as the committee takes it: names and width checked, arrays made float64."""
         if "committee_" not in self.__dict__:
             check_is_fitted(self, "table_")
         if is_matrix(X) and len(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
-            return X  # the checks below have nothing to say, and take four times as long as the vote on one row
+            return X  # the checks below would pass, and take four times as long as the vote on one row
         if is_sparse(X):
             return self._sparse(X, reset=False)
         if not is_frame(X):
-            # the first look is for what must not become a number, the second for the width
+            # the first check is for what must not become a number, the second for the width
             matrix = numeric_matrix(X, self.table_.names)
             return validate_data(self, matrix, reset=False, ensure_all_finite=False)
         _check_columns(self, X, reset=False)
         return X
-
-    # --- what it says of itself --------------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -358,10 +331,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
     _: KW_ONLY
     class_weight: Any = shared.class_weight()
 
-    # --- rows in ---------------------------------------------------------------------------------------------
-
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Return the weights that a fit gives the rows: the user's, multiplied by those of the classes."""
         if self.class_weight is None:
             return sample_weight
         labels = label_vector(y)
@@ -383,10 +353,6 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return ClassWeights.of(self.class_weight, y, weights)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-        """Check and encode training rows of weights as `fit_weights` has them.
-
-        Sets ``classes_``, ``table_``, ``n_features_in_`` and names.
-        """
         encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
         classes, labels = class_numbers(target)
         if len(classes) > MAX_CLASSES:
@@ -400,11 +366,32 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
     def _constant(self, rows: Any) -> dict[str, Any]:
         if len(self.classes_) > 1:
             return {}
-        from committee.learners.base.one_class import constant_committee  # few fits see one class alone
-
-        for name in self.stored_attributes:  # of a fit that a warm start could have gone on from
+        for name in self.stored_attributes:  # of a fit that a warm start could have continued
             self.__dict__.pop(name, None)
-        return {"committee_": constant_committee(rows, self.classes_, self.table_)}
+        # a warning and no error: folds without a rare class have one class, and a score of such a fold is worth more
+        warnings.warn(
+            f"y holds one class only, {self.classes_.tolist()[0]!r} (rows of zero weight do not count): the model "
+            "always predicts it, and has no attributes of a training.",
+            stacklevel=4,
+        )
+        leaf, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
+        voter = Forest(
+            n_features=rows.X.shape[1],
+            n_classes=1,
+            offset=np.array([0, 1]),
+            feature=none,
+            threshold=np.zeros(1),
+            left=none,
+            missing_left=np.zeros(1, dtype=np.uint8),
+            category_offset=np.zeros(2, dtype=np.int64),
+            category_bits=np.zeros(0, dtype=np.uint32),
+            label=leaf,
+            value=None,
+            gain=np.zeros(1),
+            weight=np.array([rows.weights.sum()]),
+            count=np.array([len(rows)]),
+        )
+        return {"committee_": Committee(voter, np.ones(1), self.classes_, Share(), self.table_)}
 
     def _validation_rows(
         self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
@@ -425,8 +412,6 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         of_classes = self._class_weights(trained, row_weights(sample_weight, trained))
         return Rows(encoded, labels, of_classes.factors[labels], uniform=False)
 
-    # --- the committee out -----------------------------------------------------------------------------------
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
         return self._answers(X, "decision_function")
@@ -440,7 +425,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return self._answers(X, "predict_proba")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean accuracy; of pieces `y` and `sample_weight` may name columns, or be left to what these bring."""
+        """Mean accuracy. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
         if is_in_pieces(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
         return super().score(X, y, sample_weight)
@@ -466,13 +451,11 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     committee_: RegressionCommittee
     _takes_several_targets: ClassVar[bool] = False
-    """Whether `y` may have several columns, of which a row's prediction has one number each."""
 
     def _target(self, y: ArrayLike | None, name: str) -> NDArray[np.float64]:
         return target_matrix(y, name) if self._takes_several_targets else target_vector(y, name)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
-        """Check and encode training rows; sets ``table_``, ``n_features_in_`` and names."""
         encoded, target, weights, uniform = self._encoded(X, self._target(y, "y"), sample_weight)
         rows = TargetRows(encoded, np.asarray(target), weights, uniform)
         rows.refuse_squares()
@@ -493,7 +476,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return self._answers(X, "predict")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R^2; of pieces `y` and `sample_weight` may name columns, or be left to what these bring."""
+        """R^2. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
         if is_in_pieces(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
         return super().score(X, y, sample_weight)
@@ -510,7 +493,6 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
 
 def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) -> None:
-    """Check the kind, names and number of a data frame's columns against those of training, or learn them (`reset`)."""
     check_frame(frame)
     _check_feature_names(estimator, frame, reset=reset)
     _check_n_features(estimator, frame, reset=reset)

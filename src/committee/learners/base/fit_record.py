@@ -1,58 +1,65 @@
-"""The costly results of a fit, in the order in which it needs them; a fit that begins again finds them."""
+"""Costly results of a fit, in the order in which it needs them; a resumed fit reuses them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as made_by
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee import _core
+from committee.data.binning import Binned
+from committee.data.number_types import F64
 from committee.data.typed_json import field
+from committee.files.json_text import parse
 from committee.files.tensors import Arrays, Document, Tensors
 
+if TYPE_CHECKING:
+    from committee.voters.forest import Forest
+    from committee.voters.model_forest import ModelForest
+
 T = TypeVar("T")
+V = TypeVar("V", "Forest", "ModelForest")
+I32 = NDArray[np.int32]
+U16 = NDArray[np.uint16]
 Parts: TypeAlias = Sequence[NDArray[Any]]
 """The arrays of one result."""
 
-LOOKED_AT = 4096
-"""Most numbers of an array that its checksum looks at."""
+MOST_CHECKED = 4096
+"""Most numbers of an array that its checksum covers."""
 
 
 @dataclass(frozen=True)
-class Form(Generic[T]):
-    """How results of one kind become arrays, always as many and of the same types, and arrays such results again."""
+class Codec(Generic[T]):
+    """Conversion of results of one kind to arrays, of the same number and types for all, and back."""
 
-    parts_of: Callable[[T], Parts]
-    value_of: Callable[..., T]
-    """Takes the arrays as its arguments."""
+    encode: Callable[[T], Parts]
+    decode: Callable[..., T]
+    """Called with the arrays as its arguments."""
 
 
 class _Column:
-    """One part of all known results of a kind, end to end as in the file: single arrays are cut out when asked for."""
+    """One part of all earlier results of a kind, concatenated as in the file."""
 
     def __init__(self, shapes: NDArray[np.int64], values: NDArray[Any], name: str) -> None:
         self.shapes, self.values = shapes, values
-        asked = float(len(shapes))
-        if shapes.shape[1]:  # else each is one number, and its place is known
-            sizes = shapes.astype(np.float64).prod(axis=1)  # no product overflows
-            asked = sizes.sum()
-            self._ends = np.cumsum(sizes).astype(np.int64)
-        if asked != len(values):
-            raise ValueError(f"{name} has {len(values)} numbers; its shapes ask for {asked:.0f}")
+        sizes = shapes.astype(np.float64).prod(axis=1)  # no product overflows
+        if sizes.sum() != len(values):
+            raise ValueError(f"{name} has {len(values)} numbers; its shapes ask for {sizes.sum():.0f}")
+        self._ends = np.cumsum(sizes).astype(np.int64)
 
     def __getitem__(self, i: int) -> NDArray[Any]:
-        if not self.shapes.shape[1]:
-            return self.values[i : i + 1].reshape(())
         return self.values[self._ends[i] - self.shapes[i].prod() : self._ends[i]].reshape(self.shapes[i])
 
 
 @dataclass(eq=False)
 class _Results:
-    """The results of one kind, those known from an earlier attempt first; `used` of all are needed again so far."""
+    """Results of one kind, those of an earlier attempt first, of which `used` have been reused."""
 
     known_checks: NDArray[np.uint64] = made_by(default_factory=lambda: np.empty(0, np.uint64))
     known: list[_Column] = made_by(default_factory=list)
@@ -61,7 +68,6 @@ class _Results:
     used: int = 0
 
     def columns(self) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
-        """Yield shapes and values of each part of all results."""
         new = list(zip(*self.parts, strict=True)) or [() for _ in self.known]
         for i, arrays in enumerate(new):
             if not arrays:  # no new ones of this kind
@@ -76,24 +82,15 @@ class _Results:
 
 
 class FitRecord:
-    """Results by kind, each with a checksum of what it was computed from.
+    """Results by kind, each with a checksum of its inputs.
 
-    A fit at a given seed is deterministic: from the same rows and results it asks for the same results in the same
-    order. So a record of the results is all that a fit needs to go on where an earlier attempt ended: it runs through
-    the same rounds, and whatever is known already is not computed again.
+    A fit at a given seed is deterministic: with the same rows and results it needs the same results in the same order.
+    So a resumed fit runs through the same rounds, and does not compute again what the record has. `added` is called
+    after each new result; `refusal` makes the error of a record of another fit, from the reason.
 
-    Parameters
-    ----------
-    added : callable, default=None
-        Called after each new result.
-    refusal : callable, default=ValueError
-        Makes the error of a record that is of another fit, from the reason.
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from committee.learners.base.fit_record import FitRecord, Form
-    >>> number = Form(lambda x: [np.array(x)], float)
+    >>> from committee.learners.base.fit_record import Codec, FitRecord
+    >>> number = Codec(lambda x: [np.array(x)], float)
     >>> first = FitRecord()
     >>> first.result("root", [2.0], lambda: 2.0**0.5, number) == 2.0**0.5
     True
@@ -109,48 +106,35 @@ class FitRecord:
         self._results: dict[str, _Results] = {}
         self._added, self._refusal = added, refusal
 
-    def result(self, kind: str, given: Iterable[Any], compute: Callable[[], T], form: Form[T]) -> T:
-        """Return the next result of a kind: the known one, or else a new one, which is kept.
+    def result(self, kind: str, given: Iterable[Any], compute: Callable[[], T], form: Codec[T]) -> T:
+        """Return the next result of a kind: the recorded one, or else a new one, which is recorded.
 
-        Parameters
-        ----------
-        kind : str
-            Name of the results of one form.
-        given : iterable of arrays, numbers, text or None
-            What the result is computed from and changes during a fit; checked against what a known one was.
-        compute : callable
-            Makes a result that is not known.
-        form : Form
-            Of this kind of results.
-
-        Raises
-        ------
-        ValueError
-            If the known result was computed from something else.
+        `given` are the arrays, numbers and texts that the result depends on and that change during a fit;
+        ``ValueError`` if those of the recorded result were others.
         """
         check = checksum(given)
         known = self._known(kind, check, form)
         if known is not None:
             return known[0]
         value = compute()
-        self._add(kind, check, form.parts_of(value))
+        self._add(kind, check, form.encode(value))
         return value
 
     def array(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """As `result`, of results that are a single array each."""
-        return self.result(kind, given, compute, Form(lambda array: [array], np.copy))
+        """Return the next result of a kind whose results are single arrays."""
+        return self.result(kind, given, compute, Codec(lambda array: [array], np.copy))
 
-    def each(self, kind: str, form: Form[T], computed: Callable[[int], Iterator[T]]) -> Iterator[T]:
-        """Yield results of a fixed order: the known ones, and then those of `computed(number of known ones)`."""
+    def each(self, kind: str, form: Codec[T], computed: Callable[[int], Iterator[T]]) -> Iterator[T]:
+        """Yield results of a fixed order: the recorded ones, then those of ``computed(number of recorded ones)``."""
         n_known = 0
         while (known := self._known(kind, n_known, form)) is not None:
             n_known += 1
             yield known[0]
         for number, value in enumerate(computed(n_known), start=n_known):
-            self._add(kind, number, form.parts_of(value))
+            self._add(kind, number, form.encode(value))
             yield value
 
-    def _known(self, kind: str, check: int, form: Form[T]) -> tuple[T] | None:
+    def _known(self, kind: str, check: int, form: Codec[T]) -> tuple[T] | None:
         results = self._results.setdefault(kind, _Results())
         if results.used >= len(results.known_checks):
             return None
@@ -158,7 +142,7 @@ class FitRecord:
             raise self._refusal("its rounds are not those of this fit")
         results.used += 1
         try:
-            return (form.value_of(*(column[results.used - 1] for column in results.known)),)
+            return (form.decode(*(column[results.used - 1] for column in results.known)),)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
             raise self._refusal(f"it holds what no fit has written ({error})") from error
 
@@ -170,10 +154,8 @@ class FitRecord:
         if self._added is not None:
             self._added()
 
-    # --- in a file ---------------------------------------------------------------------------------------------
-
     def contents(self) -> tuple[Document, Arrays]:
-        """The kinds with the number of their parts, and the arrays: all first parts end to end, all second parts..."""
+        """Kinds with the number of their parts, and the arrays: all first parts concatenated, all second parts..."""
         kinds: Document = {}
         arrays: Arrays = {}
         for number, (kind, results) in enumerate(self._results.items()):
@@ -189,13 +171,7 @@ class FitRecord:
         return kinds, arrays
 
     def take(self, kinds: Document, arrays: Arrays) -> None:
-        """Take over the `contents` of a record, trusting no value.
-
-        Raises
-        ------
-        ValueError
-            Saying what is wrong.
-        """
+        """Take over the `contents` of a record; ``ValueError`` for what no record has."""
         for kind in kinds:
             described: Document = field(kinds, kind, dict)
             tensors = Tensors(arrays).part(field(described, "part", str))
@@ -209,7 +185,6 @@ class FitRecord:
 
 
 def _column(tensors: Tensors, i: int, n: int) -> _Column:
-    """Part i of all n results of a kind."""
     shapes, values = tensors.take(f"shape{i}", np.int64, 2), tensors.take(f"value{i}")
     if len(shapes) != n or values.ndim != 1 or (shapes < 0).any() or shapes.shape[1] > 3:
         raise ValueError(f"{tensors.prefix}shape{i} are not the shapes of {n} arrays")
@@ -217,17 +192,127 @@ def _column(tensors: Tensors, i: int, n: int) -> _Column:
 
 
 def checksum(given: Iterable[Any]) -> int:
-    """CRC-32 of arrays, numbers and texts, one after the other; of long arrays every so many-th number.
+    """CRC-32 of arrays, numbers and texts in turn; of long arrays every k-th number.
 
-    Row weights sum to one, so that two rounds that differ do so in nearly all of them.
+    Row weights sum to one, so that those of two different rounds differ in nearly all numbers.
     """
     check = 0
     for one in given:
         if isinstance(one, np.ndarray):
             flat = one.ravel()
-            content = np.ascontiguousarray(flat[:: 1 + len(flat) // LOOKED_AT]).data
+            content = np.ascontiguousarray(flat[:: 1 + len(flat) // MOST_CHECKED]).data
             check = crc32(repr((one.dtype.str, one.shape)).encode(), check)
             check = crc32(content, check)
         else:
             check = crc32(repr(one).encode(), check)
     return check
+
+
+# --- voters and trees as results --------------------------------------------------------------------------------------
+
+
+def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
+    """Document of voters, as text with the names of its arrays, and these arrays."""
+    arrays: Arrays = {}
+    document = voters.to_document(Tensors(arrays))
+    text = json.dumps({"document": document, "names": list(arrays)})
+    return [np.frombuffer(text.encode(), np.uint8), *arrays.values()]
+
+
+def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: int) -> V:
+    """Undo `voters_to_arrays`; ``ValueError`` for what are no voters of the kind on such rows."""
+    described = parse(np.asarray(parts[0], dtype=np.uint8).tobytes().decode(), "document of a member")
+    tensors = Tensors(dict(zip(field(described, "names", list), parts[1:], strict=True)))
+    voters = kind.from_document(field(described, "document", dict), tensors)
+    forest: Any = getattr(voters, "forest", voters)
+    if (forest.n_features, forest.n_classes) != (n_features, n_classes):
+        raise ValueError(f"a member has {forest.n_features} columns and {forest.n_classes} classes")
+    return voters
+
+
+class RecordedGrower:
+    """A `committee._core.Grower` whose trees are recorded; recorded trees are only traversed."""
+
+    def __init__(self, grower: _core.Grower | RecordedGrower, binned: Binned, record: FitRecord) -> None:
+        self._grower, self._binned, self._record = grower, binned, record
+
+    def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> _core.GrownTree:
+        return self._grown(self._grower.grow_classes, labels, weights, rows, seed)
+
+    def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> _core.GrownTree:
+        return self._grown(self._grower.grow_targets, targets, weights, rows, seed)
+
+    def _grown(
+        self, grow: Callable[..., _core.GrownTree], y: U16 | F64, weights: F64, rows: I32 | None, seed: int
+    ) -> _core.GrownTree:
+        given = (y, weights, rows, seed)
+        form = Codec(_core.GrownTree.nodes, lambda *nodes: self._known(nodes, rows))
+        return self._record.result("tree", given, lambda: grow(*given), form)
+
+    def _known(self, nodes: tuple[Any, ...], rows: I32 | None) -> _core.GrownTree:
+        leaf = leaf_of_rows(self._binned, _core.TreeNodes(cast("_core.Nodes", nodes)), rows)
+        return _core.GrownTree(cast("_core.Nodes", nodes), leaf)
+
+
+class RecordedGradientGrower:
+    """A `committee._core.GradientGrower` whose trees are recorded; recorded trees are only traversed."""
+
+    def __init__(
+        self, grower: _core.GradientGrower | RecordedGradientGrower, binned: Binned, record: FitRecord
+    ) -> None:
+        self._grower, self._binned, self._record = grower, binned, record
+        self._leaf: I32 | None = None
+
+    def grow(
+        self,
+        gradient: F64,
+        hessian: F64,
+        rows: I32 | None,
+        features: I32 | None,
+        seed: int,
+        score: int = 0,
+        weights: F64 | None = None,
+    ) -> _core.GradientTree:
+        self._leaf = None
+        return self._record.result(
+            "tree",
+            (gradient, hessian, rows, features, seed),
+            lambda: self._grower.grow(gradient, hessian, rows, features, seed, score, weights),
+            Codec(tree_to_arrays, self._known),
+        )
+
+    @property
+    def n_outputs(self) -> int:
+        return self._grower.n_outputs
+
+    @property
+    def leaf_of_row(self) -> I32:
+        return self._grower.leaf_of_row if self._leaf is None else self._leaf
+
+    def _known(self, *parts: Any) -> _core.GradientTree:
+        tree = tree_from_arrays(*parts)
+        self._leaf = leaf_of_rows(self._binned, tree, None)
+        return tree
+
+
+def tree_to_arrays(tree: _core.GradientTree) -> tuple[NDArray[Any], ...]:
+    """Arrays of a tree; that of weights is empty where rows have none."""
+    return (*tree.nodes(), tree.value, tree.bounds, np.empty(0) if tree.weight is None else tree.weight)
+
+
+def tree_from_arrays(*parts: Any) -> _core.GradientTree:
+    """Undo `tree_to_arrays`."""
+    *nodes, value, bounds, weight = parts
+    return _core.GradientTree(cast("_core.Nodes", tuple(nodes)), value, bounds, weight if len(weight) else None)
+
+
+def leaf_of_rows(binned: Binned, tree: _core.TreeNodes, rows: I32 | None) -> I32:
+    """Leaf of each of the `rows` (None: all) of the binned table, ``(n,)``; -1 for others."""
+    n = len(binned.codes)
+    seen = np.arange(n, dtype=np.int32) if rows is None else rows
+    leaves = _core.walk_codes(binned.codes, binned.bins.n_bins, tree, seen)
+    if rows is None:
+        return leaves
+    leaf = np.full(n, -1, dtype=np.int32)
+    leaf[seen] = leaves
+    return leaf

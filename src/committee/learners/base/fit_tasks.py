@@ -1,40 +1,57 @@
-"""One fit as scikit-learn's callbacks and a checkpoint see it."""
+"""One fit: its tasks for scikit-learn's callbacks, and its checkpoint."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields
+from hashlib import blake2b
+from importlib.metadata import version
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from committee.data.parallel import trained_members
-from committee.learners.base.scikit_types import CallbackSupportMixin
+from committee.data.sparse import SparseMatrix
+from committee.data.typed_json import field
+from committee.files.checkpoint import Checkpoint, CheckpointError, digest_of
+from committee.files.replacement import check_replaceable, lock
+from committee.files.store import CHECKPOINT, read_contents, write_contents
+from committee.files.tensors import Document
+from committee.learners.base.stored_learner import CallbackSupportMixin
 
 if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
 
-    from committee.files.checkpoint import Checkpoint
-    from committee.learners.base.fit_record import FitRecord, Form
-    from committee.learners.base.recorded_fit import RecordedFit
+    from committee.learners.base.fit_record import Codec, FitRecord
 
 T = TypeVar("T")
 Fitted = Callable[[], dict[str, Any] | None]
-"""The fitted attributes as of now, None if there is no model yet; called only where a callback asks for one."""
+"""Fitted attributes so far, None without a model; called only where a callback wants them."""
+
+SCHEMA_VERSION = 1
+LEAST_PAUSE = 9.0
+"""The file is not written again before this many times the duration of the last write: a tenth of the time at most."""
+SOON = 0.2
+"""Seconds that an interrupt waits for the file to be written."""
+_IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
+"""Parameters that do not change a bit of a fit that is not interrupted."""
 
 
 class FitTasks:
     """One fit as scikit-learn's callbacks see it: a task, one for each of its rounds or voters, and parts of these.
 
-    The estimator's own `context` knows how many parts there are at most; `begun` is when the fit began, by
-    `time.perf_counter`. `sample_weight` are the weights of all the user's rows, once these are known to be sound
-    multiplied by those of their classes; None if all rows weigh alike. `y` and `given_weight` are the labels and the
-    user's weights of all rows, once they have been read.
+    `begun` is the start of the fit by `time.perf_counter`; `sample_weight` the weights of all the user's rows,
+    multiplied by those of their classes once both are checked, None if all are equal; `y` and `given_weight` the user's
+    own.
     """
 
     def __init__(
@@ -44,40 +61,36 @@ class FitTasks:
         self.begun: float = time.perf_counter()
         self.y, self.given_weight = y, sample_weight
         self._estimator, self._context = estimator, context
-        self._open: list[CallbackContext] = []  # the last within the one before
-        self._recorded: RecordedFit | None = None
+        self._open: list[CallbackContext] = []  # nested, the innermost last
+        self._checkpoint: FitCheckpoint | None = None
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._about: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
 
-    def open_record(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
-        """Go on from a checkpoint of this fit, or begin one."""
-        from committee.files.checkpoint import Checkpoint  # few fits have one
-        from committee.learners.base.recorded_fit import RecordedFit
-
+    def open_checkpoint(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
+        """Resume from a checkpoint of this fit, or begin one."""
         given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        self._recorded = RecordedFit(given, self._estimator, rows)
+        self._checkpoint = FitCheckpoint(given, self._estimator, rows)
 
     @property
     def record(self) -> FitRecord | None:
-        """The costly results of the fit; None if there is no checkpoint."""
-        return None if self._recorded is None else self._recorded.record
+        return None if self._checkpoint is None else self._checkpoint.record
 
     def random(self) -> np.random.RandomState:
-        """Return the generator of all that the fit draws; that of an earlier attempt if it goes on from there."""
-        if self._recorded is not None:
-            return self._recorded.random
+        """Generator of all draws of the fit; that of the first attempt if it is resumed."""
+        if self._checkpoint is not None:
+            return self._checkpoint.random
         generator: np.random.RandomState = check_random_state(getattr(self._estimator, "random_state", None))
         return generator
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """Return an array that is costly to find; the known one, if the fit goes on from a checkpoint."""
+        """Costly array, from the checkpoint if it has it."""
         return compute() if self.record is None else self.record.array(kind, given, compute)
 
     @contextmanager
     def in_parallel(
-        self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Form[T]]
+        self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Codec[T]]
     ) -> Iterator[Iterator[T]]:
-        """Results of joblib's delayed calls in order, as `committee.data.parallel` has them; known ones at once."""
+        """Results of joblib's delayed calls in order, by `committee.data.parallel`; recorded ones are not run."""
         with ExitStack() as pools:
 
             def computed(n_known: int) -> Iterator[T]:
@@ -85,72 +98,236 @@ class FitTasks:
 
             yield computed(0) if self.record is None else self.record.each("member", form(), computed)
 
-    def close_record(self) -> None:
-        """Write what the checkpoint does not hold yet."""
-        if self._recorded is not None:
-            self._recorded.close()
+    def __enter__(self) -> Self:
+        return self
 
-    def interrupt(self) -> None:
-        """End soon: what takes long to write is not written."""
-        if self._recorded is not None:
-            self._recorded.interrupt()
-
-    def add_note(self, error: Exception) -> None:
-        """Add to the error of a fit that went on from a checkpoint where it came from."""
-        if self._recorded is not None:
-            self._recorded.add_note(error)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.close(error)
 
     def release_targets(self) -> None:
-        """Hold on to the labels and weights of all rows no longer."""
+        """Drop the references to the labels and weights of all rows."""
         self.y = self.given_weight = None
 
     def begin(self) -> None:
-        """Begin the whole, once parameters and rows are known to be sound."""
         self._context.call_on_fit_task_begin(**self._about)
 
     def begin_part(self, name: str, n_parts: int = 0) -> None:
-        """Begin a part of the fit, or of the part that is open; callbacks see no parts of a fit that is a single task.
-
-        Parameters
-        ----------
-        name : str
-            Name of the task.
-        n_parts : int, default=0
-            Most parts that it has itself.
-        """
-        # to open parts that nobody looks at takes as long as a round on a hundred rows
+        """Begin a task of the fit, or of the open task, with at most `n_parts` parts; a fit of one task has none."""
+        # to open tasks without callbacks takes as long as a round on a hundred rows
         if self._context.max_subtasks != 0 and getattr(self._estimator, "_skl_callbacks", None):
             whole = self._open[-1] if self._open else self._context
             self._open.append(whole.subcontext(task_name=name, max_subtasks=n_parts))
             self._open[-1].call_on_fit_task_begin(**self._about)
 
     def end_part(self, fitted: Fitted) -> bool:
-        """End the part that is open; True if a callback wants the fit to stop there."""
+        """End the open task; True if a callback stops the fit."""
         if not self._open:
             return False
         return bool(self._open.pop().call_on_fit_task_end(**self._about, reconstruction_attributes=fitted))
 
     def end_parts(self, fitted: Fitted) -> None:
-        """End all parts that are open."""
         while self._open:
             self.end_part(fitted)
 
-    def each(
-        self,
-        name: str | Callable[[T], str],
-        trained: Iterable[T],
-        fitted: Callable[[list[T]], dict[str, Any]],
-    ) -> list[T]:
-        """Gather what is trained as it comes, each a part; fewer if a callback wants the fit to stop."""
+    def each(self, name: str, trained: Iterable[T], fitted: Callable[[list[T]], dict[str, Any]]) -> list[T]:
+        """Collect members as they are trained, each a task, until a callback stops the fit."""
         gathered: list[T] = []
         for one in trained:
             gathered.append(one)
-            self.begin_part(name if isinstance(name, str) else name(one))
+            self.begin_part(name)
             if self.end_part(lambda: fitted(gathered)):
                 break
         return gathered
 
     def end(self, fitted: dict[str, Any]) -> None:
-        """Set the results, and end the whole."""
         self._estimator.__dict__.update(fitted)
         self._context.call_on_fit_task_end(**self._about, reconstruction_attributes=fitted)
+
+
+class FitCheckpoint:
+    """The checkpoint of a fit: the record of its results, in a file, and the random state that it begins with.
+
+    ``CheckpointError`` if the file is damaged or of another fit; ``ValueError`` if a parameter cannot be compared.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any) -> None:
+        from committee.learners.base.fit_record import FitRecord  # few fits have a checkpoint
+
+        self.path: Path = Path(checkpoint.path)
+        self.interval: float = checkpoint.interval
+        self._document: Document = {
+            "format": CHECKPOINT,
+            "schema_version": SCHEMA_VERSION,
+            "package_version": version("committee"),
+            "learner": f"{type(estimator).__module__}.{type(estimator).__qualname__}",
+            "parameters": _digests(estimator),
+            "rows": _digest_of_rows(estimator, rows),
+        }
+        seed: int | np.random.RandomState | None = getattr(estimator, "random_state", 0)
+        self._own = isinstance(seed, np.random.RandomState)
+        self._drawn = seed is None or self._own
+        self.random: np.random.RandomState = check_random_state(seed)
+        self._unwritten, self._seconds = False, 0.0
+        self._locked: int | None = None
+        self.record: FitRecord = FitRecord(self._added, self._refusal)
+        check_replaceable(self.path)
+        self._resumed = self.path.exists()
+        if self._resumed:
+            self._lock()
+            try:
+                self._read()
+            except BaseException:
+                self._unlock()
+                raise
+        else:
+            self._state = _state_of(self.random) if self._drawn else None
+            self._unwritten = True
+            self.write()  # a file that cannot be written is found now, not hours later
+            self._lock()
+        self._next = time.perf_counter() + self.interval
+
+    def write(self) -> None:
+        """Write the file, if there is anything new; a failure is a warning."""
+        if not self._unwritten:
+            return
+        begun, locked = time.perf_counter(), self._locked is not None
+        try:
+            kinds, arrays = self.record.contents()
+            text = json.dumps({**self._document, "random": self._state, "results": kinds}, separators=(",", ":"))
+            self._unlock()  # not every system replaces an open file
+            write_contents(self.path, text, arrays)
+            self._unwritten = False
+        except (OSError, ValueError, MemoryError) as error:  # ValueError: by now the path is a folder, for example
+            reason = str(error).rstrip(".") or type(error).__name__
+            warnings.warn(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.", stacklevel=2)
+        if locked:
+            with suppress(CheckpointError, OSError):  # another fit that came in between writes a file as whole
+                self._lock()
+        self._seconds = time.perf_counter() - begun
+        self._next = begun + self._seconds + max(self.interval, LEAST_PAUSE * self._seconds)
+
+    def close(self, error: BaseException | None) -> None:
+        """Write what the file does not hold yet, and unlock it; an error of a resumed fit gets a note."""
+        if isinstance(error, KeyboardInterrupt) and self._seconds > SOON:
+            self._unwritten = False
+        if isinstance(error, Exception) and self._resumed and not isinstance(error, CheckpointError):
+            error.add_note(f"The fit went on from checkpoint {str(self.path)!r}; if it fails only so, remove the file.")
+        try:
+            self.write()
+        finally:
+            self._unlock()
+
+    def _lock(self) -> None:
+        self._unlock()
+        handle = os.open(self.path, os.O_RDWR)
+        try:
+            lock(handle)
+        except BlockingIOError as error:
+            os.close(handle)
+            raise CheckpointError(
+                f"checkpoint {str(self.path)!r} is that of another fit under way; wait until it ends, or name another "
+                "file."
+            ) from error
+        except OSError:
+            os.close(handle)  # a file system without locks
+        else:
+            self._locked = handle
+
+    def _unlock(self) -> None:
+        if self._locked is not None:
+            os.close(self._locked)
+            self._locked = None
+
+    def _added(self) -> None:
+        self._unwritten = True
+        if time.perf_counter() >= self._next:
+            self.write()
+
+    def _refusal(self, reason: str) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint {str(self.path)!r} cannot be gone on from: {reason.rstrip('.')}. Remove the file to begin "
+            "anew, or name another one."
+        )
+
+    def _read(self) -> None:
+        try:
+            document, arrays = read_contents(self.path)
+            self._compare(document)
+            self._state = field(document, "random", dict, None)
+            begun = _random_of(self._state) if self._drawn else None
+            self.record.take(field(document, "results", dict), arrays)
+            if begun is not None and self._own:  # the user's generator is left as a single attempt would have left it
+                self.random.set_state(begun.get_state())
+            elif begun is not None:
+                self.random = begun  # without a seed the generator is the process's, which may have been used since
+        except (ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
+            raise self._refusal(str(error) or type(error).__name__) from error
+
+    def _compare(self, document: Document) -> None:
+        here = self._document
+        if field(document, "format", str) != here["format"]:
+            raise ValueError("it is no checkpoint")
+        if field(document, "package_version", str) != here["package_version"]:
+            raise ValueError(
+                f"it is of committee {document['package_version'][:40]}, and this is {version('committee')}"
+            )
+        if field(document, "learner", str) != here["learner"]:
+            raise ValueError(f"it is of a {document['learner'][:120]}, and this is a {here['learner']}")
+        parameters: Document = field(document, "parameters", dict)
+        other = [name for name, value in here["parameters"].items() if parameters.get(name) != value]
+        if other or len(parameters) != len(here["parameters"]):
+            raise ValueError(f"it is of a fit with another {' and another '.join(other) or 'set of parameters'}")
+        if field(document, "rows", str) != here["rows"]:
+            raise ValueError("it is of a fit on other rows, weights, labels or names of columns")
+
+
+def _digests(estimator: Any) -> dict[str, str]:
+    digests = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name in _IRRELEVANT:
+            continue
+        if name == "random_state" and (value is None or isinstance(value, np.random.RandomState)):
+            digests[name] = "drawn"
+            continue
+        digests[name] = digest_of(name, value)
+    return digests
+
+
+def _digest_of_rows(estimator: Any, rows: Any) -> str:
+    # of the encoded rows, the columns' names and kinds, and the classes
+    from committee.data.pieces.pieced_matrix import PiecedMatrix
+
+    digest = blake2b(digest_size=16)
+    arrays = {each.name: getattr(rows, each.name) for each in fields(rows)}
+    if isinstance(matrix := arrays["X"], SparseMatrix):
+        arrays |= vars(matrix)
+    elif isinstance(matrix, PiecedMatrix):
+        arrays |= matrix.known_cells
+    for name, value in arrays.items():
+        if isinstance(value, np.ndarray):
+            digest.update(repr((name, value.shape, value.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(value).data)
+    classes = getattr(estimator, "classes_", np.empty(0)).tolist()
+    digest.update(json.dumps(estimator.table_.to_json(), sort_keys=True, default=repr).encode())
+    digest.update(repr(classes).encode())
+    return digest.hexdigest()
+
+
+def _state_of(random: np.random.RandomState) -> Document:
+    name, keys, position, has_gauss, gauss = cast("tuple[str, Any, int, int, float]", random.get_state(legacy=True))
+    if name != "MT19937":
+        raise ValueError(f"random_state draws by {name}; a checkpoint holds MT19937 alone. Give a seed.")
+    return {"keys": keys.tolist(), "position": int(position), "has_gauss": int(has_gauss), "gauss": float(gauss)}
+
+
+def _random_of(state: Document | None) -> np.random.RandomState:
+    if state is None:
+        raise ValueError("it has no state of the random generator")
+    random = np.random.RandomState()
+    keys = np.array(field(state, "keys", list), dtype=np.uint32)
+    position, has_gauss = field(state, "position", int), field(state, "has_gauss", int)
+    if keys.shape != (624,) or not 0 <= position <= 624:
+        raise ValueError("the state of its random generator is none")
+    random.set_state(("MT19937", keys, position, has_gauss, field(state, "gauss", float)))
+    return random

@@ -8,11 +8,11 @@
         _: KW_ONLY
         shrinkage: float = parameter(0.1, "Factor of every step.", POSITIVE)
 
-The decorator writes from these lines what scikit-learn asks of an estimator: an ``__init__`` that only assigns, its
-signature in the order of the lines, ``_parameter_constraints``, and the docstring's section "Parameters". Fitted
-attributes that a class or its bases declare join the section "Attributes". Type checkers read the lines as those of a
-dataclass. A learner is none, however: libraries that meet a dataclass look at its fields
-alone (Dask gives a fitted model and one that is not the same key).
+The decorator derives from these lines what scikit-learn requires of an estimator: an ``__init__`` that only assigns,
+its signature in the order of the lines, ``_parameter_constraints``, and the docstring's section "Parameters". Fitted
+attributes that a class or its bases declare are added to the section "Attributes". Type checkers read the lines as
+those of a dataclass. The learner itself is not a dataclass, because libraries that meet a dataclass read its fields
+alone (Dask gives a fitted and an unfitted model the same key).
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ _RAISES = """sklearn.utils._param_validation.InvalidParameterError
 
 
 class NumberInterval(Interval):  # type: ignore[misc]  # scikit-learn has no types
-    """Numbers of an interval, of which True and False are none, though Python counts them among whole numbers."""
+    """Interval of numbers without True and False, which Python counts among the integers."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Say whether a value is such a number."""
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
 
@@ -62,7 +61,7 @@ def _without_booleans(constraint: Any) -> Any:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as its learner declares it."""
+    """Declaration of a parameter."""
 
     default: Any
     text: str
@@ -74,7 +73,7 @@ class Parameter:
 
     @property
     def scikit_constraint(self) -> list[Any] | str:
-        """The entry of ``_parameter_constraints``: what was given, and what the annotation says."""
+        """Entry of ``_parameter_constraints``: the declared constraints and those of the annotation."""
         if self.constraints == ("no_validation",):
             return "no_validation"
         options, others = _members(self.annotation)
@@ -85,7 +84,6 @@ class Parameter:
         return [*map(_without_booleans, self.constraints), *known]
 
     def entry(self, name: str) -> str:
-        """The parameter's lines in a numpydoc section."""
         head = f"{name} : {self.type_words or _type_words(self.annotation)}"
         if self.default is not _NO_DEFAULT:
             head += f", default={_literal(self.default)}"
@@ -94,63 +92,45 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Attribute:
-    """A fitted attribute as its learner declares it."""
+    """Declaration of a fitted attribute."""
 
     text: str
     type_words: str
 
     def entry(self, name: str) -> str:
-        """The attribute's lines in a numpydoc section."""
         return _entry(f"{name} : {self.type_words}", self.text)
 
 
 def parameter(default: T, text: str, *constraints: Any, type_words: str | None = None, after: str | None = None) -> T:
-    """Declare a parameter with a default.
+    """Declare a parameter with a default, which is never changed as all models share it.
 
-    Parameters
-    ----------
-    default : object
-        Never changed, as all models share it.
-    text : str
-        What the parameter is, for the docstring.
-    *constraints : object
-        As in scikit-learn's ``_parameter_constraints``; ``"no_validation"`` alone for none. What an annotation says
-        is added: ``bool``, None, and the options of a ``Literal`` unless options are given.
-    type_words : str, default=None
-        The type in the docstring. None: as annotated.
-    after : str, default=None
-        The inherited parameter that this one follows in the signature, both by keyword only. None: own ones come first.
+    Constraints are those of scikit-learn's ``_parameter_constraints``, or ``"no_validation"`` alone. The annotation
+    adds ``bool``, None, and the options of a ``Literal``. `after` names the inherited keyword that it follows in the
+    signature.
     """
     # for type checkers the line's right side is a value of the parameter; `with_parameters` takes it away
     return cast(T, Parameter(default, " ".join(text.split()), constraints, type_words, after))
 
 
 def required(text: str, *constraints: Any, type_words: str | None = None) -> Any:
-    """Declare a parameter without default; see `parameter`."""
+    """Declare a parameter without default."""
     return parameter(_NO_DEFAULT, text, *constraints, type_words=type_words)
 
 
 def fitted(text: str = "", type_words: str = "", *, init: Literal[False] = False) -> Any:
-    """Declare an attribute that `fit` sets.
+    """Declare an attribute that `fit` sets; `init` marks it for type checkers as no parameter.
 
-    Parameters
-    ----------
-    text, type_words : str, default=""
-        Text and type for the docstrings of the class and of its subclasses, unless these describe it themselves.
-    init : False
-        Says to type checkers that the attribute is no parameter.
+    Text and type are for the docstrings of the class and its subclasses, unless these describe the attribute
+    themselves.
     """
     return Attribute(" ".join(text.split()), type_words)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(required, fitted))
 def with_parameters(learner: Learner) -> Learner:
-    """Give a class what the parameters of its body, and those it inherits, say: see the module's docstring.
+    """Derive ``__init__``, constraints and docstring of a class from its declarations and the inherited ones.
 
-    Raises
-    ------
-    TypeError
-        If a parameter has no constraint, or is to follow one that is not there.
+    ``TypeError`` if a parameter has no constraint, or follows an unknown one.
     """
     made: Any = learner
     own, made.declared_attributes = _declared(learner)
@@ -167,11 +147,8 @@ def with_parameters(learner: Learner) -> Learner:
 
 
 def _in_order(learner: type, own: dict[str, Parameter]) -> dict[str, Parameter]:
-    """The parameters of a class in the order of its signature.
-
-    Positional ones as type checkers have them: those of the bases, then its own. Of the others its own come first, as
-    they say most of it. One declared again stays in its place.
-    """
+    # positional parameters in the order of type checkers: those of the bases, then its own. Of keyword-only ones its
+    # own come first, as they are the most specific. A parameter declared again stays in its place.
     inherited: dict[str, Parameter] = _inherited(learner, "declared_parameters")
     parameters = inherited | own
     positional = [name for name, each in parameters.items() if not each.keyword_only]
@@ -188,7 +165,6 @@ def _in_order(learner: type, own: dict[str, Parameter]) -> dict[str, Parameter]:
 
 
 def _inherited(learner: type, kind: str) -> dict[str, Any]:
-    """The declarations of a class and of its bases, nearest first."""
     found: dict[str, Any] = {}
     for base in learner.__mro__:
         found |= {name: each for name, each in vars(base).get(kind, {}).items() if name not in found}
@@ -196,7 +172,7 @@ def _inherited(learner: type, kind: str) -> dict[str, Any]:
 
 
 def _declared(learner: type) -> tuple[dict[str, Parameter], dict[str, Attribute]]:
-    """Take the declarations out of a class body, so that a class has no attribute that only models have."""
+    # declarations are removed from the class, so that it has no attribute that only models have
     parameters: dict[str, Parameter] = {}
     attributes: dict[str, Attribute] = {}
     keyword_only = False
@@ -216,7 +192,6 @@ def _declared(learner: type) -> tuple[dict[str, Parameter], dict[str, Attribute]
 
 
 def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
-    """An ``__init__`` that assigns, as the standard library writes it for dataclasses."""
     fields = [
         (name, each.annotation, field(kw_only=each.keyword_only))
         if each.default is _NO_DEFAULT
@@ -232,18 +207,17 @@ def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
 
 
 def _documented(doc: str, parameters: dict[str, Parameter], attributes: dict[str, Attribute]) -> str:
-    """A docstring with the parameters, the attributes that it does not describe itself, and what `fit` raises."""
     summary, *parts = _SECTION.split(inspect.cleandoc(doc))
     written = dict(zip(parts[::2], parts[1::2], strict=True))
-    said = written.pop("Attributes", "")
+    described = written.pop("Attributes", "")
     missing = [
         each.entry(name)
         for name, each in attributes.items()
-        if not re.search(rf"^(\w+, )*{name}\b", said, re.MULTILINE)
+        if not re.search(rf"^(\w+, )*{name}\b", described, re.MULTILINE)
     ]
     sections = {
         "Parameters": "\n".join(each.entry(name) for name, each in parameters.items()),
-        "Attributes": "\n".join([said.strip(), *missing]),
+        "Attributes": "\n".join([described.strip(), *missing]),
         "Raises": _RAISES if parameters else "",
         **written,
     }
@@ -253,7 +227,6 @@ def _documented(doc: str, parameters: dict[str, Parameter], attributes: dict[str
 
 
 def _entry(head: str, text: str) -> str:
-    """An entry of a numpydoc section."""
     return "\n    ".join([head, *textwrap.wrap(text, 112, break_on_hyphens=False, break_long_words=False)])
 
 
@@ -270,7 +243,7 @@ def _members(annotation: Any) -> tuple[list[str], list[Any]]:
 
 
 def _type_words(annotation: Any) -> str:
-    """An annotation as numpydoc has it: ``int or None``, ``{"a", "b"}``."""
+    # as numpydoc has it: ``int or None``, ``{"a", "b"}``
     options, others = _members(annotation)
     words = [inspect.formatannotation(other) for other in others if other is not NoneType]
     quoted = [_literal(option) for option in options]
@@ -280,7 +253,6 @@ def _type_words(annotation: Any) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A default as one would type it: ``"none"``, ``1e-6``."""
     if isinstance(value, str):
         return f'"{value}"'
-    return repr(value).replace("e-0", "e-")
+    return repr(value).replace("e-0", "e-")  # 1e-6, as one would type it

@@ -1,4 +1,4 @@
-"""Rows in pieces at the door of a learner: the look that a fit begins with, and answers piece by piece."""
+"""Rows in pieces: the scan that a fit begins with, and predictions piece by piece."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from committee.data.rows import counted, row_weights
 from committee.files.scratch import scratch_folder
 
 
-def looked_at(
+def scan_training_pieces(
     X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
 ) -> LookedPieces:
-    """Look at training rows in pieces; the folder for what does not fit in memory goes with the context `scratch`."""
+    """Scan training rows in pieces; the context `scratch` owns the folder of what does not fit in memory."""
     if isinstance(X, LookedPieces):
         return X
     pieces = as_pieces(X)
@@ -39,23 +39,10 @@ def looked_at(
     return look_at(pieces, y, sample_weight, storage, categorical_features, max_bins)
 
 
-def of_fit(X: Any) -> LookedPieces:
-    """Return rows in pieces that have been looked at.
-
-    Raises
-    ------
-    TypeError
-        If they have not, as callers other than `fit` do not.
-    """
-    if not isinstance(X, LookedPieces):
-        raise TypeError(f"rows in pieces ({type(X).__name__}) are taken by fit alone; give rows in memory")
-    return X
-
-
-def encoded_pieces(
-    X: LookedPieces, target: Labels, sample_weight: ArrayLike | None, digests: bool
+def encode_pieces(
+    X: Any, target: Labels, sample_weight: ArrayLike | None, digests: bool
 ) -> tuple[PiecedMatrix, Labels, F64, bool]:
-    """Return matrix, target and weights of the training rows that count, and whether all weights are equal."""
+    """Matrix, target and weights of scanned rows with weight, and whether all weights are equal."""
     uniform = sample_weight is None
     weights = np.ones(len(X)) if uniform else row_weights(sample_weight, target)
     keep = None if uniform else counted(weights)
@@ -63,37 +50,32 @@ def encoded_pieces(
         keep = None
     else:
         target, weights = target[keep], weights[keep]
-    looked = X.looked_again(keep, X.look.max_bins)
-    table = looked.look.schema
-    if isinstance(looked, LookedElsewhere):
-        return looked.matrix(table, digests), target, weights, uniform
-    return PiecedMatrix(looked, table, digests), target, weights, uniform
+    scanned = X.looked_again(keep, X.look.max_bins)
+    table = scanned.look.schema
+    if isinstance(scanned, LookedElsewhere):
+        return scanned.matrix(table, digests), target, weights, uniform
+    return PiecedMatrix(scanned, table, digests), target, weights, uniform
 
 
-def by_pieces(
+def predict_pieces(
     X: Any,
-    answer: Callable[[Any], NDArray[Any]],
+    predict: Callable[[Any], NDArray[Any]],
     names: NDArray[Any] | None,
     targets: TargetsSoFar | None = None,
 ) -> NDArray[Any]:
-    """Answer for the rows of each piece after the other, and gather `targets` of the same pieces.
+    """Predict the rows of each piece in turn, and gather the labels and weights of the same pieces in `targets`.
 
-    Of a source that knows its columns those called `names` are read, where it was not told which.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows; and what `answer` raises, with the name of the piece.
+    Only the columns `names` are read, where the source has a list of its columns and no selection of them.
     """
     pieces = as_pieces(X).for_model(None if names is None else names.tolist(), () if targets is None else targets.named)
-    answers = []
+    predictions = []
     for piece in pieces:
         if not len(piece):
             continue
         with piece.named_in_errors():
             if targets is not None:
                 targets.take(piece)
-            answers.append(answer(piece.with_columns(pieces.columns, pieces.without).X))
-    if not answers:
+            predictions.append(predict(piece.with_columns(pieces.columns, pieces.without).X))
+    if not predictions:
         raise ValueError("the pieces have 0 rows; at least one is needed.")
-    return np.concatenate(answers)
+    return np.concatenate(predictions)

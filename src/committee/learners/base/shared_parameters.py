@@ -1,6 +1,6 @@
-"""Parameters that several learners have: default, constraint and wording of each stand here once.
+"""Parameters that several learners have: default, constraint and wording of each are written once, here.
 
-A learner gives its default where it has one of its own, and the few words that differ.
+A learner gives its own default where it differs, and the few words that differ.
 """
 
 from __future__ import annotations
@@ -24,22 +24,18 @@ from committee.learners.base.parameters import (
 
 T = TypeVar("T")
 
-# --- rounds -----------------------------------------------------------------------------------------------------------
-
 
 def n_estimators(default: int, fewer: str) -> int:
-    """Rounds of boosting."""
     return parameter(default, f"Most rounds; fewer when {fewer}.", COUNT)
 
 
 def learning_rate(default: float) -> float:
-    """Shrinkage; beyond 10 a step may multiply weights by more than float64 holds."""
     text = "Shrinks every step, in (0, 10]; smaller steps need more rounds."
+    # beyond 10 a step may multiply weights by more than float64 holds
     return parameter(default, text, Interval(Real, 0.0, 10.0, closed="right"))
 
 
 def voter() -> Any:
-    """A user's classifier in place of trees."""
     return parameter(
         None,
         """A scikit-learn classifier whose ``fit`` takes ``sample_weight``, in place of the native trees; its votes are
@@ -51,42 +47,33 @@ def voter() -> Any:
 
 
 def program_n_estimators(end: str) -> int:
-    """Voters that join a program; `end` says how many of them have weight."""
     return parameter(
         500,
-        f"""Most voters that join a program; {end} end without weight. A warning says when this is what ends the run,
-        and `duality_gap_` how much is left to gain.""",
+        f"""Most voters that join a program; {end} end without weight. A warning is given when this limit ends the run,
+        and `duality_gap_` is how much is left to gain.""",
         COUNT,
     )
 
 
-# --- growth of trees --------------------------------------------------------------------------------------------------
-
-
-MOST_ROWS = 2**31 - 1
-"""Rows of a table have numbers of 32 bits, so that no limit of a tree need be larger."""
+MOST_ROWS = 2**31 - 1  # row numbers have 32 bits, so that no limit of a tree need be larger
 ROWS = Interval(Integral, 1, MOST_ROWS, closed="both")
 LEAVES = Interval(Integral, 2, MOST_ROWS, closed="both")
 
 
 def max_depth(default: int | None = None, more: str = "") -> int | None:
-    """Depth; `more` says what depends on it."""
     return parameter(default, f"Most splits between the root of a tree and a leaf. None: no limit. {more}", ROWS)
 
 
 def max_leaf_nodes(more: str = "") -> int | None:
-    """Leaves."""
     text = f"Most leaves of a tree; the split that gains most comes first. None: no limit. {more}"
     return parameter(None, text, LEAVES)
 
 
 def min_samples_leaf(default: int = 1, more: str = "") -> int:
-    """Rows of a leaf; `more` says how they are counted."""
     return parameter(default, f"Fewest training rows of a leaf. {more}", ROWS)
 
 
 def min_weight_leaf(of: str = "total weight") -> float:
-    """Weight of a leaf."""
     text = f"Least share of the {of} that a leaf holds, in [0, 0.5]."
     return parameter(0.0, text, Interval(Real, 0.0, 0.5, closed="both"))
 
@@ -94,21 +81,19 @@ def min_weight_leaf(of: str = "total weight") -> float:
 def min_impurity_decrease(
     default: float = 0.0, of: str = "impurity, as a share of the total weight,", more: str = "", classes: bool = True
 ) -> float:
-    """Gain of a split; of classes even none may do."""
     text = f"A split must lower the {of} by more than this."
     if not classes:
         return parameter(default, f"{text} {more}", NOT_NEGATIVE)
-    text += " Below 0, such as -inf: one that lowers nothing will do, as the first step to one that does (XOR)."
+    text += " Below 0, such as -inf, allows splits that lower nothing, as a first step towards one that does (XOR)."
     return parameter(default, f"{text} {more}", Interval(Real, None, None, closed="both"))
 
 
 def max_features(
     default: int | float | str | None = None, more: str = "", of: str = "node"
 ) -> int | float | str | None:
-    """Features that a node looks at."""
     return parameter(
         default,
-        f"""Features that each {of} looks at, drawn anew: so many (int), this share of them (float), their root or
+        f"""Features drawn anew for each {of}: their number (int), a share of them (float), their square root or
         logarithm. None: all. {more}""",
         COUNT,
         SHARE_NOT_COUNT,
@@ -117,31 +102,22 @@ def max_features(
     )
 
 
-# --- the size of model trees -----------------------------------------------------------------------------------------
-
-
 def model_tree_depth(default: int | Literal["auto"]) -> int | Literal["auto"] | None:
-    """Depth that follows the rows."""
     text = """Most splits between the root of a tree and a leaf. "auto": those of even splits down to leaves of
         `min_samples_leaf` rows and one more, at least 6, which is the paper's. None: no limit."""
     return parameter(default, text, ROWS)
 
 
 def model_tree_decrease(default: float | Literal["auto"]) -> float | Literal["auto"]:
-    """Gain of a split, or pruning in its place."""
     text = """A split must lower the impurity, as a share of the total weight, by more than this; 0 is the paper's.
-        Below 0, such as -inf: one that lowers nothing will do, as the first step to one that does (XOR). "auto": a
+        Below 0, such as -inf, allows splits that lower nothing, as a first step towards one that does (XOR). "auto": a
         tree is grown as far as its other limits allow and cut back to the splits whose leaves err no more than a score
-        of the whole node, on a third of the rows, drawn by `random_state`, that those scores do not see; then all rows
-        are boosted in the leaves that are left."""
+        of the whole node, on a third of the rows, drawn by `random_state`, that those scores are not fitted to; then
+        all rows are boosted in the remaining leaves."""
     return parameter(default, text, Interval(Real, None, None, closed="both"))
 
 
-# --- linear scores by Newton steps ------------------------------------------------------------------------------------
-
-
 def selection(more: str = "") -> Literal["error", "likelihood"]:
-    """Choice of a step."""
     return parameter(
         "error",
         f"""Column of a step: "error", that of the least weighted squared error, or "likelihood", that of the least risk
@@ -150,36 +126,31 @@ def selection(more: str = "") -> Literal["error", "likelihood"]:
 
 
 def newton_tol(run: str) -> float:
-    """End of the steps; `run` is what ends."""
     text = f"{run} ends when a step lowers the mean risk by less than this; 0: when the risk decreases no more."
     return parameter(0.0, text, NOT_NEGATIVE)
 
 
 def n_leaf_steps() -> int | Literal["cv"]:
-    """Steps in a leaf of a model tree."""
     text = """Boosting steps B in each leaf; the paper's. "cv": for each score of each leaf that one of 1, 2, 5, 10, 20,
     50 and 100 with the least error in five-fold cross-validation within the leaf."""
     return parameter(100, text, COUNT)
 
 
 def leaf_steps() -> Literal["newton", "gradient"]:
-    """Steps of the boosting in a leaf of a model tree."""
     return parameter(
         "newton",
-        """Boosting in a leaf: "newton", the paper's, a score for each class by itself, or "gradient", the scores of all
-        classes together by steps along the gradient of their joint likelihood; see `ProbitBoostClassifier`. The latter
-        needs ``tree="shared"`` and ``selection="error"``.""",
+        """Boosting in a leaf: "newton", the paper's, a score for each class separately, or "gradient", the scores of
+        all classes together by steps along the gradient of their joint likelihood; see `ProbitBoostClassifier`. The
+        latter needs ``tree="shared"`` and ``selection="error"``.""",
     )
 
 
 def leaf_link() -> Literal["probit", "logit"]:
-    """Loss and link of a model tree's leaves."""
     text = """Loss and link of the leaves: "probit" is the paper's, "logit" LogitBoost by the same steps."""
     return parameter("probit", text)
 
 
 def trees_of_classes() -> Literal["shared", "per_class"]:
-    """Model trees of more than two classes."""
     return parameter(
         "shared",
         """With more than two classes: "shared", one tree whose leaves have a score for each class, or "per_class", a
@@ -187,65 +158,43 @@ def trees_of_classes() -> Literal["shared", "per_class"]:
     )
 
 
-# --- votes out of bag -------------------------------------------------------------------------------------------------
-
-
 def max_samples(default: T, more: str = "") -> T:
-    """Rows of a draw."""
     return parameter(
         default, f"Rows of a draw: a share of them (float) or their number (int). {more}", COUNT, SHARE_NOT_COUNT
     )
 
 
 def n_subsamples(more: str = "") -> int | Literal["all"]:
-    """Voters of subsamples."""
-    text = f"""Number M of subsamples, each with a voter of its own. {more} "all": complete subagging, every subsample
+    text = f"""Number M of subsamples, each with a voter. {more} "all": complete subagging, every subsample
     of `max_samples` rows that has each class, 10,000 at most."""
     return parameter(21, text, COUNT)
 
 
 def bootstrap(default: bool, more: str = "") -> bool:
-    """Draws with replacement."""
     return parameter(default, f"Draw rows with replacement instead of without. {more}")
 
 
 def oob_score(more: str = "") -> bool:
-    """Out-of-bag error."""
-    text = "Judge each row by the voters whose draw left it out: `oob_score_` and the attributes that go with it."
+    text = "Score each row by the voters whose draw left it out: `oob_score_` and the attributes that go with it."
     return parameter(False, f"{text} {more}")
 
 
-# --- listed stumps ----------------------------------------------------------------------------------------------------
-
-
 def n_thresholds(more: str = "") -> int:
-    """Listed stumps of a column."""
-    text = f"Most thresholds of a column, and categories told from the rest. {more}"
+    text = f"Most thresholds of a column, and most of its categories that have a stump. {more}"
     return parameter(10, text, Interval(Integral, 1, 65_534, closed="both"))
 
 
 def thresholds(more: str = "") -> Literal["quantile", "even"]:
-    """Places of the thresholds."""
-    text = (
-        f"""Places of thresholds: "quantile", with equal weight between them, or "even", at equal distances. {more}"""
-    )
+    text = f"""Thresholds: "quantile", with equal weight between them, or "even", at equal distances. {more}"""
     return parameter("quantile", text)
 
 
-# --- least squares ----------------------------------------------------------------------------------------------------
-
-
 def fit_intercept() -> bool:
-    """Intercept of a score."""
     text = "The score starts at an intercept, which is not penalised. False is the paper's form."
     return parameter(True, text)
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
-
-
 def max_bins(more: str = "") -> int:
-    """Bins of a column; the default is the most that fit into a byte."""
     return parameter(
         255,
         f"""Most bins of a column. A column with no more distinct values is split exactly; more than 255 bins take two
@@ -255,48 +204,37 @@ def max_bins(more: str = "") -> int:
 
 
 def categorical_features(more: str = "") -> Any:
-    """Columns that are categories."""
     return parameter(
         "from_dtype",
-        f"""Columns that are categories, by name, number or mask; "from_dtype": text, categorical and boolean columns
-        of a data frame. Of more than 16 categories, or than bins, each becomes a number: the mean target of its rows,
+        f"""Categorical columns, by name, number or mask; "from_dtype": text, categorical and boolean columns
+        of a data frame. Above 16 categories, or above `max_bins`, each becomes a number: the mean target of its rows,
         cross-fitted and shrunk. {more}""",
         "no_validation",
         type_words='"from_dtype", None, list or mask',
     )
 
 
-# --- chance and threads -----------------------------------------------------------------------------------------------
-
-
 def random_state(drawn: str) -> Any:
-    """Seed; `drawn` says of what."""
     text = f"Seed of {drawn}. An int gives the same draws at every fit."
     return parameter(None, text, "random_state", type_words="int, RandomState or None")
 
 
 def n_jobs(at_once: str = "Threads") -> int | None:
-    """Parallel work; `at_once` says what runs at the same time."""
     return parameter(
         None,
-        f"""{at_once}; -1: as many as there are processors, None: one, unless a joblib backend in force says otherwise.
+        f"""{at_once}; -1: as many as there are processors, None: one, unless the joblib backend in force sets a number.
         The result does not depend on it, bit for bit.""",
         COUNT,
         Interval(Integral, None, -1, closed="right"),
     )
 
 
-# --- rare classes -----------------------------------------------------------------------------------------------------
-
-
 def class_weight(more: str = "") -> Any:
-    """Factors of row weights by class."""
     return _class_weight(more, "balanced")
 
 
 def class_weight_of_draws() -> Any:
-    """Factors of row weights by class, for learners that draw rows for each voter."""
-    more = """"balanced_subsample": as "balanced", and in each draw of rows the classes weigh alike, too."""
+    more = """"balanced_subsample": as "balanced", and the classes have equal weight within each draw of rows too."""
     return _class_weight(more, "balanced", "balanced_subsample")
 
 
@@ -304,8 +242,9 @@ def _class_weight(more: str, *options: str) -> Any:
     return parameter(
         None,
         f"""Factor of the weight of each row by its class: a dict of labels and numbers above 0 (1 for a class that it
-        does not name), or "balanced", by which all classes weigh alike. It is the same as a `sample_weight` so
-        multiplied: probabilities, out-of-bag figures and held-out losses speak of the weighted rows. {more}""",
+        does not name), or "balanced", by which all classes have equal weight. It is the same as a `sample_weight`
+        multiplied by these factors: probabilities, out-of-bag figures and held-out losses are of weighted rows.
+        {more}""",
         dict,
         StrOptions(set(options)),
         None,
@@ -313,11 +252,7 @@ def _class_weight(more: str, *options: str) -> Any:
     )
 
 
-# --- early stopping ---------------------------------------------------------------------------------------------------
-
-
 def early_stopping(measure: str, rounds: str) -> bool:
-    """Whether held-out rows end the run."""
     return parameter(
         False,
         f"""Stop when the {measure} on held-out rows has not improved for `n_iter_no_change` rounds, and keep the
@@ -326,7 +261,6 @@ def early_stopping(measure: str, rounds: str) -> bool:
 
 
 def validation_fraction(default: float) -> float:
-    """Share of held-out rows."""
     return parameter(
         default,
         """Share of the rows held out when early stopping is on and no validation set is given; classes keep their
@@ -336,13 +270,12 @@ def validation_fraction(default: float) -> float:
 
 
 def n_iter_no_change(default: int) -> int:
-    """Patience of early stopping."""
     return parameter(default, "Rounds without improvement that end the run.", COUNT)
 
 
 @with_parameters
 class EarlyStoppingParameters:
-    """Last parameters of a learner that may stop early; its own come before them."""
+    """Last parameters of a learner with early stopping."""
 
     _: KW_ONLY
     early_stopping: bool = early_stopping("error", "voters up to the best one")
@@ -352,9 +285,9 @@ class EarlyStoppingParameters:
         None,
         """Score that early stopping follows in place of the loss: a scorer's name, as in
         ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
-        the larger it is. It needs held-out rows: `early_stopping`, or `X_val` and `y_val` to be watched. `X` are these
-        rows, encoded, the only ones that the model answers for; their weights, if there are any, include
-        `class_weight`. `validation_scores_` has the scores.""",
+        the larger it is. It needs held-out rows: `early_stopping`, or `X_val` and `y_val`. `X` are these rows, encoded,
+        the only ones that the model predicts; their weights, if there are any, include `class_weight`.
+        `validation_scores_` has the scores.""",
         str,
         callable,
         None,
@@ -368,6 +301,6 @@ class EarlyStoppingParameters:
         "float64 array or None",
     )
     best_iteration_: int | None = fitted(
-        "Number of rounds that early stopping has kept, the best one the last of them; None if it was off.",
+        "Number of rounds that early stopping has kept, the last of which is the best; None if it was off.",
         "int or None",
     )

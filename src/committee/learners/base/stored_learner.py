@@ -1,4 +1,7 @@
-"""The file of a fitted learner: parameters, columns, classes, its committee, and what else it stores."""
+"""The file of a fitted learner: parameters, columns, classes, committee and stored attributes.
+
+Also scikit-learn's base classes with types: it has none, and below a base of type Any mypy accepts any argument.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,51 @@ from sklearn.exceptions import NotFittedError
 from committee.data.typed_json import NUMERIC, decode, encode, field
 from committee.files.store import Storable
 from committee.learners.base.parameters import fitted, with_parameters
-from committee.learners.base.scikit_types import BaseEstimator, RegressorMixin
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
     from committee.data.frames import TableSchema
     from committee.files.tensors import Document, Tensors
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 
+    class BaseEstimator:
+        """The typed members of `sklearn.base.BaseEstimator`; all others are Any."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def __sklearn_tags__(self) -> Tags: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+    class ClassifierMixin:
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    class RegressorMixin:
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    class CallbackSupportMixin: ...
+
+    class MetaEstimatorMixin: ...
+
+else:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.base import ClassifierMixin as ClassifierMixin
+    from sklearn.base import MetaEstimatorMixin as MetaEstimatorMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+
 
 @with_parameters
 class StoredLearner(Storable, BaseEstimator):
-    """Writing and reading of the library's learners."""
+    """Reading and writing of the library's learners."""
 
     stored_attributes: ClassVar[tuple[str, ...]] = ()
-    """Fitted attributes beyond the committee that a saved file carries."""
+    """Fitted attributes beyond the committee that a model file has."""
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
-    """Kinds of voters, out of `committee.files.kinds.VOTERS`, that training makes, so that a file has no others; None:
-    any."""
+    """Kinds of voters (`committee.files.kinds.VOTERS`) that training makes, to check files; None: any."""
     trained_parameters: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are trained models; the file of a fitted learner does not hold them."""
+    """Parameters that are trained models, which the file of a fitted learner does not have."""
 
     n_features_in_: int = fitted()
     classes_: NDArray[Any] = fitted()
@@ -39,7 +67,7 @@ class StoredLearner(Storable, BaseEstimator):
     committee_: Committee | RegressionCommittee = fitted()
 
     def to_document(self, tensors: Tensors) -> Document:
-        """Write the fitted learner into a model file; metadata requests and output settings are no part of it.
+        """Write the fitted learner into a model file, without metadata requests and output settings.
 
         Raises
         ------
@@ -68,12 +96,12 @@ class StoredLearner(Storable, BaseEstimator):
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
-        """Read what `to_document` wrote, trusting no value.
+        """Read a document of `to_document`, checking every value.
 
         Raises
         ------
         ValueError
-            Saying what is wrong with the document or an array.
+            If the document or an array is invalid.
         """
         from committee.files.header import Header, read_sorted_classes
         from committee.files.kinds import COMMITTEES
@@ -96,7 +124,6 @@ class StoredLearner(Storable, BaseEstimator):
         return rebuilt
 
     def _read_attributes(self, document: Document, tensors: Tensors) -> None:
-        """Set the attributes that `describe_attributes` wrote."""
         own = tensors.part("attributes")
         for name, value in field(document, "attributes", dict).items():
             if name not in self.stored_attributes:
@@ -104,7 +131,6 @@ class StoredLearner(Storable, BaseEstimator):
             setattr(self, name, own.take(name) if value == {"tensor": True} else decode(value))
 
     def _check_voters(self, kind: str) -> None:
-        """Refuse a kind of voters that this learner does not train."""
         constant = kind == "forest" and not isinstance(self, RegressorMixin) and len(self.classes_) == 1
         if self.voter_kinds is not None and kind not in self.voter_kinds and not constant:
             raise ValueError(
@@ -114,20 +140,19 @@ class StoredLearner(Storable, BaseEstimator):
             raise ValueError("the table is null, and the learner reads rows by it")
 
     def stored_values(self) -> dict[str, Any]:
-        """Fitted attributes beyond the committee that a file carries, those that there are; by name."""
-        # absent is such as an out-of-bag score that was not asked for
+        """Fitted attributes beyond the committee that a file has, by name, as far as there are any."""
         return {name: getattr(self, name) for name in self.stored_attributes if hasattr(self, name)}
 
     def _for_file(self) -> Self:
-        """The learner that attributes and parameters are taken from: a copy, if a file holds them in another form."""
+        """Learner whose attributes and parameters are written: a copy, if a file has them in another form."""
         return self
 
     def _from_file(self) -> None:
-        """Undo `_for_file` on a learner that was read, distrusting it: ``ValueError`` for what it cannot have given."""
+        """Undo `_for_file` on a learner that was read; ``ValueError`` for what it cannot have written."""
 
 
 def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
-    """Write fitted attributes down, arrays of numbers among the tensors."""
+    """Document of fitted attributes, with arrays of numbers among the tensors."""
     attributes: Document = {}
     for name, value in values.items():
         if isinstance(value, np.ndarray) and value.dtype.name in NUMERIC:
@@ -142,7 +167,7 @@ def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
 
 
 def describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
-    """Write the class and the parameters of a learner down, but for those that are left out."""
+    """Document of a learner's class and parameters, without those that are left out."""
     from committee.files.kinds import check_learner
 
     check_learner(learner)
@@ -172,12 +197,12 @@ def _describe_parameter(name: str, value: Any) -> Any:
 
 
 def rebuild_unfitted(document: Document, depth: int) -> Any:
-    """Make what `describe_unfitted` wrote; parameters that are trained models are None."""
+    """Make the learner of a document of `describe_unfitted`; parameters that are trained models are None."""
     from committee.files.kinds import learner_class
 
     name = field(document, "class", str)
     kind = learner_class(name, depth)
-    known = set(kind._get_param_names()).difference(kind.trained_parameters)  # read off a signature, which takes long
+    known = set(kind._get_param_names()).difference(kind.trained_parameters)  # read off a signature, which is slow
     params: dict[str, Any] = {}
     for key, value in field(document, "params", dict).items():
         if key not in known:

@@ -1,4 +1,4 @@
-"""An estimator of the user's as voter: what is cloned, how clones are seeded, and how they take row weights."""
+"""An estimator of the user's as voter: its template, seeds and row weights."""
 
 from __future__ import annotations
 
@@ -13,42 +13,34 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.data.binning import refuse_more_categories
 from committee.data.frames import TableSchema
-from committee.learners.base.scikit_types import BaseEstimator
+from committee.learners.base.stored_learner import BaseEstimator
 
 
-def voter_to_clone(parameter: str, voter: Any, table: TableSchema, *, votes_by_class: bool = True) -> BaseEstimator:
-    """Copy a user's classifier, and name to it the columns of the encoded matrix that are categories.
+def classifier_template(
+    parameter: str, voter: Any, table: TableSchema, *, votes_by_class: bool = True
+) -> BaseEstimator:
+    """Copy a user's classifier, with the categorical columns of the encoded matrix set.
 
-    One whose vote is the class that it predicts spends no time on its probabilities.
-
-    Raises
-    ------
-    ValueError
-        If it is no classifier, or a column has more categories than it takes.
+    One that votes by its predicted class is not calibrated. ``ValueError`` if it is no classifier, or a column has more
+    categories than it takes.
     """
     copy: BaseEstimator = clone(voter)
     if not is_classifier(copy):
         raise ValueError(f"{parameter}={voter!r} is no classifier; a vote needs voters that name classes.")
     if votes_by_class and "calibrate" in copy.get_params(deep=False):
         copy.set_params(calibrate=None)
-    return _knowing_categories(copy, table)
+    return _with_categories(copy, table)
 
 
-def regressor_to_clone(parameter: str, voter: Any, table: TableSchema) -> BaseEstimator:
-    """Copy a user's regressor, and name to it the columns of the encoded matrix that are categories.
-
-    Raises
-    ------
-    ValueError
-        If it is no regressor, or a column has more categories than it takes.
-    """
+def regressor_template(parameter: str, voter: Any, table: TableSchema) -> BaseEstimator:
+    """Copy a user's regressor, with the categorical columns of the encoded matrix set."""
     copy: BaseEstimator = clone(voter)
     if not is_regressor(copy):
         raise ValueError(f"{parameter}={voter!r} is no regressor; it is to predict numbers.")
-    return _knowing_categories(copy, table)
+    return _with_categories(copy, table)
 
 
-def _knowing_categories(copy: BaseEstimator, table: TableSchema) -> BaseEstimator:
+def _with_categories(copy: BaseEstimator, table: TableSchema) -> BaseEstimator:
     params = copy.get_params(deep=False)
     categorical = np.flatnonzero(table.categorical)
     if len(categorical) and "categorical_features" in params:
@@ -60,7 +52,7 @@ def _knowing_categories(copy: BaseEstimator, table: TableSchema) -> BaseEstimato
 
 
 def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
-    """Seed every ``random_state`` left None, of its parts too, so that a run can be repeated."""
+    """Set every ``random_state`` that is None, also of nested estimators, so that a run can be repeated."""
     free = [
         name
         for name, value in sorted(member.get_params().items())
@@ -71,12 +63,8 @@ def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
 
 
 def weight_argument(voter: Any) -> str | None:
-    """Return the argument by which ``fit`` takes row weights; None if it takes none.
+    """Argument by which ``fit`` takes row weights, in a pipeline that of the last step; None if it takes none.
 
-    The weights of a pipeline are those of its last step.
-
-    Examples
-    --------
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.neighbors import KNeighborsRegressor
     >>> from sklearn.pipeline import make_pipeline
@@ -95,13 +83,7 @@ def weight_argument(voter: Any) -> str | None:
 
 
 def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> Any:
-    """Fit an estimator to weighted rows; None weighs all alike.
-
-    Raises
-    ------
-    ValueError
-        If it takes no weights.
-    """
+    """Fit an estimator to weighted rows; ``ValueError`` if it takes no weights. None weighs all rows equally."""
     if weights is None:
         return member.fit(X, y)
     argument = weight_argument(member)

@@ -1,4 +1,4 @@
-"""Learners that go on from their last fit: with the same seed, and to more voters of the same columns."""
+"""Learners that continue their last fit: with the same seed, and to more voters of the same columns."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ class WarmStart(CommitteeEstimator):
 
     def _no_checkpoint(self, X: Any) -> str | None:
         if self._earlier_committee() is not None:
-            return "warm_start goes on from a committee that the file would not hold"
+            return "warm_start continues a committee that the file would not hold"
         return super()._no_checkpoint(X)
 
     def _earlier_committee(self) -> Committee | RegressionCommittee | None:
-        """Return the committee that a warm start goes on from."""
         if not self.warm_start or not hasattr(self, "committee_"):
             return None
         n_voters = self.committee_.n_voters
         if isinstance(self.n_estimators, Integral) and self.n_estimators < n_voters:
             raise ValueError(
                 f"n_estimators={self.n_estimators} is less than the {n_voters} {self.voters_called} that warm_start "
-                "goes on from; raise it, or set warm_start=False."
+                "continues; raise it, or set warm_start=False."
             )
         return self.committee_
 
     def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
-        """Return the generator of the fit, whose seed is `seed_`; a warm start has that of the fit it goes on from."""
+        # the seed of a warm start is that of the fit it continues
         if isinstance(self.random_state, Integral):
             self.seed_ = int(self.random_state)
             return generator
@@ -52,10 +51,10 @@ class WarmStart(CommitteeEstimator):
         return np.random.RandomState(self.seed_)
 
     def _check_earlier(self, earlier: Committee | RegressionCommittee, **same: tuple[Any, Any]) -> None:
-        """Refuse a warm start from a committee of other columns or classes, or where another of the pairs differs."""
+        # `same` are further pairs of values, then and now, that must be equal
         if earlier.table != self.table_:
             raise ValueError(
-                f"warm_start goes on from a committee with other columns: {_change(earlier.table, self.table_)}. Give "
+                f"warm_start continues a committee with other columns: {_difference(earlier.table, self.table_)}. Give "
                 "X the columns of the first fit, or set warm_start=False."
             )
         if isinstance(earlier, Committee):
@@ -63,7 +62,7 @@ class WarmStart(CommitteeEstimator):
         for what, (before, now) in same.items():
             if before != now:
                 raise ValueError(
-                    f"warm_start goes on from a committee with other {what}: {before!r} then, {now!r} now. Give it the "
+                    f"warm_start continues a committee with other {what}: {before!r} then, {now!r} now. Give it the "
                     "same, or set warm_start=False."
                 )
 
@@ -74,8 +73,7 @@ class WarmStart(CommitteeEstimator):
             raise ValueError(f"seed_ is {seed!r}; it must be a whole number from 0 to 2^32 - 1")
 
 
-def _change(then: TableSchema | None, now: TableSchema) -> str:
-    """Tell what differs between the columns of two tables: their number, names, kinds or categories."""
+def _difference(then: TableSchema | None, now: TableSchema) -> str:
     if then is None:
         return "it has none"
     if then.n_features != now.n_features:
@@ -85,10 +83,6 @@ def _change(then: TableSchema | None, now: TableSchema) -> str:
     if then.names != now.names:
         j = next(j for j in range(now.n_features) if then.column(j) != now.column(j))
         return f"number {j} was {then.column(j)!r} then, and is {now.column(j)!r} now"
-    return _change_of_categories(then, now)
-
-
-def _change_of_categories(then: TableSchema, now: TableSchema) -> str:
     for j, (before, after) in enumerate(zip(then.categories, now.categories, strict=True)):
         name = now.column(j)
         if (before is None) != (after is None):
@@ -99,4 +93,4 @@ def _change_of_categories(then: TableSchema, now: TableSchema) -> str:
             return f"column {name!r} has other categories, " + (
                 f"as for {listing(odd, 5)}" if odd else "by their order"
             )
-    return "the numbers that stand for its many categories were found on other rows"
+    return "the numbers of its high-cardinality categories were learned on other rows"

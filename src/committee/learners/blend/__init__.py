@@ -1,1 +1,1 @@
-"""Committees whose members are whole ensembles."""
+"""Committees whose members are whole ensembles: candidates, out-of-fold predictions, weights, the vote."""

@@ -1,38 +1,34 @@
-"""The ensembles that a blend may have as members, chosen for errors that complement each other (docs/blend.md)."""
+"""Candidates of a committee of ensembles, chosen for errors that complement each other (docs/blend.md).
+
+They depend on effort, loss, sparse rows and the memory limit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from sklearn.utils import get_tags
+
+from committee.data.memory_text import text_of
+from committee.data.number_types import F64
+from committee.data.rows import Rows, TargetRows
+from committee.data.sparse import SparseMatrix
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
-from committee.learners.blend.effort import Effort
-from committee.learners.blend.loss_of_rows import trains_means
+from committee.learners.base.row_sampling import Fold
+from committee.learners.blend.losses import fits_means
+from committee.learners.blend.members import Candidate, Effort, LeftOut
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.learners.gradient.leaves import leaves_by_rows
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 
 MOST_DRAWN = 30_000
-"""Rows that a draw of a candidate with rows out of bag has at most."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A learner that may become a member, and how it comes by rows that it has not seen."""
-
-    name: str
-    learner: type[Any]
-    parameters: dict[str, Any] = field(default_factory=dict)
-    out_of_bag: bool = False
-    """Its own draws leave rows out, so that it is trained once; others are trained on the rest of each fold."""
-    lines: bool = False
-    """It is there for the lines in its leaves, which not all rows let it have."""
-    moved: bool = False
-    """It predicts means where another constant is wanted, and is moved by the best one for rows not seen."""
-
+"""Most rows of a draw of candidates with out-of-bag predictions."""
 
 _CLASSES = {
     "sbpmt": Candidate("sbpmt", SBPMTClassifier, {}, out_of_bag=True),
@@ -78,11 +74,13 @@ _OF_LOSS: dict[Effort, tuple[str, ...]] = {
 }
 
 
-def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]:
-    """Return the candidates of an effort for n rows, in the order of their training: those that are fitted once first.
+def _with(candidate: Candidate, **parameters: Any) -> Candidate:
+    return replace(candidate, parameters=candidate.parameters | parameters)
 
-    Examples
-    --------
+
+def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]:
+    """Candidates of an effort for n rows, in the order of training: those that are fitted once first.
+
     >>> [one.name for one in candidates(True, "fast")]
     ['forest', 'boosted_lines', 'small_trees']
     >>> candidates(True, "fast", 10**6)[0].parameters["max_samples"]
@@ -92,32 +90,15 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]
     chosen = [table[name] for name in names[effort]]
     if n <= 1.5 * MOST_DRAWN:
         return chosen
-    return [
-        replace(one, parameters=one.parameters | {"max_samples": MOST_DRAWN}) if one.out_of_bag else one
-        for one in chosen
-    ]
-
-
-def without_lines(lines: Candidate) -> Candidate:
-    """Return boosting for numbers with a constant in each leaf, for the same loss as one with lines.
-
-    Examples
-    --------
-    >>> without_lines(candidates(True, "fast")[1]).parameters
-    {'leaf': 'constant', 'leaf_l2': 1.0}
-    """
-    constant = _NUMBERS["boosting"]
-    return replace(constant, parameters=constant.parameters | lines.parameters, moved=lines.moved)
+    return [_with(one, max_samples=MOST_DRAWN) if one.out_of_bag else one for one in chosen]
 
 
 def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Candidate]:
-    """Return candidates for a loss of numbers, by those for squared error.
+    """Candidates for a loss of numbers, derived from those for squared error.
 
     Boosting is trained on a loss whose best constant is a mean. For another, such as a quantile's, candidates for means
-    are moved by a constant, and boosting on the loss itself joins them.
+    are shifted by a constant, and boosting on the loss itself is added.
 
-    Examples
-    --------
     >>> from committee.objectives.losses import Poisson, Quantile
     >>> [one.parameters for one in of_loss(candidates(True, "fast"), Poisson(), "fast")[1:]]
     [{'loss': Poisson()}, {'max_leaf_nodes': 4, 'loss': Poisson()}]
@@ -126,12 +107,199 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
     """
     if isinstance(loss, Squared):
         return list(wanted)
-    if trains_means(loss):
-        return [
-            replace(one, parameters=one.parameters | {"loss": loss})
-            if "loss" in one.learner.declared_parameters
-            else one
-            for one in wanted
-        ]
-    own = [replace(_ON_LOSS[name], parameters=_ON_LOSS[name].parameters | {"loss": loss}) for name in _OF_LOSS[effort]]
-    return [replace(one, moved=True) for one in wanted] + own
+    if fits_means(loss):
+        return [_with(one, loss=loss) if "loss" in one.learner.declared_parameters else one for one in wanted]
+    return [replace(one, moved=True) for one in wanted] + [
+        _with(_ON_LOSS[name], loss=loss) for name in _OF_LOSS[effort]
+    ]
+
+
+def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
+    """Candidates that can be trained on sparse rows, and the others.
+
+    Boosting with constant leaves replaces boosting with linear leaves, which needs dense rows.
+
+    >>> chosen, left_out = candidates_for_sparse(candidates(False, "fast"))
+    >>> [one.name for one in chosen], left_out[0]
+    (['forest', 'large_trees'], LeftOut(name='sbpmt', reason='takes no sparse rows', loss=nan, seconds=nan))
+    >>> [one.name for one in candidates_for_sparse(candidates(True, "fast"))[0]]
+    ['forest', 'boosting', 'small_trees']
+    """
+    chosen: list[Candidate] = []
+    left_out: list[LeftOut] = []
+    for one in wanted:
+        if one.lines:
+            left_out.append(LeftOut(one.name, "has no lines in its leaves on sparse rows"))
+            constant = replace(_with(_NUMBERS["boosting"], **one.parameters), moved=one.moved)
+            if constant not in wanted:
+                chosen.append(constant)
+        elif get_tags(one.learner(**one.parameters)).input_tags.sparse:
+            chosen.append(one)
+        else:
+            left_out.append(LeftOut(one.name, "takes no sparse rows"))
+    return chosen, left_out
+
+
+def candidates_for_targets(
+    wanted: Sequence[Candidate], loss: Loss, target: F64
+) -> tuple[list[Candidate], list[LeftOut]]:
+    """Candidates whose predictions are in the domain of the loss, and the others: means of targets may be outside.
+
+    >>> from committee.objectives.losses import Poisson
+    >>> wanted = of_loss(candidates(True, "fast"), Poisson(), "fast")
+    >>> chosen, left_out = candidates_for_targets(wanted, Poisson(), np.zeros(9))
+    >>> [one.name for one in chosen], left_out[0].reason
+    (['boosted_lines', 'small_trees'], 'may predict 0, and the poisson loss needs predictions in (0, inf)')
+    """
+    outside = target[~loss.mean_interval.holds(target)]
+    if not outside.size:
+        return list(wanted), []
+    reason = f"may predict {outside[0]:g}, and the {loss.name} loss needs predictions in {loss.mean_interval}"
+    chosen = [one for one in wanted if "loss" in one.parameters]
+    return chosen, [LeftOut(one.name, reason) for one in wanted if one not in chosen]
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+LEAST_DRAWN = 1000
+"""Smallest draw, in rows."""
+_NODE = 50.0
+"""Bytes of a tree node without its votes, which take 8 for each class."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Bytes that a candidate takes: for good, as voters and predictions, and more during its training."""
+
+    kept: float
+    passing: float
+
+
+@dataclass(frozen=True)
+class FitMemory:
+    """Estimate of the memory of a fit in bytes.
+
+    The estimates are fitted to measured peaks, mostly of one thread (docs/decisions.md), by rows, columns, classes and
+    settings, with deep trees as large as noisy targets make them.
+
+    >>> memory = FitMemory(n=300_000, row=28 * 8.0, n_columns=28, n_scores=2, n_folds=3, n_trained=2e5, n_threads=1)
+    >>> chosen, left_out = memory.within(1e9, candidates(False, "default", 300_000))
+    >>> [one.parameters.get("max_samples") for one in chosen if one.name == "forest"] != [30_000]
+    True
+    """
+
+    n: int
+    row: float
+    """Bytes of an encoded row."""
+    n_columns: int
+    n_scores: int
+    """Classes, or 1 for numbers."""
+    n_folds: int
+    n_trained: float
+    """Rows of the largest training set of a fold."""
+    n_threads: int
+
+    @classmethod
+    def of(cls, rows: Rows | TargetRows, n_scores: int, folds: Sequence[Fold], n_threads: int) -> FitMemory:
+        n_folds, n_trained = len(folds), max(len(fold.train) for fold in folds)
+        n, cells = len(rows), rows.cells
+        if isinstance(cells, SparseMatrix):
+            stored = sum(array.nbytes for array in vars(cells).values() if hasattr(array, "nbytes"))
+            return cls(n, stored / n, max(1, round(stored / n / 8.0)), n_scores, n_folds, n_trained, n_threads)
+        return cls(n, cells.nbytes / n, cells.shape[1], n_scores, n_folds, n_trained, n_threads)
+
+    def needed(self, candidate: Candidate) -> Needed:
+        fits = 1 if candidate.out_of_bag else self.n_folds
+        n = self.n if candidate.out_of_bag else self.n_trained
+        settings = candidate.learner(**candidate.parameters).get_params(deep=False)
+        predictions = self.n * 8.0 * self.n_scores
+        copy = n * (self.row + 32.0)
+        of_learner = self._of_learner(candidate.learner, settings, n)
+        return Needed(predictions + fits * of_learner.kept, 3.0 * predictions + copy + of_learner.passing)
+
+    def _of_learner(self, learner: type[Any], settings: dict[str, Any], n: float) -> Needed:
+        # one fit on n rows: its voters, and what training them takes beyond a copy of the rows
+        K, p, threads = self.n_scores, self.n_columns, self.n_threads
+        node = _NODE + 8.0 * K
+        if issubclass(learner, (RandomForestClassifier, RandomForestRegressor)):
+            drawn = min(n, settings["max_samples"] or n)
+            different = n * -np.expm1(-drawn / n)  # of rows drawn with replacement
+            per_row = min(2.1, 0.5 + 0.1 * K) if issubclass(learner, RandomForestClassifier) else 2.1
+            nodes = settings["n_estimators"] * different * per_row
+            return Needed(nodes * node, nodes * node * 1.4 + n * (2.0 * p + 16.0 * K) + threads * drawn * 64.0)
+        if issubclass(learner, SBPMTClassifier):
+            share = settings["max_samples"]
+            drawn = share * n if isinstance(share, float) else min(share, n)
+            kept = settings["n_estimators"] * drawn * 20.0 * K
+            return Needed(kept, threads * drawn * (5.0 * self.row + 40.0 * K) + n * (2.0 * p + 16.0 * K))
+        if issubclass(learner, LogitBoostClassifier):
+            return Needed(8.0 * p * K, n * (2.0 * self.row + 60.0 + 40.0 * K))
+        if issubclass(learner, (GradientBoostingClassifier, GradientBoostingRegressor)):
+            leaves = settings["max_leaf_nodes"]
+            leaves = leaves_by_rows(n) if leaves == "auto" else leaves
+            trees = settings["n_estimators"] * (K if K > 2 else 1)
+            nodes = trees * min(2.0 * leaves, 2.0 * n / settings["min_samples_leaf"])
+            lines = issubclass(learner, GradientBoostingRegressor) and settings["leaf"] != "constant"
+            kept = nodes * (190.0 if lines else 60.0)
+            return Needed(kept, 1.4 * kept + n * (2.0 * p + 150.0 + 40.0 * K))
+        if issubclass(learner, AdaBoostClassifier):
+            nodes = settings["n_estimators"] * 2.0 ** (settings["max_depth"] + 1)
+            return Needed(nodes * node, nodes * node + n * (2.0 * p + 100.0 + 16.0 * K))
+        return Needed(0.0, n * self.row)
+
+    def peak(self, candidates: Sequence[Candidate]) -> float:
+        """Peak memory of a fit of these candidates, one after the other."""
+        kept = self.n * (self.row + 40.0 + 16.0 * self.n_folds)  # the encoded table, its targets and weights, the folds
+        most = kept + self.n * (self.row + 100.0)  # while rows are dealt to folds
+        for one in candidates:
+            needed = self.needed(one)
+            kept += needed.kept
+            most = max(most, kept + needed.passing)
+        # while members are weighed: their predictions, and losses with and without each
+        return max(most, kept + self.n * 8.0 * len(candidates) * (2.0 * self.n_scores + 4.0))
+
+    def within(self, limit: float, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
+        """Candidates that fit into a memory limit, some with smaller draws, and the others.
+
+        As many stay as fit with the smallest draws, without those that need the most; then draws are enlarged, those of
+        the first candidate first. ``ValueError`` if none fits, with the least limit that leaves one.
+        """
+        if not candidates or self.peak(candidates) <= limit:
+            return list(candidates), []
+        chosen = [self._smallest(one) for one in candidates]
+        left_out: list[LeftOut] = []
+        while self.peak(chosen) > limit:
+            largest = max(chosen, key=lambda one: self.peak([one]))
+            if len(chosen) == 1:
+                raise ValueError(
+                    f"memory_limit leaves no candidate room on {self.n} rows of {self.n_columns} columns: the least "
+                    f"that a fit needs is {text_of(self.peak(chosen))}, by estimate. Give that much, or fewer rows."
+                )
+            chosen.remove(largest)
+            left_out.append(LeftOut(largest.name, "memory"))
+        whole = {one.name: one for one in candidates}
+        for k, small in enumerate(chosen):
+            if small is not whole[small.name]:
+                chosen[k] = self._largest_draws(limit, chosen, k, whole[small.name])
+        return chosen, left_out
+
+    def _largest_draws(self, limit: float, chosen: Sequence[Candidate], k: int, whole: Candidate) -> Candidate:
+        def fits(one: Candidate) -> bool:
+            return self.peak([*chosen[:k], one, *chosen[k + 1 :]]) <= limit
+
+        if fits(whole):
+            return whole
+        few, many = LEAST_DRAWN, self._drawn(whole)
+        while many - few > max(1, few // 100):
+            middle = (few + many) // 2
+            few, many = (middle, many) if fits(_with(whole, max_samples=middle)) else (few, middle)
+        return _with(whole, max_samples=few)
+
+    def _drawn(self, candidate: Candidate) -> int:
+        share = candidate.learner(**candidate.parameters).get_params(deep=False)["max_samples"]
+        return round(share * self.n) if isinstance(share, float) else min(share or self.n, self.n)
+
+    def _smallest(self, candidate: Candidate) -> Candidate:
+        if "max_samples" not in candidate.learner.declared_parameters or self._drawn(candidate) <= LEAST_DRAWN:
+            return candidate
+        return _with(candidate, max_samples=LEAST_DRAWN)

@@ -29,7 +29,7 @@ from committee.data.rows import row_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
-from committee.learners.base.scikit_types import MetaEstimatorMixin
+from committee.learners.base.stored_learner import MetaEstimatorMixin
 from committee.learners.base.user_voter import seeded
 from committee.learners.conformal.dealt_folds import N_FOLDS, folds_of_rows
 from committee.learners.conformal.estimator_inside import refuse_other_kind, unfitted_copy

@@ -87,7 +87,7 @@ class ConformalClassifier(Conformal, BaseClassifier):
 
     @property
     def _default(self) -> Any:
-        from committee.learners.blend.committee_classifier import CommitteeClassifier
+        from committee.learners.blend.committees import CommitteeClassifier
 
         return CommitteeClassifier()
 

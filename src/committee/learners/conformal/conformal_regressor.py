@@ -89,7 +89,7 @@ class ConformalRegressor(Conformal, BaseRegressor):
 
     @property
     def _default(self) -> Any:
-        from committee.learners.blend.committee_regressor import CommitteeRegressor
+        from committee.learners.blend.committees import CommitteeRegressor
 
         return CommitteeRegressor()
 

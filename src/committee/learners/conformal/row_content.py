@@ -46,10 +46,10 @@ def content_numbers(X: Any, table: TableSchema | None) -> U64:
     (True, False)
     """
     if is_in_pieces(X):
-        from committee.learners.base.pieced_rows import by_pieces
+        from committee.learners.base.pieced_rows import predict_pieces
 
         names = None if table is None or table.names is None else np.asarray(table.names, dtype=object)
-        return by_pieces(X, lambda rows: content_numbers(rows, table), names)
+        return predict_pieces(X, lambda rows: content_numbers(rows, table), names)
     if isinstance(X, SparseMatrix) or is_sparse(X):
         rows = X if isinstance(X, SparseMatrix) else read_sparse(X)
         return row_digests(rows if table is None else table.encode_sparse(rows), 1)

@@ -15,11 +15,11 @@ from sklearn.utils import _safe_indexing
 from committee.data.number_types import F64
 from committee.data.parallel import in_parallel
 from committee.data.rows import counted
-from committee.learners.bagging.forest_fit import ForestEstimator
+from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.base.user_voter import fit_weighted
-from committee.learners.blend.blend import KEPT, Blend
+from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.conformal.leave_out import FoldModels, LeaveOut, UnseenVotes
 from committee.learners.trained.trained_ensemble import TrainedEnsemble
 from committee.learners.trained.unseen_rows import unseen_rows
@@ -136,7 +136,7 @@ def trained_out_of_bag(
     found = out_of_bag(model, training, leave_out=leave_out)
     if asked == "keep_oof" and not kept:
         model.keep_oof = False
-        for name in KEPT:
+        for name in OOF_ATTRIBUTES:
             vars(model).pop(name, None)
     return found if np.isfinite(found.answers[:, 0]).any() else None
 
@@ -233,7 +233,7 @@ def _of_committee(model: Blend, training: Training, *, leave_out: bool) -> Unsee
             f'method="plus" asks what is answered without each row, which the {type(model).__name__} does not keep; '
             'use method="base", or cv=5.'
         )
-    kept = next((getattr(model, name) for name in KEPT if hasattr(model, name)), None)
+    kept = next((getattr(model, name) for name in OOF_ATTRIBUTES if hasattr(model, name)), None)
     if kept is None:
         raise ValueError(
             f"the {type(model).__name__} has not kept what it says of rows that its fits have not seen: its rows are "

@@ -16,8 +16,8 @@ from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.parameters import SHARE, fitted, parameter, required, with_parameters
-from committee.learners.base.row_units import RowUnits
-from committee.learners.base.user_voter import regressor_to_clone, weight_argument
+from committee.learners.base.row_sampling import RowUnits
+from committee.learners.base.user_voter import regressor_template, weight_argument
 from committee.learners.gradient.functional_run import FunctionalRun, start_scores
 from committee.learners.gradient.held_out_rounds import added_votes, held_out_votes
 from committee.learners.gradient.leaf import LeafPenalty
@@ -33,8 +33,7 @@ from committee.voters.regressors import RegressorVoters
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.learners.base.early_stopping import EarlyStopping
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
 
 
 @with_parameters
@@ -117,7 +116,7 @@ class FunctionalGradientBoosting(Boosting):
 
     def _run(self, rows: Rows | TargetRows, random: np.random.RandomState) -> FunctionalRun:
         given = TreeRegressor(max_depth=3) if self.base is None else self.base
-        base, threads = regressor_to_clone("base", given, self.table_), n_threads(self.n_jobs)
+        base, threads = regressor_template("base", given, self.table_), n_threads(self.n_jobs)
         target, seed = Target.of(self._chosen_loss(), rows), int(random.randint(2**31 - 1))
         takes_weights = weight_argument(base) is not None
         if not (takes_weights or rows.weigh_alike):

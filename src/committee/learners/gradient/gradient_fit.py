@@ -23,7 +23,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import NOT_NEGATIVE, SHARE, fitted, parameter, required, with_parameters
-from committee.learners.base.row_units import RowUnits
+from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient.constrained_columns import refuse_ambiguous
 from committee.learners.gradient.gradient_run import GradientRun
@@ -51,7 +51,7 @@ from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 

@@ -11,8 +11,7 @@ from committee.data.rows import Rows, TargetRows
 from committee.learners.gradient.scores import Target
 
 if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import AddedVotes
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes, StagedLoss
 
 
 class Rounds(Protocol):
@@ -28,9 +27,9 @@ class Rounds(Protocol):
         """Return the weights of these voters."""
 
 
-def added_votes(run: Rounds, held_out: Rows | TargetRows, cells: Any) -> AddedVotes:
+def added_votes(run: Rounds, held_out: Rows | TargetRows, cells: Any) -> StagedLoss:
     """Votes of the rounds on held-out rows, ``(D, n)``, whose voters see `cells`, and the mean loss of their sum."""
-    from committee.learners.base.early_stopping import AddedVotes
+    from committee.learners.base.early_stopping import StagedLoss
 
     target = Target.of(run.target.loss, held_out, run.target.scale)
 
@@ -41,12 +40,12 @@ def added_votes(run: Rounds, held_out: Rows | TargetRows, cells: Any) -> AddedVo
     def loss(F: F64) -> float:
         return target.mean_loss(F[0] if len(F) == 1 else F)
 
-    return AddedVotes(votes, loss, np.repeat(run.intercept[:, None], len(held_out), axis=1))
+    return StagedLoss(votes, loss, np.repeat(run.intercept[:, None], len(held_out), axis=1))
 
 
 def held_out_votes(run: Rounds, held_out: Rows | TargetRows, cells: Any) -> HeldOutVotes:
     """As `added_votes`, for scores: the sum of the rounds so far, and the weight that it is a share of."""
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes
 
     added = added_votes(run, held_out, cells)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.base.early_stopping import EarlyStopping
-from committee.learners.base.row_units import Mask, RowUnits
+from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.parted_rows import PartedRows
 

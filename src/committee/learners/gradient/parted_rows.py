@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.row_units import Mask, RowUnits
+from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.scores import Target
 from committee.objectives.losses import Loss
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.learners.base.row_units import Mask, RowUnits
+from committee.learners.base.row_sampling import Mask, RowUnits
 
 
 @dataclass(frozen=True)

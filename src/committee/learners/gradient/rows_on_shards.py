@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.learners.base.recorded_growth import parts_of_tree
+from committee.learners.base.fit_record import tree_to_arrays
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.leaf_refit import refitted_tree
 from committee.learners.gradient.line_fit import LineFit
@@ -24,7 +24,7 @@ from committee.learners.gradient.scores import Target
 from committee.learners.gradient.shards import Shards
 
 if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord, Form
+    from committee.learners.base.fit_record import Codec, FitRecord
     from committee.voters.leaf_lines import LeafLines
 
 I32 = NDArray[np.int32]
@@ -159,7 +159,7 @@ class RowsOnShards(ScoredRows):
     ) -> LeafLines | None:
         """As `ScoredRows.move`."""
         assert along is None
-        parts = parts_of_tree(tree)
+        parts = tree_to_arrays(tree)
         lines = None if self.line_fit is None else self._lines(self.line_fit, tree, parts, k).times(unit)
         self.shards.move(self._known, self.run, parts, value, lines, step, k)
         return lines
@@ -190,7 +190,7 @@ class RowsOnShards(ScoredRows):
 
     def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
         """As `ScoredRows.regrown`."""
-        parts = parts_of_tree(tree)
+        parts = tree_to_arrays(tree)
         largest = np.max(self.shards.each("largest_terms", self.run, k), axis=0)
         found = self.shards.total("terms_of_leaves", self.run, parts, len(tree.feature), k, largest)
         sums = _core.sums_of_limbs(np.ascontiguousarray(found[:, :-1]), largest)
@@ -201,8 +201,7 @@ class RowsOnShards(ScoredRows):
         self._record = record
 
 
-def _tree_form() -> Form[_core.GradientTree]:
-    from committee.learners.base.fit_record import Form
-    from committee.learners.base.recorded_growth import tree_of_parts
+def _tree_form() -> Codec[_core.GradientTree]:
+    from committee.learners.base.fit_record import Codec, tree_from_arrays
 
-    return Form(parts_of_tree, tree_of_parts)
+    return Codec(tree_to_arrays, tree_from_arrays)

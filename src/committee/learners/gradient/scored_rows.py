@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.binning import Binned
 from committee.data.number_types import F64
-from committee.learners.base.recorded_growth import leaf_of_rows
+from committee.learners.base.fit_record import leaf_of_rows
 from committee.learners.gradient.leaf import LeafPenalty
 from committee.learners.gradient.leaf_refit import leaf_terms, node_sums, refitted, refitted_tree
 from committee.learners.gradient.line_fit import LineFit, add_lines
@@ -20,8 +20,7 @@ from committee.learners.gradient.scores import Target, add_tree
 from committee.voters.leaf_lines import LeafLines
 
 if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
-    from committee.learners.base.recorded_growth import RecordedGradientGrower
+    from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower
 
 I32 = NDArray[np.int32]
 
@@ -191,7 +190,7 @@ class RowsInMemory(ScoredRows):
 
     def keep(self, record: FitRecord) -> None:
         """As `ScoredRows.keep`."""
-        from committee.learners.base.recorded_growth import RecordedGradientGrower
+        from committee.learners.base.fit_record import RecordedGradientGrower
 
         self.grower = RecordedGradientGrower(self.grower, self.binned, record)
 

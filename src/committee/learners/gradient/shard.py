@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.learners.base.recorded_growth import tree_of_parts
-from committee.learners.base.row_units import Mask, RowUnits
+from committee.learners.base.fit_record import tree_from_arrays
+from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.leaf_refit import leaf_terms
 from committee.learners.gradient.line_fit import LineFit, add_lines
 from committee.learners.gradient.scores import Target, add_tree
@@ -155,7 +155,7 @@ class Shard:
         self._find_leaves(tree)
         own, rows = self._own(k), self.runs[run].rows
         of_rows = self.leaf, rows, self.gradient[own], self.hessian[own]
-        self.line_sums = line_fit.sums(self.X, tree_of_parts(*tree), *of_rows, self.n_threads)
+        self.line_sums = line_fit.sums(self.X, tree_from_arrays(*tree), *of_rows, self.n_threads)
         return self.line_sums.largest()
 
     def weights_of_lines(self, largest: F64) -> NDArray[np.int64]:
@@ -200,11 +200,11 @@ class Shard:
         others = np.flatnonzero(self.leaf < 0).astype(np.int32)
         if len(others):
             self.leaf = self.leaf.copy()
-            self.leaf[others] = _core.walk_codes(self.codes, self.n_bins, tree_of_parts(*tree), others)
+            self.leaf[others] = _core.walk_codes(self.codes, self.n_bins, tree_from_arrays(*tree), others)
 
     def _leaves(self, tree: tuple[Any, ...]) -> I32:
         rows = np.arange(len(self), dtype=np.int32)
-        return _core.walk_codes(self.codes, self.n_bins, tree_of_parts(*tree), rows)
+        return _core.walk_codes(self.codes, self.n_bins, tree_from_arrays(*tree), rows)
 
     def _own(self, k: int) -> int | slice:
         return slice(None) if self.gradient.ndim == 1 or self.n_outputs > 1 else k

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from committee.data.binning import Binned
 from committee.data.number_types import F64
-from committee.learners.base.recorded_growth import leaf_of_rows
+from committee.learners.base.fit_record import leaf_of_rows
 from committee.learners.gradient.gradient_run import GradientRun
 from committee.learners.gradient.scores import Target, add_tree
 

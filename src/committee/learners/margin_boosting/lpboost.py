@@ -21,7 +21,7 @@ from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
-from committee.learners.base.user_voter import voter_to_clone
+from committee.learners.base.user_voter import classifier_template
 from committee.learners.margin_boosting.one_against_rest import ClassRuns, VotingRun
 from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
 from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
@@ -133,7 +133,7 @@ class LPBoostClassifier(CalibratedClassifier):
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         """Return the pool of voters that the parameters ask for."""
         if not isinstance(self.dictionary, str):
-            return classifiers_on(rows, voter_to_clone("dictionary", self.dictionary, self.table_), seed)
+            return classifiers_on(rows, classifier_template("dictionary", self.dictionary, self.table_), seed)
         voters = DICTIONARIES[self.dictionary](rows, self.table_, self, n_threads(self.n_jobs))
         distinct, binned = DistinctRows.in_bins(voters.binned, rows)
         return voters.pool(binned), distinct

@@ -18,7 +18,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import fitted, with_parameters
-from committee.learners.base.user_voter import voter_to_clone
+from committee.learners.base.user_voter import classifier_template
 from committee.learners.margin_boosting.one_against_rest import ClassRuns, HeldOutErrors, VotingRun
 from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
 from committee.learners.pools.pool import Pool
@@ -30,7 +30,7 @@ from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
 
 if TYPE_CHECKING:
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes
 
 EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
 DEEPER = "deeper trees are grown by the Gini criterion."
@@ -85,7 +85,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         """Return the pool of voters that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if self.voter is not None:
-            return classifiers_on(rows, voter_to_clone("voter", self.voter, self.table_), seed)
+            return classifiers_on(rows, classifier_template("voter", self.voter, self.table_), seed)
         binned = rows.binned(self.table_, self.max_bins, threads)
         if np.array_equal(binned.dense.min(axis=0), binned.dense.max(axis=0)):
             raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")
@@ -99,7 +99,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         return EarlyStopping(HeldOutErrors(run, held_out), self.n_iter_no_change)
 
     def _held_out_votes(self, run: ClassRuns[Any], held_out: Rows) -> HeldOutVotes:
-        from committee.learners.base.scoring import HeldOutVotes
+        from committee.learners.base.early_stopping import HeldOutVotes
 
         def total(t: int) -> float:
             return float(sum(one.weights_after(t).sum() for one in run.runs))

@@ -97,9 +97,9 @@ class StumpLearner:
     def _best(self, weights: NDArray[Any]) -> StumpFound:
         if self._record is None:
             return self.search.best(weights)
-        from committee.learners.base.fit_record import Form  # few fits have a checkpoint
+        from committee.learners.base.fit_record import Codec  # few fits have a checkpoint
 
-        form = Form(_parts_of_stump, self._known)
+        form = Codec(_parts_of_stump, self._known)
         return self._record.result("stump", (weights,), lambda: self.search.best(weights), form)
 
     def _known(self, numbers: NDArray[Any], words: NDArray[np.uint32]) -> StumpFound:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from committee.data.number_types import F64
-from committee.learners.base.fit_record import FitRecord, Form, Parts
-from committee.learners.base.recorded_growth import RecordedGrower
+from committee.learners.base.fit_record import Codec, FitRecord, Parts, RecordedGrower
 from committee.learners.pools.pool import Candidate, Pool
 from committee.learners.pools.stump_pool import StumpPool
 from committee.learners.pools.tree_pool import TreePool
@@ -48,7 +47,7 @@ class RecordedStumpPool(StumpPool):
             found = StumpPool.best(self, s, penalty, alpha)
             return 0.0, [] if found is None else [found]
 
-        form = Form(_parts, lambda *parts: self._found(*parts, signed=False))
+        form = Codec(_parts, lambda *parts: self._found(*parts, signed=False))
         _, candidates = self._record.result("stumps", (s, sorted(map(repr, alpha.items()))), compute, form)
         return candidates[0] if candidates else None
 
@@ -56,7 +55,7 @@ class RecordedStumpPool(StumpPool):
         self, s: F64, centre: F64, least: float, most: int, known: set[Hashable]
     ) -> tuple[float, list[Candidate]]:
         """As `Pool.largest`."""
-        form = Form(_parts, lambda *parts: self._found(*parts, signed=True))
+        form = Codec(_parts, lambda *parts: self._found(*parts, signed=True))
         given = (s, least, most, sorted(map(repr, known)))
         return self._record.result(
             "stumps", given, lambda: StumpPool.largest(self, s, centre, least, most, known), form

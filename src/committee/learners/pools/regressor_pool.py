@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.learners.base.scikit_types import BaseEstimator
+from committee.learners.base.stored_learner import BaseEstimator
 from committee.learners.pools.classifier_pool import Clones
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.penalty import Penalty

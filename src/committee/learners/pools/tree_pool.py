@@ -16,7 +16,7 @@ from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
 
 if TYPE_CHECKING:
-    from committee.learners.base.recorded_growth import RecordedGrower
+    from committee.learners.base.fit_record import RecordedGrower
 
 
 class TreePool(TrainedPool):

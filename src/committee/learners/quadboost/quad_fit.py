@@ -20,7 +20,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
-from committee.learners.base.user_voter import regressor_to_clone, voter_to_clone, weight_argument
+from committee.learners.base.user_voter import classifier_template, regressor_template, weight_argument
 from committee.learners.pools.classifier_pool import ClassifierPool
 from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
 from committee.learners.pools.pool import Pool
@@ -38,7 +38,7 @@ from committee.vote.links.probability import Link
 from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes
 
 
 @with_parameters
@@ -155,7 +155,7 @@ class QuadBoost(Boosting):
         return EarlyStopping(self._held_out_risk(run, held_out), self.n_iter_no_change, first=0)
 
     def _held_out_votes(self, run: QuadRun, held_out: Any) -> HeldOutVotes:
-        from committee.learners.base.scoring import HeldOutVotes
+        from committee.learners.base.early_stopping import HeldOutVotes
 
         risk = self._held_out_risk(run, held_out)
         return HeldOutVotes(risk.votes_after, risk.total_weight, self.link_of(run.count))
@@ -220,7 +220,7 @@ class QuadBoost(Boosting):
         """Return a pool of clones of the user's classifier or regressor for each score."""
         seeds, w, count = range(seed, seed + target.n_outputs), target.weights, rows.count
         if is_regressor(self.dictionary):
-            voter = regressor_to_clone("dictionary", self.dictionary, self.table_)
+            voter = regressor_template("dictionary", self.dictionary, self.table_)
             given = None if rows.weigh_alike else rows.weights
             if given is not None and weight_argument(voter) is None:
                 raise ValueError(
@@ -228,7 +228,7 @@ class QuadBoost(Boosting):
                     "sample_weight. Choose another regressor, or leave sample_weight and class_weight out."
                 )
             return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
-        voter = voter_to_clone("dictionary", self.dictionary, self.table_)
+        voter = classifier_template("dictionary", self.dictionary, self.table_)
 
         def scaled(weights: F64) -> F64:
             return np.asarray(count * weights / weights.sum())

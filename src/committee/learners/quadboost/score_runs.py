@@ -155,13 +155,13 @@ class ScoreRun(ABC):
     def _reweighted(self, gram: F64, b: F64, weights: F64, wanted: float) -> float:
         if self._record is None:
             return reweight(gram, b, weights, self.penalty, wanted)
-        from committee.learners.base.fit_record import Form
+        from committee.learners.base.fit_record import Codec
 
         def compute() -> tuple[F64, float]:
             solution = weights.copy()
             return solution, reweight(gram, b, solution, self.penalty, wanted)
 
-        form = Form[tuple[F64, float]](lambda found: [found[0], np.array(found[1])], lambda w, gap: (w, float(gap)))
+        form = Codec[tuple[F64, float]](lambda found: [found[0], np.array(found[1])], lambda w, gap: (w, float(gap)))
         weights[:], reached = self._record.result("weights", (b, weights), compute, form)
         return reached
 

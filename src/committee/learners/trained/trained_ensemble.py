@@ -17,7 +17,7 @@ from committee.data.number_types import F64
 from committee.data.rows import refuse_total
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
-from committee.learners.base.scikit_types import MetaEstimatorMixin
+from committee.learners.base.stored_learner import MetaEstimatorMixin
 from committee.vote.committee import Committee
 from committee.vote.exports.scikit_learn_model import Kept, as_sklearn
 from committee.vote.regression import RegressionCommittee

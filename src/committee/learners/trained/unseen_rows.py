@@ -12,14 +12,13 @@ from sklearn.utils.validation import column_or_1d
 
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import class_numbers
-from committee.learners.bagging.draws import draw
-from committee.learners.bagging.forest_fit import ForestEstimator
 from committee.learners.bagging.forest_trees import RowDraw
-from committee.learners.bagging.random_forest import RandomForestClassifier
-from committee.learners.bagging.reserve import reserved
+from committee.learners.bagging.out_of_bag import draw_reserve
+from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.bagging.subsamples import draw_subsample
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.committee_classifier import CommitteeClassifier, log_loss_of
+from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
 from committee.learners.trained.trained_ensemble import TrainedEnsemble
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
@@ -143,7 +142,7 @@ def check_against_reserve(ensemble: Any, X: Any, y: ArrayLike) -> None:
         )
     shares = ensemble.predict_proba(_safe_indexing(X, reserve))
     numbers = ensemble.committee_.class_indices(np.asarray(y)[reserve])
-    if not abs(log_loss_of(numbers, shares) - ensemble.reserve_loss_) <= REMEMBERED:
+    if not abs(mean_log_loss(numbers, shares) - ensemble.reserve_loss_) <= REMEMBERED:
         raise ValueError(OTHER_ROWS.format(type(ensemble).__name__))
 
 
@@ -184,7 +183,7 @@ def _of_forest(
     random = check_random_state(_seed(forest))
     out = np.zeros((len(labels), n_voters), dtype=bool)
     if forest.reserve > 0.0:
-        reserve = np.flatnonzero(counted)[reserved(int(counted.sum()), forest.reserve, random)]
+        reserve = np.flatnonzero(counted)[draw_reserve(int(counted.sum()), forest.reserve, random)]
         if not np.array_equal(reserve, getattr(forest, "reserved_rows_", ())):
             raise ValueError(OTHER_ROWS.format(type(forest).__name__))
         out[reserve], counted[reserve] = True, False
@@ -269,7 +268,7 @@ def _of_subagging(
     random = check_random_state(_seed(model))
     out = np.zeros((len(labels), n_voters), dtype=bool)
     for t in range(n_voters):
-        counts = draw(numbers.astype(np.uint16), len(classes), model.max_samples, model.bootstrap, random)
+        counts = draw_subsample(numbers.astype(np.uint16), len(classes), model.max_samples, model.bootstrap, random)
         out[counted, t] = counts == 0
     return out
 

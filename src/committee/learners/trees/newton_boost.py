@@ -16,7 +16,7 @@ from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base.boosting import BoostingRun
-from committee.learners.base.early_stopping import AddedVotes
+from committee.learners.base.early_stopping import StagedLoss
 from committee.learners.trees.model_tree_table import SCORE_CAP
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
@@ -25,8 +25,7 @@ from committee.voters.model_forest import LinkName
 from committee.voters.training_record import TrainingRecord
 
 if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
-    from committee.learners.base.recorded_growth import RecordedGrower
+    from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
 MAX_HALVINGS = 30
 """A step that overshoots is halved this often before boosting gives up."""
@@ -94,10 +93,10 @@ class NewtonRun(BoostingRun):
     def boosted(self, n_rounds: int) -> Boosted:
         """Return the scores after the first steps."""
 
-    def held_out_risk(self, held_out: Rows) -> AddedVotes:
+    def held_out_risk(self, held_out: Rows) -> StagedLoss:
         """Follow the risk of held-out rows."""
         start = np.zeros((len(held_out.labels), self.boost.n_outputs))
-        return AddedVotes(lambda t: self.votes(held_out.dense, t), self._risk_of(held_out), start)
+        return StagedLoss(lambda t: self.votes(held_out.dense, t), self._risk_of(held_out), start)
 
     def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
         """Risk of the rows by their scores, summed over the outputs."""
@@ -134,7 +133,7 @@ class LineRun(NewtonRun):
         self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
         self.finished = self.n_rounds == n_steps
 
-    def held_out_risk(self, held_out: Rows) -> AddedVotes:
+    def held_out_risk(self, held_out: Rows) -> StagedLoss:
         """Follow the risk of held-out rows."""
         self.one_by_one = True
         self._held_out = self.design.matrix(held_out.dense)
@@ -303,7 +302,7 @@ class StumpRun(NewtonRun):
 
     def keep(self, record: FitRecord) -> None:
         """As `BoostingRun.keep`: the stumps."""
-        from committee.learners.base.recorded_growth import RecordedGrower  # few fits have a checkpoint
+        from committee.learners.base.fit_record import RecordedGrower  # few fits have a checkpoint
 
         for score in self.scores:
             score.growing = RecordedGrower(score.growing, self.binned, record)

@@ -26,7 +26,7 @@ from committee.voters.linear_scores import LinearScores
 from committee.voters.model_forest import LinkName
 
 if TYPE_CHECKING:
-    from committee.learners.base.scoring import HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes
 
 RUNS: dict[tuple[str, str], Callable[[NewtonBoost, Rows, TableSchema], NewtonRun]] = {
     ("newton", "line"): LineRun,
@@ -104,7 +104,7 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
         return EarlyStopping(run.held_out_risk(held_out), self.n_iter_no_change)
 
     def _held_out_votes(self, run: NewtonRun, held_out: Rows) -> HeldOutVotes:
-        from committee.learners.base.scoring import HeldOutVotes
+        from committee.learners.base.early_stopping import HeldOutVotes
 
         return HeldOutVotes(run.held_out_risk(held_out).after, float, self._link)
 

@@ -1,0 +1,329 @@
+"""Out-of-bag votes, a forest's out-of-bag curve, and reserves of rows that no voter is trained on."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Mask
+from committee.data.rows import Rows, have_weight
+from committee.data.sparse import Matrix, SparseMatrix
+from committee.learners.bagging.forest_trees import DrawnTree
+from committee.vote.scores import elected
+from committee.voters.forest import Forest
+
+if TYPE_CHECKING:
+    from committee.vote.committee import Committee
+
+Rule: TypeAlias = Literal["one_standard_error", "minimum"]
+
+BATCH = 25
+"""Trees between two checks of early stopping."""
+MIN_WITH_VOTE = 0.99
+"""Share of the rows that must have an out-of-bag vote before an error counts as the forest's."""
+
+
+def scatter_rows(values: F64, sample_weight: ArrayLike | None) -> F64:
+    """Put values of the rows with weight at their places among all rows; others are NaN."""
+    counted = have_weight(sample_weight, len(values))
+    spread = np.full((len(counted), *values.shape[1:]), np.nan)
+    spread[counted] = values
+    return spread
+
+
+def warn_without_vote(without_vote: Mask, ending: str, stacklevel: int) -> None:
+    """Warn if more than 1 % of the rows have no out-of-bag vote."""
+    if without_vote.mean() > 0.01:
+        warnings.warn(
+            f"{without_vote.sum()} rows were left out of no draw and have no out-of-bag vote; "
+            f"more estimators or a smaller max_samples would give them one{ending}.",
+            stacklevel=stacklevel + 1,
+        )
+
+
+# --- votes of subsamples ----------------------------------------------------------------------------------------------
+
+
+def oob_votes(committee: Committee, rows: Rows, draws: list[NDArray[np.int64]]) -> tuple[F64, F64]:
+    """Sum ``(n, K)`` and number ``(n,)`` of the votes on each row by the voters t with ``draws[t]`` 0."""
+    tally = np.zeros((len(rows.labels), committee.n_classes))
+    voting = np.zeros(len(rows.labels))
+    for t, counts in enumerate(draws):
+        out = counts == 0
+        tally[out] += committee.voters[t].tally(rows.dense[out])
+        voting += out
+    return tally, voting
+
+
+def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
+    """Fitted attributes of `oob_votes`, NaN for rows of zero `sample_weight`."""
+    voted = voting > 0
+    warn_without_vote(~voted, ", but to a row that is alone in its class, which is in every draw", 6)
+    share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=voted[:, None])
+    rivals = share.copy()
+    each = np.arange(len(share))
+    rivals[each, rows.labels] = -np.inf
+    margins = share[each, rows.labels] - rivals.max(axis=1)
+    right = elected(share[voted]) == rows.labels[voted]
+    return {
+        "oob_score_": float(np.average(right, weights=rows.weights[voted])) if voted.any() else float("nan"),
+        "oob_margins_": scatter_rows(margins, sample_weight),
+        "oob_decision_function_": scatter_rows(share, sample_weight),
+    }
+
+
+# --- the curve of a forest --------------------------------------------------------------------------------------------
+
+
+class OobCurve(ABC):
+    """Out-of-bag votes of a growing forest, each of `width` numbers, and their error after each tree."""
+
+    def __init__(self, weights: F64, width: int) -> None:
+        self.weights = weights
+        self.tally: F64 = np.zeros((len(weights), width))
+        self.n_votes = np.zeros(len(weights), dtype=np.int64)
+        self.loss: F64 = np.zeros(len(weights))
+        self.curve: list[float] = []
+
+    def add(self, rows: NDArray[np.int32], votes: F64) -> None:
+        self.tally[rows] += votes
+        self.n_votes[rows] += 1
+        self.loss[rows] = self._loss(rows, self.tally[rows] / self.n_votes[rows, None])
+        voted = float(self.weights[self.n_votes > 0].sum())
+        self.curve.append(float((self.weights * self.loss).sum()) / voted if voted > 0 else float("nan"))
+
+    @property
+    def has_vote(self) -> Mask:
+        return self.n_votes > 0
+
+    @property
+    def mean_vote(self) -> F64:
+        """Mean out-of-bag vote, ``(n, width)``; NaN without one."""
+        mean = np.full_like(self.tally, np.nan)
+        np.divide(self.tally, self.n_votes[:, None], out=mean, where=self.has_vote[:, None])
+        return mean
+
+    @abstractmethod
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64: ...
+
+    @abstractmethod
+    def afresh(self) -> Self:
+        """A copy without trees."""
+
+
+class ClassOobCurve(OobCurve):
+    """Class shares, and whether they elect a wrong class."""
+
+    def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int) -> None:
+        super().__init__(weights, n_classes)
+        self.labels = labels
+
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
+        wrong: F64 = (elected(mean) != self.labels[rows]).astype(np.float64)
+        return wrong
+
+    def afresh(self) -> Self:
+        return type(self)(self.labels, self.weights, self.tally.shape[1])
+
+
+class TargetOobCurve(OobCurve):
+    """Predictions, and their squared errors, summed over targets in units of `scale`, ``(q,)``."""
+
+    def __init__(self, target: F64, weights: F64, scale: F64) -> None:
+        super().__init__(weights, len(scale))
+        self.target = target.reshape(len(target), -1)
+        self.scale: F64 = scale
+
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
+        losses: F64 = (((self.target[rows] - mean) / self.scale) ** 2).sum(axis=1)
+        return losses
+
+    def afresh(self) -> Self:
+        return type(self)(self.target, self.weights, self.scale)
+
+
+def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
+    """Weighted mean m of paired differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; zeros if empty."""
+    total = float(weights.sum())
+    if total <= 0:
+        return 0.0, 0.0
+    mean = float((weights * d).sum()) / total
+    apart = weights * (d - mean)
+    exponent = int(np.frexp(np.abs(apart).max())[1])  # squares of large differences are more than float64 holds
+    return mean, float(np.ldexp(np.sqrt((np.ldexp(apart, -exponent) ** 2).sum()), exponent)) / total
+
+
+class GrowingForest:
+    """Trees as they are grown, their out-of-bag votes, early stopping by the curve, and the number of trees to keep.
+
+    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`; without one all trees stay.
+
+    Equation: oob-curve (docs/theory.md).
+    """
+
+    def __init__(self, oob: OobCurve | None, rule: Rule | None) -> None:
+        self.oob, self.rule = oob, rule
+        self._leaves: list[NDArray[np.int32]] = []  # of each tree's out-of-bag rows, to count them again
+        self._before: tuple[F64, Mask] | None = None  # losses a batch ago, and of which rows
+        self._idle = 0
+        self._first = 0
+        self._lowest, self._at_lowest, self._loss_at_lowest = np.inf, 0, np.zeros(0)
+
+    def trees(self, grown: Iterable[DrawnTree]) -> Iterator[Forest]:
+        """Yield trees until the out-of-bag error has stopped decreasing."""
+        for tree in grown:
+            if self.oob is not None:
+                self.oob.add(tree.left_out, tree.votes)
+            flat = False
+            if self.oob is not None and self.rule is not None:
+                self._leaves.append(tree.leaves)
+                flat = self._is_flat(self.oob)
+            yield tree.forest
+            if flat:
+                return
+
+    def _is_flat(self, oob: OobCurve) -> bool:
+        if not self._first and oob.has_vote.mean() >= MIN_WITH_VOTE:
+            self._first = len(oob.curve)
+        if self._first and oob.curve[-1] < self._lowest:
+            self._lowest, self._at_lowest, self._loss_at_lowest = oob.curve[-1], len(oob.curve), oob.loss.copy()
+        if len(oob.curve) % BATCH:
+            return False
+        if self._before is not None:
+            loss, voted = self._before
+            gain, error = mean_and_error((loss - oob.loss)[voted], oob.weights[voted])
+            self._idle = self._idle + 1 if gain <= error else 0
+        self._before = oob.loss.copy(), oob.has_vote
+        return self._idle >= 2
+
+    def best(self, trees: list[Forest], left_out: Iterable[NDArray[np.int32]]) -> tuple[list[Forest], OobCurve | None]:
+        """Trees to keep, and their out-of-bag votes; `left_out` are the out-of-bag rows of each tree."""
+        if self.oob is None or self.rule is None or not self._first:
+            return trees, self.oob
+        if self.rule == "minimum" and self._at_lowest == len(self.oob.curve):
+            return trees, self.oob
+        again = self.oob.afresh()
+        for tree, rows, leaves in zip(trees, left_out, self._leaves, strict=False):
+            again.add(rows, DrawnTree(tree, leaves, leaves).votes)
+            if len(again.curve) == self._at_lowest or (self.rule != "minimum" and self._is_as_good(again)):
+                break
+        return trees[: len(again.curve)], again
+
+    def _is_as_good(self, some: OobCurve) -> bool:
+        # as the lowest error, within one standard error
+        if len(some.curve) < self._first:
+            return False
+        voted = some.has_vote
+        worse, error = mean_and_error((some.loss - self._loss_at_lowest)[voted], some.weights[voted])
+        return worse <= error
+
+
+# --- the reserve ------------------------------------------------------------------------------------------------------
+
+
+def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
+    """Draw the mask of the reserve, ``(n,)``: floor(share n) rows, all sets of that size equally likely.
+
+    It is not stratified by class: so it is a sample independent of the other rows, and a test set in the strict sense.
+    Equal shares of each class would repeat the class frequencies of the other rows, and favour a forest that prefers
+    the class that is too frequent there.
+    """
+    size = int(share * n)
+    if not 0 < size < n:
+        raise ValueError(f"reserve={share} is {size} of {n} rows; raise it, or set 0 for no reserve.")
+    mask = np.zeros(n, dtype=bool)
+    mask[random.permutation(n)[:size]] = True
+    return mask
+
+
+def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
+    """Refuse class weights that depend on the reserve's labels."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        raise ValueError(
+            f"class_weight='balanced' counts the labels of all rows, and those of reserve={reserve} must have no part "
+            "in the fit; give the weights as a dict."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reserve:
+    """Rows that no voter is trained on, encoded by the schema of the others."""
+
+    rows: Rows
+    numbers: NDArray[np.int64]
+    """``(m,)``: their numbers among the user's rows, ascending."""
+    others: Mask
+    """``(n,)``: the user's rows with weight that are not reserved."""
+
+    @classmethod
+    def draw(
+        cls,
+        rows: Rows,
+        share: float,
+        table: TableSchema,
+        classes: NDArray[Any],
+        counted: Mask,
+        random: np.random.RandomState,
+    ) -> tuple[Rows, Reserve, TableSchema]:
+        """Draw the reserve; return the other rows, the reserve, and the schema of the former.
+
+        Only the names of labels are learned from the reserve: its other categories are unknown, as those of new rows.
+        `counted` are those of the user's rows that have weight.
+        """
+        mask = draw_reserve(len(rows), share, random)
+        held = np.bincount(rows.labels[~mask], minlength=len(classes))
+        if not held.all():
+            raise ValueError(
+                f"reserve={share} has drawn every row of class {classes.tolist()[held.argmin()]!r}, "
+                "which leaves none to learn from; lower it, or leave out classes of so few rows."
+            )
+        numbers = np.flatnonzero(counted)[mask].astype(np.int64)
+        others = counted.copy()
+        others[numbers] = False
+        table, X = _narrowed(table, rows.cells, ~mask)
+        rows = replace(rows, X=X)
+        kept, table = rows.take(~mask).with_numbers(table)
+        return kept, cls(rows.take(mask).numbered_by(table), numbers, others), table
+
+    def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
+        """Fitted attributes of the forest's votes on the reserve, added to the out-of-bag votes of the other rows.
+
+        The latter, if there are any, are in `oob`, and among all rows in `votes`.
+        """
+        shares = committee.voters.tally(self.rows.cells) / committee.n_voters
+        votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes
+        votes[self.numbers] = shares
+        wrong = float(self.rows.weights @ (elected(shares) != self.rows.labels))
+        voted = 0.0 if oob is None else float(oob.weights[oob.has_vote].sum())
+        if oob is not None and voted > 0.0:
+            wrong += oob.curve[-1] * voted
+        return {
+            "oob_score_": 1.0 - wrong / (voted + float(self.rows.weights.sum())),
+            "oob_decision_function_": votes,
+            "reserved_rows_": self.numbers,
+        }
+
+
+def _narrowed(table: TableSchema, X: Matrix, some: Mask) -> tuple[TableSchema, Matrix]:
+    # schema with the categories of some rows alone, and all rows encoded by it
+    if isinstance(X, SparseMatrix):
+        return table, X  # which has no categories
+    categories: list[Any] = list(table.categories)
+    for j in np.flatnonzero(table.categorical):
+        seen = np.zeros(len(categories[j]), dtype=bool)
+        codes = X[:, j]
+        seen[codes[some & ~np.isnan(codes)].astype(np.intp)] = True
+        if seen.all():
+            continue
+        categories[j] = tuple(name for name, stays in zip(categories[j], seen, strict=True) if stays)
+        number = np.append(np.where(seen, np.cumsum(seen) - 1.0, np.nan), np.nan)
+        X = X.copy()
+        X[:, j] = number[np.where(np.isnan(codes), len(seen), codes).astype(np.intp)]
+    return replace(table, categories=tuple(categories)), X

@@ -1,0 +1,204 @@
+"""Subsamples of rows, drawn or complete, and the variance of a vote of subsamples (infinitesimal jackknife)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, inf, lgamma, log
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.data.class_weights import balancing_factors
+from committee.data.number_types import F64
+from committee.data.rows import have_weight
+
+MOST_DRAWS = 10_000
+"""Most subsamples of complete subagging."""
+MOST_COUNTS = 10**7
+"""Most subsamples times rows: each has a count of 8 bytes."""
+
+Counts = NDArray[np.int64]
+"""How often each row is drawn, ``(n,)``."""
+
+
+def draw_subsamples(
+    labels: NDArray[np.uint16],
+    n_classes: int,
+    n_draws: int | Literal["all"],
+    max_samples: float | int,
+    bootstrap: bool,
+    random: np.random.RandomState,
+) -> list[Counts]:
+    """Draw subsamples with a row of each class: this many, or all there are."""
+    if n_draws == "all":
+        return all_subsamples(labels, n_classes, subsample_size(len(labels), n_classes, max_samples, False), random)
+    return [draw_subsample(labels, n_classes, max_samples, bootstrap, random) for _ in range(n_draws)]
+
+
+def draw_subsample(
+    labels: NDArray[np.uint16], n_classes: int, max_samples: float | int, bootstrap: bool, random: np.random.RandomState
+) -> Counts:
+    """Draw a subsample with a row of each class, of `max_samples` rows (int) or this share of them (float)."""
+    n = len(labels)
+    size = subsample_size(n, n_classes, max_samples, bootstrap)
+    drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
+    counts = np.bincount(drawn, minlength=n)
+    held = np.bincount(labels, weights=counts, minlength=n_classes)
+    for lost in np.flatnonzero(held == 0):
+        # a row of the lost class replaces one of a class that has several: the size stays
+        counts[random.choice(np.flatnonzero(labels == lost))] += 1
+        given_up = random.choice(np.flatnonzero((counts > 0) & (held[labels] > 1)))
+        counts[given_up] -= 1
+        held[labels[given_up]] -= 1
+        held[lost] = 1
+    return counts
+
+
+def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: bool) -> int:
+    """Rows of a subsample of n rows; ``ValueError`` if `max_samples` is more than n or less than the classes."""
+    size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
+    if size > n and not bootstrap:
+        raise ValueError(
+            f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; lower it."
+        )
+    if size < n_classes and isinstance(max_samples, Integral):
+        raise ValueError(
+            f"max_samples={max_samples} is fewer than the {n_classes} classes, and every draw needs a row "
+            "of each; raise it."
+        )
+    return max(size, n_classes)
+
+
+def all_subsamples(
+    labels: NDArray[np.uint16], n_classes: int, size: int, random: np.random.RandomState
+) -> list[Counts]:
+    """List every subsample of `size` rows with a row of each class, in random order.
+
+    ``ValueError`` for more than `MOST_DRAWS` subsamples, or `MOST_COUNTS` counts.
+
+    >>> import numpy as np
+    >>> draws = all_subsamples(np.array([0, 0, 1], dtype=np.uint16), 2, 2, np.random.RandomState(0))
+    >>> sorted(counts.tolist() for counts in draws)
+    [[0, 1, 1], [1, 0, 1]]
+    """
+    n = len(labels)
+    most = min(MOST_DRAWS, MOST_COUNTS // n)
+    if (count := count_subsamples(n, size)) > most:
+        there_are = f"{count:,.0f}" if count < 1e12 else "more than 1e12"
+        instead = f", or max_samples={n - 1} for the {n} that leave out one row" if n <= most else ""
+        raise ValueError(
+            f"n_estimators='all' asks for every subsample of {size} of the {n} rows, and there are {there_are}; at "
+            f"most {most:,} of so many rows are drawn. Give a number of them{instead}."
+        )
+    few = 2 * size <= n  # the smaller side is listed: those drawn, or those left out
+    listed = np.array(list(combinations(range(n), size if few else n - size)), dtype=np.intp)
+    drawn = np.full((len(listed), n), 0 if few else 1, dtype=np.int64)
+    np.put_along_axis(drawn, listed, 1 if few else 0, axis=1)
+    held = np.stack([drawn[:, labels == k].any(axis=1) for k in range(n_classes)])
+    whole = drawn[held.all(axis=0)]
+    return list(whole[random.permutation(len(whole))])
+
+
+def count_subsamples(n_rows: int, size: int) -> float:
+    """Number of subsamples of `size` rows; infinity above 1e12, which takes long to count.
+
+    >>> count_subsamples(7, 3), count_subsamples(100_000, 70_000)
+    (35.0, inf)
+    """
+    logarithm = lgamma(n_rows + 1) - lgamma(size + 1) - lgamma(n_rows - size + 1)
+    return float(comb(n_rows, size)) if logarithm < log(1e12) else inf
+
+
+def balanced_weights(labels: NDArray[np.uint16], n_classes: int, weights: F64, counts: Counts) -> F64:
+    """Row weights ``(n,)`` under which the classes of one draw have equal weight.
+
+    >>> labels, counts = np.array([0, 1, 1], dtype=np.uint16), np.array([1, 2, 1])
+    >>> balanced_weights(labels, 2, np.ones(3), counts).round(3).tolist()
+    [2.0, 0.667, 0.667]
+    """
+    return weights * balancing_factors(np.bincount(labels, weights * counts, n_classes))[labels]
+
+
+def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
+    """Pack the masks of drawn rows among the user's, one bit a row, ``(M, ceil(n / 8))`` as by `numpy.packbits`.
+
+    A fitted model keeps its draws, and a byte a row would be larger than many a model.
+    """
+    counted = have_weight(sample_weight, len(draws[0]))
+    drawn = np.zeros((len(draws), len(counted)), dtype=bool)
+    drawn[:, counted] = np.stack(draws) > 0
+    return np.packbits(drawn, axis=1)
+
+
+# --- variance ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class VoteVariance:
+    """Variance of the share of votes for each class, ``(n, K)``.
+
+    >>> import numpy as np
+    >>> variance = VoteVariance(np.array([[0.05, -0.01]]), np.array([[0.01, 0.0025]]), np.array([[0.02, 0.02]]))
+    >>> variance.standard_error.round(3).tolist()
+    [[0.245, 0.05]]
+    """
+
+    rows: F64
+    """With other training rows, if every subsample voted: an unbiased estimate of its jackknife, below 0 by chance."""
+    draws: F64
+    """With other draws from the same rows: the voters' variance by their number; 0 if every subsample votes."""
+    noise: F64
+    """Approximate standard deviation of `rows` over other draws; if it is as large as `rows`, use more voters."""
+
+    @property
+    def standard_error(self) -> F64:
+        """Square root of the sum of `draws` and `rows`, whose negative values count as 0."""
+        error: F64 = np.sqrt(np.maximum(self.rows, 0.0) + self.draws)
+        return error
+
+
+def infinitesimal_jackknife(
+    drawn: NDArray[np.bool_], votes: F64, *, n_samples: int | None = None, complete: bool = False
+) -> VoteVariance:
+    """Variance of the mean vote over subsamples of s of n training rows, drawn without replacement.
+
+    With c_i the covariance over the M voters of "row i was drawn" and the vote, and v the votes' variance,
+
+        n (n - 1) / (n - s)^2 (sum_i c_i^2 - s (n - s) / n * v / M);
+
+    the second term is the expectation of the sum by chance alone. Over all subsamples (`complete`) it is left out,
+    and what remains is the jackknife of their mean vote U, (n - 1) / n sum_i (U - U_{-i})^2. `drawn` ``(M, n)`` are the
+    training rows of each voter, all of one size s < n; `votes` ``(M, n_rows, K)`` its shares of classes; `n_samples`
+    the rows that could be drawn, if fewer than n. S. Wager, T. Hastie, B. Efron (2014), JMLR 15; I. Ghosal, G. Hooker
+    (2021), JCGS 30.
+
+    Equation: vote-variance (docs/theory.md).
+
+    >>> import numpy as np
+    >>> y = np.array([0.0, 1.0, 1.0, 0.0])
+    >>> drawn = ~np.eye(4, dtype=bool)
+    >>> votes = np.array([y[rows].mean() for rows in drawn])[:, None, None]
+    >>> variance = infinitesimal_jackknife(drawn, votes, complete=True)
+    >>> bool(np.isclose(variance.rows[0, 0], y.var(ddof=1) / 4))
+    True
+    """
+    M, n = len(drawn), n_samples or drawn.shape[1]
+    s = int(drawn[0].sum())
+    if s == n:
+        raise ValueError(
+            f"every voter was trained on all {n} rows, so that their influence on votes is unknown; fit with a smaller "
+            "max_samples."
+        )
+    if M < 2:
+        raise ValueError("one voter has no variance; fit with n_estimators=2 at least, better hundreds.")
+    deviation = votes - votes.mean(axis=0)
+    v = (deviation**2).mean(axis=0)
+    sums = np.tensordot(drawn.astype(np.float64), deviation, axes=(0, 0))
+    factor = n * (n - 1) / (n - s) ** 2
+    by_chance = np.zeros_like(v) if complete else s * (n - s) / n * v / M
+    rows = factor * (((sums / M) ** 2).sum(axis=0) - by_chance)
+    draws = np.zeros_like(v) if complete else v / (M - 1)
+    return VoteVariance(rows, draws, factor * by_chance * np.sqrt(2.0 / (n - 1)))

@@ -1,0 +1,259 @@
+"""Predictions and explanations of a fitted learner, by its committee."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.arrays import is_matrix
+from committee.data.in_pieces import is_in_pieces
+from committee.data.parallel import n_threads
+
+if TYPE_CHECKING:
+    from committee.data.pieces.targets import TargetsSoFar
+    from committee.vote.committee import Committee
+    from committee.vote.explain.tree_scores import Output
+    from committee.vote.regression import RegressionCommittee
+    from committee.voters.forest import ImportanceKind
+
+
+class FittedLearner(ABC):
+    """Base of learners whose predictions and explanations are those of their committee."""
+
+    committee_: Committee | RegressionCommittee
+    n_jobs: int | None
+
+    @abstractmethod
+    def validate_rows(self, X: Any) -> Any:
+        """Check names and number of columns; return X as the committee takes it."""
+
+    def _answers(self, X: Any, method: str, targets: TargetsSoFar | None = None) -> NDArray[Any]:
+        # the result of a method of the committee; labels and weights of rows in pieces are gathered in `targets`
+        if "committee_" not in self.__dict__:
+            check_is_fitted(self)  # takes as long as the vote on one row, as it collects all tags of the learner
+        predict = getattr(self.committee_, method)
+        # one row needs one thread, and no joblib backend
+        threads = 1 if is_matrix(X) and len(X) == 1 and self.n_jobs != 0 else n_threads(self.n_jobs)
+
+        def of_rows(rows: Any) -> NDArray[Any]:
+            found: NDArray[Any] = predict(self.validate_rows(rows), n_threads=threads)
+            return found
+
+        if not is_in_pieces(X):
+            return of_rows(X)
+        from committee.learners.base.pieced_rows import predict_pieces  # few tables come in pieces
+
+        return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets)
+
+    def _score_of_pieces(self, X: Any, y: Any, sample_weight: Any, metric: str) -> float:
+        from sklearn import metrics
+
+        from committee.data.pieces.targets import TargetsSoFar
+
+        targets = TargetsSoFar(y, sample_weight)
+        predicted = self._answers(X, "predict", targets)
+        if (labels := targets.labels()) is None:
+            raise ValueError("score needs labels: give y, the name of its column, or pieces that bring them")
+        return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))
+
+    def contributions(self, X: Any, *, output: Output = "score") -> Any:
+        """Shapley values of the features in the trees' output for each row, exactly.
+
+        Where leaves have lines these are the Shapley values of the leaves' weights, and what a line adds beyond its
+        leaf's weight goes to the line's column. See `committee.vote.explain.tree_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"score", "probability", "prediction"}, default="score"
+            "score": the weighted sum over the trees. "probability", of forests and other means of class shares: that
+            mean, which is `predict_proba` with ``calibrate=None``; a temperature keeps the elected class, but its
+            probabilities are no sum over trees. "prediction", of numbers that are a sum or a mean over the trees:
+            `predict`.
+
+        Returns
+        -------
+        float64 array
+            Features in order, and last the expectation over the training rows; they add up to the output.
+            ``(n, p + 1, K)`` for probabilities, of any number K of classes, and for scores of more than two classes or
+            K numbers; else ``(n, p + 1)``.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees, or `X` is sparse.
+        ValueError
+            If the learner's `output` is no sum over its trees.
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.tree_contributions import tree_contributions
+
+        rows = self.validate_rows(X)
+        return tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
+
+    def interventional_contributions(self, X: Any, background: Any, *, output: Output = "score") -> Any:
+        """Interventional Shapley values: features outside a coalition have the values of background rows.
+
+        Unlike in `contributions`, a column that the model does not use gets nothing, however it is correlated with
+        others. See `committee.vote.explain.interventional_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        background : table or array-like (m, p)
+            Rows, such as 100 drawn from the training table; the time grows with n times m.
+        output : {"score", "probability", "prediction"}, default="score"
+            As in `contributions`.
+
+        Returns
+        -------
+        float64 array
+            As that of `contributions`; the last place is the mean output of the background.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees, or a table is sparse.
+        ValueError
+            If there is no background row, or the learner's `output` is no sum over its trees.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+        >>> shares = model.interventional_contributions(X[:5], X[::10])
+        >>> shares.shape, bool(abs(shares.sum(axis=1) - model.predict(X[:5])).max() < 1e-9)
+        ((5, 11), True)
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.interventional_contributions import interventional_contributions, refuse_no_rows
+
+        refuse_no_rows(background)
+        rows, others = self.validate_rows(X), self.validate_rows(background)
+        threads = n_threads(self.n_jobs)
+        return interventional_contributions(self.committee_, rows, others, output=output, n_threads=threads)
+
+    def interactions(self, X: Any, *, output: Output = "score") -> Any:
+        """Shapley interaction values of trees of at most 64 leaves.
+
+        See `committee.vote.explain.tree_interactions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain; the result holds n p^2 numbers for each output.
+        output : {"score", "probability", "prediction"}, default="score"
+            As in `contributions`.
+
+        Returns
+        -------
+        float64 array
+            ``(n, p, p)``, or ``(n, p, p, K)`` where `contributions` has K numbers: symmetric, with half of the
+            interaction of two features in each of its two places. Summed over the second p they are `contributions`
+            without its last place.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees, or `X` is sparse.
+        ValueError
+            If a tree has more than 64 leaves, or the learner's `output` is no sum over its trees.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+        >>> model.interactions(X[:5]).shape
+        (5, 10, 10)
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.tree_interactions import tree_interactions
+
+        rows = self.validate_rows(X)
+        return tree_interactions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
+
+    def explanation(self, X: Any, *, output: Output | None = None, background: Any = None) -> Any:
+        """Contributions as an explanation of the package shap, for its plots.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"score", "probability", "prediction"}, default=None
+            Sum of the values. None is the default of the learner's `contributions`.
+        background : table or array-like (m, p), default=None
+            Rows for `interventional_contributions`. If None, `contributions` are explained.
+
+        Returns
+        -------
+        shap.Explanation
+            Values and base values, the columns' names, the rows as the model reads them, with the numbers of
+            categories, and as they were given in ``display_data``. Several classes are its last axis, with their names.
+
+        Raises
+        ------
+        MissingExtraError
+            If shap is not installed.
+        TypeError, ValueError
+            As `contributions`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+        >>> model.explanation(X[:5]).feature_names[:3]  # shap.plots.waterfall(model.explanation(X)[0])
+        ['age', 'sex', 'bmi']
+        """
+        check_is_fitted(self)
+        from committee.vote.explain.shap_explanation import shap_explanation
+
+        return shap_explanation(self, X, output, background)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf of each row in each tree of the voters.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+
+        Returns
+        -------
+        int32 array (n, number of trees), or (n, rounds, scores)
+            Node numbers within each tree; the latter where a round has a tree for each of several scores. Trees of
+            committees of trees are listed committee by committee.
+
+        Raises
+        ------
+        TypeError
+            If the voters are no native trees.
+        """
+        check_is_fitted(self)
+        return self.committee_.apply(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in the voters' weighted split gain, ``(p,)``."""
+        check_is_fitted(self)
+        return self.committee_.feature_importances_
+
+    def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
+        """Share of each feature in the splits of the voters' trees, ``(p,)``, by gain, number or rows of these.
+
+        Parameters, result and errors are those of the committee's `feature_importances`, but for "gain", which is
+        `feature_importances_`, of voters of any kind.
+        """
+        check_is_fitted(self)
+        return self.feature_importances_ if kind == "gain" else self.committee_.feature_importances(kind)

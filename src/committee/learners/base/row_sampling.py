@@ -1,0 +1,298 @@
+"""Samples and folds of training rows by the rows' contents, not their order.
+
+A row of weight k is sampled as k equal rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.number_types import F64, Index
+from committee.data.row_digests import row_digests, unordered_digests
+from committee.data.rows import Rows, TargetRows
+
+MOST_UNITS = 64
+"""Most units of a row; heavier rows have heavier units."""
+BLOCK = 2**16
+"""Units whose numbers are computed at a time."""
+MOST_PARTS = 4096
+"""Weights are multiples of a unit if it is no smaller a part of a common weight."""
+LARGEST_MULTIPLE = 2**30
+"""Larger numbers of copies count as this many."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class RowUnits:
+    """Units of weight: k of a row of weight k, the last of them smaller where the weight is no integer.
+
+    Each has a number between 0 and 1 that depends on the row's cells, its class or target, and on the number of units
+    of equal rows before it. Draws by these numbers do not depend on the order of rows, and are the same for k equal
+    rows as for one row of weight k (up to `MOST_UNITS`).
+
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> twice = TargetRows(X, np.zeros(3), np.array([2.0, 1.0, 2.0]), uniform=False)
+    >>> units = RowUnits.of(twice, seed=0, n_threads=1)
+    >>> units.row.tolist()
+    [0, 0, 1, 2, 2]
+    >>> again = X[[2, 0, 0, 2, 1]]
+    >>> repeated = RowUnits.of(TargetRows(again, np.zeros(5), np.ones(5), uniform=True), seed=0, n_threads=1)
+    >>> drawn, times = units.rows_of(units.drawn(0.5, 1))
+    >>> drawn_again, _ = repeated.rows_of(repeated.drawn(0.5, 1))
+    >>> bool((np.sort(again[drawn_again, 0]) == np.repeat(X[:, 0], times.astype(int))).all())
+    True
+    """
+
+    row: NDArray[np.intp] | None
+    """Row of each unit, ascending, ``(m,)``; None if unit i is row i."""
+    weight: F64 | None
+    """Weight of each unit, ``(m,)``; None if each is a whole row and all weigh equally."""
+    place: F64
+    """Number of each unit, ``(m,)``."""
+    n_rows: int
+
+    @classmethod
+    def of(cls, rows: Rows | TargetRows, seed: int, n_threads: int) -> Self:
+        y = rows.labels if isinstance(rows, Rows) else rows.target
+        keys = row_digests(rows.X, n_threads)
+        for some in _blocks(len(keys)):
+            content = np.column_stack([_unit_interval(keys[some]), y[some].astype(np.float64)])
+            keys[some] = _core.row_keys(content, seed, n_threads)
+        row, weight = None, None
+        if not rows.uniform:
+            per_row = np.clip(np.ceil(rows.weights), 1, MOST_UNITS).astype(np.intp)
+            row = np.repeat(np.arange(len(rows)), per_row)
+            weight = np.where(rows.weights > MOST_UNITS, rows.weights / MOST_UNITS, 1.0)[row]
+            last = np.cumsum(per_row) - 1
+            weight[last] = np.where(rows.weights > MOST_UNITS, weight[last], rows.weights - (per_row - 1))
+            keys = keys[row]
+        unit, copies = _copies(keys)
+        place = keys.view(np.float64)  # in the memory of the keys, which are read before
+        for some in _blocks(len(keys)):
+            numbered = np.column_stack([_unit_interval(keys[some]), np.zeros(len(keys[some]))])
+            begin, end = np.searchsorted(unit, [some.start, some.stop])
+            numbered[unit[begin:end] - some.start, 1] = copies[begin:end]
+            place[some] = _unit_interval(_core.row_keys(numbered, seed, n_threads))
+        return cls(row, weight, place, len(rows))
+
+    def of_rows(self, rows: slice) -> tuple[slice, Self]:
+        """Slice of the units of consecutive rows, and these units."""
+        n = rows.stop - rows.start
+        if self.row is None or self.weight is None:
+            return rows, type(self)(None, None, self.place[rows], n)
+        units = slice(*np.searchsorted(self.row, [rows.start, rows.stop]).tolist())
+        return units, type(self)(self.row[units] - rows.start, self.weight[units], self.place[units], n)
+
+    def drawn(self, share: float, seed: int, among: Mask | None = None) -> Mask:
+        """Draw each unit (of the mask `among`) with probability `share`, at least one."""
+        drawn, lowest = self._below(share, seed, among)
+        return drawn if lowest < share else self._below(float(np.nextafter(lowest, 2.0)), seed, among)[0]
+
+    def below(self, share: float, seed: int, among: Mask | None = None) -> Mask:
+        """Draw as `drawn`, possibly none: a part of the rows has those of its units that are drawn among all."""
+        return self._below(share, seed, among)[0]
+
+    def _below(self, share: float, seed: int, among: Mask | None) -> tuple[Mask, float]:
+        drawn, lowest = np.empty(len(self.place), dtype=bool), 2.0
+        for some in _blocks(len(self.place)):
+            place = _unit_interval(_core.row_keys(self.place[some, None], seed, 1))
+            if among is not None:
+                place[~among[some]] = 2.0
+            np.less(place, share, out=drawn[some])
+            lowest = min(lowest, float(place.min()))
+        return drawn, lowest
+
+    def held_out(self, share: float, labels: NDArray[np.uint16] | None) -> Mask | None:
+        """Hold out a share of the units, stratified by the labels of the rows; at least one unit of each class stays.
+
+        None if there are too few units.
+        """
+        rank, count = self._ranks(labels)
+        held = np.asarray(rank < np.minimum(np.round(share * count), count - 1))
+        return held if held.any() else None
+
+    def _ranks(self, labels: NDArray[np.uint16] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        # rank of each unit's number within its class, and the number of units of this class
+        if labels is None:
+            strata = np.zeros(len(self.place), dtype=np.uint16)
+        else:
+            strata = labels if self.row is None else labels[self.row]
+        order = np.lexsort((self.place, strata))
+        count = np.bincount(strata)
+        rank = np.empty(len(order), dtype=np.intp)
+        rank[order] = np.arange(len(order)) - (np.cumsum(count) - count)[strata[order]]
+        return rank, count[strata]
+
+    def parts(self, n_parts: int, labels: NDArray[np.uint16] | None) -> NDArray[np.intp]:
+        """Assign units to parts of equal size, stratified by the labels of the rows; -1 for classes of fewer units."""
+        rank, count = self._ranks(labels)
+        return np.where(count < n_parts, -1, rank * n_parts // count)
+
+    def rows_of(self, units: Mask) -> tuple[NDArray[np.int32], F64 | None]:
+        """Rows with a unit in the mask, ascending, and the weights of all rows then, ``(n,)``; None if equal."""
+        if self.weight is None or self.row is None:
+            return _numbers(units), None
+        weights: F64 = np.bincount(self.row[units], self.weight[units], self.n_rows).astype(np.float64)
+        return _numbers(weights > 0.0), weights
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK))
+
+
+def _numbers(mask: Mask) -> NDArray[np.int32]:
+    numbers, first = np.empty(np.count_nonzero(mask), dtype=np.int32), 0
+    for some in _blocks(len(mask)):  # blocks of 64-bit numbers take little memory
+        found = np.flatnonzero(mask[some])
+        numbers[first : first + len(found)] = found + some.start
+        first += len(found)
+    return numbers
+
+
+def _unit_interval(keys: NDArray[np.uint64]) -> F64:
+    return np.asarray((keys >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
+
+
+def _copies(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], F64]:
+    """Indices of repeated keys, ascending, and the number of equal keys before each."""
+    ordered = np.sort(keys)
+    several = ordered[1:][ordered[1:] == ordered[:-1]]
+    del ordered
+    if not len(several):
+        return np.empty(0, dtype=np.intp), np.empty(0)
+    unit = np.concatenate([some.start + np.flatnonzero(_among(keys[some], several)) for some in _blocks(len(keys))])
+    alike = keys[unit]
+    order = np.argsort(alike, kind="stable")
+    ordered = alike[order]
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    first = np.maximum.accumulate(np.where(begins, np.arange(len(alike)), 0))
+    copies = np.empty(len(alike))
+    copies[order] = np.arange(len(alike)) - first
+    return unit, copies
+
+
+def _among(keys: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> Mask:
+    return np.asarray(ascending[np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)] == keys)
+
+
+# --- folds ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Row numbers and weights of a training and a test set; `n_test` is the number of copies of test rows."""
+
+    train: Index
+    train_weights: F64
+    test: Index
+    test_weights: F64
+    n_test: int
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Stratified folds of the copies of rows.
+
+    Equal rows are copies of one, and are dealt to as many folds as there are copies: where few different rows are
+    repeated many times, new rows are repetitions too, and test rows may equal training rows. A row of weight k counts
+    as k copies where the weights of a class are multiples of a unit; else each different row is one copy. So neither k
+    copies of every row nor another scale of weights change anything.
+
+    The order follows from a digest of the row's cells by their values and columns, where a column counts by its values,
+    not by its name or position. So rows and columns in another order have the same folds, without a seed.
+
+    >>> import numpy as np
+    >>> from committee.data.rows import Rows
+    >>> X, labels = np.array([[1.0], [2.0], [2.0], [3.0]]), np.zeros(4, dtype=np.uint16)
+    >>> folds = Folds.of(Rows(X, labels, np.ones(4), True), 2)
+    >>> folds.weights.tolist(), folds.copies.tolist(), [fold.n_test for fold in folds]
+    ([1.0, 2.0, 1.0], [1, 2, 1], [2, 2])
+    """
+
+    row: Index
+    """First of the equal rows, for each of m different ones, ascending."""
+    weights: F64
+    """Total weight of the equal rows, ``(m,)``."""
+    copies: NDArray[np.int64]
+    first: NDArray[np.int64]
+    """Position of the row's first copy among all copies, which are dealt out in turn, ``(m,)``; -1 for the only copy of
+    a class, which is always a training row."""
+    n_folds: int
+
+    @classmethod
+    def of(cls, rows: Rows | TargetRows, n_folds: int, n_threads: int = 1) -> Folds:
+        """Deal out the copies of each class, or of all rows with numeric targets."""
+        number, labels = content_digests(rows, n_threads), np.zeros(len(rows), dtype=np.uint16)
+        if isinstance(rows, Rows):
+            labels = rows.labels
+        _, row, alike = np.unique(number, return_index=True, return_inverse=True)
+        weights: F64 = np.bincount(alike, rows.weights).astype(np.float64, copy=False)
+        labels = labels[row]
+        order = np.lexsort((unordered_digests(rows.X[row], n_threads, labels), labels))
+        row, weights, labels = row[order], weights[order], labels[order]
+        copies, first = np.empty(len(row), dtype=np.int64), np.full(len(row), -1, dtype=np.int64)
+        for k in np.unique(labels):
+            of_class = labels == k
+            copies[of_class] = multiples(weights[of_class])
+            if copies[of_class].sum() > 1:
+                first[of_class] = np.cumsum(copies[of_class]) - copies[of_class]
+        back = np.argsort(row)
+        return cls(row[back], weights[back], copies[back], first[back], n_folds)
+
+    def __iter__(self) -> Iterator[Fold]:
+        """Yield the folds that have a copy."""
+        begin, end = self.first, self.first + self.copies
+        for k in range(self.n_folds):
+            # multiples of the number of folds below a position, counted from the fold's own
+            before, until = (-((k - place) // self.n_folds) for place in (begin, end))
+            share = np.where(begin < 0, 0, until - before)
+            test, train = np.flatnonzero(share), np.flatnonzero(self.copies - share)
+            if len(test):
+                unit = self.weights / self.copies
+                yield Fold(
+                    self.row[train],
+                    (unit * (self.copies - share))[train],
+                    self.row[test],
+                    (unit * share)[test],
+                    int(share.sum()),
+                )
+
+
+def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint64]:
+    """Digest of each row's cells and its class or targets, ``(n,)``."""
+    number = row_digests(rows.X, n_threads)
+    if isinstance(rows, Rows):
+        return number + rows.labels
+    return number + row_digests(rows.target.reshape(len(rows), -1), n_threads) * np.uint64(3)
+
+
+def multiples(weights: F64) -> NDArray[np.int64]:
+    """Weights as multiples of their largest common unit; all 1 if they have none.
+
+    Weights below the lower quartile count once: a row of nearly no weight does not make other rows copies.
+
+    >>> multiples(np.array([2.0, 4.0, 6.0])).tolist(), multiples(np.array([0.5, 0.75, 1.0])).tolist()
+    ([1, 2, 3], [2, 3, 4])
+    >>> multiples(np.array([1.0, 1.41421356, 3.14159265])).tolist(), multiples(np.array([1e-3, 1, 1, 1, 1])).tolist()
+    ([1, 1, 1], [1, 1, 1, 1, 1])
+    """
+    usual = np.quantile(weights, 0.25, method="lower")
+    ratio = np.minimum(weights / usual, LARGEST_MULTIPLE)
+    distinct = np.unique(ratio[ratio >= 1.0])
+    candidates = np.arange(1.0, MOST_PARTS + 1.0)
+    candidates = candidates[_whole(np.outer(candidates, distinct[-8:])).all(axis=1)]  # rules out nearly all others
+    parts = next((q for q in candidates if _whole(q * distinct).all()), 0.0)
+    if not parts and (weights == np.rint(weights)).all():
+        ratio, parts = np.minimum(weights, LARGEST_MULTIPLE), 1.0
+    return np.maximum(1, np.rint(ratio * parts)).astype(np.int64)
+
+
+def _whole(numbers: F64) -> Mask:
+    return np.asarray(np.abs(numbers - np.rint(numbers)) <= 1e-9 + 1e-12 * numbers)

@@ -1,0 +1,301 @@
+"""Committees of ensembles for classes and for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.number_types import F64, Mask
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows
+from committee.learners.bagging.out_of_bag import Reserve, refuse_balanced_weights
+from committee.learners.base.estimator import BaseClassifier, BaseRegressor
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
+from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
+from committee.learners.blend.losses import d2_score, resolve_loss, row_losses
+from committee.learners.blend.members import LeftOut
+from committee.learners.blend.out_of_fold import ValidationRows
+from committee.learners.blend.weights import WeightedVote, log_loss_weights, loss_weights, squared_error_weights
+from committee.objectives.losses import Loss, LossChoice, Squared
+from committee.vote.committee import Committee
+from committee.vote.explain.probability_contributions import probability_contributions
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.explain.tree_scores import Output
+from committee.vote.links.mean import Identity, Log
+from committee.vote.links.probability import Share
+from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from committee.learners.blend.members import Candidate
+
+MIN_PROBABILITY = 1e-15
+"""Smaller probabilities count as this in a log loss."""
+
+
+@with_parameters
+class CommitteeClassifier(Blend, BaseClassifier):
+    """A committee whose members are whole ensembles, with nothing to tune.
+
+    Each member predicts rows that it was not trained on: out-of-bag rows, or the test rows of folds. By these
+    predictions it gets a temperature, and the members get the weights w >= 0, sum_k w_k = 1, of least log loss of
+
+        p(x) = sum_k w_k p_k(x).
+
+    Members are removed whose gain to the vote is less than `min_gain` standard errors. A member trained on folds votes
+    by the mean of its fits.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The fits of all members, each a committee that votes with its probabilities; link `Share`.
+    reserved_rows_ : int64 array
+        Numbers of the rows of the `reserve`, ascending; with `reserve` alone.
+    reserve_loss_, reserve_score_ : float
+        Mean log loss and accuracy of the vote on these rows, each counted once; with `reserve` alone.
+
+    References
+    ----------
+    L. Breiman (1996). Stacked regressions. Machine Learning 24; of probabilities: M. J. van der Laan, E. C. Polley,
+    A. E. Hubbard (2007). Super learner. Statistical Applications in Genetics and Molecular Biology 6(1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import CommitteeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = CommitteeClassifier("fast", random_state=0).fit(X, y)
+    >>> model.oof_score_ > 0.95, model.members_.columns[:2]
+    (True, ['member', 'weight'])
+    """
+
+    stored_attributes: ClassVar[tuple[str, ...]] = (*Blend.stored_attributes, *RESERVE_ATTRIBUTES)
+
+    reserve: float = parameter(
+        0.0,
+        """Share of the rows that the fit does not use: neither in training, nor for temperatures and weights.
+        ``certify(model, X, y, on="oob")`` bounds the error of the whole vote by it. 0: none, as all rows are
+        worth more in training where no bound is wanted.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+        after="keep_oof",
+    )
+
+    def _reserved(self, rows: Rows, tasks: FitTasks) -> tuple[Rows, Mask, Reserve | None]:
+        rows, counted, _ = super()._reserved(rows, tasks)
+        if not self.reserve:
+            return rows, counted, None
+        if self._has_splitter:
+            raise ValueError(
+                f"reserve={self.reserve} is drawn without regard to groups or time, which cv={self.cv!r} may respect; "
+                "leave one of them out, or hold rows back yourself and certify with on='validation'."
+            )
+        refuse_balanced_weights(self.class_weight, self.reserve)
+        rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, tasks.random())
+        self.table_ = table
+        return rows, reserve.others, reserve
+
+    def _reserve_attributes(self, reserve: Reserve | None, committee: Committee) -> dict[str, Any]:
+        if reserve is None:
+            return {}
+        labels = reserve.rows.labels
+        votes = committee.voters.tally(reserve.rows.cells, committee.weights, n_threads(self.n_jobs))
+        shares = committee.probability_of(votes)
+        return {
+            "reserved_rows_": reserve.numbers,
+            "reserve_loss_": mean_log_loss(labels, shares),
+            "reserve_score_": float((shares.argmax(axis=1) == labels).mean()),
+        }
+
+    def _losses(self, predictions: F64, rows: Rows, validation: ValidationRows) -> F64:
+        return -np.log(np.maximum(_of_true_class(predictions, rows, validation), MIN_PROBABILITY))
+
+    def _weights(self, predictions: Sequence[F64], rows: Rows, validation: ValidationRows) -> F64:
+        p = np.stack([_of_true_class(each, rows, validation) for each in predictions])
+        return log_loss_weights(np.maximum(p, MIN_PROBABILITY), validation.row_counts)
+
+    def _score(self, predictions: F64, rows: Rows, validation: ValidationRows) -> float:
+        right = predictions.argmax(axis=1) == rows.labels[validation.row]
+        return float(np.average(right, weights=validation.weights))
+
+    def _vote(self, vote: WeightedVote) -> Committee:
+        return Committee(*vote.voters, self.classes_, Share(), self.table_)
+
+    def contributions(self, X: Any, *, output: Output = "probability") -> F64:
+        """Contributions of the features to the probabilities: the members', weighted by the vote.
+
+        They are additive. Members that average class shares without a temperature have the Shapley values of their
+        probabilities. Those of all others are Shapley values of their scores, propagated through their links along the
+        straight line from the expected score to the row's: Shapley values of the probability itself only where a link
+        is straight there. See `committee.vote.explain.probability_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"probability", "score"}, default="probability"
+            "score": of two classes the second's probability less the first's, `decision_function`; of more the
+            probabilities.
+
+        Returns
+        -------
+        float64 array (n, p + 1, K)
+            Features in order, and last the expectation over the training rows. They add up to `predict_proba`; a
+            feature's contributions to the classes add up to 0. Of two classes' score ``(n, p + 1)``.
+
+        Raises
+        ------
+        TypeError
+            If `X` is sparse.
+        ValueError
+            If `output` is another one.
+        """
+        if output not in ("probability", "score"):
+            raise ValueError(f"output={output!r} is none of a classifier's; give 'probability' or 'score'.")
+        check_is_fitted(self)
+        rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
+        shares = probability_contributions(self.committee_, rows, n_threads=threads)
+        return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
+
+
+def mean_log_loss(labels: NDArray[np.unsignedinteger | np.intp], shares: F64) -> float:
+    """Mean log loss of probabilities ``(n, K)``, each row counted once."""
+    return float(-np.log(np.maximum(shares[np.arange(len(labels)), labels], MIN_PROBABILITY)).mean())
+
+
+def _of_true_class(predictions: F64, rows: Rows, validation: ValidationRows) -> F64:
+    return predictions[np.arange(len(predictions)), rows.labels[validation.row]]
+
+
+@with_parameters
+class CommitteeRegressor(Blend, BaseRegressor):
+    """A committee whose members are whole ensembles, with nothing to tune, for numbers.
+
+    As `CommitteeClassifier`, with the weights of least loss of the mean f(x) = sum_k w_k f_k(x), and no temperatures.
+    For losses whose best constant is not the mean, as absolute error and pinball loss, members for means are shifted by
+    the best constant on held-out rows, and others are trained on the loss itself.
+
+    Attributes
+    ----------
+    committee_ : RegressionCommittee
+        The fits of all members, each a committee that votes with what it predicts.
+
+    References
+    ----------
+    L. Breiman (1996). Stacked regressions. Machine Learning 24.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from committee import CommitteeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = CommitteeRegressor("fast", random_state=0).fit(X, y)
+    >>> 0.4 < model.oof_score_ < 0.6
+    True
+    """
+
+    _numbers = True
+    oof_score_: float = fitted(
+        """R2 of the vote on held-out rows; for another loss than squared error D2, the share of the best constant's
+        loss that the vote saves, as in scikit-learn's ``d2_pinball_score``.""",
+        "float",
+    )
+
+    _: KW_ONLY
+    loss: LossChoice = parameter(
+        "squared_error",
+        """Loss of the vote: "squared_error" (means), "absolute_error" (medians), "quantile", "huber";
+        "poisson" (counts), "gamma" and "tweedie" (amounts). Or a `committee.objectives.losses.Loss` of one number, for
+        other numbers than the defaults (``Huber(delta=5.0)``) or a convex loss of your own.""",
+        str,
+        Loss,
+        type_words="str or Loss",
+    )
+    quantile: float = parameter(0.5, """The quantile of ``loss="quantile"``.""", FRACTION)
+
+    @property
+    def number_loss(self) -> Loss:
+        return resolve_loss(self.loss, self.quantile)
+
+    def _wanted(self, n: float = 0.0) -> list[Candidate]:
+        from committee.learners.blend.portfolio import of_loss
+
+        return of_loss(super()._wanted(n), self.number_loss, self.effort)
+
+    def _suited(self, wanted: list[Candidate], rows: TargetRows) -> tuple[list[Candidate], list[LeftOut]]:
+        from committee.learners.blend.portfolio import candidates_for_targets
+
+        self.number_loss.check_target(rows.target)
+        chosen, others = candidates_for_targets(wanted, self.number_loss, rows.target)
+        suited, left_out = super()._suited(chosen, rows)
+        return suited, others + left_out
+
+    def _losses(self, predictions: F64, rows: TargetRows, validation: ValidationRows) -> F64:
+        return row_losses(self.number_loss, rows.target[validation.row], predictions[:, 0])
+
+    def _weights(self, predictions: Sequence[F64], rows: TargetRows, validation: ValidationRows) -> F64:
+        y, v = rows.target[validation.row], validation.row_counts
+        f, loss = np.stack([each[:, 0] for each in predictions]), self.number_loss
+        return squared_error_weights(f - y, v) if isinstance(loss, Squared) else loss_weights(loss, f, y, v)
+
+    def _score(self, predictions: F64, rows: TargetRows, validation: ValidationRows) -> float:
+        y, loss = rows.target[validation.row], self.number_loss
+        if not isinstance(loss, Squared):
+            return d2_score(loss, y, predictions[:, 0], validation.weights)
+        share = validation.weights / validation.weights.sum()
+        y = y - y[0]  # exactly 0 where all are equal
+        spread = float(share @ (y - share @ y) ** 2)
+        return (
+            1.0 - float(share @ self._losses(predictions, rows, validation)) / spread if spread > 0.0 else float("nan")
+        )
+
+    def _vote(self, vote: WeightedVote) -> RegressionCommittee:
+        return RegressionCommittee(*vote.voters, Identity(), self.table_)
+
+    def contributions(self, X: Any, *, output: Output = "prediction") -> F64:
+        """Shapley values of the features in the predictions: the members', weighted by the vote.
+
+        Each member's are those of `committee.vote.explain.tree_contributions`.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows to explain.
+        output : {"prediction", "score"}, default="prediction"
+            Both are the number predicted.
+
+        Returns
+        -------
+        float64 array (n, p + 1)
+            Features in order, and last the expectation over the training rows; they add up to `predict`.
+
+        Raises
+        ------
+        ValueError
+            If `output` is another one, or the loss has a log link, whose members' predictions are no sums.
+        """
+        if output not in ("prediction", "score"):
+            raise ValueError(f"output={output!r} is none of a regressor's; give 'prediction'.")
+        check_is_fitted(self)
+        if isinstance(self.number_loss.link, Log):
+            raise ValueError(
+                f"members for the {self.number_loss.name} loss predict exp(F), which is no sum over features; explain "
+                "the score of one of them, as in committee.vote.explain.tree_contributions("
+                "model.committee_.voters.members[0], X)."
+            )
+        data = self.committee_.encode(self.validate_rows(X))
+        threads = n_threads(self.n_jobs)
+        shares = np.zeros((len(data), self.n_features_in_ + 1))
+        for weight, one in self._fits:
+            shares += weight * tree_contributions(one, data, output="prediction", n_threads=threads)
+        return shares
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        resolve_loss(self.loss, self.quantile)  # refuses what no fit takes

@@ -1,0 +1,141 @@
+"""Validation rows of the members: folds, out-of-fold predictions, and when out-of-bag predictions may replace them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length
+
+from committee.data.columns import MOST_LEVELS
+from committee.data.frames import TableSchema
+from committee.data.many_levels import ManyLevels
+from committee.data.number_types import F64, Index, Mask
+from committee.data.rows import Rows, TargetRows, have_weight
+from committee.data.sparse import SparseMatrix
+from committee.learners.base.row_sampling import Fold, content_digests
+from committee.learners.blend.members import Effort
+
+
+def default_n_folds(n: float, effort: Effort) -> int:
+    """Folds of candidates without out-of-bag predictions, for n rows.
+
+    >>> [default_n_folds(n, "default") for n in (500, 20_000, 10**6)], default_n_folds(500, "fast")
+    ([8, 5, 3], 4)
+    """
+    most = {"fast": 4, "default": 8, "best": 10}[effort]
+    return most if n < 10_000 else min(most, 5) if n < 100_000 else 3
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationRows:
+    """Test rows of all folds, one fold after the other; a row of several copies may be in several."""
+
+    folds: Sequence[Fold]
+    row: Index
+    weights: F64
+
+    @classmethod
+    def of(cls, folds: Sequence[Fold]) -> ValidationRows:
+        row = np.concatenate([np.empty(0, dtype=np.intp), *(fold.test for fold in folds)])
+        return cls(folds, row, np.concatenate([np.empty(0), *(fold.test_weights for fold in folds)]))
+
+    def take(self, mask: Mask) -> ValidationRows:
+        return replace(self, row=self.row[mask], weights=self.weights[mask])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all folds, by copies."""
+        return sum(fold.n_test for fold in self.folds)
+
+    @property
+    def row_counts(self) -> F64:
+        """Weights that add up to the number of rows."""
+        counts: F64 = self.weights / self.weights.sum() * self.n_rows
+        return counts
+
+
+def splitter_folds(
+    cv: Any, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
+) -> list[Fold]:
+    """Folds of a user's splitter among the rows with weight, without those that lack a training or test row.
+
+    `y`, `groups` and `sample_weight` are those of all the user's rows, ``(n,)``, to which the splitter's indices refer.
+    ``ValueError`` if it tests no row, a row twice or on training rows, has an index out of range, or a training set
+    without a class.
+    """
+    from sklearn.model_selection import check_cv
+
+    y = np.asarray(y)
+    check_consistent_length(y, groups)
+    place = np.full(len(y), -1)
+    place[have_weight(sample_weight, len(y))] = np.arange(len(rows))
+    folds: list[Fold] = []
+    for split in check_cv(cv, y, classifier=isinstance(rows, Rows)).split(np.zeros((len(y), 1)), y, groups):
+        train, test = (_with_weight(cv, place, index) for index in split)
+        if len(train) and len(test):
+            if len(np.intersect1d(train, test)):
+                raise ValueError(f"cv={cv!r} tests on training rows; give splits whose two parts share no row.")
+            folds.append(Fold(train, rows.weights[train], test, rows.weights[test], len(test)))
+    if not folds:
+        raise ValueError(f"cv={cv!r} has no split with training and test rows; give a splitter with rows in both.")
+    row = np.concatenate([fold.test for fold in folds])
+    if len(np.unique(row)) < len(row):
+        raise ValueError(f"cv={cv!r} tests a row more than once; give a splitter whose test sets share none.")
+    if isinstance(rows, Rows):
+        _check_classes(cv, folds, rows, y, place)
+    return folds
+
+
+def _with_weight(cv: Any, place: NDArray[np.intp], index: ArrayLike) -> Index:
+    index = np.asarray(index)
+    index = np.flatnonzero(index) if index.dtype == bool else index
+    if len(index) and not (index.dtype.kind in "iu" and index.min() >= 0 and index.max() < len(place)):
+        raise ValueError(f"cv={cv!r} numbers rows up to {index.max()}, and there are those from 0 to {len(place) - 1}.")
+    found = place[index.astype(np.intp)]
+    return np.asarray(found[found >= 0])
+
+
+def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], place: NDArray[np.intp]) -> None:
+    for number, fold in enumerate(folds):
+        absent = np.setdiff1d(rows.labels, rows.labels[fold.train])
+        if len(absent):
+            row = np.flatnonzero(place == np.argmax(rows.labels == absent[0]))[0]
+            raise ValueError(
+                f"cv={cv!r} leaves split {number} without a row of class {y[row].item()!r} to train on, and every "
+                "member needs all classes; give a splitter that stratifies by class, as StratifiedKFold and "
+                "StratifiedGroupKFold do, or leave such a class out."
+            )
+
+
+def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, folds: Sequence[Fold]) -> bool:
+    """Whether out-of-bag rows are new to their voters, so that members need no folds.
+
+    They are not where a draw has copies of the rows that it leaves out: where folds count k equal rows as one, because
+    others are repeated k times too. Nor where one high-cardinality column is the only one: then target statistics are
+    means of all rows, as nothing distinguishes rows of a category.
+    """
+    single = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1  # only rows of a class are in no fold
+    if len(rows) > sum(fold.n_test for fold in folds) + single:
+        return False
+    if isinstance(rows.X, SparseMatrix) or table.n_levels.max(initial=0) <= MOST_LEVELS:
+        return True
+    levels = ManyLevels.of_table(rows.X, table, MOST_LEVELS, "")
+    return levels is None or not any(levels.alone)
+
+
+def predictions_of_all(rows: Rows | TargetRows, row: Index, predictions: F64, n_threads: int) -> F64:
+    """Spread predictions of the rows `row` to all equal rows, ``(n, K)``.
+
+    Several predictions of a row are averaged; rows without any are NaN.
+    """
+    different, same = np.unique(content_digests(rows, n_threads), return_inverse=True)
+    total, count = np.zeros((len(different), predictions.shape[1])), np.zeros(len(different))
+    np.add.at(total, same[row], predictions)
+    np.add.at(count, same[row], 1.0)
+    mean = np.full_like(total, np.nan)
+    np.divide(total, count[:, None], out=mean, where=count[:, None] > 0.0)
+    return np.asarray(mean[same])

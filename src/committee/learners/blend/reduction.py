@@ -1,0 +1,207 @@
+"""Smaller models of a fitted committee of ensembles: distilled to one learner, or pruned."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.number_types import F64, is_number, is_whole
+from committee.vote.links.mean import Average
+from committee.vote.links.probability import Share
+from committee.vote.members import MemberCommittees
+
+if TYPE_CHECKING:
+    from committee.learners.blend.distillation import Distilled
+    from committee.vote.committee import Committee
+    from committee.vote.regression import RegressionCommittee
+
+LEAST_NODES = 100
+"""Smallest limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers in each."""
+
+
+class ReducibleBlend:
+    """Base of the committees of ensembles, with `distil` and `prune`."""
+
+    def distil(
+        self,
+        X: Any,
+        *,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        max_nodes: float = 0.01,
+    ) -> Distilled:
+        """Train one small learner on the committee's predictions for rows, and estimate what is lost by it.
+
+        Boosted trees of several sizes, with and without lines in their leaves, model trees and lines are trained on the
+        committee's probabilities, or its predictions; the one with the closest predictions is chosen.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows without labels: those of the fit, or any others; at most 20,000 of them are drawn. Further rows
+            are made by swapping cells between near rows, as the committee is overconfident on its training rows.
+        X_val, y_val : table or array-like and array-like, default=None
+            Held-out rows on which the committee and the learner are compared. If None, the figures are estimates, by
+            the committee's ``oof_loss_`` and ``oof_score_`` and by the distance between the committee and learners
+            trained on three of four parts of the rows, on rows made of the other part.
+        sample_weight : array-like (n,), default=None
+            Row weights of `X`; 0 means absent.
+        max_nodes : float or int, default=0.01
+            Most tree nodes: a share (0, 1] of the committee's, but 100 nodes at least, as lines and model trees
+            have few; or a whole number of them.
+
+        Returns
+        -------
+        Distilled
+            The learner, which is one of the library's others, and its size, loss and score beside the committee's.
+
+        Raises
+        ------
+        ValueError
+            If no learner is so small, the rows are fewer than eight or do not suit the committee, one of `X_val` and
+            `y_val` is missing, or the committee was trained on rows of one class, or for numbers on another loss than
+            squared error.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from committee import CommitteeClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = CommitteeClassifier("fast", random_state=0).fit(X, y)
+        >>> small = model.distil(X, max_nodes=0.02)
+        >>> small.nodes <= max(100, 0.02 * small.nodes_before), small.score > 0.92
+        (True, True)
+        """
+        from committee.learners.blend.distillation import distil  # few fits are followed by it
+
+        self._check_members("distil")
+        return distil(self, X, sample_weight, (X_val, y_val), most_nodes(self, max_nodes, LEAST_NODES))
+
+    def prune(self, max_nodes: float = 0.33) -> Self:
+        """Return a copy of fewer fits, and fewer trees of a forest; this committee is unchanged.
+
+        Of each member the same share of parts stays, the first ones: of its fits, or of a forest's trees and SBPMT's
+        committees, one at least. Weights and temperatures stay. Where one part of each member is too much, members are
+        removed, least weight first. No rows are needed; the smaller vote has no held-out estimate, and its
+        ``oof_loss_`` and ``oof_score_`` are NaN.
+
+        Parameters
+        ----------
+        max_nodes : float or int, default=0.33
+            Most tree nodes: a share (0, 1] of the committee's, or a whole number of them.
+
+        Returns
+        -------
+        CommitteeClassifier or CommitteeRegressor
+
+        Raises
+        ------
+        ValueError
+            If the smallest part of the last member has more nodes, or the committee was trained on rows of one class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from committee import CommitteeClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = CommitteeClassifier("fast", random_state=0).fit(X[::2], y[::2])
+        >>> small = model.prune(0.5)
+        >>> small.committee_.n_nodes <= 0.5 * model.committee_.n_nodes, small.score(X[1::2], y[1::2]) > 0.94
+        (True, True)
+        """
+        self._check_members("prune")
+        smaller: Self = _pruned(self, most_nodes(self, max_nodes, 1))
+        return smaller
+
+    def _check_members(self: Any, what: str) -> None:
+        check_is_fitted(self, "committee_")
+        if not isinstance(self.committee_.voters, MemberCommittees):
+            raise ValueError(f"this model was trained on rows of one class; there is nothing to {what}.")
+
+
+def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
+    """Nodes that `max_nodes` allows; a share allows at least `least` of them, or all that there are."""
+    whole = is_whole(max_nodes)
+    if not (is_number(max_nodes) and (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0)):
+        raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], or a whole number above 0.")
+    n_nodes = float(blend.committee_.n_nodes)
+    return float(max_nodes) if whole else max(max_nodes * n_nodes, min(float(least), n_nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class _PrunableMember:
+    # its parts are its fits, or of a single fit whose vote is a mean, as a forest's, the voters
+    name: str
+    fits: Sequence[Committee | RegressionCommittee]
+
+    @property
+    def nodes(self) -> NDArray[np.int64]:
+        if len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average):
+            return np.asarray(self.fits[0].voters.n_nodes, dtype=np.int64)
+        return np.array([one.n_nodes for one in self.fits], dtype=np.int64)
+
+    def count(self, share: float) -> int:
+        return max(1, int(share * len(self.nodes) + 1e-9))
+
+    def first(self, count: int) -> Sequence[Committee | RegressionCommittee]:
+        if len(self.fits) > 1 or count == len(self.nodes):
+            return self.fits[:count]
+        return [self.fits[0][:count]]
+
+
+def _pruned(blend: Any, most: float) -> Any:
+    ends = np.cumsum(blend.member_sizes_).tolist()
+    fits = blend.committee_.voters.members
+    members = [
+        _PrunableMember(name, fits[end - size : end])
+        for name, end, size in zip(blend.member_names_, ends, blend.member_sizes_.tolist(), strict=True)
+    ]
+    left = np.arange(len(members))
+    while (share := _largest_share([members[k] for k in left], most)) is None:
+        if len(left) == 1:
+            raise ValueError(
+                f"max_nodes allows {most:.4g} nodes, and a part of the member {members[left[0]].name!r} has "
+                f"{members[left[0]].nodes[0]}; allow more, or train one small learner by distil."
+            )
+        left = np.delete(left, np.argmin(blend.member_weights_[left]))
+    return _of_parts(blend, members, left, share)
+
+
+def _largest_share(members: Sequence[_PrunableMember], most: float) -> float | None:
+    # of each member's parts; None if one part of each has too many nodes
+    totals = [np.cumsum(one.nodes) for one in members]
+    shares = np.unique(np.concatenate([np.arange(1, len(total) + 1) / len(total) for total in totals]))[::-1]
+    for share in map(float, shares):
+        if sum(int(total[one.count(share) - 1]) for one, total in zip(members, totals, strict=True)) <= most:
+            return share
+    return None
+
+
+def _of_parts(blend: Any, members: Sequence[_PrunableMember], left: NDArray[np.intp], share: float) -> Any:
+    kept = [members[k].first(members[k].count(share)) for k in left]
+    weights: F64 = blend.member_weights_[left]
+    if weights.size < blend.member_weights_.size:  # those of all sum to one but for rounding, and stay as they are
+        weights = weights / weights.sum()
+    sizes = np.array([len(fits) for fits in kept], dtype=np.int64)
+    voters = MemberCommittees([fit for fits in kept for fit in fits])
+    small = copy.copy(blend)
+    small.committee_ = replace(blend.committee_, voters=voters, weights=np.repeat(weights / sizes, sizes))
+    small.member_names_, small.member_weights_, small.member_sizes_ = [members[k].name for k in left], weights, sizes
+    for name in ("member_losses_", "member_gains_", "member_seconds_"):
+        setattr(small, name, getattr(blend, name)[left])
+    gone = np.setdiff1d(np.arange(len(members)), left)
+    small.left_out_ = blend.left_out_ | {members[k].name: "pruned" for k in gone}
+    for name, of_members in (("left_out_losses_", "member_losses_"), ("left_out_seconds_", "member_seconds_")):
+        if hasattr(blend, name):  # earlier files have none
+            setattr(small, name, np.concatenate([getattr(blend, name), getattr(blend, of_members)[gone]]))
+    for name in ("oof_loss_", "oof_score_", "reserve_loss_", "reserve_score_"):  # of the larger vote
+        if hasattr(blend, name):
+            setattr(small, name, float("nan"))
+    return small

@@ -1,0 +1,450 @@
+"""Training of the candidates: fits on folds or on all rows, here or by an executor, within a time limit."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64, Index, Mask
+from committee.data.parallel import MemberExecutor, member_executor
+from committee.data.rows import Rows, TargetRows
+from committee.files.checkpoint import CheckpointError
+from committee.files.json_text import parse
+from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
+from committee.files.tensors import Arrays, Tensors
+from committee.learners.base.fit_record import Codec
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.row_sampling import Fold
+from committee.learners.blend.members import Candidate, LeftOut, Member
+from committee.learners.blend.out_of_fold import ValidationRows
+from committee.learners.blend.weights import PRIOR, WeightedVote
+from committee.objectives.losses import Loss
+from committee.vote.committee import Committee
+from committee.vote.links.mean import Average, Identity
+from committee.vote.links.temperature import best_temperature
+from committee.vote.regression import RegressionCommittee
+
+FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
+"""Errors that leave a candidate out; others end the fit."""
+
+Bytes = NDArray[np.uint8]
+Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
+"""A candidate, its settings and the number of a fold."""
+
+
+class OutOfTimeError(Exception):
+    """No further fit should begin."""
+
+
+class TimeLimit:
+    """Seconds for all fits together, or None, since `begun` by `time.perf_counter`.
+
+    Until `binding` is set, fits begin however late it is.
+    """
+
+    def __init__(self, seconds: float | None, begun: float) -> None:
+        self._seconds, self._begun = seconds, begun
+        self._longest, self._last = 0.0, begun
+        self.binding = False
+
+    def check(self) -> None:
+        """Begin a fit; ``OutOfTimeError`` if it would end too late, were it to take as long as the longest so far."""
+        now = time.perf_counter()
+        self._longest, self._last = max(self._longest, now - self._last), now
+        if self.binding and self._seconds is not None and now - self._begun + self._longest > self._seconds:
+            raise OutOfTimeError
+
+
+# --- fits -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedFit:
+    """A trained committee, its predictions ``(n, K)`` for held-out rows, and its tuned learning rate, or 0."""
+
+    committee: Committee | RegressionCommittee
+    predictions: F64
+    rate: float
+
+
+def _encode_fit(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, F64]:
+    from safetensors.numpy import save
+
+    arrays: Arrays = {}
+    text = json.dumps(describe_model(fit.committee, Tensors(arrays)), allow_nan=False)
+    stored = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    return np.frombuffer(text.encode(), np.uint8), np.frombuffer(stored, np.uint8), fit.predictions, np.array(fit.rate)
+
+
+def _decode_fit(text: Bytes, stored: Bytes, predictions: F64, rate: F64) -> TrainedFit:
+    from safetensors.numpy import load
+
+    document: dict[str, Any] = parse(text.tobytes().decode(), "member")
+    if document.get("class") not in COMMITTEES:
+        raise ValueError("a member is no committee")
+    return TrainedFit(rebuild_model(document, Tensors(load(stored.tobytes()))), predictions, float(rate))
+
+
+_FIT_CODEC = Codec(_encode_fit, _decode_fit)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A fit on a fold or its error, and the seconds that it took."""
+
+    name: str
+    number: int
+    fit: TrainedFit | Exception
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTrainer:
+    """Trains candidates on all rows, or on the training rows of a fold."""
+
+    rows: Rows | TargetRows
+    """Encoded rows with category codes, from which each fit learns its own target statistics."""
+    folds: Sequence[Fold]
+    categorical: list[int] | None
+    seed: int
+    n_jobs: int | None
+
+    def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        """Train on the fold of that number, and predict its test rows."""
+        fold = self.folds[number]
+        model = self.model(candidate, settings, fold.train, fold.train_weights, number)
+        committee, X = model.committee_, self.rows.cells[fold.test]
+        if isinstance(self.rows, Rows):
+            predictions = committee.link.evidence(model.decision_function(X), committee.total_weight)
+        else:
+            predictions = model.predict(X)[:, None]
+        return TrainedFit(committee, predictions, getattr(model, "learning_rate_", 0.0))
+
+    def outcome(self, candidate: Candidate, settings: dict[str, Any], number: int) -> Outcome:
+        """Train on a fold without warnings; an error that leaves the candidate out is part of the outcome."""
+        begun = time.perf_counter()
+        fit: TrainedFit | Exception
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                fit = self.on_fold(candidate, settings, number)
+            except FAILURES as error:
+                fit = error
+        return Outcome(candidate.name, number, fit, time.perf_counter() - begun)
+
+    def on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        """Train on all rows, with out-of-bag predictions."""
+        model = self.model(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
+        committee = model.committee_
+        if isinstance(self.rows, TargetRows):
+            return TrainedFit(committee, model.oob_prediction_[:, None], 0.0)
+        votes = model.oob_decision_function_ * committee.total_weight
+        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight), 0.0)
+
+    def model(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
+        """Learner trained on some rows with these weights."""
+        own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
+        own["categorical_features"] = self.categorical
+        if "calibrate" in candidate.learner.declared_parameters:
+            own["calibrate"] = None
+        model = candidate.learner(**own, **settings)
+        y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
+        uniform = self.rows.uniform and bool((weights == weights[0]).all())
+        model.fit(self.rows.cells[index], y[index], None if uniform else weights)
+        return model
+
+
+class ParallelFolds:
+    """Fits on folds by an executor, ahead of the run that takes them one after the other.
+
+    The first fit of a candidate that tunes its learning rate finds that of its other folds, which wait for it. All fits
+    that need no other are trained at the same time, and then all that need these. Leaving the context cancels the rest.
+    Of `candidates`, in the order of the run, fits begin before they are taken; `seconds` are by candidate.
+    """
+
+    def __init__(self, executor: MemberExecutor, fits: FoldTrainer, candidates: Sequence[Candidate]) -> None:
+        self._executor, self._fits, self._candidates = executor, fits, candidates
+        self._under_way, self._begun = ExitStack(), set[tuple[str, int]]()
+        self._results: Iterator[Outcome] = iter(())
+        self._found: dict[tuple[str, int], Outcome] = {}
+        self._rates: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._under_way.close()
+
+    def fit(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        place = candidate.name, number
+        if place not in self._begun:
+            self._begin(candidate, settings, number)
+        while place not in self._found:
+            self._keep(next(self._results))
+        outcome = self._found.pop(place)
+        self.seconds[candidate.name] = self.seconds.get(candidate.name, 0.0) + outcome.seconds
+        if isinstance(outcome.fit, Exception):
+            raise outcome.fit
+        return outcome.fit
+
+    def _keep(self, outcome: Outcome) -> None:
+        self._found[outcome.name, outcome.number] = outcome
+        if isinstance(outcome.fit, TrainedFit):
+            self._rates.setdefault(outcome.name, outcome.fit.rate)
+
+    def _begin(self, candidate: Candidate, settings: dict[str, Any], number: int) -> None:
+        # this fit, and all that can begin with it
+        for outcome in self._results:
+            self._keep(outcome)
+        names = [one.name for one in self._candidates]
+        later = self._candidates[names.index(candidate.name) + 1 :] if candidate.name in names else []
+        first, others = [], list(self._jobs(candidate, settings, number))
+        if _tunes_rate(candidate, settings):
+            first, others = others[:1], []
+        for one in later:
+            if not _tunes_rate(one, one.parameters):
+                others += self._jobs(one, one.parameters, 0)
+            elif one.name in self._rates:
+                others += self._jobs(one, one.parameters | {"learning_rate": self._rates[one.name]}, 1)
+            elif (one.name, 0) not in self._begun:
+                first.append((one, dict(one.parameters), 0))
+        jobs = first + others
+        self._begun |= {(one.name, k) for one, _, k in jobs}
+        train = self._fits.outcome  # one object, which is sent once
+        self._results = self._under_way.enter_context(self._executor.results(delayed(train)(*one) for one in jobs))
+
+    def _jobs(self, candidate: Candidate, settings: dict[str, Any], first: int) -> Iterator[Job]:
+        for number in range(first, len(self._fits.folds)):
+            if (candidate.name, number) not in self._begun:
+                yield candidate, dict(settings), number
+
+
+def parallel_folds(
+    fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: bool
+) -> AbstractContextManager[ParallelFolds | None]:
+    """Fits on folds by the executor in force, None without one; ahead of candidates unless they must be `in_time`."""
+    executor = member_executor()
+    if executor is None:
+        return nullcontext()
+    return ParallelFolds(executor, fits, [] if in_time else [one for one in wanted if not one.out_of_bag])
+
+
+def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
+    return bool(getattr(candidate.learner(**settings), "learning_rate", None) == "auto")
+
+
+# --- candidates -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateTrainer:
+    """Trains candidates on rows in common, with temperature or constant shift."""
+
+    fits: FoldTrainer
+    validation: ValidationRows
+    limit: TimeLimit
+    tasks: FitTasks
+    loss: Loss | None
+    """Loss of numbers; None of classes."""
+    counted: Mask
+    """Mask of the rows of the fit among the user's."""
+    ahead: ParallelFolds | None = None
+    """None if fits are trained here, one after the other."""
+
+    @property
+    def rows(self) -> Rows | TargetRows:
+        return self.fits.rows
+
+    def n_folds(self, candidate: Candidate) -> int:
+        """Folds of a candidate, 0 with out-of-bag predictions."""
+        return 0 if candidate.out_of_bag else len(self.validation.folds)
+
+    def trained(self, candidate: Candidate, fit_ended: Callable[[], None]) -> Member | LeftOut:
+        """Train a candidate; `fit_ended` ends the task of one of several fits.
+
+        ``OutOfTimeError`` if there is no time for one of its fits.
+        """
+        begun = time.perf_counter()
+        try:
+            fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate, fit_ended)
+            with _failures():
+                evidence = np.concatenate([fit.predictions for fit in fits])
+                committees, predictions = self._tempered([fit.committee for fit in fits], evidence)
+            if not np.isfinite(predictions[:, 0]).any():
+                raise _NotTrainedError("every row is in all of its draws, so that none is out of bag")
+            if candidate.moved:
+                committees, predictions = self._shifted(committees, predictions)
+        except _NotTrainedError as error:
+            return LeftOut(candidate.name, str(error), seconds=self._seconds(candidate, begun))
+        return Member(candidate.name, committees, predictions, self._seconds(candidate, begun))
+
+    def _seconds(self, candidate: Candidate, begun: float) -> float:
+        here = time.perf_counter() - begun
+        return here if self.ahead is None else self.ahead.seconds.get(candidate.name, here)
+
+    def without_validation(self, candidate: Candidate) -> Member:
+        """Train a candidate on all rows, without held-out predictions."""
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of rows that are too few for a split
+            every = np.arange(len(self.rows))
+            model = self.fits.model(candidate, candidate.parameters, every, self.rows.weights, 0)
+        return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
+
+    def _out_of_fold(self, candidate: Candidate, fit_ended: Callable[[], None]) -> list[TrainedFit]:
+        settings, fits = dict(candidate.parameters), []
+        train = self.fits.on_fold if self.ahead is None else self.ahead.fit
+        for number in range(len(self.validation.folds)):
+            self.limit.check()
+            self.tasks.begin_part("fold")
+            try:
+                fits.append(self._trained_fit(candidate, settings, number, train))
+            except _NotTrainedError:
+                fit_ended()
+                raise
+            fit_ended()
+            if fits[-1].rate > 0.0:  # the learning rate is tuned once
+                settings["learning_rate"] = fits[-1].rate
+        return fits
+
+    def _out_of_bag(self, candidate: Candidate) -> TrainedFit:
+        self.limit.check()
+        fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self.fits.on_all)
+        return replace(fit, predictions=fit.predictions[self.validation.row])
+
+    def _trained_fit(
+        self, candidate: Candidate, settings: dict[str, Any], number: int, train: Callable[..., TrainedFit]
+    ) -> TrainedFit:
+        record, given = self.tasks.record, [candidate.name, number, repr(settings)]
+        with _failures():
+            if record is None:
+                return train(candidate, settings, number)
+            return record.result("fit", given, lambda: train(candidate, settings, number), _FIT_CODEC)
+
+    def _shifted(self, committees: list[Any], predictions: F64) -> tuple[list[Any], F64]:
+        # add the constant of least loss on the validation rows and a pseudo-row without error
+        assert isinstance(self.rows, TargetRows) and self.loss is not None
+        known = np.isfinite(predictions[:, 0])
+        residual = self.rows.target[self.validation.row][known] - predictions[known, 0]
+        weights = self.validation.row_counts
+        constant = self.loss.best_constant(np.append(residual, 0.0), np.append(weights[known], PRIOR))
+        return [_with_constant(one, constant) for one in committees], predictions + constant
+
+    def _tempered(self, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
+        # committees with the temperature of least log loss, and their probabilities
+        if isinstance(self.rows, TargetRows):
+            return committees, evidence
+        known = np.isfinite(evidence).all(axis=1)
+        if not known.any():
+            return committees, evidence
+        labels, weights = self.rows.labels[self.validation.row], self.validation.weights
+        temperature = best_temperature(evidence[known], labels[known], weights[known], self.validation.n_rows)
+        z = evidence / temperature
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]
+        return tempered, p / p.sum(axis=1, keepdims=True)
+
+
+def _with_constant(committee: RegressionCommittee, constant: F64) -> RegressionCommittee:
+    start = np.zeros(1) if committee.intercept is None else committee.intercept
+    divisor = committee.total_weight if isinstance(committee.link, Average) else 1.0
+    weights, start = committee.weights / divisor, start / divisor + constant
+    return replace(committee, weights=weights, intercept=start, link=Identity())
+
+
+class _NotTrainedError(Exception):
+    pass
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    # without warnings, such as of columns that do not vary within a fold; an unusable checkpoint ends the whole fit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except CheckpointError:
+            raise
+        except FAILURES as error:
+            raise _NotTrainedError(str(error) or type(error).__name__) from error
+
+
+class _StoppedError(Exception):
+    pass
+
+
+class CandidateRun:
+    """The training of candidates in order; each is a task for callbacks, and so is each of its fits on folds.
+
+    `left_out` are candidates that do not suit the rows; `weigh` weighs members; `attributes` makes the fitted
+    attributes of a vote and of all candidates that are no members.
+    """
+
+    def __init__(
+        self,
+        trainer: CandidateTrainer,
+        candidates: Sequence[Candidate],
+        left_out: Sequence[LeftOut],
+        weigh: Callable[[Sequence[Member]], WeightedVote],
+        attributes: Callable[[WeightedVote, Sequence[LeftOut]], dict[str, Any]],
+    ) -> None:
+        self._trainer, self._candidates, self._tasks = trainer, candidates, trainer.tasks
+        self._weigh, self._attributes = weigh, attributes
+        self._weighed: tuple[int, WeightedVote] | None = None
+        self._ended = "no time"
+        self.members: list[Member] = []
+        self.failed: list[LeftOut] = list(left_out)
+
+    def train(self) -> None:
+        """Train the candidates; after a KeyboardInterrupt the members are those that were ready."""
+        try:
+            for candidate in self._candidates:
+                self._train(candidate)
+        except OutOfTimeError:
+            self._tasks.end_parts(self._so_far)
+        except _StoppedError:
+            self._ended = "stopped"
+            self._tasks.end_parts(self._so_far)
+        except KeyboardInterrupt:
+            self._ended = "interrupted"
+            raise
+
+    def _train(self, candidate: Candidate) -> None:
+        self._trainer.limit.check()
+        self._tasks.begin_part(candidate.name, self._trainer.n_folds(candidate))
+        trained = self._trainer.trained(candidate, self._end_part)
+        if isinstance(trained, Member):
+            self.members.append(trained)
+            self._trainer.limit.binding = True
+        else:
+            self.failed.append(trained)
+        self._end_part()
+
+    def _end_part(self) -> None:
+        if self._tasks.end_part(self._so_far) and self.members:  # callbacks stop no fit without a member
+            raise _StoppedError
+
+    def _so_far(self) -> dict[str, Any] | None:
+        return self.fitted() if self.members else None
+
+    def fitted(self) -> dict[str, Any]:
+        """Fitted attributes so far; ``ValueError`` without a member."""
+        if not self.members:
+            reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
+            raise ValueError(f"no member could be trained on {len(self._trainer.rows)} rows ({reasons})")
+        if self._weighed is None or self._weighed[0] != len(self.members):
+            self._weighed = len(self.members), self._weigh(self.members)
+        vote = self._weighed[1]
+        known = {one.name for one in self.members} | {one.name for one in self.failed}
+        others = [LeftOut(one.name, self._ended) for one in self._candidates if one.name not in known]
+        return self._attributes(vote, [*vote.left_out, *self.failed, *others])

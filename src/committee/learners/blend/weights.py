@@ -1,0 +1,323 @@
+"""Weights of members on the simplex, by their held-out predictions, and the members that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import norm
+
+from committee.data.number_types import F64, Index, Mask
+from committee.learners.blend.losses import scores_of
+from committee.learners.blend.members import LeftOut, Member
+from committee.objectives.losses import Absolute, Huber, Loss, Quantile
+from committee.objectives.programs.simplex_active_set import simplex_minimum
+from committee.vote.links.mean import Log
+from committee.vote.members import MemberCommittees
+
+PRIOR = 1.0
+"""Pseudo-rows that favour equal weights: few rows are no reason to trust a single member."""
+_MOST_STEPS, _MOST_HALVINGS = 200, 40
+_SUFFICIENT = 1e-4
+"""Share of the promised decrease that a step must reach."""
+_LOG_LOSS_GAP = 1e-15
+"""Tolerance of the log likelihood, in rows as a share of all."""
+_INSIDE = 0.99
+"""Largest share of the way to the border of the simplex of a step."""
+_LOSS_GAP = 1e-7
+"""Tolerance of a loss, as a share of the members' mean loss."""
+_NARROWEST, _NARROWER = 1e-6, 0.1
+"""Width of the bend in place of a corner, as a share of the mean residual, and its factor from bend to bend."""
+_FARTHEST = 1e50
+"""Bound of predictions with a log link, as a multiple of the mean target."""
+_LEAST_LOSS = 1e-300
+"""Mean loss that counts as none: a bend would have no width that a float64 holds."""
+
+
+def log_loss_weights(p: F64, weights: F64) -> F64:
+    """Weights w of the mixture ``sum_k w_k p_k`` of least mean log loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
+
+    `p` ``(m, n)`` are the members' probabilities of the classes of held-out rows; `weights` v are in numbers of rows. c
+    = `PRIOR` rows that all m members predict equally well join them. Then the loss ``- sum_i v_i log sum_k w_k p_ki - c
+    / m sum_k log w_k`` is convex, with its only minimum inside the simplex, which damped Newton steps find.
+
+    Equation: blend-weights (docs/theory.md).
+
+    >>> import numpy as np
+    >>> good, bad = np.full(1000, 0.9), np.full(1000, 0.1)
+    >>> log_loss_weights(np.array([good, bad]), np.ones(1000)).round(2).tolist()
+    [1.0, 0.0]
+    """
+    m, prior = len(p), PRIOR / len(p)
+    gap = _LOG_LOSS_GAP * (float(weights.sum()) + PRIOR)
+
+    def loss(w: F64) -> float:
+        return -float(weights @ np.log(w @ p)) - prior * float(np.log(w).sum())
+
+    w = np.full(m, 1.0 / m)
+    now = loss(w)
+    system = np.ones((m + 1, m + 1))  # the steps of all weights add up to 0
+    system[m, m] = 0.0
+    for _ in range(_MOST_STEPS):
+        mixture = w @ p
+        slopes = -(p @ (weights / mixture)) - prior / w
+        scaled = p * (np.sqrt(weights) / mixture)
+        system[:m, :m] = scaled @ scaled.T + np.diag(prior / w**2)
+        step = np.linalg.solve(system, np.append(-slopes, 0.0))[:m]
+        promised = -float(slopes @ step)
+        if promised <= gap:
+            break
+        length = min(1.0, _INSIDE / max(float((-step / w).max()), _INSIDE))
+        moved = _line_search(loss, w, step, length, now, -promised)
+        if moved is None:
+            break  # no more than rounding is left to decrease
+        w, now = moved
+    return np.asarray(w / w.sum())
+
+
+def _line_search(
+    loss: Callable[[F64], float], w: F64, step: F64, length: float, now: float, descent: float
+) -> tuple[F64, float] | None:
+    for _ in range(_MOST_HALVINGS):
+        after = loss(w + length * step)
+        if after <= now + _SUFFICIENT * length * descent:
+            return w + length * step, after
+        length *= 0.5
+    return None
+
+
+def squared_error_weights(error: F64, weights: F64) -> F64:
+    """Weights w of the mean ``sum_k w_k f_k`` of least squared error, w >= 0 and sum_k w_k = 1, ``(m,)``.
+
+    `error` ``(m, n)`` are the members' predictions minus the target on held-out rows; `weights` v are in numbers of
+    rows. With G = sum_i v_i e_i e_i', plus a ridge of `PRIOR` rows of mean error, the loss is w'Gw. Its minimum on the
+    simplex is u / sum u for the u >= 0 of least ``u'Gu / 2 - sum u``, by non-negative least squares.
+
+    Equation: blend-least-squares (docs/theory.md).
+
+    >>> import numpy as np
+    >>> error = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    >>> squared_error_weights(error, np.ones(2)).round(6).tolist()
+    [0.5, 0.5]
+    """
+    from scipy.optimize import nnls  # models that predict weigh no members
+
+    m = len(error)
+    error = np.ldexp(error, -np.frexp(np.abs(error).max(initial=0.0))[1])  # a unit in which squares do not overflow
+    gram = (error * weights) @ error.T / weights.sum()
+    scale = np.trace(gram) / m
+    if not scale > 0.0:
+        return np.full(m, 1.0 / m)
+    gram = gram / scale + np.eye(m) * (PRIOR / weights.sum() + 1e-12)
+    root = np.linalg.cholesky(gram).T
+    u, _ = nnls(root, np.linalg.solve(root.T, np.ones(m)))
+    return np.asarray(u / u.sum())
+
+
+class _Curve(Protocol):
+    # a loss of predictions, twice differentiable but for corners of its slope
+    def value(self, f: F64) -> F64: ...
+
+    def derivatives(self, f: F64) -> tuple[F64, F64]: ...
+
+
+@dataclass(frozen=True)
+class _Bent:
+    # slope clip((f - y) / width, low, high): two lines, joined by a parabola
+    y: F64
+    low: float
+    high: float
+    width: float
+
+    def value(self, f: F64) -> F64:
+        # the maximum over slopes u between low and high of u (f - y) - width u^2 / 2
+        residual = f - self.y
+        slope = np.clip(residual / self.width, self.low, self.high)
+        return slope * (residual - 0.5 * self.width * slope)
+
+    def derivatives(self, f: F64) -> tuple[F64, F64]:
+        steep = (f - self.y) / self.width
+        return np.clip(steep, self.low, self.high), ((steep > self.low) & (steep < self.high)) / self.width
+
+
+@dataclass(frozen=True, eq=False)
+class _OfScores:
+    # a loss of scores F as one of predictions f = exp(F) or F
+    loss: Loss
+    y: F64
+
+    def value(self, f: F64) -> F64:
+        return self.loss.value(self.y, scores_of(self.loss, f))
+
+    def derivatives(self, f: F64) -> tuple[F64, F64]:
+        # by the chain rule; a negative curvature, which gamma and Tweedie have, counts as 0
+        if not isinstance(self.loss.link, Log):
+            return self.loss.gradient_hessian(self.y, scores_of(self.loss, f))
+        f = np.maximum(f, 1.0 / _FARTHEST)  # a mean of predictions that are far apart may round to 0
+        gradient, hessian = self.loss.gradient_hessian(self.y, scores_of(self.loss, f))
+        return gradient / f, np.maximum(hessian - gradient, 0.0) / f**2
+
+
+def loss_weights(loss: Loss, predictions: F64, y: F64, weights: F64) -> F64:
+    """Weights w of the mean ``sum_k w_k f_k`` of least mean loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
+
+    `predictions` ``(m, n)`` are the members' for held-out rows with targets `y`; `weights` v are in numbers of rows. To
+    the mean loss is added ``PRIOR S |w|^2 / n`` with the members' mean loss S above the least possible, as
+    `squared_error_weights` does. The sum decreases by Newton's steps, each to the minimum of a parabola on the simplex;
+    the slopes D_k towards the members bound the distance to the minimum, by ``sum_k w_k D_k - min_k D_k``. Corners of
+    absolute and pinball losses become parabolas of a width that goes to 1e-6 mean residuals. Gamma and Tweedie's losses
+    are not convex in a mean of predictions: the result is a stationary point.
+
+    Equation: blend-losses (docs/theory.md).
+
+    >>> import numpy as np
+    >>> from committee.objectives.losses import Quantile
+    >>> y = np.arange(1000.0)
+    >>> loss_weights(Quantile(0.9), np.array([np.full(1000, 0.0), np.full(1000, 999.0)]), y, np.ones(1000)).round(2)
+    array([0.1, 0.9])
+    """
+    m = len(predictions)
+    share = weights / weights.sum()
+    if isinstance(loss.link, Log):  # in a unit that changes no weights and in which squares do not overflow
+        unit = float(share @ y) or float(share @ predictions.mean(axis=0)) or 1.0
+        y, predictions = y / unit, np.clip(predictions, unit / _FARTHEST, unit * _FARTHEST) / unit
+    least = loss.value(y, scores_of(loss, y))
+    excess = np.maximum(np.stack([loss.value(y, scores_of(loss, f)) for f in predictions]) - least, 0.0)
+    size = float(np.mean(excess @ share))
+    w = np.full(m, 1.0 / m)
+    if not size > _LEAST_LOSS:
+        return w
+    for curve in _curves(loss, predictions, y, share):
+        w = _descended(curve, predictions, share, w, PRIOR / weights.sum() * size, _LOSS_GAP * size)
+    return w
+
+
+def _curves(loss: Loss, predictions: F64, y: F64, share: F64) -> Iterator[_Curve]:
+    # the loss, or smooth curves that approach it
+    slopes: tuple[float, float, float] | None = None
+    match loss:
+        case Absolute():
+            slopes = -1.0, 1.0, 0.0
+        case Quantile():
+            slopes = -loss.quantile, 1.0 - loss.quantile, 0.0
+        case Huber():
+            slopes = -loss.delta, loss.delta, 1.0
+    if slopes is None:
+        yield _OfScores(loss, y)
+        return
+    low, high, least = slopes
+    mean = float(np.mean(np.abs(predictions - y) @ share)) / (high - low)
+    width, least = mean, max(least, _NARROWEST * mean)
+    while width > least:
+        yield _Bent(y, low, high, width)
+        width *= _NARROWER
+    yield _Bent(y, low, high, least)
+
+
+def _descended(curve: _Curve, predictions: F64, share: F64, w: F64, ridge: float, gap: float) -> F64:
+    middle = predictions.mean(axis=0)
+    apart = predictions - middle  # the mean of predictions is middle + w @ apart, as weights add up to 1
+
+    def objective(w: F64) -> float:
+        return float(share @ curve.value(middle + w @ apart)) + ridge * float(w @ w)
+
+    now = objective(w)
+    for _ in range(_MOST_STEPS):
+        slope, curvature = curve.derivatives(middle + w @ apart)
+        slopes = apart @ (share * slope) + 2.0 * ridge * w
+        if float(slopes @ w - slopes.min()) <= gap:
+            break
+        bend = (apart * (share * curvature)) @ apart.T + 2.0 * ridge * np.eye(len(w))
+        step = simplex_minimum(bend, bend @ w - slopes, w) - w
+        moved = _line_search(objective, w, step, 1.0, now, float(slopes @ step))
+        if moved is None:
+            break  # no more than rounding is left to decrease
+        w, now = moved
+    w = np.maximum(w, 0.0)
+    return np.asarray(w / w.sum())
+
+
+# --- the vote ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedVote:
+    """Members with their weights, which add up to 1, and held-out losses."""
+
+    members: Sequence[Member]
+    weights: F64
+    losses: F64
+    """Mean loss of each member alone."""
+    gains: F64
+    """Rise of the vote's loss without each member."""
+    loss: float
+    score: float
+    """Accuracy of the vote, or R2."""
+    left_out: Sequence[LeftOut] = ()
+    """Trained candidates without weight."""
+    predictions: F64 | None = None
+    """Predictions of the vote for the validation rows `row` that all members predict, ``(n, K)``."""
+    row: Index | None = None
+
+    @property
+    def voters(self) -> tuple[Any, F64]:
+        """The fits of all members, and their weights; those of a member share its weight equally."""
+        fits = np.array([len(one.committees) for one in self.members])
+        committees = [each for one in self.members for each in one.committees]
+        return MemberCommittees(committees), np.repeat(self.weights / fits, fits)
+
+
+def common_rows(members: Sequence[Member]) -> Mask:
+    """Validation rows that all members predict; if there is none, without the members that predict fewest."""
+    predicted = sorted((np.isfinite(one.predictions[:, 0]) for one in members), key=lambda known: -int(known.sum()))
+    known = np.all(predicted, axis=0)
+    while not known.any():
+        predicted.pop()
+        known = np.all(predicted, axis=0)
+    return np.asarray(known)
+
+
+def select_members(
+    members: Sequence[Member],
+    known: Mask,
+    min_gain: float,
+    row_weights: F64,
+    losses: Callable[[F64], F64],
+    weigh: Callable[[Sequence[F64]], F64],
+    score: Callable[[F64], float],
+) -> WeightedVote:
+    """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
+
+    A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors. `losses` of
+    rows and `score` are of predictions ``(n, K)``, the weights of `weigh` of the predictions of each member.
+    """
+
+    def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:
+        weights = weigh(predictions) if len(predictions) > 1 else np.ones(1)
+        return weights, np.tensordot(weights, np.stack(predictions), 1)
+
+    share = row_weights / row_weights.sum()
+    unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
+    chosen = [one for one in members if np.isfinite(one.predictions[known, 0]).all()]
+    predictions = [one.predictions[known] for one in chosen]
+    alone = {one.name: float(share @ losses(each)) for one, each in zip(chosen, predictions, strict=True)}
+    while True:
+        weights, mean = vote(predictions)
+        if len(chosen) == 1:
+            gains = np.zeros(1)
+            break
+        without = (vote(predictions[:k] + predictions[k + 1 :])[1] for k in range(len(chosen)))
+        rises = [losses(each) - losses(mean) for each in without]
+        gains = np.array([float(share @ rise) for rise in rises])
+        errors = unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
+        least = int(np.argmin(gains))
+        if gains[least] > min_gain * errors[least]:
+            break
+        del chosen[least], predictions[least]
+    others = [
+        LeftOut(one.name, "no weight", alone.get(one.name, np.nan), one.seconds) for one in members if one not in chosen
+    ]
+    of_chosen = np.array([alone[one.name] for one in chosen])
+    return WeightedVote(chosen, weights, of_chosen, gains, float(share @ losses(mean)), score(mean), others, mean)

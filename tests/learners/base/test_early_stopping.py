@@ -1,0 +1,538 @@
+"""The boosting loop on a small booster, early stopping by losses and scorers, and fits that fail."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer, make_scorer
+from sklearn.utils.class_weight import compute_sample_weight
+
+import committee
+from committee import (
+    AdaBoostClassifier,
+    ArcGVClassifier,
+    DOOMBoostClassifier,
+    FunctionalGradientBoostingClassifier,
+    FunctionalGradientBoostingRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LogitBoostClassifier,
+    MDBoostClassifier,
+    ProbitBoostClassifier,
+    QuadBoostClassifier,
+    QuadBoostRegressor,
+    RegressionCommittee,
+    SubaggingClassifier,
+    TreeRegressor,
+)
+from committee.data.rows import TargetRows
+from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import EarlyStopping, StagedLoss
+from committee.learners.base.estimator import BaseRegressor
+from committee.vote.links.mean import Identity
+from committee.voters.forest import Forest
+from tests.crafted_files import craft, refused, tell
+from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
+
+
+def coarse(seed: int = 0, n: int = 400) -> tuple[Any, Any]:
+    X = np.random.default_rng(seed).normal(size=(n, 3)).round(1)
+    return X, X[:, 0] + np.arange(n) / 1e6  # no two targets are equal
+
+
+# --- early stopping ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("losses", "patience", "ended", "best"),
+    [
+        ([3, 2, 2, 2, 2], 2, 4, 2),  # a tie is no improvement, and the first of the best counts
+        ([3, 2, 3, 1, 3, 3], 2, 6, 4),
+        ([3, 4, 5], 5, None, 1),
+        ([1, 2], 1, 2, 1),
+    ],
+)
+def test_patience(losses, patience, ended, best):
+    stopping = EarlyStopping(lambda t: losses[t - 1], patience)
+    stopped = [t for t in range(1, len(losses) + 1) if stopping.follow(t)]
+    assert stopped[:1] == ([] if ended is None else [ended])
+    assert stopping.best == best
+    assert stopping.losses == losses
+
+
+def test_several_rounds_at_once_are_followed_one_by_one():
+    calls: list[int] = []
+
+    def loss(t: int) -> float:
+        calls.append(t)
+        return abs(t - 2.0)
+
+    stopping = EarlyStopping(loss, patience=3)
+    assert not stopping.follow(0)
+    assert stopping.follow(5) and stopping.best == 2
+    assert calls == [1, 2, 3, 4, 5]
+
+
+def test_the_loss_before_any_round_may_count():
+    losses = [1.0, 2.0, 3.0, 4.0]
+    stopping = EarlyStopping(losses.__getitem__, patience=2, first=0)
+    assert not stopping.follow(0) and stopping.losses == [1.0]
+    assert not stopping.follow(2) and stopping.follow(3)
+    assert stopping.best == 1 and stopping.losses == losses  # a committee needs a voter
+
+
+def test_votes_add_up():
+    loss = StagedLoss(lambda t: np.full((2, 1), float(t)), lambda F: float(F.sum()))
+    assert [loss(t) for t in (1, 2, 3)] == [2.0, 6.0, 12.0]
+    start = np.ones((2, 1))
+    assert StagedLoss(lambda t: np.ones((2, 1)), lambda F: float(F.sum()), start)(1) == 4.0
+
+
+# --- a booster of its own ------------------------------------------------------------------------------------------
+
+
+class ResidualRun:
+    """Stumps on residuals, half of each."""
+
+    n_rounds = 0
+
+    def __init__(self, rows: TargetRows, ends_after: int) -> None:
+        self.rows, self.ends_after = rows, ends_after
+        self.residual = rows.target.copy()
+        self.forests: list[Forest] = []
+
+    def has_next(self) -> bool:
+        return self.n_rounds < self.ends_after
+
+    def advance(self) -> None:
+        self.n_rounds += 1
+        if self.n_rounds == 7:
+            raise ArithmeticError("the seventh round fails")
+        tree = TreeRegressor(max_depth=1).fit(self.rows.X, self.residual, self.rows.weights)
+        self.residual -= 0.5 * tree.predict(self.rows.X)
+        self.forests.append(tree.committee_.voters)  # type: ignore[arg-type]
+
+
+class ResidualBoosting(Boosting, BaseRegressor):
+    """All that a new booster has to say."""
+
+    stored_attributes: ClassVar[tuple[str, ...]] = ("losses_",)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        n_estimators: int = 5,
+        *,
+        ends_after: int = 99,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.25,
+        n_iter_no_change: int = 2,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.ends_after = ends_after
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+
+    def _run(self, rows: TargetRows, random: np.random.RandomState) -> ResidualRun:
+        self.trained_on_ = rows
+        return ResidualRun(rows, self.ends_after)
+
+    def _early_stopping(self, run: ResidualRun, held_out: TargetRows) -> EarlyStopping:
+        self.held_out_ = held_out
+        loss = StagedLoss(
+            lambda t: 0.5 * run.forests[t - 1].tally(held_out.X)[:, 0],
+            lambda F: float(np.average((held_out.target - F) ** 2, weights=held_out.weights)),
+        )
+        return EarlyStopping(loss, self.n_iter_no_change)
+
+    def _fitted(self, run: ResidualRun, n_rounds: int, losses: Any) -> dict[str, Any]:
+        voters, weights = Forest.concatenate(run.forests[:n_rounds]), np.full(n_rounds, 0.5)
+        return {"committee_": RegressionCommittee(voters, weights, Identity(), self.table_), "losses_": losses}
+
+
+def test_a_new_booster_is_a_run_and_its_attributes():
+    X, y = coarse()
+    model = ResidualBoosting().fit(X, y)
+    assert model.committee_.n_voters == 5 and model.losses_ is None
+    assert len(model.trained_on_) == 400
+    assert [((y - stage) ** 2).mean() for stage in model.staged_predict(X)] == sorted(
+        [((y - stage) ** 2).mean() for stage in model.staged_predict(X)], reverse=True
+    )
+    assert ResidualBoosting(ends_after=3).fit(X, y).committee_.n_voters == 3
+
+
+def test_rounds_after_the_best_are_left_out():
+    X, y = coarse()
+    noise = np.random.default_rng(1).normal(size=400)
+    model = ResidualBoosting(6, early_stopping=True).fit(X, noise, X_val=X, y_val=-noise)
+    assert model.committee_.n_voters == 1
+    assert len(model.losses_) == 3 and model.losses_.argmin() == 0
+    stopped = ResidualBoosting(6, early_stopping=True).fit(X, y, X_val=X, y_val=y)
+    assert stopped.committee_.n_voters == 6
+    assert_array_equal(stopped.predict(X), ResidualBoosting(6).fit(X, y).predict(X))
+
+
+# --- held-out rows -------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_shared_out():
+    X, y = coarse()
+    w = np.random.default_rng(2).exponential(size=400)
+    model = ResidualBoosting(early_stopping=True).fit(X, y, w)
+    train, held = model.trained_on_, model.held_out_
+    assert (len(train), len(held)) == (300, 100)
+    assert_array_equal(np.sort(np.concatenate([train.target, held.target])), np.sort(y))
+    for part in (train, held):
+        at = np.flatnonzero(np.isin(y, part.target))
+        assert_array_equal(part.X, X[at])
+        assert_array_equal(part.weights, w[at])
+    again = ResidualBoosting(early_stopping=True).fit(X, y, w)
+    assert_array_equal(again.trained_on_.target, train.target)
+
+
+def test_rows_of_the_user_are_held_out():
+    X, y = coarse()
+    X_val, y_val = coarse(7, 30)
+    model = ResidualBoosting(early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
+    held = model.held_out_
+    assert len(model.trained_on_) == 400
+    assert_array_equal(held.X, X_val)
+    assert_array_equal(held.target, y_val)
+    assert held.uniform and held.count == 30.0
+    watched = ResidualBoosting().fit(X, y, X_val=X_val, y_val=y_val)
+    assert watched.committee_.n_voters == watched.n_estimators
+    with pytest.raises(ValueError, match="X_val and y_val go together"):
+        ResidualBoosting(early_stopping=True).fit(X, y, X_val=X_val)
+    with pytest.raises(ValueError, match=r"Input y_val contains NaN: row 3"):
+        model.fit(X, y, X_val=X_val, y_val=np.where(np.arange(30) == 3, np.nan, y_val))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y, X_val=X_val, y_val=y_val[:9])
+
+
+@pytest.mark.parametrize(("fraction", "n"), [(0.99, 10), (0.5, 1)])
+def test_too_few_rows_to_share(fraction, n):
+    X, y = coarse(n=n)
+    model = ResidualBoosting(early_stopping=True, validation_fraction=fraction)
+    with pytest.raises(ValueError, match=f"validation_fraction={fraction} holds out {n} of {n} rows|holds out 1 of 1"):
+        model.fit(X, y)
+
+
+# --- all or nothing ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        (ResidualBoosting(), {"n_estimators": 9}),
+        (AdaBoostClassifier(3), {"vote": "abstaining", "max_depth": 2}),
+        (GradientBoostingRegressor(n_estimators=3, random_state=0), {"monotonic_constraints": [1, 0]}),
+        (SubaggingClassifier(n_estimators=30, oob_score=True, random_state=0), {"max_samples": 1}),
+        (TreeRegressor(), {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_fit_that_fails_leaves_the_fit_before(model, change):
+    X, y = coarse()
+    y = (y > 0).astype(int) if is_classifier(model) else y
+    model = clone(model).fit(X, y)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    other = np.column_stack([X, X[:, :1]])
+    other[0, 0] = 0.0 if change else np.inf
+    with pytest.raises((ValueError, ArithmeticError)):
+        model.set_params(**change).fit(other, y)
+    after = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+    model.predict(X)
+
+
+def test_a_first_fit_that_fails_leaves_nothing():
+    X, y = coarse()
+    model = ResidualBoosting(9)
+    with pytest.raises(ArithmeticError, match="seventh"):
+        model.fit(X, y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+STOPPED = {"early_stopping": True, "n_iter_no_change": 4, "random_state": 0}
+CLASSIFIERS = [
+    AdaBoostClassifier(25, calibrate=None, **STOPPED),
+    AdaBoostClassifier(25, max_depth=2, vote="confidence", calibrate=None, **STOPPED),
+    AdaBoostClassifier(25, vote="abstaining", calibrate=None, **STOPPED),
+    AdaBoostClassifier(8, voter=LogisticRegression(), calibrate=None, **STOPPED),
+    ArcGVClassifier(15, calibrate=None, **STOPPED),
+    MDBoostClassifier(2.0, n_estimators=15, max_depth=2, tol=0.01, calibrate=None, **STOPPED),
+    DOOMBoostClassifier(n_estimators=20, n_start=5, calibrate=None, **STOPPED),
+    ProbitBoostClassifier(25, **STOPPED),
+    LogitBoostClassifier(15, learner="stump", **STOPPED),
+    QuadBoostClassifier(n_estimators=20, **STOPPED),
+    QuadBoostClassifier("l2", n_estimators=12, dictionary="trees", reweight="fully_corrective", **STOPPED),
+    QuadBoostClassifier(None, n_estimators=12, fit_intercept=False, **STOPPED),
+    GradientBoostingClassifier(n_estimators=20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+    GradientBoostingClassifier("exponential", 20, min_samples_leaf=2, tree="shared", line_search=True, **STOPPED),
+    FunctionalGradientBoostingClassifier(n_estimators=12, learning_rate=0.5, **STOPPED),
+]
+REGRESSORS = [
+    QuadBoostRegressor(n_estimators=20, **STOPPED),
+    GradientBoostingRegressor(n_estimators=20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+    FunctionalGradientBoostingRegressor(n_estimators=12, learning_rate=0.5, **STOPPED),
+    GradientBoostingRegressor("poisson", 20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+]
+OF_ERRORS = (AdaBoostClassifier, ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier)
+"""Boosters that stop by the error. They calibrate probabilities when the rounds are over, which is off here."""
+quiet = pytest.mark.filterwarnings("ignore:No voter beats", "ignore:A re-weighting ended", "ignore:n_estimators=.* end")
+
+
+def words(model):
+    return " ".join(repr(model).split())
+
+
+def loss_of(model):
+    """The held-out loss that is followed without a scorer."""
+    names = ("validation_errors_", "validation_risks_", "validation_losses_")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
+
+
+@pytest.mark.one_in(4)
+@quiet
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=words)
+def test_the_best_score_is_that_of_the_model_that_is_kept(model, n_classes, scoring):
+    X, y = numbers(n_classes, 150)
+    X_val, y_val = numbers(n_classes, 90, 7)
+    names = np.array(["ant", "bee", "cow"])
+    fitted = clone(model).set_params(scoring=scoring).fit(X, names[y], X_val=X_val, y_val=names[y_val])
+    scores = fitted.validation_scores_
+    assert loss_of(fitted) is None
+    assert len(scores) == scores.argmax() + 1
+    assert (scores > -np.inf).all()
+    assert scores[-1] == pytest.approx(get_scorer(scoring)(fitted, X_val, names[y_val]), abs=1e-12)
+
+
+@quiet
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
+@pytest.mark.parametrize("model", REGRESSORS, ids=words)
+def test_numbers_too(model, scoring):
+    X, y = noisy_scores(150)
+    X_val, y_val = noisy_scores(90, 7)
+    fitted = clone(model).set_params(scoring=scoring).fit(X, y, X_val=X_val, y_val=y_val)
+    scores = fitted.validation_scores_
+    assert len(scores) == scores.argmax() + 1
+    assert scores[-1] == pytest.approx(get_scorer(scoring)(fitted, X_val, y_val), abs=1e-12)
+
+
+def test_every_booster_is_there():
+    kinds = {type(model).__name__ for model in CLASSIFIERS + REGRESSORS}
+    assert kinds == {name for name in committee.LEARNERS if issubclass(committee.learner(name), Boosting)}
+
+
+@pytest.mark.one_in(3)
+@quiet
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", [model for model in CLASSIFIERS if isinstance(model, OF_ERRORS)], ids=words)
+def test_a_scorer_of_the_error_keeps_what_the_error_keeps(model, n_classes):
+    X, y = numbers(n_classes, 150)
+    w = weights(150)
+    by_error = clone(model).fit(X, y, w)
+    by_score = clone(model).set_params(scoring="accuracy").fit(X, y, w)
+    assert_same_bits(by_score, by_error, X)
+    assert_allclose(by_score.validation_scores_, 1.0 - by_error.validation_errors_, atol=1e-12)
+
+
+@quiet
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=words)
+def test_class_weights_are_weights_of_the_held_out_rows(model):
+    X, y = numbers(2, 150)
+    given = {0: 0.5, 1: 3.0}
+    scored = clone(model).set_params(scoring="f1_macro")
+    weighted = clone(scored).set_params(class_weight=given).fit(X, y)
+    multiplied = clone(scored).fit(X, y, compute_sample_weight(given, y))
+    assert_same_bits(weighted, multiplied, X)
+    assert_array_equal(weighted.validation_scores_, multiplied.validation_scores_)
+
+
+def fitted_by(scoring, y_val=None, **params):
+    X, y = numbers(3, 150)
+    X_val, labels = numbers(3, 90, 7)
+    settings = {"n_estimators": 15, "early_stopping": True, "n_iter_no_change": 3, **params}
+    return AdaBoostClassifier(scoring=scoring, **settings).fit(
+        X, y, X_val=X_val, y_val=labels if y_val is None else y_val
+    )
+
+
+def test_a_callable_is_given_the_model_and_the_held_out_rows():
+    seen = []
+
+    def score(model, X, y):
+        seen.append((X.shape, model.predict(X).shape, model.predict_proba(X).shape, model.decision_function(X).shape))
+        return float((model.predict(X) == y).mean())
+
+    model = fitted_by(score)
+    assert_array_equal(model.validation_scores_, fitted_by("accuracy").validation_scores_)
+    assert set(seen) == {((90, 5), (90,), (90, 3), (90, 3))}
+    assert len(seen) >= len(model.validation_scores_)
+
+
+def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
+    def score(model, X, y):
+        return 0.0
+
+    with pytest.raises(ValueError, match=r"scoring=.* takes no sample_weight, but the held-out rows have weights"):
+        fitted_by(score, class_weight="balanced")
+    model = fitted_by(
+        lambda model, X, y, sample_weight: -float(sample_weight @ (model.predict(X) != y)), class_weight="balanced"
+    )
+    assert model.validation_scores_[-1] <= 0.0
+
+
+@pytest.mark.parametrize(
+    ("scoring", "message"),
+    [
+        ("acuracy", "scoring='acuracy' is the name of no scorer; sklearn.metrics.get_scorer_names"),
+        ("f1", "scoring='f1' cannot score the held-out rows: Target is multiclass"),
+        ("roc_auc", "scoring='roc_auc' cannot score the held-out rows: multi_class must be in"),
+        (lambda model, X, y: np.nan, r"is NaN on the held-out rows\. Choose another scorer"),
+        (lambda model, X, y: None, "cannot score the held-out rows: float"),
+        (lambda model, X, y: model.predict(X[:3]), "may predict the held-out rows that it is given, and no others"),
+        (3, "'scoring' parameter of AdaBoostClassifier must be"),
+    ],
+)
+def test_refused(scoring, message):
+    with pytest.raises(ValueError, match=message):
+        fitted_by(scoring)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "balanced_accuracy", "f1_macro", "accuracy"])
+def test_held_out_rows_may_lack_a_class(scoring):
+    _, y_val = numbers(3, 90, 7)
+    model = fitted_by(scoring, np.where(y_val == 1, 2, y_val))
+    assert np.isfinite(model.validation_scores_).all()
+    only = fitted_by(scoring, np.full(90, 2))
+    assert np.isfinite(only.validation_scores_).all()
+
+
+def test_a_score_that_needs_every_class_is_refused_where_one_is_missing():
+    _, y_val = numbers(3, 90, 7)
+    with pytest.raises(ValueError, match=r"scoring='roc_auc_ovr' .* no row of class 1"):
+        fitted_by("roc_auc_ovr", np.where(y_val == 1, 2, y_val))
+
+
+def test_a_loss_is_lowered_and_a_score_raised():
+    X, y = numbers(2, 200, 3)
+    gain = make_scorer(lambda y, p: float((y == p).mean()))
+    cost = make_scorer(lambda y, p: float((y != p).mean()), greater_is_better=False)
+    settings = {"early_stopping": True, "random_state": 1}
+    up, down = (AdaBoostClassifier(20, scoring=scorer, **settings).fit(X, y) for scorer in (gain, cost))
+    assert_same_bits(up, down, X)
+    assert_allclose(up.validation_scores_, 1.0 + down.validation_scores_)
+
+
+def test_files_keep_scores_and_the_name(tmp_path):
+    model = fitted_by("f1_macro")
+    model.save(tmp_path / "model.safetensors")
+    again = committee.load(tmp_path / "model.safetensors")
+    assert again.scoring == "f1_macro"
+    assert_array_equal(again.validation_scores_, model.validation_scores_)
+    with pytest.raises(TypeError, match=r"scoring is a .*, which a model file cannot hold"):
+        fitted_by(make_scorer(lambda y, p: 1.0)).save(tmp_path / "other")
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+def test_a_scorer_without_held_out_rows_is_refused(model):
+    X, y = noisy_scores() if model in REGRESSORS else numbers(2)
+    judged = clone(model).set_params(early_stopping=False, scoring="r2" if model in REGRESSORS else "accuracy")
+    with pytest.raises(ValueError, match=r"scoring='.*' needs held-out rows, and there are none; set early_stopping="):
+        judged.fit(X, y)
+
+
+def test_a_fit_without_a_scorer_has_no_scores():
+    X, y = numbers(2)
+    assert AdaBoostClassifier(3).fit(X, y).validation_scores_ is None
+
+
+def test_a_scorer_of_classes_cannot_judge_numbers():
+    X, y = noisy_scores()
+    with pytest.raises(ValueError, match=r"scoring='roc_auc' cannot score the held-out rows: .* has none of the"):
+        GradientBoostingRegressor(early_stopping=True, scoring="roc_auc").fit(X, y)
+
+
+class Voteless(GradientBoostingClassifier):
+    """A booster of a user's own that follows no votes."""
+
+    _held_out_votes = Boosting._held_out_votes
+
+
+def test_a_booster_that_shows_no_votes_says_so():
+    X, y = numbers(2)
+    with pytest.raises(ValueError, match="scoring='accuracy': a Voteless takes no scorers; set scoring=None"):
+        Voteless(n_estimators=3, early_stopping=True, scoring="accuracy").fit(X, y)
+
+
+def test_a_warm_start_goes_on_with_the_scores(tmp_path):
+    X, y = numbers(2, 200)
+    settings = {"early_stopping": True, "n_iter_no_change": 50, "random_state": 0, "min_samples_leaf": 2}
+    whole = GradientBoostingClassifier(n_estimators=12, scoring="roc_auc", **settings).fit(X, y)
+    part = GradientBoostingClassifier(n_estimators=5, scoring="roc_auc", warm_start=True, **settings).fit(X, y)
+    more = part.set_params(n_estimators=12).fit(X, y)
+    checked = GradientBoostingClassifier(n_estimators=12, scoring="roc_auc", **settings)
+    checked.fit(X, y, checkpoint=tmp_path / "fit")
+    assert_array_equal(more.validation_scores_[: len(whole.validation_scores_)], whole.validation_scores_)
+    assert_same_bits(checked, whole, X)
+
+
+@quiet
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, GradientBoostingClassifier])
+def test_sparse_rows_are_scored_as_dense_ones(kind):
+    X, y = numbers(2, 150)
+    X[np.abs(X) < 0.5] = 0.0
+    dense, sparse = (kind(n_estimators=8, scoring="roc_auc", **STOPPED).fit(rows, y) for rows in (X, csr_array(X)))
+    assert_array_equal(dense.validation_scores_, sparse.validation_scores_)
+
+
+# --- the number of rounds that are kept -------------------------------------------------------------------------------
+
+
+@quiet
+@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+def test_the_best_iteration_is_the_first_best_round_that_patience_reached(model, tmp_path):
+    numbers_wanted = model in REGRESSORS
+    X, y = noisy_scores(150) if numbers_wanted else numbers(2, 150)
+    X_val, y_val = noisy_scores(90, 7) if numbers_wanted else numbers(2, 90, 7)
+    given = clone(model).set_params(scoring="r2" if numbers_wanted else "accuracy")
+    stopped = clone(given).fit(X, y, X_val=X_val, y_val=y_val)
+    watched = clone(given).set_params(early_stopping=False).fit(X, y, X_val=X_val, y_val=y_val)
+    assert watched.best_iteration_ is None
+    stopping = EarlyStopping(lambda t: -watched.validation_scores_[t - 1], patience=4)
+    for t in range(1, len(watched.validation_scores_) + 1):
+        if stopping.follow(t):
+            break
+    assert stopped.best_iteration_ == stopping.best == len(stopped.validation_scores_)
+    if isinstance(model, (AdaBoostClassifier, GradientBoostingClassifier, GradientBoostingRegressor)):
+        assert stopped.committee_.n_voters == stopped.best_iteration_  # others drop voters without weight
+    if not isinstance(getattr(model, "voter", None), LogisticRegression):
+        stopped.save(tmp_path / "model")
+        assert committee.load(tmp_path / "model").best_iteration_ == stopped.best_iteration_
+
+
+def test_without_early_stopping_there_is_no_best_iteration():
+    X, y = numbers(2)
+    model = GradientBoostingClassifier(n_estimators=6, early_stopping=True, random_state=0).fit(X, y)
+    assert 1 <= model.best_iteration_ <= 6
+    assert model.set_params(early_stopping=False).fit(X, y).best_iteration_ is None
+    assert AdaBoostClassifier(3).fit(X, y).best_iteration_ is None
+
+
+@pytest.mark.parametrize("number", [0, -3, 2.5, True, "two"])
+def test_a_best_iteration_that_cannot_be_is_refused(number, tmp_path):
+    X, y = numbers(2)
+    AdaBoostClassifier(5, calibrate=None, **STOPPED).fit(X, y).save(tmp_path / "model")
+    content = craft((tmp_path / "model").read_bytes(), tell("attributes", "best_iteration_", value=number))
+    refused(tmp_path / "changed", content, "best_iteration_ is .*; it must be a number of rounds, or None")

@@ -1,0 +1,203 @@
+"""Leaves, importances and contributions of fitted learners."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import GradientBoostingClassifier as ScikitBoosting
+from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.exceptions import NotFittedError
+from sklearn.inspection import permutation_importance
+from sklearn.naive_bayes import GaussianNB
+
+import committee
+from committee import Committee
+from committee.voters.forest import Forest
+from committee.voters.member_trees import MemberTrees
+from tests.gradient_cases import SMALL
+from tests.oracles import traverse
+from tests.stored_models import table as mixed_table
+from tests.subjects import noisy_scores, numbers
+
+BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 4, "random_state": 0}
+TREES: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "tree": (committee.TreeVoter(max_depth=3), (1,)),
+    "numbers": (committee.TreeRegressor(max_depth=3), (1,)),
+    "forest": (committee.RandomForestClassifier(5, calibrate=None, random_state=0), (5,)),
+    "forest of numbers": (committee.RandomForestRegressor(5, random_state=0), (5,)),
+    "subagging": (committee.SubaggingClassifier(n_estimators=3, calibrate=None, random_state=0), (3,)),
+    "adaboost": (committee.AdaBoostClassifier(6, max_depth=2, calibrate=None, random_state=0), (6,)),
+    "a tree per class": (committee.GradientBoostingClassifier(**BOOSTED), (4, 3)),
+    "shared": (committee.GradientBoostingClassifier(**BOOSTED, tree="shared"), (4,)),
+    "boosted numbers": (committee.GradientBoostingRegressor(**BOOSTED), (4,)),
+    "model tree": (committee.ProbitModelTreeClassifier(max_depth=2), (1,)),
+    "model trees": (committee.ProbitModelTreeClassifier(max_depth=2, tree="per_class"), (1, 3)),
+}
+
+
+def fitted(name: str) -> tuple[Any, Any]:
+    model = TREES[name][0]
+    X, y = noisy_scores() if is_regressor(model) else numbers()
+    return clone(model).fit(X, y), X
+
+
+def trees_of(model: Any) -> MemberTrees:
+    return MemberTrees.of(model.committee_.voters, model.committee_.weights, "this test")
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_leaves_are_those_of_a_walk_node_by_node(name):
+    model, X = fitted(name)
+    leaves = model.apply(X)
+    assert leaves.shape == (len(X), *TREES[name][1]) and leaves.dtype == np.int32
+    assert_array_equal(leaves.reshape(len(X), -1), traverse.apply(trees_of(model).forest, X))
+    assert_array_equal(model.committee_.apply(X, n_threads=3), leaves)
+
+
+def test_leaves_of_frames_with_gaps_and_categories():
+    X, y = mixed_table()
+    model = committee.RandomForestClassifier(4, calibrate=None, random_state=0).fit(X, y)
+    assert_array_equal(model.apply(X), traverse.apply(model.committee_.voters, model.table_.encode(X)))
+
+
+def test_the_trees_of_sbpmt_stand_one_committee_after_the_other():
+    X, y = numbers(2, n=200)
+    model = committee.SBPMTClassifier(3, calibrate=None, random_state=0).fit(X, y)
+    voters = model.committee_.voters
+    leaves = model.apply(X)
+    assert leaves.shape == (200, len(voters.members.forest))
+    second = slice(int(voters.start[1]), int(voters.start[2]))
+    assert_array_equal(model.committee_.select([1]).apply(X), leaves[:, second])
+    # as the table of leaf models numbers them
+    named = set(model.leaf_models_[["tree", "leaf"]].filter(model.leaf_models_["committee"] == 0).rows())
+    assert {(t, int(leaf)) for t in range(int(voters.start[1])) for leaf in leaves[:, t]} <= named
+
+
+def test_leaves_of_sparse_rows_and_of_files(tmp_path):
+    X, y = numbers()
+    X[np.abs(X) < 0.5] = 0.0
+    model = committee.GradientBoostingClassifier(**BOOSTED).fit(sparse.csr_array(X), y)
+    assert_array_equal(model.apply(sparse.csr_array(X)), model.apply(X))
+    model.save(tmp_path / "model")
+    again = committee.load(tmp_path / "model")
+    assert_array_equal(again.apply(X), model.apply(X))
+    for kind in ("gain", "count", "cover"):
+        assert_array_equal(again.feature_importances(kind), model.feature_importances(kind))
+
+
+def test_shapes_are_scikit_learns():
+    X, y = numbers()
+    theirs = ScikitForest(5, random_state=0).fit(X, y)
+    assert theirs.apply(X).shape == fitted("forest")[0].apply(X).shape
+    assert Committee.from_estimator(theirs).apply(X).shape == theirs.apply(X).shape
+    boosted = ScikitBoosting(n_estimators=4).fit(X, y)
+    assert boosted.apply(X).shape == fitted("a tree per class")[0].apply(X).shape
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        committee.AdaBoostClassifier(3, voter=GaussianNB(), calibrate=None),
+        committee.ProbabilisticAdaBoostClassifier(3, random_state=0, calibrate=None),
+        committee.ProbitBoostClassifier(3),
+    ],
+)
+def test_what_is_no_tree_has_no_leaves(model):
+    X, y = numbers(2)
+    model.fit(X, y)
+    with pytest.raises(TypeError, match="apply needs voters that are native trees; these are"):
+        model.apply(X)
+    with pytest.raises(TypeError, match="feature_importances\\('count'\\) needs voters that are native trees"):
+        model.feature_importances("count")
+
+
+def test_an_unfitted_learner_says_so():
+    with pytest.raises(NotFittedError):
+        committee.TreeVoter().apply([[1.0]])
+    with pytest.raises(NotFittedError):
+        committee.TreeVoter().feature_importances("count")
+
+
+# --- importances -----------------------------------------------------------------------------------------------------
+
+
+def walked_importances(trees: MemberTrees, kind: str) -> np.ndarray:
+    """By the definition, split after split."""
+    forest, earned = trees.forest, np.zeros(trees.forest.n_features)
+    for t in range(len(forest)):
+        for node in range(int(forest.offset[t]), int(forest.offset[t + 1])):
+            if forest.feature[node] >= 0:
+                counted = {"gain": forest.gain[node], "count": 1.0, "cover": forest.weight[node]}[kind]
+                earned[forest.feature[node]] += abs(trees.weights[t]) * counted
+    return earned / earned.sum()
+
+
+@pytest.mark.parametrize("kind", ["gain", "count", "cover"])
+@pytest.mark.parametrize("name", TREES)
+def test_importances_are_those_of_a_walk(name, kind):
+    model, _ = fitted(name)
+    importances = model.feature_importances(kind)
+    if kind == "gain":
+        assert_array_equal(importances, model.feature_importances_)
+    if kind != "gain" or "model" not in name:  # lines in leaves gain too
+        assert_allclose(importances, walked_importances(trees_of(model), kind), rtol=1e-12)
+    assert importances.shape == (5,) and np.isclose(importances.sum(), 1.0)
+
+
+def test_a_weight_counts_as_so_many_trees():
+    model, _ = fitted("forest")
+    twice = model.committee_.select([0, 1, 1])
+    for kind in ("count", "cover"):
+        weighted = model.committee_.select([0, 1], [1.0, 2.0])
+        assert_allclose(weighted.feature_importances(kind), twice.feature_importances(kind), rtol=1e-12)
+
+
+def test_a_tree_without_a_split_has_no_important_column():
+    X = np.zeros((10, 3))
+    tree = committee.TreeVoter().fit(X, np.arange(10) % 2)
+    for kind in ("gain", "count", "cover"):
+        assert_array_equal(tree.feature_importances(kind), np.zeros(3))
+
+
+def test_importances_that_cannot_be():
+    model, _ = fitted("forest")
+    with pytest.raises(ValueError, match="kind='split' is no importance; the kinds are 'gain', 'count' and 'cover'"):
+        model.feature_importances("split")
+    forest: Forest = model.committee_.voters
+    without = replace(model.committee_, voters=replace(forest, weight=np.zeros_like(forest.weight)))
+    assert without.feature_importances("count").any()
+    with pytest.raises(ValueError, match="hold no weights of their training rows, which kind='cover' counts"):
+        without.feature_importances("cover")
+
+
+def test_importances_of_lightgbm_and_of_its_committee():
+    lgb = pytest.importorskip("lightgbm", reason="a peer that is asked for in pyproject's test extra (2026-11-21)")
+    X, y = numbers(n=300)
+    theirs = lgb.LGBMClassifier(n_estimators=10, num_leaves=6, verbose=-1).fit(X, y)
+    ours = Committee.from_estimator(theirs)
+    for kind, name in (("gain", "gain"), ("count", "split")):
+        expected = theirs.booster_.feature_importance(name).astype(float)
+        assert_allclose(ours.feature_importances(kind), expected / expected.sum(), rtol=1e-5)
+
+
+def test_importances_of_xgboost_and_of_its_committee():
+    xgb = pytest.importorskip("xgboost", reason="no wheel without a graphics card's libraries here (2026-11-21)")
+    X, y = numbers(2, n=300)
+    theirs = xgb.XGBClassifier(n_estimators=10, max_depth=3).fit(X, y)
+    ours = Committee.from_estimator(theirs)
+    for kind, name in (("gain", "total_gain"), ("count", "weight"), ("cover", "total_cover")):
+        score = theirs.get_booster().get_score(importance_type=name)
+        expected = np.array([score.get(f"f{j}", 0.0) for j in range(5)])
+        assert_allclose(ours.feature_importances(kind), expected / expected.sum(), rtol=1e-4)
+
+
+def test_scikit_learns_permutation_importance_takes_every_learner():
+    X, y = numbers(2, n=300)
+    model = committee.RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    found = permutation_importance(model, X[1::2], y[1::2], n_repeats=5, random_state=0)
+    assert found.importances_mean.argmax() == 0
+    assert found.importances_mean[[3, 4]].max() < found.importances_mean[0] / 4

@@ -1,0 +1,242 @@
+"""Row samples and folds by the rows' contents."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from committee.data.rows import Rows, TargetRows
+from committee.data.sparse import SparseMatrix
+from committee.learners.base.row_sampling import MOST_UNITS, Folds, RowUnits, multiples
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def few_values(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, 3)).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, rng.integers(0, 2, n).astype(np.uint16)
+
+
+def weighted(X, labels, w):
+    return Rows(X, labels, w, uniform=False)
+
+
+def repeated(X, labels, w, order):
+    rows = np.repeat(np.arange(len(X)), w.astype(int))[order]
+    return rows, Rows(X[rows], labels[rows], np.ones(len(rows)), uniform=True)
+
+
+def content(X, labels, rows, weights=None):
+    """What a choice of rows holds, whatever their order."""
+    held = np.column_stack([np.nan_to_num(X[rows], nan=-1.0), labels[rows]])
+    weights = np.ones(len(rows)) if weights is None else weights
+    kinds, of = np.unique(held, axis=0, return_inverse=True)
+    return kinds, np.bincount(np.ravel(of), weights)
+
+
+@settings(max_examples=60)
+@given(seeds, st.floats(0.1, 0.9))
+def test_a_row_of_weight_k_is_drawn_as_k_rows_are(seed, share):
+    X, labels = few_values(seed)
+    rng = np.random.default_rng(seed)
+    w = rng.integers(1, 5, len(X)).astype(float)
+    order = rng.permutation(int(w.sum()))
+    heavy = RowUnits.of(weighted(X, labels, w), 7, 1)
+    rows, again = repeated(X, labels, w, order)
+    many = RowUnits.of(again, 7, 1)
+    for choose in (
+        lambda units, y: units.drawn(share, 3),
+        lambda units, y: units.held_out(share, y),
+        lambda units, y: units.parts(4, y) == 2,
+        lambda units, y: units.drawn(share, 3, ~units.held_out(0.3, y)),
+    ):
+        one, other = choose(heavy, labels), choose(many, again.labels)
+        if one is None:
+            assert other is None
+            continue
+        chosen, weights = heavy.rows_of(one)
+        chosen_too, none = many.rows_of(other)
+        assert weights is not None and none is None
+        first = content(X, labels, chosen, weights[chosen])
+        second = content(X, labels, rows[chosen_too])
+        assert_array_equal(first[0], second[0])
+        assert_array_equal(first[1], second[1])
+
+
+@given(seeds)
+def test_parts_have_equal_sizes_and_classes(seed):
+    X, labels = few_values(seed)
+    labels[0] = 2  # a class of one row
+    units = RowUnits.of(Rows(X, labels, np.ones(len(X)), uniform=True), seed, 1)
+    part = units.parts(4, labels)
+    assert part[0] == -1
+    for k in (0, 1):
+        sizes = np.bincount(part[labels == k], minlength=4)
+        assert sizes.max() - sizes.min() <= 1
+
+
+def test_held_out_leaves_one_of_each_class():
+    X = np.arange(6.0)[:, None]
+    labels = np.array([0, 0, 0, 0, 0, 1], dtype=np.uint16)
+    rows = Rows(X, labels, np.ones(6), uniform=True)
+    held = RowUnits.of(rows, 0, 1).held_out(0.9, labels)
+    assert held is not None
+    assert held.sum() == 4 and not held[5]
+    assert RowUnits.of(rows, 0, 1).held_out(0.05, labels) is None
+
+
+def test_shares_are_those_asked_for_and_draws_differ():
+    rng = np.random.default_rng(0)
+    rows = TargetRows(rng.normal(size=(20_000, 2)), rng.normal(size=20_000), np.ones(20_000), uniform=True)
+    units = RowUnits.of(rows, 0, 1)
+    draws = np.array([units.drawn(0.3, t) for t in range(20)])
+    assert abs(draws.mean() - 0.3) < 0.005
+    together = (draws[:-1] & draws[1:]).mean()
+    assert abs(together - 0.09) < 0.005  # one draw says nothing about the next
+    assert RowUnits.of(rows, 0, 1).drawn(1e-12, 0).sum() == 1
+
+
+@pytest.mark.parametrize("weight", [0.25, 2.5, 1000.0, 1e12])
+def test_units_add_up_to_the_weight(weight):
+    rows = TargetRows(np.arange(3.0)[:, None], np.zeros(3), np.array([weight, 1.0, weight]), uniform=False)
+    units = RowUnits.of(rows, 0, 1)
+    assert units.weight is not None
+    np.testing.assert_allclose(np.bincount(units.row, units.weight), rows.weights, rtol=1e-12)
+    assert np.bincount(units.row).max() <= MOST_UNITS
+    assert (units.weight > 0.0).all()
+
+
+def rows(X, y, weights=None):
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    return Rows(np.array(X, dtype=np.float64, order="C"), np.array(y, dtype=np.uint16), weights, uniform=False)
+
+
+def table(seed, n=40, levels=3, n_classes=3):
+    random = np.random.default_rng(seed)
+    X = random.integers(0, levels, (n, 4)).astype(np.float64)
+    X[random.random(X.shape) < 0.1] = np.nan
+    return X, random.integers(0, n_classes, n)
+
+
+def held(folds, X, y):
+    """By what a row holds, what each fold judges and trains on of it."""
+    found = {}
+    for k, fold in enumerate(folds):
+        for side, some, weights in ((0, fold.test, fold.test_weights), (1, fold.train, fold.train_weights)):
+            for i, w in zip(some.tolist(), weights.tolist(), strict=True):
+                found[k, side, str(X[i]), int(y[i])] = w
+    return found
+
+
+@given(seeds, st.integers(2, 6))
+def test_copies_are_dealt_out_evenly(seed, n_folds):
+    X, y = table(seed)
+    folds = Folds.of(rows(X, y), n_folds)
+    assert len({(str(X[i]), y[i]) for i in folds.row}) == len(folds.row)
+    assert_array_equal(folds.row, np.sort(folds.row))
+    all_of = list(folds)
+    judged = np.zeros((len(X), n_folds))
+    for k, fold in enumerate(all_of):
+        judged[fold.test, k] = fold.test_weights
+        assert fold.n_test >= fold.test_weights.sum() - 1e-9 or (folds.copies == 1).any()
+        whole = np.zeros(len(X))
+        whole[fold.test] += fold.test_weights
+        whole[fold.train] += fold.train_weights
+        assert_allclose(whole[folds.row], folds.weights)
+    for label in range(3):
+        of_class = folds.row[y[folds.row] == label]
+        copies = folds.copies[y[folds.row] == label]
+        if copies.sum() == 1:
+            assert not judged[of_class].any()
+        else:
+            assert_allclose(judged[of_class].sum(axis=1), folds.weights[y[folds.row] == label])
+            unit = folds.weights[y[folds.row] == label] / copies
+            counts = judged[of_class] / unit[:, None]
+            assert np.ptp(counts.sum(axis=0)) <= 1 + 1e-9
+            assert (np.ptp(counts, axis=1) <= 1 + 1e-9).all()
+
+
+@given(seeds, st.permutations(range(40)), st.permutations(range(4)), st.sampled_from([0.37, 1.0, 3.0]))
+def test_order_repetitions_and_scale_do_not_matter(seed, order, columns, scale):
+    X, y = table(seed)
+    times = np.random.default_rng(seed).integers(1, 4, len(y))
+    expected = held(Folds.of(rows(X, y, times), 5), X, y)
+    order, columns = list(order), list(columns)
+    shuffled = rows(X[order], y[order], times[order])
+    assert held(Folds.of(shuffled, 5), X[order], y[order]) == expected
+    again = np.repeat(X, times, axis=0), np.repeat(y, times)
+    assert held(Folds.of(rows(*again), 5), *again) == expected
+    by_column = held(Folds.of(rows(X[:, columns], y, times), 5), X, y)
+    assert by_column == expected
+    scaled = held(Folds.of(rows(X, y, scale * times), 5), X, y)
+    assert scaled.keys() == expected.keys()
+    assert_allclose(list(scaled.values()), scale * np.array(list(expected.values())))
+
+
+def test_rows_that_come_again_are_in_several_folds():
+    X, y = np.repeat(np.arange(4.0), [1, 4, 10, 5])[:, None], np.zeros(20)
+    folds = Folds.of(rows(X, y), 5)
+    assert folds.copies.tolist() == [1, 4, 10, 5]
+    assert [fold.n_test for fold in folds] == [4] * 5
+    assert all({5, 15} <= set(fold.test.tolist()) and fold.test_weights.sum() == 4.0 for fold in folds)
+
+
+def test_weights_without_a_unit_make_no_copies():
+    weights = np.random.default_rng(0).exponential(size=50)
+    folds = Folds.of(rows(np.arange(50.0)[:, None], np.zeros(50), weights), 5)
+    assert set(folds.copies.tolist()) == {1}
+    for fold in folds:
+        assert not set(fold.test) & set(fold.train)
+        assert_array_equal(fold.test_weights, weights[fold.test])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.sampled_from([1.0, 0.37, 1e-12, 1e12, 7.0]))
+def test_multiples_of_a_unit_are_counted(counts, unit):
+    counts = np.array(counts)
+    usual = np.quantile(counts, 0.25, method="lower")
+    common = np.gcd.reduce(counts[counts >= usual])
+    expected = np.where(counts >= usual, counts // common, 0)
+    found = multiples(unit * counts)
+    assert_array_equal(found[counts >= usual], expected[counts >= usual])
+    assert (found >= 1).all()
+
+
+def test_many_copies_of_a_few_rows_are_counted_as_they_are():
+    counts = np.array([5003.0, 7001.0, 2.0**40])
+    assert multiples(counts).tolist() == [5003, 7001, 2**30]
+    assert multiples(counts * 0.37).tolist() == [1, 1, 1]
+
+
+def test_columns_of_the_same_values_are_told_apart():
+    """Rows of ones and zeros are not dealt out by the number of their ones."""
+    bits = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float64)
+    label = (np.random.default_rng(0).random(256) < 0.5).astype(int)
+    ones = bits.sum(axis=1)
+    of = np.empty(256, dtype=int)
+    for k, fold in enumerate(Folds.of(rows(bits, label), 4)):
+        of[fold.test] = k
+    assert all(len(set(of[ones == k].tolist())) == 4 for k in (3, 4, 5))
+
+
+def test_zeros_and_missing_values_have_no_signs():
+    X = np.array([[0.0, np.nan], [-0.0, -np.nan], [1.0, 2.0], [3.0, 4.0]])
+    folds = Folds.of(rows(X, [0, 0, 0, 0]), 3)
+    assert folds.row.tolist() == [0, 2, 3] and folds.weights.tolist() == [2.0, 1.0, 1.0]
+
+
+def test_the_only_copy_of_a_class_is_in_no_fold():
+    folds = list(Folds.of(rows([[1.0], [2.0], [3.0], [3.0]], [0, 0, 1, 1]), 2))
+    assert sorted(fold.test.tolist() for fold in folds) == [[0], [1]]
+    assert all(2 in fold.train for fold in folds)
+    assert not list(Folds.of(rows([[1.0], [2.0]], [0, 1]), 5))
+
+
+@given(seeds)
+def test_sparse_rows_have_the_folds_of_dense_ones(seed):
+    X, y = table(seed, levels=2)
+    stored = Rows(SparseMatrix.read(csr_array(X)), y.astype(np.uint16), np.ones(len(y)), uniform=True)
+    assert held(Folds.of(stored, 5), X, y) == held(Folds.of(rows(X, y), 5), X, y)

@@ -1,0 +1,294 @@
+"""Committees of ensembles for other losses of numbers: medians, quantiles, counts and amounts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+import committee
+from committee import CommitteeRegressor, GradientBoostingRegressor
+from committee.learners.blend import portfolio
+from committee.learners.blend.portfolio import candidates
+from committee.objectives.losses import Derivatives, Huber, Loss, Quantile, Quantiles, Tweedie
+from committee.report.members import estimate, left_out_grid, members_grid
+from committee.report.model_page import render_model
+from committee.vote.links.mean import Identity
+from tests.subjects import assert_same_bits, noisy_scores, weights
+
+pytestmark = pytest.mark.usefixtures("small_members")
+
+FAST = {"effort": "fast", "cv": 3, "random_state": 0, "n_jobs": 1}
+NAMED = ["absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie"]
+LOSSES = pytest.mark.parametrize("loss", NAMED)
+
+
+def amounts(n=150, seed=0):
+    X, y = noisy_scores(n, seed)
+    return X, np.exp(y / (2.0 * np.abs(y).max()))
+
+
+class Quartic(Loss):
+    """A convex loss that the library does not have."""
+
+    name = "quartic"
+    link = Identity()
+
+    def value(self, y, F):
+        return 0.25 * (y - F) ** 4
+
+    def gradient_hessian(self, y, F, w=None):
+        w = np.ones_like(F) if w is None else w
+        return w * (F - y) ** 3, w * np.maximum(3.0 * (y - F) ** 2, 1e-6)
+
+
+@LOSSES
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_are_those_of_fits_without_the_rows(loss, weighted):
+    X, y = amounts()
+    w = weights(len(y)) if weighted else None
+    folds = list(KFold(3).split(X))
+    model = CommitteeRegressor(**FAST | {"cv": folds, "min_gain": 0.0}, loss=loss, quantile=0.8).fit(X, y, w)
+    told = []
+    for f, (_, judged) in enumerate(folds):
+        members = model.committee_.voters.members[f :: len(folds)]
+        told.append(sum(a * one.predict(X[judged]) for a, one in zip(model.member_weights_, members, strict=True)))
+    row = np.concatenate([judged for _, judged in folds])
+    y, mean, of = y[row], np.concatenate(told), None if w is None else w[row]
+    powers = {"poisson": 1, "gamma": 2, "tweedie": 1.5}
+    if loss == "huber":
+        assert_allclose(model.oof_loss_, np.average(Huber().value(y, mean), weights=of))
+        return
+    if loss in powers:
+        expected = [
+            one(y, mean, sample_weight=of, power=powers[loss])
+            for one in (metrics.mean_tweedie_deviance, metrics.d2_tweedie_score)
+        ]
+    elif loss == "quantile":
+        expected = [
+            metrics.mean_pinball_loss(y, mean, sample_weight=of, alpha=0.8),
+            metrics.d2_pinball_score(y, mean, sample_weight=of, alpha=0.8),
+        ]
+    else:
+        expected = [
+            one(y, mean, sample_weight=of) for one in (metrics.mean_absolute_error, metrics.d2_absolute_error_score)
+        ]
+    assert_allclose(model.oof_loss_, expected[0], rtol=1e-9)
+    assert_allclose(model.oof_score_, expected[1], atol=2e-3 if weighted else 1e-9)  # quantiles of weights differ
+
+
+@pytest.mark.one_in(3)
+@LOSSES
+@pytest.mark.parametrize("effort", ["fast", "default", "best"])
+def test_who_is_asked(loss, effort):
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST | {"effort": effort}, loss=loss).fit(X, y)
+    names = {one.name for one in candidates(True, effort)}
+    if loss in ("absolute_error", "quantile", "huber"):
+        names |= {"boosting_on_loss"} | ({"random_thresholds_on_loss"} if effort != "fast" else set())
+    assert {*model.member_names_, *model.left_out_} == names
+    assert_allclose(model.member_weights_.sum(), 1.0)
+    assert (model.member_losses_ >= model.oof_loss_ * (1 - 1e-6)).all()
+
+
+def test_squared_error_has_the_bits_it_had():
+    X, y = noisy_scores()
+    model = CommitteeRegressor(**FAST).fit(X, y)
+    named = CommitteeRegressor(**FAST, loss="squared_error", quantile=0.9).fit(X, y)
+    assert_same_bits(model, named, X)
+    assert_array_equal(model.member_weights_, named.member_weights_)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile"])
+def test_members_for_means_are_moved_to_the_quantile(loss):
+    X, y = amounts()
+    quantile = 0.5 if loss == "absolute_error" else 0.85
+    folds = list(KFold(3).split(X))
+    model = CommitteeRegressor(**FAST | {"cv": folds, "min_gain": 0.0}, loss=loss, quantile=quantile).fit(X, y)
+    sizes = np.cumsum(model.member_sizes_)
+    for name, end in zip(model.member_names_, sizes, strict=True):
+        if not name.endswith("on_loss"):
+            fits = model.committee_.voters.members[end - 3 : end]
+            told = np.concatenate([one.predict(X[judged]) for one, (_, judged) in zip(fits, folds, strict=True)])
+            row = np.concatenate([judged for _, judged in folds])
+            assert abs(np.mean(y[row] <= told) - quantile) <= 2.5 / len(y)
+
+
+def test_a_forest_out_of_bag_is_moved(monkeypatch):
+    X, y = amounts(400)
+    model = CommitteeRegressor(random_state=0, min_gain=1e9, loss="quantile", quantile=0.9, time_limit=1e-9).fit(X, y)
+    assert model.member_names_ == ["forest"] and isinstance(model.committee_.voters.members[0].link, Identity)
+    forest = model.committee_.voters.members[0]
+    assert_allclose(forest.weights, 1.0 / len(forest.weights))
+    assert model.oof_score_ > 0.0 and np.mean(y <= model.predict(X)) >= 0.9
+    assert_allclose(model.contributions(X).sum(axis=1), model.predict(X), rtol=1e-9)
+
+
+@LOSSES
+def test_predictions_are_where_the_loss_allows_them(loss):
+    X, y = amounts()
+    y = np.maximum(y - np.median(y), 0.0) + (0.0 if loss in ("poisson", "tweedie") else 0.01)
+    model = CommitteeRegressor(**FAST, loss=loss).fit(X, y)
+    if loss in ("poisson", "gamma", "tweedie"):
+        assert (model.predict(10.0 * X) > 0.0).all()
+    if loss in ("poisson", "tweedie"):
+        expected = f"may predict 0, and the {loss} loss needs predictions in (0, inf)"
+        assert model.left_out_["forest"] == expected
+    else:
+        assert "may predict" not in model.left_out_.get("forest", "")
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_targets_that_the_loss_has_not_are_refused(loss):
+    X, y = noisy_scores()
+    with pytest.raises(ValueError, match=rf"the {loss} loss needs targets in"):
+        CommitteeRegressor(**FAST, loss=loss).fit(X, -y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "quantile", "message"),
+    [
+        ("quantiles", 0.5, "is of several numbers, and a committee of ensembles predicts one"),
+        (Quantiles((0.1, 0.9)), 0.5, "is of several numbers"),
+        (Derivatives(lambda y, F: (F - y, np.ones_like(F)), of_classes=False), 0.5, "has derivatives and no value"),
+        ("log_loss", 0.5, "loss is 'log_loss'; it must be one of"),
+        ("quantile", 1.0, "The 'quantile' parameter .* must be a float in the range"),
+        (lambda y, F: (F - y, np.ones_like(F)), 0.5, "The 'loss' parameter .* must be"),
+    ],
+)
+def test_losses_that_are_refused(loss, quantile, message):
+    X, y = noisy_scores()
+    model = CommitteeRegressor(**FAST, loss=loss, quantile=quantile)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "committee_")
+
+
+@pytest.mark.parametrize(
+    "loss", [Huber(0.3), Quantile(0.2), Tweedie(1.2), Quartic()], ids=lambda loss: type(loss).__name__
+)
+def test_losses_with_other_numbers_and_of_ones_own(loss):
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss=loss).fit(X, y)
+    assert 0.0 < model.oof_score_ < 1.0
+    assert_same_bits(clone(model).fit(X, y), model, X)
+
+
+@pytest.mark.parametrize("loss", [*NAMED, Huber(0.3)], ids=repr)
+def test_files_and_checkpoints(loss, tmp_path):
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss=loss).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same_bits(clone(model).fit(X, y, checkpoint=tmp_path / "fit"), model, X)
+    model.save(tmp_path / "model.safetensors")
+    loaded = committee.load(tmp_path / "model.safetensors")
+    assert loaded.number_loss == model.number_loss and loaded.oof_loss_ == model.oof_loss_
+    assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@LOSSES
+def test_contributions_add_up_or_say_why_not(loss):
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss=loss).fit(X, y)
+    if loss in ("poisson", "gamma", "tweedie"):
+        with pytest.raises(ValueError, match=rf"members for the {loss} loss predict exp\(F\), which is no sum"):
+            model.contributions(X)
+    else:
+        assert_allclose(model.contributions(X).sum(axis=1), model.predict(X), rtol=1e-9)
+
+
+@LOSSES
+def test_repeated_rows_are_rows_of_weight(loss):
+    X, y = amounts()
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), times)
+    model = CommitteeRegressor("fast", cv=3, random_state=0, loss=loss, quantile=0.7)
+    with pytest.MonkeyPatch.context() as patch:  # draws of a forest take rows as a whole
+        patch.setattr(portfolio, "_OF_NUMBERS", dict.fromkeys(portfolio._OF_NUMBERS, ("boosted_lines", "small_trees")))
+        weighed, repeated = clone(model).fit(X, y, times), clone(model).fit(X[rows], y[rows])
+    assert_allclose(weighed.oof_loss_, repeated.oof_loss_, rtol=1e-4)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.filterwarnings("ignore:n_samples")
+@LOSSES
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_few_rows_and_constant_targets(loss, n):
+    X = np.arange(float(n))[:, None]
+    for y in (np.arange(1.0, n + 1.0), np.full(n, 3.0)):
+        told = CommitteeRegressor(random_state=0, loss=loss).fit(X, y).predict(X)
+        further = y.max() - y.min() + 1e-6  # three rows say little of where a quantile is
+        assert (y.min() - further <= told).all() and (told <= y.max() + further).all()
+
+
+def test_other_losses_are_not_distilled():
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss="absolute_error").fit(X, y)
+    with pytest.raises(ValueError, match=r"loss='absolute_error': distil estimates what is lost for squared"):
+        model.distil(X)
+
+
+def test_counts_of_nothing_have_means_above_nothing():
+    X, _ = noisy_scores()
+    model = CommitteeRegressor(**FAST, loss="poisson").fit(X, np.zeros(len(X)))
+    assert (model.predict(X) > 0.0).all() and (model.predict(X) < 1e-9).all()
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
+@pytest.mark.parametrize("unit", [1024.0, 1000.0, 1e-3])
+def test_another_unit_is_another_draw_and_no_more(loss, unit, monkeypatch):
+    """Where no rows are drawn, weights and leaves are the same ones."""
+    whole = {"subsample": 1.0, "learning_rate": 0.1}
+    for table in ("_NUMBERS", "_ON_LOSS"):
+        settled = {
+            name: replace(one, parameters=one.parameters | whole) if one.learner is GradientBoostingRegressor else one
+            for name, one in getattr(portfolio, table).items()
+        }
+        monkeypatch.setattr(portfolio, table, settled)
+    X, y = amounts()
+    model = CommitteeRegressor(**FAST, loss=loss, quantile=0.8).fit(X, y)
+    other = clone(model).fit(X, unit * y)
+    assert model.member_names_ == other.member_names_
+    assert_allclose(other.member_weights_, model.member_weights_, atol=1e-4)
+    assert_allclose(other.predict(X), unit * model.predict(X), rtol=1e-4)
+
+
+def test_the_report_speaks_of_the_loss():
+    X, y = amounts()
+    said = {}
+    for loss in ("squared_error", *NAMED):
+        model = CommitteeRegressor(**FAST, loss=loss, quantile=0.9).fit(X, y)
+        said[loss] = (members_grid(model).columns[3], estimate(model, y))
+        assert left_out_grid(model).columns[1] == said[loss][0]
+        shown = 1.0 if loss != "squared_error" else 0.5
+        assert f"{model.oof_loss_**shown:.4g}"[:4] in said[loss][1]
+    assert {loss: column for loss, (column, _) in said.items()} == {
+        "squared_error": "RMSE alone",
+        "absolute_error": "mean absolute error alone",
+        "quantile": "pinball loss of 0.9 alone",
+        "huber": "Huber loss of 1 alone",
+        "poisson": "poisson deviance alone",
+        "gamma": "gamma deviance alone",
+        "tweedie": "tweedie deviance alone",
+    }
+    assert "R2 " in said["squared_error"][1] and "D2 " in said["quantile"][1]
+
+
+@pytest.mark.parametrize("loss", ["quantile", "poisson"])
+def test_the_page_shows_what_there_is(loss):
+    X, y = amounts()
+    text = render_model(CommitteeRegressor(**FAST, loss=loss).fit(X, y), X, y)
+    assert "What columns add" in text or loss == "poisson"
+    assert ("pinball loss of 0.5 alone" if loss == "quantile" else "poisson deviance alone") in text
+
+
+def test_a_quantile_is_beaten_by_no_quantile_alone():
+    X, y = amounts(600)
+    model = CommitteeRegressor(random_state=0, loss="quantile", quantile=0.9).fit(X[:300], y[:300])
+    alone = GradientBoostingRegressor("quantile", quantile=0.9, random_state=0).fit(X[:300], y[:300])
+    ours, theirs = (metrics.mean_pinball_loss(y[300:], one.predict(X[300:]), alpha=0.9) for one in (model, alone))
+    assert ours < 1.05 * theirs
+    assert abs(np.mean(y[300:] <= model.predict(X[300:])) - 0.9) < 0.07

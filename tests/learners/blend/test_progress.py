@@ -1,0 +1,221 @@
+"""Time left and time limits of a fit, and candidates and their folds as tasks of callbacks."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import committee
+from committee import CommitteeClassifier, CommitteeRegressor, MemberLines
+from committee.learners.blend import progress
+from committee.learners.blend.portfolio import candidates
+from committee.learners.blend.progress import TimeLeft, time_left_text
+from committee.learners.blend.training import OutOfTimeError, TimeLimit
+from tests.small_portfolio import BOTH, rows_for
+from tests.subjects import assert_same_bits, numbers
+
+pytestmark = pytest.mark.usefixtures("small_members")
+FAST = {"effort": "fast", "cv": 2, "random_state": 0}
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, a list of one number."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_candidates_last_as_long_as_those_before(clock):
+    left = TimeLeft(4, None)
+    assert left.seconds() is None and left.share == 0.0
+    for seconds, guess in ((2.0, 6.0), (4.0, 6.0)):
+        left.begin(1)
+        clock[0] += seconds
+        left.end()
+        assert left.seconds() == pytest.approx(guess)
+    assert (left.n_ended, left.share, left.passed) == (2, 0.5, 6.0)
+    left.begin(1)
+    clock[0] += 1.0
+    assert left.seconds() == pytest.approx(2.0 + 3.0)  # of 3 each
+    clock[0] += 9.0
+    assert left.seconds() == pytest.approx(3.0)
+
+
+def test_the_one_under_way_by_its_own_fits(clock):
+    left = TimeLeft(3, None)
+    left.begin(4)
+    assert left.seconds() is None
+    clock[0] += 2.0
+    left.fit_ended()
+    assert left.seconds() == pytest.approx(6.0 + 2 * 8.0) and left.share == pytest.approx(1 / 12)
+    clock[0] += 6.0
+    for _ in range(3):
+        left.fit_ended()
+    left.end()
+    assert left.seconds() == pytest.approx(16.0)
+    left.begin(4)
+    clock[0] += 1.0
+    left.fit_ended()
+    assert left.seconds() == pytest.approx(3.0 + (8.0 + 4.0) / 2)
+
+
+def test_no_more_than_the_limit_leaves(clock):
+    left = TimeLeft(2, 10.0)
+    assert time_left_text(left) == "at most 10 s"
+    left.begin(1)
+    clock[0] += 4.0
+    left.end()
+    assert time_left_text(left) == "about 4 s"
+    clock[0] += 3.0
+    assert time_left_text(left) == "at most 3 s"
+    clock[0] += 30.0
+    assert left.by_limit == 0.0 and time_left_text(left) == "under 1 s"
+
+
+@pytest.mark.parametrize(
+    ("limit", "binding", "late", "times"),
+    [
+        (10.0, True, 106.5, [100.0, 104.0, 106.0]),  # fits of 4 and 2 seconds; one of 4 ends at 110
+        (10.0, True, 106.0, []),  # rows were encoded for 6 seconds, so that a fit may take as long
+        (1e-9, False, 300.0, [200.0, 300.0]),  # until something is ready fits begin however late
+        (None, True, None, [1e9]),
+    ],
+)
+def test_a_fit_that_would_end_too_late_does_not_begin(limit, binding, late, times, clock):
+    limited = TimeLimit(limit, 100.0)
+    limited.binding = binding
+    for now in times:
+        clock[0] = now
+        limited.check()
+    if late is not None:
+        clock[0], limited.binding = late, True
+        with pytest.raises(OutOfTimeError):
+            limited.check()
+
+
+# --- callbacks -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Diary:
+    """Keeps the tasks that ended, and what the model predicted then; wants the fit to end after so many."""
+
+    stop_after: int = 99
+    told: list[Any] = field(default_factory=list)
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        told = None if fitted_estimator is None else fitted_estimator.predict(X)
+        self.told.append((context.task_name, context.task_id, told))
+        return len(self.told) == self.stop_after
+
+
+def tasks_of(candidates, n_folds):
+    """Tasks of callbacks in the order in which they end."""
+    for k, one in enumerate(candidates):
+        yield from () if one.out_of_bag else (("fold", f) for f in range(n_folds))
+        yield one.name, k
+
+
+@BOTH
+def test_members_and_their_folds_are_tasks_for_callbacks(kind):
+    X, y = rows_for(kind)
+    diary = Diary()
+    model = kind(**FAST).set_callbacks(diary).fit(X, y)
+    wanted = candidates(kind is CommitteeRegressor, "fast")
+    expected = list(tasks_of(wanted, model.n_folds_))
+    assert [each[:2] for each in diary.told] == [*expected, ("fit", 0)]
+    assert_array_equal(diary.told[-1][2], model.predict(X))
+    assert_same_bits(model, kind(**FAST).fit(X, y), X)
+    for stop_after in (1, 3, len(expected)):
+        stopped = kind(**FAST).set_callbacks(Diary(stop_after)).fit(X, y)
+        ended = {name for name, _ in expected[:stop_after]}
+        assert set(stopped.member_names_) <= ended
+        assert {name for name, why in stopped.left_out_.items() if why == "stopped"} == {
+            one.name for one in wanted if one.name not in ended
+        }
+
+
+def test_without_a_member_callbacks_see_no_model_and_do_not_stop(monkeypatch):
+    folds = [one for one in candidates(False, "best") if one.name in ("lines", "boosting")]
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: folds)
+    X, y = numbers(2)
+    diary = Diary(stop_after=1)
+    model = CommitteeClassifier(**FAST).set_callbacks(diary).fit(X, y)
+    assert [told is None for _, _, told in diary.told[: model.n_folds_ + 1]] == [True] * model.n_folds_ + [False]
+    assert len(diary.told) == 2 * (model.n_folds_ + 1) + 1 and "stopped" not in model.left_out_.values()
+
+
+@BOTH
+def test_a_callback_that_fails_fails_the_fit(kind):
+    class Failing(Diary):
+        def on_fit_task_end(self, estimator, context):
+            if context.task_name == "fold":
+                raise ValueError("of the callback")
+
+    X, y = rows_for(kind)
+    with pytest.raises(ValueError, match="of the callback"):
+        kind(**FAST).set_callbacks(Failing()).fit(X, y)
+
+
+@BOTH
+def test_a_progress_bar_and_a_monitor_of_scores(kind, capsys):
+    X, y = rows_for(kind)
+    monitor = ScoringMonitor(scoring="neg_log_loss" if kind is CommitteeClassifier else "r2")
+    model = kind(**FAST).set_callbacks(ProgressBar(), monitor).fit(X, y)
+    shown = capsys.readouterr().out
+    fold_wise = [one.name for one in candidates(kind is CommitteeRegressor, "fast") if not one.out_of_bag]
+    assert all(name in shown for name in fold_wise) and "100%" in shown
+    n_scores = 2 + model.n_folds_ * len(fold_wise) + len(fold_wise) + (kind is CommitteeClassifier)
+    assert len(monitor.get_logs().data) == n_scores
+    kind(**FAST).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+@BOTH
+def test_a_line_for_every_candidate(kind, capsys):
+    X, y = rows_for(kind)
+    lines = []
+    model = kind(**FAST | {"min_gain": 0.0}).set_callbacks(MemberLines(lines.append)).fit(X, y)
+    wanted = [one.name for one in candidates(kind is CommitteeRegressor, "fast")]
+    assert [line.split(":")[0] for line in lines] == wanted
+    losses = dict(model.members_.select("member", "loss").iter_rows())
+    root = 1.0 if kind is CommitteeClassifier else 0.5
+    for name, line in zip(wanted, lines, strict=True):
+        assert f" {losses[name] ** root:#.4g} alone" in line
+    assert f" {model.oof_loss_**root:#.4g} by the vote of {len(model.member_names_)}; " in lines[-1]
+    assert "left" in lines[0] and "left" not in lines[-1]
+    assert capsys.readouterr() == ("", "")
+    make_pipeline(StandardScaler(), kind(**FAST).set_callbacks(MemberLines())).fit(X, y)
+    assert len(capsys.readouterr().err.splitlines()) == len(wanted)
+
+
+def test_a_line_for_a_candidate_that_fails(monkeypatch):
+    sbpmt, *others = candidates(False, "fast")
+    failing = replace(sbpmt, parameters={"n_estimators": 0})
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: [failing, *others, failing])
+    lines = []
+    CommitteeClassifier(**FAST).set_callbacks(MemberLines(lines.append)).fit(*numbers(2))
+    assert lines[0].startswith("sbpmt: left out; 1 of 5 candidates")
+    assert lines[-1].startswith("sbpmt: left out (The 'n_estimators' parameter")
+
+
+def test_a_callback_is_no_learner():
+    with pytest.raises(KeyError, match="MemberLines"):
+        committee.learner("MemberLines")
