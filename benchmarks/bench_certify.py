@@ -25,7 +25,7 @@ from committee import CommitteeClassifier, RandomForestClassifier
 from committee.bounds import VoterLosses, held_out_errors
 from committee.data.read import read_table, split_target
 from committee.learners.bagging.out_of_bag import draw_reserve
-from committee.learners.trained import certify
+from committee.learners.trained_ensembles import certify
 
 TABLES = [
     "australian",

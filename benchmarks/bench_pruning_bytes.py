@@ -49,7 +49,7 @@ def measuring(minutes: float) -> Measure:
             return
         path = (QUICK_RESULTS if quick else RESULTS) / "pruning" / "bytes.jsonl"
         end = time.monotonic() + 60.0 * minutes
-        code = code_digest("committee.learners.trained.pruning")
+        code = code_digest("committee.learners.pruning.pruning")
         with Journal(path, dict(findings.settings), code=lambda cell: code) as journal:
             done = {cell["table"] for cell in journal.cells}
             for name, X, y in tables(Path(folder), "checking"):

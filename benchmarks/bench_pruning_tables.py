@@ -56,7 +56,7 @@ def measuring(half: str, ensembles: Sequence[str], splits: int | None, minutes: 
             return
         path = (QUICK_RESULTS if quick else RESULTS) / "pruning" / f"tables_{half}.jsonl"
         end = time.monotonic() + 60.0 * minutes
-        code = code_digest("committee.learners.trained.leaf_reweighter")
+        code = code_digest("committee.learners.reweighting.leaf_reweighter")
         wanted = {name: 2 if quick else splits or SPLITS[name] for name in ensembles}
         with Journal(path, dict(findings.settings), code=lambda cell: code) as journal:
             done = {(cell["ensemble"], cell["table"], cell["split"]) for cell in journal.cells}

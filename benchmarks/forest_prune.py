@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
 from benchmarks.cut_trees import F64, CutTrees, Index, signs
-from committee.learners.trained.tree_nodes import TreeNodes
+from committee.learners.reweighting.leaf_cuts import TreeNodes
 
 SWEEPS = 30
 HALVINGS = 12

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.cut_trees import F64, CutTrees, Index, signs
-from committee.learners.trained.tree_nodes import TreeNodes
+from committee.learners.reweighting.leaf_cuts import TreeNodes
 
 STRENGTHS = (1.0, 10.0, 100.0)
 """C to choose from, at columns scaled to rows of length 1."""

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.cut_trees import F64, CutTrees, Index, signs
-from committee.learners.trained.tree_nodes import TreeNodes
+from committee.learners.reweighting.leaf_cuts import TreeNodes
 
 ROUNDS = 2
 STRENGTHS = (1e3, 1e2, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)

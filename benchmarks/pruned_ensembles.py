@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from benchmarks.default_tables import Problem, problems
-from committee.learners.trained.score_trees import score_trees
-from committee.learners.trained.tree_nodes import TreeNodes, node_votes
+from committee.learners.reweighting.leaf_cuts import TreeNodes, node_votes, score_trees
 from committee.vote.committee import Committee
 from committee.voters.forest import Forest
 

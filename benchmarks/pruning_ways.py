@@ -18,8 +18,8 @@ from benchmarks.packed_bytes import packed_bytes
 from benchmarks.pairing import timed
 from benchmarks.pruned_ensembles import Trained
 from committee import LeafReweighter
-from committee.learners.trained.reweighter import MarginReweighter
-from committee.learners.trained.tree_nodes import cut_forest
+from committee.learners.reweighting.leaf_cuts import cut_forest
+from committee.learners.reweighting.margin_reweighter import MarginReweighter
 from committee.vote.committee import Committee
 from committee.voters.forest import Forest
 
@@ -163,13 +163,13 @@ def _lop(leaf: Any, of: Trained, limits: Sequence[int]) -> list[CutTrees]:
 ALL, FIRST, WHOLE, LEAVES = "all trees", "first trees", "MarginReweighter", "LeafReweighter"
 REFINED, DEPTHS, LEVELS = "global refinement", "ForestPrune", "LOP"
 
-OWN = "committee.learners.trained"
+OWN = "committee.learners.reweighting"
 WAYS: dict[str, Way] = {
     ALL: Way(all_trees, "benchmarks.pruned_ensembles"),
     FIRST: Way(first_trees, "benchmarks.pruned_ensembles"),
     LEAVES: Way(leaves, f"{OWN}.leaf_reweighter"),
     LEVELS: Way(_rival(_lop), "benchmarks.lop"),
-    WHOLE: Way(whole_trees, f"{OWN}.reweighter", of_boosters=False),
+    WHOLE: Way(whole_trees, f"{OWN}.margin_reweighter", of_boosters=False),
     DEPTHS: Way(_rival(_forest_prune), "benchmarks.forest_prune", of_boosters=False),
     REFINED: Way(_rival(_refined), "benchmarks.global_refinement"),
 }

@@ -16,12 +16,12 @@ import pytest
 KINDS = {
     "scikit-learn's checks": (
         "tests/learners/base/test_estimator_checks.py",
-        "tests/learners/trained/test_reweighter_checks.py",
+        "tests/learners/reweighting/test_reweighter_checks.py",
     ),
     "capabilities": ("tests/learners/base/test_capabilities.py",),
     "learners, in common": ("tests/learners/base/",),
     "committee of ensembles": ("tests/learners/blend/",),
-    "trained ensembles": ("tests/learners/trained/",),
+    "trained ensembles": ("tests/learners/reweighting/", "tests/learners/pruning/", "tests/learners/certificates/"),
     "learners, each": ("tests/learners/",),
     "documents": ("tests/test_docs.py", "tests/test_extending.py", "tests/test_equations.py", "tests/test_site.py"),
     "architecture": ("tests/test_architecture.py", "tests/test_project_files.py"),

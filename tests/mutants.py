@@ -44,7 +44,7 @@ TESTS = {
     "bounds.gibbs_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_bounds.py"),
     "bounds.tandem_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_unlabelled.py"),
     "objectives.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/objectives/margins/test_tandem.py"),
-    "learners.trained.certificates": ("tests/learners/trained/test_certificates.py",),
+    "learners.certificates.certificates": ("tests/learners/certificates/test_certificates.py",),
     "files.store": ("tests/files/test_store.py", "tests/test_golden_files.py"),
 }
 """Modules to mutate, and the tests that are to notice."""

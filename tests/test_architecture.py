@@ -263,7 +263,7 @@ def test_predict_loads_what_it_needs(model, most, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "face", ["", "bounds/", "learners/trained/", "mlflow/", "objectives/losses/", "onnx/", "report/"]
+    "face", ["", "bounds/", "learners/trained_ensembles/", "mlflow/", "objectives/losses/", "onnx/", "report/"]
 )
 def test_names_of_a_stub_are_those_of_its_package(face):
     stub = PACKAGE / face / "__init__.pyi"

@@ -18,7 +18,7 @@ from benchmarks.pairing import interleave
 from benchmarks.tables import hastie
 from benchmarks.thread_schedule import ThreadSchedule, speed_up, split_nodes
 from committee import GradientBoostingClassifier, RandomForestClassifier
-from committee.learners.trained.tree_nodes import TreeNodes, cut_forest, node_votes
+from committee.learners.reweighting.leaf_cuts import TreeNodes, cut_forest, node_votes
 from committee.voters.forest import Forest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"

@@ -31,8 +31,8 @@ from typer.testing import CliRunner
 
 import committee
 from committee.cli.main import app
-from committee.learners.trained.certificates import CERTIFICATES
-from committee.learners.trained.reweighter import LEVELS
+from committee.learners.certificates.certificates import CERTIFICATES
+from committee.learners.reweighting.margin_reweighter import LEVELS
 from committee.objectives.losses.named_losses import REGRESSION_LOSSES
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.named_penalties import PENALTIES

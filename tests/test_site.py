@@ -12,7 +12,7 @@ from tests.browser.test_site import ROUTES
 from tests.site_links import broken_links
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PUBLIC = ["", "report", "objectives.losses", "bounds", "dask", "learners.trained", "onnx"]
+PUBLIC = ["", "report", "objectives.losses", "bounds", "dask", "learners.trained_ensembles", "onnx"]
 
 
 @pytest.mark.parametrize("package", PUBLIC)

@@ -14,6 +14,7 @@ from committee.learners.bagging.subagging import SubaggingClassifier as Subaggin
 from committee.learners.blend.committees import CommitteeClassifier as CommitteeClassifier
 from committee.learners.blend.committees import CommitteeRegressor as CommitteeRegressor
 from committee.learners.blend.progress import MemberLines as MemberLines
+from committee.learners.certificates.certificates import certify as certify
 from committee.learners.conformal.conformal_classifier import ConformalClassifier as ConformalClassifier
 from committee.learners.conformal.conformal_regressor import ConformalRegressor as ConformalRegressor
 from committee.learners.gradient.functional_gradient_boosting import (
@@ -33,16 +34,15 @@ from committee.learners.nesting.matryoshka import MatryoshkaClassifier as Matryo
 from committee.learners.nesting.probabilistic_adaboost import (
     ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier,
 )
+from committee.learners.pruning.lossless import lossless as lossless
+from committee.learners.pruning.pruning import prune as prune
 from committee.learners.quadboost.quadboost import QuadBoostClassifier as QuadBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostRegressor as QuadBoostRegressor
 from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV as QuadBoostClassifierCV
 from committee.learners.quadboost.quadboost_path import quadboost_path as quadboost_path
-from committee.learners.trained.certificates import certify as certify
-from committee.learners.trained.leaf_reweighter import LeafReweighter as LeafReweighter
-from committee.learners.trained.leaf_reweighter_regressor import LeafReweighterRegressor as LeafReweighterRegressor
-from committee.learners.trained.lossless_vote import lossless as lossless
-from committee.learners.trained.pruning import prune as prune
-from committee.learners.trained.reweighter import MarginReweighter as MarginReweighter
+from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter
+from committee.learners.reweighting.leaf_reweighter import LeafReweighterRegressor as LeafReweighterRegressor
+from committee.learners.reweighting.margin_reweighter import MarginReweighter as MarginReweighter
 from committee.learners.trees.probit_boost import LogitBoostClassifier as LogitBoostClassifier
 from committee.learners.trees.probit_boost import ProbitBoostClassifier as ProbitBoostClassifier
 from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier as ProbitModelTreeClassifier

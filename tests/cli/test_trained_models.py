@@ -128,12 +128,14 @@ def test_prune_refuses(folder, tmp_path):
     assert "--level 'branch' is unknown" in fail("prune", model, data, "--level", "branch")
     assert "--max-voters is of whole voters" in fail("prune", model, data, "--max-voters", 3)
     assert "other rows were left out" in fail("prune", model, folder / "new.csv")
-    assert "--on oob needs an ensemble that knows" in fail("prune", folder / "boosted.st", data)
+    assert "--on oob needs an ensemble with the training rows" in fail("prune", folder / "boosted.st", data)
     assert "give --max-nodes alone" in fail("prune", folder / "numbers.st", "--min-gain", 0.1)
     table = folder / "numbers.csv"
     assert "--metric 'accuracy' is unknown" in fail("prune", table, "-t", "y", "--trees", 30, "--metric", "accuracy")
     assert "--metric 'squared_error' is unknown" in fail("prune", model, data, "--metric", "squared_error")
-    assert "--level voter gives voters weights" in fail("prune", table, "-t", "y", "--trees", 30, "--level", "voter")
+    assert "--level voter weighs voters by margins" in fail(
+        "prune", table, "-t", "y", "--trees", 30, "--level", "voter"
+    )
 
 
 # --- certify ---------------------------------------------------------------------------------------------------------

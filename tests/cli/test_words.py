@@ -74,7 +74,7 @@ def test_errors_speak_of_options(table, forest):
     boosted = forest.with_name("boosted.safetensors")
     one = succeed("fit", table, "-t", "label", "-m", "adaboost", "-p", "n_estimators=3", "--folds", 0, "-o", boosted)
     assert "with" in one.stderr and "learned from 90 rows x 3 columns" in one.stderr
-    assert "error: --on oob needs an ensemble that knows which rows" in fail("margins", boosted, table, "--on", "oob")
+    assert "error: --on oob needs an ensemble with the training rows" in fail("margins", boosted, table, "--on", "oob")
     bad = fail("margins", forest, table, "--objective", "mincq", "-p", "nu=3")
     assert "-p nu=3 has no meaning for --objective mincq" in bad
     assert "--row -1 is not there" in fail("explain", forest, table, "--row", -1)

@@ -59,7 +59,7 @@ from committee import (
     prune,
 )
 from committee.files.provenance import Estimate, Provenance
-from committee.learners.trained.stored_once import stored_once
+from committee.learners.reweighting.leaf_cuts import share_subtrees
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
 from committee.report.known_rows import row_sketch
 from committee.voters.rounds import Rounds
@@ -378,7 +378,7 @@ add("shared_rounds", "mixed", "text 3", shared(gradient("log_loss", "text 3")))
 
 def recorded(model: Any) -> Make:
     """The committee alone, its equal sub-trees stored once, with all nodes and their training record."""
-    return lambda X, y: stored_once(model.fit(X, y).committee_)
+    return lambda X, y: share_subtrees(model.fit(X, y).committee_)
 
 
 add("recorded_shares", "gaps", "text 3", recorded(RandomForestClassifier(6, max_depth=3, random_state=0)))

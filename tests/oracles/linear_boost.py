@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, expit, log_expit, log_ndtr, logsumexp
 
-from tests.oracles import linear_boost
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -296,7 +294,7 @@ def held_out_error(
     rows: Integers,
     held_out: Integers,
     n_outputs: int,
-    settings: linear_boost.Settings,
+    settings: Settings,
     most_rows: int,
 ) -> tuple[float, bool]:
     """Weight of a node's held-out rows that its own scores are wrong about, and whether no step or vote is a tie."""
@@ -305,8 +303,8 @@ def held_out_error(
         return float(weights[judges].sum()), True
     if len(fitted) > most_rows:
         fitted = fitted[[i * len(fitted) // most_rows for i in range(most_rows)]]
-    signs = linear_boost.signs(labels[fitted], n_outputs)
-    fit = linear_boost.boost(D[fitted], signs, weights[fitted], settings)
+    targets = signs(labels[fitted], n_outputs)
+    fit = boost(D[fitted], targets, weights[fitted], settings)
     scores = fit.intercept + D[judges] @ fit.coefficient.T
     both = np.hstack([np.zeros_like(scores), scores]) if n_outputs == 1 else scores
     lead = np.diff(np.sort(both, axis=1)[:, -2:], axis=1)

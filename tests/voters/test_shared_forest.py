@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import committee
 from committee.files.tensors import Tensors
-from committee.learners.trained.tree_nodes import TreeNodes
+from committee.learners.reweighting.leaf_cuts import TreeNodes
 from committee.voters.flat_trees import DTYPES
 from committee.voters.forest import Forest
 from committee.voters.shared_forest import SharedForest

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from committee.bounds.result import Bound
-    from committee.learners.trained.certificate import Certificate
+    from committee.learners.certificates.certificates import Certificate
     from committee.report.grid import Grid
 
 

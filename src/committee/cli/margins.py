@@ -124,9 +124,9 @@ def _asked(learner: Any, given: LabelledRows, on: str) -> Any:
     """Which voters vote on which rows; None: all on all."""
     if on != "oob":
         return None
-    from committee.learners.trained.unseen_rows import unseen_in_fit
+    from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask
 
-    return unseen_in_fit(learner, learner.committee_, given.X, given.y, None)
+    return checked_out_of_bag_mask(learner, learner.committee_, given.X, given.y, None)
 
 
 def _distribution(learner: Any, given: LabelledRows, asked: Any) -> MarginDistribution:

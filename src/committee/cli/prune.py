@@ -157,12 +157,12 @@ def prune(
 
 def _check_metric(metric: str | None, *, classes: bool) -> None:
     """Refuse a metric of the other kind of answers."""
-    from committee.learners.trained.number_loss import NUMBER_LOSSES
-    from committee.learners.trained.row_loss import ROW_LOSSES
-    from committee.learners.trained.score_metric import judges
+    from committee.learners.reweighting.pruning_metrics import CLASS_LOSSES, NUMBER_LOSSES, is_scorer_of
 
-    if metric is not None and not judges(metric, of_numbers=not classes):
-        check_choice("--metric", metric, (*(ROW_LOSSES if classes else NUMBER_LOSSES), "roc_auc" if classes else "r2"))
+    if metric is not None and not is_scorer_of(metric, regression=not classes):
+        check_choice(
+            "--metric", metric, (*(CLASS_LOSSES if classes else NUMBER_LOSSES), "roc_auc" if classes else "r2")
+        )
 
 
 def _is_model(source: Path) -> bool:
@@ -264,14 +264,14 @@ def _accuracies(before: Any, after: Any, rows: LabelledRows | None, on: str, max
     if path is not None:
         step = next((step for step in path.steps if step.cut.n_nodes == after.committee_.n_nodes), None)
     if path is not None and step is not None:
-        judge = path.judge
+        judge = path.criterion
         figures = f"{_spoken(judge.score_name)} {step.score:.4f}"
         if judge.loss_name != "loss":
             figures += f", {_spoken(judge.loss_name)} {step.loss:.4f}"
         said.append(f"by folds of these rows, on parts that have not chosen the votes: {figures}")
     if max_loss is not None and after.committee_.n_nodes < before.committee_.n_nodes:
         lost, error = after.lost_, after.lost_error_
-        in_shares = path is not None and path.judge.contract.in_shares
+        in_shares = path is not None and path.criterion.metric.in_shares
         amount = f"{lost:+.2%} ± {error:.2%} of its loss" if in_shares else f"{lost:+.4f} ± {error:.4f}"
         named = after.metric_name if path is not None else after.pruning_path_.metric
         said.append(f"{named} lost against the whole model, as these folds estimate it: {amount}")
@@ -287,12 +287,12 @@ def _spoken(name: str) -> str:
 
 def _on_these_rows(before: Any, after: Any, rows: LabelledRows, on: str) -> str:
     """How often the smaller model is right on the rows that it was made by."""
-    from committee.learners.trained.unseen_rows import unseen_in_fit
+    from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask
     from committee.vote.margin_distribution import MarginDistribution
 
     asked = None
     if on == "oob":
-        asked = unseen_in_fit(before, before.committee_, rows.X, rows.y, None)[:, after.voters_]
+        asked = checked_out_of_bag_mask(before, before.committee_, rows.X, rows.y, None)[:, after.voters_]
     found = MarginDistribution.of(after, rows.X, rows.y, asked=asked)
     by = {
         "oob": "out of bag, each judged by the voters that have not drawn it",

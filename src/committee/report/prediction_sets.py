@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from committee.learners.conformal.known_scores import row_counts
+from committee.learners.conformal.calibration_scores import row_counts
 from committee.report.grid import Grid
 
 SCORES = {

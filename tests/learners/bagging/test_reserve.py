@@ -177,7 +177,7 @@ def test_the_test_set_bound_by_the_reserve_fails_no_more_often_than_it_says():
 @pytest.mark.slow
 def test_forests_are_certified_by_their_reserve():
     """300 forests of a known distribution: rows of 30 kinds, each with its share of label 1."""
-    from committee.learners.trained import certify
+    from committee.learners.trained_ensembles import certify
 
     rng, delta, failed = np.random.default_rng(0), 0.2, 0
     share, chance = rng.beta(0.7, 0.7, 30), rng.dirichlet(np.ones(30))

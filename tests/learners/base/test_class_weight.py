@@ -24,8 +24,8 @@ from committee import (
     TreeVoter,
 )
 from committee.learners.base.estimator import BaseClassifier
-from committee.learners.trained import for_sbpmt
-from committee.learners.trained.leaf_cut import LeafRows
+from committee.learners.reweighting.leaf_cuts import LeafRows
+from committee.learners.trained_ensembles import for_sbpmt
 from tests.learners.base.test_capabilities import SUBJECTS
 from tests.subjects import assert_same_bits, numbers, weights
 

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee.learners.trained import certify
+from committee.learners.trained_ensembles import certify
 from committee.objectives.losses import Logistic
 from committee.report.comparison import compare
 from tests.patience import PATIENCE

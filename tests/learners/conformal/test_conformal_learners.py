@@ -1,4 +1,6 @@
-"""Conformal learners around all kinds of estimators: which rows are scored, what is kept, and what is refused."""
+"""A classifier and a regressor that answer what a row tells them, so that a test says what is answered."""
+
+from __future__ import annotations
 
 import warnings
 from pathlib import Path
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_matrix, csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor, ExtraTreesClassifier
 from sklearn.ensemble import RandomForestClassifier as TheirForest
 from sklearn.ensemble import RandomForestRegressor as TheirForestRegressor
@@ -25,6 +28,33 @@ from committee import ConformalClassifier, ConformalRegressor
 from committee.report.prediction_sets import sets_grid
 from tests.small_portfolio import use_small_members
 from tests.subjects import everything, noisy_scores, numbers
+
+
+class ToldClassifier(ClassifierMixin, BaseEstimator):
+    """The columns of a row are its probabilities."""
+
+    def fit(self, X: Any, y: Any) -> ToldClassifier:
+        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.asarray(X, dtype=np.float64)
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[np.argmax(X, axis=1)]
+
+
+class ToldRegressor(RegressorMixin, BaseEstimator):
+    """The columns of a row, but for the last, are its predictions."""
+
+    def fit(self, X: Any, y: Any) -> ToldRegressor:
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X: Any) -> Any:
+        told = np.asarray(X, dtype=np.float64)[:, :-1]
+        return told[:, 0] if told.shape[1] == 1 else told
+
 
 FOREST = c.RandomForestClassifier(20, max_samples=0.6, random_state=0)
 
@@ -212,18 +242,18 @@ def test_what_is_in_no_file(tmp_path: Path):
     ("model", "message"),
     [
         (ConformalClassifier(FrozenEstimator(c.TreeVoter())), "not fitted"),
-        (ConformalClassifier(FOREST, on="validation"), "about a model that is trained already; put it in a"),
+        (ConformalClassifier(FOREST, on="validation"), "is for a trained model; put it in a"),
         (ConformalClassifier(FOREST, on="oob", cv=3), "on='oob' has no folds, and cv=3 asks for them"),
         (ConformalClassifier(c.TreeVoter(), on="oob"), "leaves none; use cv=5"),
         (ConformalClassifier(c.CommitteeClassifier("fast", cv=2), method="plus"), 'use method="base", or cv=5'),
-        (ConformalClassifier(FOREST, randomised=True), "randomised=True is of nonconformity='aps'"),
+        (ConformalClassifier(FOREST, randomised=True), "randomised=True is for nonconformity='aps'"),
         (ConformalClassifier(c.MarginReweighter(FOREST)), "which is made from a trained ensemble"),
         (
             ConformalClassifier(FOREST, cv=ShuffleSplit(1, train_size=0.5, test_size=0.2)),
             "each fold must be trained on all",
         ),
         (ConformalClassifier(FOREST, cv=ShuffleSplit(3, test_size=0.5, random_state=0)), "judges a row more than once"),
-        (ConformalClassifier(FOREST, cv=GroupKFold(3)), "parts rows by groups, which it is not given; give its splits"),
+        (ConformalClassifier(FOREST, cv=GroupKFold(3)), "splits by groups, which it is not given; give its splits"),
         (ConformalClassifier(LinearSVC()), r"estimator=LinearSVC\(\) has no predict_proba"),
         (ConformalClassifier(Ridge()), r"Ridge\(\) is a regressor; ConformalRegressor is for those"),
         (ConformalRegressor(LogisticRegression()), "is a classifier; ConformalClassifier is for those"),
@@ -238,7 +268,7 @@ def test_what_is_in_no_file(tmp_path: Path):
             "estimator predicts 2 numbers of each row",
         ),
         (ConformalRegressor(Ridge(), nonconformity="normalised", method="plus"), "expected errors without each row"),
-        (ConformalRegressor(Ridge(), difficulty=Ridge()), "difficulty is of nonconformity='normalised'"),
+        (ConformalRegressor(Ridge(), difficulty=Ridge()), "difficulty is for nonconformity='normalised'"),
     ],
     ids=lambda part: "" if isinstance(part, str) else " ".join(repr(part).split()),
 )
@@ -254,7 +284,7 @@ def test_trained_models_ask_what_the_rows_are():
     X, y = numbers(3)
     forest = c.RandomForestClassifier(20, max_samples=0.6, oob_score=True, random_state=0)
     trained = FrozenEstimator(forest.fit(X[:60], y[:60]))
-    with pytest.raises(ValueError, match="on='auto', cv=None do not say what the rows are"):
+    with pytest.raises(ValueError, match="on='auto', cv=None do not define the rows"):
         ConformalClassifier(trained).fit(X[60:], y[60:])
     held = ConformalClassifier(trained, on="validation").fit(X[60:], y[60:])
     assert_allclose(held.scores_, 1.0 - trained.predict_proba(X[60:])[np.arange(60), y[60:]])
@@ -263,13 +293,16 @@ def test_trained_models_ask_what_the_rows_are():
     other = ConformalClassifier(trained, on="validation").fit(X[60:], [7, *y[61:]], [0.0] + [1.0] * 59)
     assert_array_equal(other.scores_[1:], held.scores_[1:])  # a row that is absent may be of any class
     line = FrozenEstimator(Ridge().fit(X, y))
-    with pytest.raises(ValueError, match="learns from errors how large they are, and has 1 of them"):
+    with pytest.raises(ValueError, match="is fitted to errors, and there are 1 of them"):
         ConformalRegressor(line, on="validation", nonconformity="normalised").fit(X[:1], y[:1])
-    for rows, message in ((slice(60, 100), "other rows were left out"), (slice(60, 120), "row 0 is not the one")):
+    for rows, message in (
+        (slice(60, 100), "other rows were left out"),
+        (slice(60, 120), "of row 0 differs from the one"),
+    ):
         with pytest.raises(ValueError, match=message):
             ConformalClassifier(trained, on="oob").fit(X[rows], y[rows])
     bare = c.RandomForestClassifier(20, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="remembers no out-of-bag vote"):
+    with pytest.raises(ValueError, match="has no stored out-of-bag vote"):
         ConformalClassifier(FrozenEstimator(bare), on="oob").fit(X, y)
     with pytest.raises(ValueError, match="were chosen by these rows"):
         leaves = c.LeafReweighter(trained.estimator, on="train", max_nodes=0.5).fit(X[:60], y[:60])

@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from committee import AdaBoostClassifier, MarginReweighter, RandomForestClassifier
 from committee.bounds import VoterLosses, tandem, tandem_weights
-from committee.learners.trained import voter_losses
+from committee.learners.trained_ensembles import voter_losses
 from committee.objectives.margins.pair_losses import PairLosses
 from committee.objectives.margins.tandem_bound import Tandem, least_tandem_bound, tandem_bound
 from committee.objectives.programs.margin_matrix import MarginMatrix
@@ -101,7 +101,7 @@ def test_what_is_refused():
     forest = TheirForest(10, random_state=0).fit(X, y)
     model = MarginReweighter(forest, "tandem")
     with pytest.raises(
-        ValueError, match="objective='tandem' is about rows that the voters have not seen, but on='train'"
+        ValueError, match="objective='tandem' needs rows that the voters have not seen, and with on='train'"
     ):
         model.fit(X, y)
     assert not hasattr(model, "weights_")

@@ -445,7 +445,7 @@ def test_neither_library_is_imported_for_other_ensembles():
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_boosters_keep_no_rows_out_of_the_bag(library):
     X, y = coarse(300, 2)
-    with pytest.raises(ValueError, match=r"Classifier does not[.] Use held-out rows instead"):
+    with pytest.raises(ValueError, match=r"Classifier has none[.] Use held-out rows instead"):
         MarginReweighter(boosted(library, table=(X, y)), on="oob").fit(X, y)
 
 

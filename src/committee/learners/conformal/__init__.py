@@ -1,1 +1,1 @@
-"""Sets of labels and intervals of numbers that cover, by scores of rows that no voter has seen."""
+"""Conformal prediction: sets of labels and intervals around an estimator."""

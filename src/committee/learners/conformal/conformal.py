@@ -1,16 +1,20 @@
-"""Conformal prediction around an estimator: what classifiers and regressors do alike."""
+"""Base class of the conformal learners: fit, calibration scores, and model files."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
@@ -22,29 +26,48 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from committee.data.array_checks import check_array, check_range
 from committee.data.arrays import refuse_path
 from committee.data.in_pieces import is_in_pieces
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import row_weights
+from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
-from committee.learners.base.stored_learner import MetaEstimatorMixin
+from committee.learners.base.stored_learner import (
+    MetaEstimatorMixin,
+    StoredLearner,
+    describe_attributes,
+    describe_unfitted,
+    rebuild_unfitted,
+)
 from committee.learners.base.user_voter import seeded
-from committee.learners.conformal.dealt_folds import N_FOLDS, folds_of_rows
-from committee.learners.conformal.estimator_inside import refuse_other_kind, unfitted_copy
-from committee.learners.conformal.known_scores import ROUNDING, KnownScores
-from committee.learners.conformal.row_content import by_row
-from committee.learners.conformal.row_groups import Group, RowCategories, group_of_rows, group_words
-from committee.learners.conformal.stored_conformal import StoredConformal
-from committee.learners.conformal.unseen_answers import (
-    Training,
-    UnseenAnswers,
-    held_out,
-    judges_itself,
+from committee.learners.conformal.calibration_scores import (
+    ROUNDING,
+    CalibrationScores,
+    Group,
+    RowCategories,
+    group_of_rows,
+    group_words,
+    indexable_rows,
+)
+from committee.learners.conformal.out_of_sample import (
+    N_FOLDS,
+    FoldModels,
+    LeaveOut,
+    OutOfBagVoters,
+    OutOfSample,
+    TrainingRows,
+    as_committee,
+    check_kind,
+    fit_on_folds,
+    fit_out_of_bag,
+    folds_of_rows,
+    has_out_of_bag_rows,
     out_of_bag,
-    trained_on_folds,
-    trained_out_of_bag,
+    predictions_of,
+    unfitted_copy,
 )
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
@@ -53,10 +76,13 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from committee.data.frames import TableSchema
+    from committee.files.tensors import Document, Tensors
+
+SOURCES = ("out of bag", "out of fold", "held out")
 
 
 @with_parameters
-class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
+class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     """Base of the conformal classifier and the conformal regressor."""
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
@@ -73,112 +99,106 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
     voter_kinds: ClassVar[tuple[str, ...] | None] = None
     trained_parameters: ClassVar[tuple[str, ...]] = ("estimator",)
 
-    estimator_: Any = fitted(
-        "The estimator, trained on all rows, by which `predict` answers; a committee if that is what was given.",
-        "estimator",
-    )
+    estimator_: Any = fitted("The estimator, fitted to all rows, or a given committee.", "estimator")
     table_: TableSchema = fitted(
-        "Columns as the estimator has learned them; None where it reads rows in its own way.", "TableSchema or None"
+        "Schema of the estimator's columns; None if it reads rows in its own way.", "TableSchema or None"
     )
-    alpha_: float = fitted("`alpha` of the fit, of which its warnings are.", "float")
+    alpha_: float = fitted("`alpha` of the fit, on which its warnings are based.", "float")
     scores_: F64 = fitted(
-        "Score of each training row by voters that have not seen it; NaN for rows that nothing judges.",
-        "float64 array (n,)",
+        "Score of each training row by voters that have not seen it; NaN if there are none.", "float64 array (n,)"
     )
-    score_weights_: F64 = fitted("Weights of these; absent if all are equal.", "float64 array (n,)")
+    score_weights_: F64 = fitted("Weights of the scores; absent if all are equal.", "float64 array (n,)")
     row_categories_: NDArray[np.int64] = fitted(
-        "Which rows each is compared with: number of its group, times the number of classes and its class's where "
-        "classes are judged apart.",
+        "Category of each row, in which scores are compared: number of its group, with `per_class` times the number of "
+        "classes plus its class.",
         "int64 array (n,)",
     )
-    groups_: list[Group] | None = fitted("The groups, in order; None if there are none.", "list or None")
-    source_: str = fitted("""Rows that the scores are of: "out of bag", "out of fold" or "held out".""", "str")
-    seed_: int = fitted("By which shares of `randomised` sets are drawn; absent else.", "int")
+    groups_: list[Group] | None = fitted("The groups, sorted; None without groups.", "list or None")
+    source_: str = fitted("""Rows of the scores: "out of bag", "out of fold" or "held out".""", "str")
+    seed_: int = fitted("Seed of `randomised` sets; absent otherwise.", "int")
     fold_of_rows_: NDArray[np.int64] = fitted(
-        'With ``method="plus"`` and folds: that of each row, -1 for none.', "int64 array (n,)"
+        'With ``method="plus"`` and folds: fold of each row, -1 for none.', "int64 array (n,)"
     )
     unseen_: NDArray[np.uint8] = fitted(
-        'With ``method="plus"`` out of bag: which voters have not seen a row, one bit each as in `numpy.packbits`.',
+        'With ``method="plus"`` out of bag: voters that have not seen a row, packed as by `numpy.packbits`.',
         "uint8 array (n, ceil(n_voters / 8))",
+    )
+    fold_models_: list[Any] = fitted('With ``method="plus"`` and folds: the model of each fold.', "list")
+    known_: CalibrationScores = fitted(
+        "The sorted scores: ``known_.thresholds(alpha)`` and ``known_.count``.", "CalibrationScores"
     )
 
     estimator: Any = parameter(
         None,
-        """What is trained: a learner of this library or of scikit-learn; None: the committee with nothing to tune. Or
-        what is trained already: a `Committee`, or any model in a ``FrozenEstimator``, together with `on`.""",
+        """Estimator to be fitted: a learner of this library or of scikit-learn; None: the committee with nothing to
+        tune. Or a trained model: a `Committee`, or any model in a ``FrozenEstimator``, together with `on`.""",
         "no_validation",
         type_words="estimator or None",
     )
-    alpha: float = parameter(0.1, "Share of new rows that may be missed.", FRACTION)
+    alpha: float = parameter(0.1, "Largest share of new rows that may be missed.", FRACTION)
     _: KW_ONLY
     method: Literal["base", "plus"] = parameter(
         "base",
-        """"base": a new row is answered by the whole estimator. "plus": once without each row whose score is known, by
-        the fold or the voters that have not seen it (CV+, jackknife+ after bootstrap), for which a share of misses
-        of no more than twice `alpha` and a little is proved (how little: docs/conformal.md), of all rows and not of
-        each class or group; predictions take longer.""",
+        """"base": the estimator predicts new rows. "plus": models without each scored row predict new rows, by folds or
+        out-of-bag voters (CV+, jackknife+ after bootstrap); a miss rate of at most about twice `alpha` is then proved
+        for all rows together (docs/conformal.md), and predictions take longer.""",
     )
     group_by: str | int | None = parameter(
         None,
-        """Column of `X`, by its name or place, whose values are groups: at most a share `alpha` of the rows of each may
-        be missed. Other groups are given to `fit` as ``groups``.""",
+        """Column of `X`, by its name or place, whose values are groups: at most a share `alpha` of the rows of each
+        group may be missed. Other groups are given to `fit` as ``groups``.""",
         str,
         Interval(Integral, 0, None, closed="left"),
         None,
     )
     on: Literal["auto", "oob", "validation"] = parameter(
         "auto",
-        """Rows whose scores are known. "auto": those that the fit itself leaves out, where it does (forests and other
-        bags, the committee with nothing to tune), else folds. "oob": these, and no folds; of an ensemble that is
-        trained already, its training rows, in their order. "validation": rows that a model, trained already, has not
-        seen.""",
+        """Rows that are scored. "auto": those that the fit itself leaves out, if any (forests and other bags, the
+        committee with nothing to tune), else by folds. "oob": out-of-bag rows, never folds; for a trained ensemble, its
+        training rows, in their order. "validation": rows that a trained model has not seen.""",
     )
     cv: Any = parameter(
         None,
-        """Folds, each judged by a further fit on the others: a number, or one of scikit-learn's splitters, or splits.
-        None: 5, and only where the fit leaves no rows out itself.""",
+        """Folds, each scored by a fit to the others: a number, a splitter of scikit-learn, or splits. None: 5, and only
+        if the fit leaves no rows out itself.""",
         "cv_object",
         type_words="int, splitter, iterable of splits or None",
     )
     random_state: Any = shared.random_state("parts of the estimator that have no seed, and randomised sets")
     n_jobs: int | None = shared.n_jobs("Folds trained at the same time")
 
-    # --- one learner's own ---------------------------------------------------------------------------------------
+    # --- classification or regression ----------------------------------------------------------------------------
 
     @property
     @abstractmethod
-    def _default(self) -> Any:
-        """Estimator in the place of None."""
+    def _default(self) -> Any: ...
 
     @abstractmethod
-    def _targets(self, y: ArrayLike | None) -> NDArray[Any]:
-        """Labels or numbers of rows, checked."""
+    def _targets(self, y: ArrayLike | None) -> NDArray[Any]: ...
 
     @abstractmethod
-    def _judged_apart(self, training: Training) -> tuple[Sequence[Any] | None, Index | None]:
-        """Return the classes that are judged apart and the class of each row; None for none."""
+    def _class_categories(self, training: TrainingRows) -> tuple[Sequence[Any] | None, Index | None]: ...
 
     @abstractmethod
-    def _scores_of(self, unseen: UnseenAnswers, training: Training, random: np.random.RandomState) -> F64:
-        """Score of each training row; sets what else this fits."""
+    def _scores_of(self, found: OutOfSample, training: TrainingRows, random: np.random.RandomState) -> F64: ...
 
-    # --- the fit -------------------------------------------------------------------------------------------------
+    # --- fit -----------------------------------------------------------------------------------------------------
 
     def fit(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, groups: Any = None
     ) -> Self:
-        """Train the estimator, unless it is, and score rows that it has not seen. A fit that fails changes nothing.
+        """Fit the estimator, unless it is trained, and score rows that it has not seen.
 
         Parameters
         ----------
         X : table or array-like (n, p)
-            Training rows, or of a model that is trained already the rows that `on` says.
+            Training rows, or rows as `on` describes them for a trained model.
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights, in training and among the scores; 0 means absent, k means repeated k times.
+            Row weights of the fit and of the scores; 0 means absent, k means repeated k times.
         groups : array-like (n,), default=None
-            Group of each row; predictions are then given those of their rows.
+            Group of each row; predictions then need those of their rows.
 
         Returns
         -------
@@ -187,12 +207,12 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
         Raises
         ------
         ValueError
-            If parameters contradict each other, no row can be judged, or what the estimator refuses.
+            If parameters contradict each other, no row can be scored, or from the estimator. Nothing is changed then.
 
         Warns
         -----
         UserWarning
-            If the rows of a class or a group are too few for `alpha`: sets and intervals are then all there is.
+            If a class or a group has too few rows for `alpha`: sets and intervals are then unbounded.
         """
         self._validate_params()
         refuse_path(X)
@@ -200,64 +220,62 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
             raise ValueError(
                 f"{type(self).__name__} scores rows in memory, and X comes in pieces; give it a part of them."
             )
-        X = by_row(X)
+        X = indexable_rows(X)
         X = X if hasattr(X, "__getitem__") else np.asarray(X)
         target = self._targets(y)
         check_consistent_length(X, target)
         given = None if sample_weight is None else row_weights(sample_weight, target)
         weights = self.fit_weights(target, given)
         group = group_of_rows(X, groups, self.group_by, len(target))
-        training = Training(X, target, None if weights is None else np.asarray(weights))
-        # an ensemble that is trained already numbers all rows that it was given
+        training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
+        # rows without weight are among those that a trained ensemble has numbered
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
         random = check_random_state(self.random_state)
         with self._as_before_if_it_fails():
             self._forget()
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                unseen = self._unseen(training, scored, int(random.randint(2**31 - 1)))
-            self._take_model(unseen.model)
-            classes, labels = self._judged_apart(training)
-            apart = RowCategories.of(group, classes)
-            self.groups_ = None if group is None else list(apart.groups)
-            self.row_categories_ = np.broadcast_to(apart.numbers(group, labels), len(target)).astype(np.int64)
+                found = self._out_of_sample(training, scored, int(random.randint(2**31 - 1)))
+            self._take_model(found.model)
+            classes, labels = self._class_categories(training)
+            categories = RowCategories.of(group, classes)
+            self.groups_ = None if group is None else list(categories.groups)
+            self.row_categories_ = np.broadcast_to(categories.numbers(group, labels), len(target)).astype(np.int64)
             self.scores_ = np.full(len(target), np.nan)
-            self.scores_[scored] = self._scores_of(unseen, training.some(scored), random)
+            self.scores_[scored] = self._scores_of(found, training.masked(scored), random)
             self.scores_[~training.counted] = np.nan
             if given is not None:
                 self.score_weights_ = given
-            self.source_, self.alpha_ = unseen.source, float(self.alpha)
-            self._keep_leave_out(unseen.leave_out, scored)
-            self._ready()
+            self.source_, self.alpha_ = found.source, float(self.alpha)
+            self._keep_leave_out(found.leave_out, scored)
+            self._sort_scores()
             for message, kind in dict.fromkeys((str(each.message), each.category) for each in warned):
                 warnings.warn(message, kind, stacklevel=2)
             self._warn_of_few(self.alpha, stacklevel=3)
         return self
 
     def _forget(self) -> None:
-        """Drop what an earlier fit has found."""
         names = ("committee_", "classes_", "table_", "n_features_in_", "feature_names_in_", "estimator_", "provenance_")
         for name in (*names, *self.stored_attributes, "difficulty_", "fold_models_", "known_"):
             self.__dict__.pop(name, None)
 
-    def _unseen(self, given: Training, scored: Mask, seed: int) -> UnseenAnswers:
-        """Answers to the rows that count by voters that have not seen them, and the model that answers to new ones."""
-        training, plus = given.some(scored), self.method == "plus"
+    def _out_of_sample(self, given: TrainingRows, scored: Mask, seed: int) -> OutOfSample:
+        training, plus = given.masked(scored), self.method == "plus"
         if (trained := self._trained) is not None:
-            refuse_other_kind(trained, of_classes=self._of_classes)
+            check_kind(trained, classifier=self._is_classifier)
             return self._of_trained(trained, training, plus)
         if self.on == "validation":
             raise ValueError(
-                "on='validation' is about a model that is trained already; put it in a sklearn.frozen.FrozenEstimator, "
-                "or leave on at 'auto'."
+                "on='validation' is for a trained model; put it in a sklearn.frozen.FrozenEstimator, or leave on at "
+                "'auto'."
             )
         estimator = unfitted_copy(self._default if self.estimator is None else self.estimator)
-        refuse_other_kind(estimator, of_classes=self._of_classes)
+        check_kind(estimator, classifier=self._is_classifier)
         estimator = seeded(estimator, seed)
         if self.on == "oob" and self.cv is not None:
             raise ValueError(f"on='oob' has no folds, and cv={self.cv!r} asks for them; leave one of them out.")
-        if self.cv is None and judges_itself(estimator):
-            found = trained_out_of_bag(estimator, training, leave_out=plus, levels=self.on == "oob")
+        if self.cv is None and has_out_of_bag_rows(estimator):
+            found = fit_out_of_bag(estimator, training, leave_out=plus, allow_encoded=self.on == "oob")
             if found is not None:
                 return found
         if self.on == "oob":
@@ -265,59 +283,89 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
                 f"on='oob' needs an estimator that leaves rows out, and {estimator!r} leaves none; use cv=5, or one "
                 "with a bootstrap."
             )
-        fold = self._folds(given, scored)
-        return trained_on_folds(estimator, training, fold, self.n_jobs, leave_out=plus)
-
-    def _folds(self, given: Training, scored: Mask) -> NDArray[np.int64]:
-        """Fold of each row that counts; a splitter parts all rows, as it numbers them."""
+        # a splitter numbers all rows, those without weight too
         numbered = isinstance(self.cv, Integral | None)
-        rows = given.some(scored) if numbered else given
-        labels = np.unique(rows.y, return_inverse=True)[1] if self._of_classes else None
+        rows = training if numbered else given
+        labels = np.unique(rows.y, return_inverse=True)[1] if self._is_classifier else None
         fold = folds_of_rows(N_FOLDS if self.cv is None else self.cv, rows.X, rows.y, labels)
-        return fold if numbered else fold[scored]
+        return fit_on_folds(estimator, training, fold if numbered else fold[scored], self.n_jobs, leave_out=plus)
 
-    def _of_trained(self, model: Any, training: Training, plus: bool) -> UnseenAnswers:
-        """Answers of a model that is trained already."""
+    def _of_trained(self, model: Any, training: TrainingRows, plus: bool) -> OutOfSample:
         if self.on == "auto" or self.cv is not None:
             raise ValueError(
-                f"estimator is trained already, and on={self.on!r}, cv={self.cv!r} do not say what the rows are; give "
+                f"estimator is trained already, and on={self.on!r}, cv={self.cv!r} do not define the rows; give "
                 "on='validation' for rows that it has not seen, or on='oob' for those that it was trained on."
             )
         if self.on == "oob":
             return out_of_bag(model, training, leave_out=plus, trained_before=True)
         if plus:
             raise ValueError(
-                'method="plus" is about training rows; held-out rows need no more than "base", which proves more.'
+                'method="plus" is for training rows; held-out rows need no more than "base", which proves more.'
             )
-        return held_out(model, training.X)
+        return OutOfSample(model, predictions_of(model, training.X), "held out")
 
     @property
     def _trained(self) -> Any:
-        """The model that is trained already; None if it is to be trained."""
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator.estimator)
             return self.estimator.estimator
         return self.estimator if isinstance(self.estimator, Committee | RegressionCommittee) else None
 
     @property
-    def _of_classes(self) -> bool:
+    def _is_classifier(self) -> bool:
         return hasattr(type(self), "predict_proba")
 
-    def _ready(self) -> None:
-        """Sort the scores."""
+    def _take_model(self, model: Any) -> None:
+        if hasattr(model, "predict_proba") != self._is_classifier:
+            raise ValueError(f"the model is a {type(model).__name__}, which a {type(self).__name__} does not have")
+        self.estimator_ = model
+        self.committee_: Any = as_committee(model)
+        known: Any = getattr(model, "table_", getattr(model, "table", None))
+        self.table_ = known
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        if not hasattr(self, "n_features_in_") and (width := self.committee_.voters.n_features) is not None:
+            self.n_features_in_ = width
+        if self._is_classifier:
+            self.classes_: Any = getattr(model, "classes_", getattr(self.committee_, "classes", None))
+
+    def _sort_scores(self) -> None:
         weights = getattr(self, "score_weights_", None)
-        self.known_ = KnownScores.of(self.scores_, self.row_categories_, len(self.row_categories), weights)
+        self.known_ = CalibrationScores.of(self.scores_, self.row_categories_, len(self.row_categories), weights)
 
     @property
     def row_categories(self) -> RowCategories:
-        """Groups and classes that are judged apart."""
+        """Groups and classes in which scores are compared."""
         classes = self.classes_.tolist() if getattr(self, "per_class", False) else [None]
         return RowCategories([None] if self.groups_ is None else self.groups_, classes, self.groups_ is not None)
 
+    # --- models without some rows --------------------------------------------------------------------------------
+
+    def _keep_leave_out(self, leave_out: LeaveOut | None, scored: Mask) -> None:
+        # in the form that a file has
+        if isinstance(leave_out, FoldModels):
+            self.fold_models_ = list(leave_out.models)
+            self.fold_of_rows_ = np.full(len(scored), -1)
+            self.fold_of_rows_[scored] = leave_out.fold
+        elif isinstance(leave_out, OutOfBagVoters):
+            unseen = np.zeros((len(scored), leave_out.unseen.shape[1]), dtype=bool)
+            unseen[scored] = leave_out.unseen
+            self.unseen_ = np.packbits(unseen, axis=1)
+
+    @property
+    def leave_out_(self) -> LeaveOut | None:
+        """Models without each of the scored rows; None with ``method="base"``."""
+        if hasattr(self, "fold_models_"):
+            return FoldModels(self.fold_models_, self.fold_of_rows_)
+        if hasattr(self, "unseen_"):
+            n_voters = self.committee_.n_voters
+            return OutOfBagVoters(self.committee_, np.unpackbits(self.unseen_, axis=1, count=n_voters).astype(bool))
+        return None
+
     # --- new rows ------------------------------------------------------------------------------------------------
 
-    def _level(self, alpha: float | None) -> float:
-        """Check the share that may be missed; another one than that of the fit may have too few rows."""
+    def _checked_alpha(self, alpha: float | None) -> float:
         check_is_fitted(self)
         alpha = self.alpha if alpha is None else alpha  # which may have been set since the fit
         if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < alpha < 1.0:
@@ -327,24 +375,23 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
         return float(alpha)
 
     def _warn_of_few(self, alpha: float, stacklevel: int) -> None:
-        """Warn of classes and groups that have too few rows for a share."""
         few = self.known_.too_few(alpha)
         if not len(few):
             return
-        apart, count = self.row_categories, self.known_.count
+        categories, count = self.row_categories, self.known_.count
         first = max(few.tolist(), key=lambda category: float(count[category]))
-        words = "" if len(apart) == 1 else f"{apart.words(first)}{f' and {len(few) - 1} more' * (len(few) > 1)}: "
-        # the least alphas of float64 need more rows than it can count
+        more = f" and {len(few) - 1} more" * (len(few) > 1)
+        words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: "
+        # the smallest alphas of float64 need more rows than it can count
         needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
         of_classes = "sets always have that class" if getattr(self, "per_class", False) else "sets have every class"
         warnings.warn(
             f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; "
-            f"{of_classes if self._of_classes else 'intervals are infinite'}.",
+            f"{of_classes if self._is_classifier else 'intervals are infinite'}.",
             stacklevel=stacklevel,
         )
 
     def _groups_of(self, X: Any, groups: Any) -> list[Group] | None:
-        """Return the groups of new rows, which are those of `fit` where it had some."""
         if self.groups_ is None:
             if groups is not None:
                 raise ValueError("groups are given, and the fit had none; leave them out.")
@@ -356,19 +403,17 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
         unknown = sorted({group_words(group) for group in found or () if group not in known})
         if unknown:
             many = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-            what = "sets of all classes" if self._of_classes else "infinite intervals"
+            what = "sets of all classes" if self._is_classifier else "infinite intervals"
             warnings.warn(f"{unknown[0]}{many} has no training row; its rows get {what}.", stacklevel=3)
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """What the estimator predicts."""
+        """Return the predictions of the estimator, ``(n,)``."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(by_row(X)))
-
-    # --- what it says of itself ----------------------------------------------------------------------------------
+        return np.asarray(self.estimator_.predict(indexable_rows(X)))
 
     def contributions(self, X: Any, **options: Any) -> Any:
-        """Share of each feature in what the estimator answers; see its own `contributions`."""
+        """Return the contribution of each feature to the estimator's predictions; see its own `contributions`."""
         check_is_fitted(self)
         if not hasattr(self.estimator_, "contributions"):
             return super().contributions(X, **options)
@@ -376,13 +421,12 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
 
     @property
     def feature_importances_(self) -> F64:
-        """Share of each feature, as the estimator has it."""
+        """Feature importances of the estimator."""
         check_is_fitted(self)
         found: F64 = self.estimator_.feature_importances_
         return found
 
     def validate_rows(self, X: Any) -> Any:
-        """Return X as the estimator's committee takes it."""
         check_is_fitted(self)
         if hasattr(self.estimator_, "validate_rows"):
             return self.estimator_.validate_rows(X)
@@ -400,3 +444,96 @@ class Conformal(MetaEstimatorMixin, StoredConformal, CommitteeEstimator):
         if hasattr(inner, "__sklearn_tags__"):
             tags.input_tags = get_tags(inner).input_tags
         return tags
+
+    # --- model files ---------------------------------------------------------------------------------------------
+
+    def to_document(self, tensors: Tensors) -> Document:
+        from committee.files.kinds import describe_model
+
+        if not hasattr(self, "known_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
+        inside = self.committee_
+        if hasattr(self.estimator_, "to_document"):
+            inside = copy(self.estimator_)
+            if isinstance(inside, StoredLearner):
+                inside.table_ = self.table_  # with the number formats of files, which the command line adds
+        document = {
+            **describe_unfitted(self, left_out=self.trained_parameters),
+            "trained_before": self._trained is not None,
+            "model": describe_model(inside, tensors.member(0)),
+            "attributes": describe_attributes(self.stored_values(), tensors.part("attributes")),
+        }
+        if hasattr(self, "difficulty_"):
+            document["difficulty"] = describe_model(self.difficulty_, tensors.member(1))
+        if hasattr(self, "fold_models_"):
+            models = enumerate(self.fold_models_, start=2)
+            document["folds"] = [describe_model(model, tensors.member(number)) for number, model in models]
+        return document
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        model: Any = rebuild_unfitted(document, tensors.depth)
+        model._validate_params()
+        inside = _model_of(field(document, "model", dict), tensors.member(0))
+        frozen = field(document, "trained_before", bool)
+        if hasattr(inside, "fit"):
+            model.estimator = FrozenEstimator(inside) if frozen else clone(inside)
+        else:
+            model.estimator = inside  # a committee
+        model._take_model(inside)
+        if "difficulty" in document:
+            model.difficulty_ = _model_of(field(document, "difficulty", dict), tensors.member(1))
+        if "folds" in document:
+            models = field(document, "folds", list)
+            if not all(isinstance(one, dict) for one in models):
+                raise ValueError("folds hold what is no model")
+            model.fold_models_ = [_model_of(one, tensors.member(k)) for k, one in enumerate(models, start=2)]
+        model._read_attributes(document, tensors)
+        model._from_file()
+        rebuilt: Self = model
+        return rebuilt
+
+    def _from_file(self) -> None:
+        held = vars(self)
+        scores = field(held, "scores_", np.ndarray)
+        n = len(scores)
+        check_array("scores_", scores, np.float64, (n,))
+        categories = field(held, "row_categories_", np.ndarray)
+        check_array("row_categories_", categories, np.int64, (n,))
+        groups = field(held, "groups_", list, None)
+        if groups == []:
+            raise ValueError("groups_ is no list of groups")
+        per_class = len(self.classes_) if getattr(self, "per_class", False) else 1
+        check_range("row_categories_", categories, 0, (1 if groups is None else len(groups)) * per_class - 1)
+        if "score_weights_" in held:
+            weights = held["score_weights_"]
+            check_array("score_weights_", weights, np.float64, (n,))
+            if not (np.isfinite(weights) & (weights >= 0.0)).all():
+                raise ValueError("score_weights_ hold what is no weight")
+            if not weights.any():
+                raise ValueError("score_weights_ are all 0")
+        if held.get("source_") not in SOURCES:
+            raise ValueError(f"source_ is {held.get('source_')!r}; it must be one of {', '.join(SOURCES)}")
+        if not 0.0 < field(held, "alpha_", float) < 1.0:
+            raise ValueError(f"alpha_ is {held['alpha_']!r}; it must be above 0 and below 1")
+        if "seed_" in held:
+            field(held, "seed_", int)
+        if "fold_of_rows_" in held or "fold_models_" in held:
+            models = field(held, "fold_models_", list)
+            folds = field(held, "fold_of_rows_", np.ndarray)
+            check_array("fold_of_rows_", folds, np.int64, (n,))
+            check_range("fold_of_rows_", folds, -1, len(models) - 1)
+        if "unseen_" in held:
+            width = (self.committee_.n_voters + 7) // 8
+            check_array("unseen_", field(held, "unseen_", np.ndarray), np.uint8, (n, width))
+        if self.method == "plus" and self.leave_out_ is None:
+            raise ValueError("method is 'plus', and there are no models without some rows")
+        self._sort_scores()
+
+
+def _model_of(document: Document, tensors: Tensors) -> Any:
+    from committee.files.kinds import COMMITTEES, learner_class
+
+    name = field(document, "class", str)
+    kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
+    return kind.from_document(document, tensors)

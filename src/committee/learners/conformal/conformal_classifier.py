@@ -1,51 +1,53 @@
-"""Sets of labels that hold the right one as often as asked."""
+"""Conformal prediction sets of class labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64, Index
+from committee.data.row_digests import U64
 from committee.data.rows import label_vector
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.conformal.calibration_scores import (
+    CalibrationScores,
+    covered,
+    indexable_rows,
+    row_counts,
+    row_hashes,
+)
 from committee.learners.conformal.conformal import Conformal
-from committee.learners.conformal.known_scores import KnownScores, covered, row_counts
-from committee.learners.conformal.label_scores import LabelScore, label_scores, random_shares
-from committee.learners.conformal.row_content import by_row, content_numbers
-from committee.learners.conformal.unseen_answers import Training, UnseenAnswers, answer
+from committee.learners.conformal.out_of_sample import OutOfSample, TrainingRows, predictions_of
+
+LabelScore: TypeAlias = Literal["lac", "aps"]
 
 
 @with_parameters
 class ConformalClassifier(Conformal, BaseClassifier):
-    """Sets of labels around any classifier, which hold the right one for a share 1 - alpha of new rows.
+    """Prediction sets around any classifier, which contain the true label of a share 1 - alpha of new rows.
 
-    A label's score says how strange it would be for a row. The scores of the training rows' own labels are known, each
-    by voters that have not seen the row, and a label is in a new row's set if more than a share `alpha` of them, the
-    row itself counted, are as strange. What is proved of that, and what is not, is in docs/conformal.md.
+    A label's score is its nonconformity with a row. The true labels of the training rows are scored by voters that have
+    not seen the row, and a label is in a new row's set if more than a share `alpha` of these scores, the row itself
+    counted, are at least as large. docs/conformal.md has what is proved.
 
     `predict`, `predict_proba` and all else are those of the estimator.
 
     Attributes
     ----------
     committee_ : Committee
-        That of the estimator; of one that is not known, the estimator as its only voter.
+        The estimator's; of an unknown kind, one whose only voter is the estimator.
     classes_ : array (n_classes,)
         The estimator's.
-    fold_models_ : list
-        With ``method="plus"`` and folds, the fit for each.
-    known_ : KnownScores
-        The scores, sorted: ``known_.thresholds(alpha)`` and ``known_.count``.
 
     Notes
     -----
-    `class_weight` is for the training of the estimator; scores count as `sample_weight` says, as coverage is of rows as
-    they come.
+    `class_weight` is for the fit of the estimator; scores count by `sample_weight` alone.
 
     References
     ----------
@@ -67,23 +69,22 @@ class ConformalClassifier(Conformal, BaseClassifier):
     _: KW_ONLY
     nonconformity: LabelScore = parameter(
         "lac",
-        """Score of a label: one minus its probability ("lac", the smallest sets in the mean), or the probability of all
-        labels that are likelier ("aps": larger sets where the classes are hard to tell apart, and never an empty one
-        with ``method="base"``).""",
+        """Score of a label: one minus its probability ("lac", the smallest sets on average), or the total probability
+        of all more probable labels ("aps": larger sets where classes overlap, and never an empty one with
+        ``method="base"``).""",
     )
     randomised: bool = parameter(
         False,
-        """Of "aps": add a random share of the label's own probability, which follows from what the row
-        holds and `random_state`: rows that are equal have the same one. Smaller sets, some of them empty, and a
-        coverage that is met and not passed where rows differ.""",
+        """With "aps", add a random share of the label's own probability, equal for equal rows, from the row's content
+        and `random_state`. Sets are smaller, some are empty, and the coverage is exact where rows differ.""",
     )
     per_class: bool = parameter(
         False,
-        """Compare a label with rows of the same class alone, so that of each class a share of at most `alpha` may be
-        missed, of rare ones too.""",
+        """Compare a label with rows of the same class alone, so that at most a share `alpha` of each class may be
+        missed.""",
     )
 
-    # --- the fit -------------------------------------------------------------------------------------------------
+    # --- fit -----------------------------------------------------------------------------------------------------
 
     @property
     def _default(self) -> Any:
@@ -93,20 +94,20 @@ class ConformalClassifier(Conformal, BaseClassifier):
 
     def _targets(self, y: ArrayLike | None) -> NDArray[Any]:
         if self.randomised and self.nonconformity != "aps":
-            raise ValueError(f"randomised=True is of nonconformity='aps', and it is {self.nonconformity!r}.")
+            raise ValueError(f"randomised=True is for nonconformity='aps', and it is {self.nonconformity!r}.")
         return np.asarray(label_vector(y))
 
-    def _judged_apart(self, training: Training) -> tuple[Sequence[Any] | None, Index | None]:
-        return (self.classes_.tolist(), self._numbers(training)) if self.per_class else (None, None)
+    def _class_categories(self, training: TrainingRows) -> tuple[Sequence[Any] | None, Index | None]:
+        return (self.classes_.tolist(), self._class_numbers(training)) if self.per_class else (None, None)
 
-    def _scores_of(self, unseen: UnseenAnswers, training: Training, random: np.random.RandomState) -> F64:
+    def _scores_of(self, found: OutOfSample, training: TrainingRows, random: np.random.RandomState) -> F64:
         if self.randomised:
             self.seed_ = int(random.randint(2**31 - 1))
-        labels = self._numbers(training)
-        return self._label_scores(unseen.answers, self._shares(training.X))[np.arange(len(labels)), labels]
+        labels = self._class_numbers(training)
+        scores = label_scores(found.predicted, self.nonconformity, self._random_shares(training.X))
+        return scores[np.arange(len(labels)), labels]
 
-    def _numbers(self, training: Training) -> Index:
-        """Numbers of labels among the estimator's classes."""
+    def _class_numbers(self, training: TrainingRows) -> Index:
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in training.y[training.counted].tolist() if label not in place]
         if unknown and self._trained is not None:
@@ -115,17 +116,13 @@ class ConformalClassifier(Conformal, BaseClassifier):
             )
         return np.array([place.get(label, 0) for label in training.y.tolist()], dtype=np.intp)  # others have no weight
 
-    def _shares(self, X: Any) -> F64 | None:
-        """Random shares of rows; None where nothing is random."""
-        return random_shares(content_numbers(X, self.table_), self.seed_) if self.randomised else None
-
-    def _label_scores(self, p: F64, own: F64 | None) -> F64:
-        return label_scores(p, self.nonconformity, own)
+    def _random_shares(self, X: Any) -> F64 | None:
+        return random_shares(row_hashes(X, self.table_), self.seed_) if self.randomised else None
 
     # --- new rows ------------------------------------------------------------------------------------------------
 
     def predict_set(self, X: Any, alpha: float | None = None, *, groups: Any = None) -> NDArray[np.bool_]:
-        """Say which labels are in each row's set.
+        """Return the prediction set of each row.
 
         Parameters
         ----------
@@ -134,29 +131,28 @@ class ConformalClassifier(Conformal, BaseClassifier):
         alpha : float, default=None
             Share of rows that may be missed; None: the parameter.
         groups : array-like (n,), default=None
-            Group of each row, where `fit` was given groups.
+            Group of each row, if `fit` was given groups.
 
         Returns
         -------
         bool array (n, n_classes)
-            In the order of ``classes_``. In the set of a row without a label no class is as likely as `alpha`
-            asks; most often it is a row between classes.
+            Labels in the set, in the order of ``classes_``. Empty sets mostly belong to rows between classes.
 
         Raises
         ------
         ValueError
-            If `alpha` is no number between 0 and 1, or groups are given that `fit` had not, or not given.
+            If `alpha` is not between 0 and 1, or groups are missing or unexpected.
 
         Warns
         -----
         UserWarning
-            If a group is new, or scored rows are too few for another `alpha` than that of the fit.
+            If a group is new, or there are too few scored rows for another `alpha` than that of the fit.
         """
-        level, X = self._level(alpha), by_row(X)
+        level, X = self._checked_alpha(alpha), indexable_rows(X)
         return covered(self._p_values(X, self._groups_of(X, groups)), level)
 
     def p_values(self, X: Any, *, groups: Any = None) -> F64:
-        """Share of scored rows that are as strange as each row with each label, the row itself counted.
+        """Return the p-value of each label, the share of scored rows, the row itself counted, with no smaller score.
 
         Parameters
         ----------
@@ -166,34 +162,69 @@ class ConformalClassifier(Conformal, BaseClassifier):
         Returns
         -------
         float64 array (n, n_classes)
-            A label is in the set at alpha if its p-value is above it.
+            A label is in the set at alpha if its p-value is larger.
         """
         check_is_fitted(self)
-        X = by_row(X)
+        X = indexable_rows(X)
         return self._p_values(X, self._groups_of(X, groups))
 
     def _p_values(self, X: Any, groups: Any) -> F64:
-        p = answer(self.estimator_, X)
-        apart, shape = self.row_categories, p.shape
-        category = np.broadcast_to(_in_columns(apart.numbers(groups, np.arange(shape[1])[None, :])), shape)
-        own = self._shares(X)
+        p = predictions_of(self.estimator_, X)
+        categories, shape = self.row_categories, p.shape
+        category = categories.numbers(groups, np.arange(shape[1])[None, :])
+        category = np.broadcast_to(category[:, None] if category.ndim == 1 else category, shape)
+        own = self._random_shares(X)
         if self.leave_out_ is None:
-            known: KnownScores = self.known_
-            return known.p_values(self._label_scores(p, own), category)
+            known: CalibrationScores = self.known_
+            return known.p_values(label_scores(p, self.nonconformity, own), category)
         weights = row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
         below = np.zeros(shape)
-        for rows, without in self.leave_out_.answers(X):
-            some = KnownScores.of(self.scores_[rows], self.row_categories_[rows], len(apart), weights[rows])
-            below += some.weight_below(self._label_scores(without, own), category)
+        for rows, without in self.leave_out_.predictions(X):
+            some = CalibrationScores.of(self.scores_[rows], self.row_categories_[rows], len(categories), weights[rows])
+            below += some.weight_below(label_scores(without, self.nonconformity, own), category)
         total = np.append(self.known_.count, 0.0)[category]
         return np.asarray((total - below + 1.0) / (total + 1.0))
 
     def predict_proba(self, X: Any) -> F64:
-        """Class probabilities of the estimator, ``(n, n_classes)``."""
+        """Return the class probabilities of the estimator, ``(n, n_classes)``."""
         check_is_fitted(self)
-        return answer(self.estimator_, by_row(X))
+        return predictions_of(self.estimator_, indexable_rows(X))
 
 
-def _in_columns(category: Index) -> Index:
-    """Categories of rows as a column, where they are not told apart by class."""
-    return category[:, None] if category.ndim == 1 else category
+# --- scores of labels ------------------------------------------------------------------------------------------------
+
+
+def label_scores(p: F64, kind: LabelScore, own: F64 | None) -> F64:
+    """Return the scores ``(n, K)`` of all labels; `own` are random shares ``(n,)`` of the label's own probability.
+
+    "lac" is M. Sadinle et al. (2019), "aps" Y. Romano et al. (2020).
+
+    >>> label_scores(np.array([[0.5, 0.25, 0.25]]), "lac", None).tolist()
+    [[0.5, 0.75, 0.75]]
+    >>> label_scores(np.array([[0.25, 0.5, 0.25]]), "aps", None).tolist()
+    [[0.5, 0.0, 0.5]]
+    >>> label_scores(np.array([[0.25, 0.5, 0.25]]), "aps", np.array([0.5])).tolist()
+    [[0.625, 0.25, 0.625]]
+    """
+    if kind == "lac":
+        return np.asarray(1.0 - p)
+    order = np.argsort(-p, axis=1, kind="stable")
+    sorted_p = np.take_along_axis(p, order, axis=1)
+    before = np.zeros_like(p)
+    np.cumsum(sorted_p[:, :-1], axis=1, out=before[:, 1:])
+    # equally probable labels have the same score, whichever comes first
+    new = np.ones(p.shape, dtype=bool)
+    new[:, 1:] = sorted_p[:, 1:] < sorted_p[:, :-1]
+    first = np.maximum.accumulate(np.where(new, np.arange(p.shape[1]), 0), axis=1)
+    score = np.empty_like(p)
+    np.put_along_axis(score, order, np.take_along_axis(before, first, axis=1), axis=1)
+    return score if own is None else score + own[:, None] * p
+
+
+def random_shares(hashes: U64, seed: int) -> F64:
+    """Return uniform numbers in [0, 1) from a seed and the hashes of rows, ``(n,)``; equal for equal rows."""
+    mixed = hashes + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)

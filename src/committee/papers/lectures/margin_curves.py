@@ -12,7 +12,7 @@ from committee.bounds import voting, voting_certified
 from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.learners.adaboost.adaboost import AdaBoostClassifier
-from committee.learners.trained import for_vote
+from committee.learners.trained_ensembles import for_vote
 from committee.papers.shared.tables import labels_of
 from committee.report.crossvalidation import Split, Table
 

@@ -103,7 +103,7 @@ class PruningPathDisplay(Display):
             [step.cut.n_nodes for step in path.steps],
             lost,
             [step.lost_error for step in path.steps],
-            metric=f"share of {metric}" if path.judge.contract.in_shares else metric,
+            metric=f"share of {metric}" if path.criterion.metric.in_shares else metric,
             max_loss=estimator.max_loss,
             chosen=estimator.committee_.n_nodes,
         ).plot(ax)
@@ -114,7 +114,7 @@ class PruningPathDisplay(Display):
         steps = estimator.pruning_path_.steps
         lost = [step.lost for step in steps]
         if not np.isfinite(lost).all():
-            raise ValueError("the path was judged by no contract; prune with max_loss.")
+            raise ValueError("the path has no loss increase; prune with max_loss.")
         display = cls(
             [len(step.voters) for step in steps],
             lost,

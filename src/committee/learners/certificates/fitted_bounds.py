@@ -1,0 +1,614 @@
+"""Bounds of a fitted SBPMT, AdaBoost, subagging, QuadBoost or LPBoost from the record of its training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, inf, log
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from committee import _core
+from committee.bounds.arguments import number, risk_of_failure
+from committee.bounds.base_class import ln_tree_class, splits_of_bins, splits_of_rows
+from committee.bounds.rademacher import massart
+from committee.bounds.result import Bound
+from committee.bounds.subsample_overlap import overlap, unpacked
+from committee.bounds.subsample_vote import majority, subagging
+from committee.bounds.training_margins import exponential_loss, margin_product
+from committee.bounds.vc_dimension import boosting_vc, model_tree_vc_dimension
+from committee.bounds.voting_margins import voting, voting_certified
+from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
+from committee.data.binning import Binned, Bins
+from committee.data.number_types import F64
+from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.bagging.sbpmt import SBPMTClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.margin_boosting.lpboost import LPBoostClassifier
+from committee.learners.quadboost.quadboost import QuadBoostClassifier
+from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+from committee.learners.trees.model_tree_limits import depth_for
+from committee.learners.trees.tree import TreeVoter
+from committee.objectives.complexity import Complexity, rademacher_of_stumps
+from committee.vote.committee import Committee
+from committee.voters.stump_dictionary import StumpDictionary
+
+BY_LABELS = (
+    "With voting='soft' the committees vote by probabilities, which the theorem does not cover: the bound is on the "
+    "weighted vote of the same trees by the classes that they name."
+)
+
+
+def for_sbpmt(
+    model: SBPMTClassifier,
+    X: Any,
+    y: ArrayLike,
+    delta: float = 0.05,
+    *,
+    theta: float = 0.0,
+    vc_dimension: float | None = None,
+) -> dict[str, Bound]:
+    """Return all bounds that apply to a fitted SBPMT.
+
+    - ``"margins"``: share of a committee's training rows with margin <= theta, mean over the committees. Theorem 5 for
+      two classes and AdaBoost's own weights (``emphasis="samme"``, "m1" and "mh"), else the exponential-loss
+      product. The term ``observed`` is the share itself. Not where labels have weights: "m2", and "mh" of more classes.
+    - ``"boosting"``, two classes: Theorem 4, error of a committee on new rows by its training error. All M
+      hold together with probability 1 - delta; the value is their mean.
+    - ``"probit_risk"``, two classes, not "m2": Theorem 6, the same by the risk of the leaves. With "half", and for a
+      committee with a tree of risk ln(2) / 2 or more, min(1, exponential-loss product of risk / ln 2) replaces
+      exp(-2 sum gamma_t^2).
+    - ``"majority"``, hard votes: error of the whole vote by the committees' mean out-of-bag error.
+    - ``"subagging"``, hard votes: Theorem 3 with the exact A, B, C of the draws; p_sub at each row is estimated by the
+      share of wrong votes among the committees that did not see it.
+
+    The last two rest on an estimate and are no guarantees, as their remarks say. The first three are for trees that
+    name a class each; with soft votes they bound that vote of the same trees.
+
+    Parameters
+    ----------
+    model : SBPMTClassifier
+        Fitted, without row weights other than 0 and 1 and without `class_weight` (the theorems count rows).
+    X : table or array-like (n, p)
+        Training rows.
+    y : array-like (n,)
+        Labels.
+    delta : float, default=0.05
+        Theorems 4 and 6 fail with at most this probability.
+    theta : float, default=0.0
+        Margin of ``"margins"``, in [-1, 1].
+    vc_dimension : float, default=None
+        VC-dimension of the trees; None: `model_tree_vc_dimension` of the largest tree that the parameters allow.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If X has another number of rows than the fit, y holds an unknown label, a number is out of range, or the model
+        has class weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import SBPMTClassifier
+    >>> from committee.learners.trained_ensembles import for_sbpmt
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SBPMTClassifier(n_leaf_steps=5, max_depth=2, random_state=0).fit(X, y)
+    >>> bounds = for_sbpmt(model, X, y)
+    >>> bounds["margins"].terms["observed"] <= bounds["margins"].value, bounds["boosting"].vacuous
+    (True, True)
+    """
+    theta, delta = number("theta", theta, -1.0, 1.0), risk_of_failure(delta)
+    if model.class_weight is not None:
+        raise ValueError(
+            f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit "
+            "it without, or use certify."
+        )
+    encoded, labels = _training_rows(model, X, y)
+    drawn = unpacked(model.draws_)[:, : len(labels)]
+    margins = _committee_margins(model, encoded, labels)
+    bounds = {"margins": _margins(model, margins, drawn, theta)} if _weighs_rows(model) else {}
+    if len(model.classes_) == 2:
+        d = _vc_dimension(model, int(drawn[0].sum())) if vc_dimension is None else vc_dimension
+        bounds |= _on_new_rows(model, margins, drawn, d, delta)
+    if model.voting == "soft":
+        bounds = {name: replace(bound, remarks=(*bound.remarks, BY_LABELS)) for name, bound in bounds.items()}
+    if model.voting == "hard":
+        bounds |= _of_the_vote(model, margins, drawn)
+    return bounds
+
+
+def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
+    """Return a bound on the share of a fitted AdaBoost's training rows with margin <= theta.
+
+    Discrete votes of two classes at full steps: Theorem 5. Other discrete votes: the exponential-loss product.
+    Confidence-rated and abstaining votes: exp(theta S) prod Z_t from ``normalisers_``, S half the total weight of
+    the votes (confidence-rated: the total, sum alpha_t spread_t); AdaBoost.MH, K > 2 classes:
+    (K / 2) exp(theta S / 2) prod Z_t, as a row that is wrong by -theta S has two classes' losses of
+    2 exp(-theta S / 2) or more together.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier
+        Fitted. Rows held out for early stopping do not count, others count with their weight.
+    theta : float, default=0.0
+        Margin, in [-1, 1]; 0 bounds the training error.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    ValueError
+        If theta is out of range, or the votes abstain between more than two classes: their Z_t bound no share of rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.learners.trained_ensembles import for_adaboost
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaBoostClassifier(vote="confidence").fit(X, y)
+    >>> 1 - model.score(X, y) <= for_adaboost(model).value < 0.01
+    True
+    """
+    check_is_fitted(model)
+    theta = number("theta", theta, -1.0, 1.0)
+    alpha, K = model.committee_.weights, len(model.classes_)
+    errors = model.estimator_errors_
+    if model.vote == "discrete":
+        classical = K == 2 and model.learning_rate == 1.0 and errors.min() > 0.0 and errors.max() <= 0.5
+        return margin_product(errors, theta) if classical else exponential_loss(errors, alpha, theta)
+    if model.vote == "abstaining" and K > 2:
+        raise ValueError(
+            f"model has vote='abstaining' and {K} classes; the Z_t of such votes bound no share of rows. "
+            "Use vote='discrete' or 'confidence'."
+        )
+    total = float(np.abs(alpha) @ model.committee_.voters.spread)
+    total *= 1.0 if model.vote == "confidence" and K == 2 else 0.5
+    Z = model.normalisers_
+    product, factor, classes = float(Z.prod()), exp(theta * total), K / 2
+    return Bound(
+        name="exponential-loss product",
+        statement=f"share of training rows with margin <= {theta:g} is at most the value",
+        value=classes * product * factor,
+        terms={
+            "rounds": float(len(Z)),
+            "largest_normaliser": float(Z.max()),
+            "product_of_normalisers": product,
+            "margin_factor": factor,
+            "class_factor": classes,
+        },
+        advice="Voters of smaller Z, or more rounds." + (" A smaller theta." if theta > 0.0 else ""),
+        inputs={"normalisers": Z, "theta": theta},
+        remarks=(f"Theorem 5 does not apply to vote={model.vote!r}: it is for votes of one class each.",),
+    )
+
+
+def for_vote(
+    model: AdaBoostClassifier | SubaggingClassifier,
+    X: Any,
+    y: ArrayLike,
+    eta: float = 0.05,
+    *,
+    ln_size: float | None = None,
+) -> dict[str, Bound]:
+    """Return voting bounds on the error of a fitted committee on new rows, by its margins.
+
+    - ``"lectures"``: `voting` with C = 1 and |B| the number of trees that bins and growth limits allow. Not a
+      certificate.
+    - ``"certified"``: `voting_certified`. A threshold lies between the values of two training rows, and is counted by
+      them: ``rows_per_voter`` is two for every split of a tree.
+
+    For stumps of two classes |B| is twice the number of thresholds, and two constants.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier or SubaggingClassifier
+        Fitted, with votes for one class each, or abstaining. The bounds hold for all committees at once, however rows
+        were weighted, drawn or held out.
+    X : table or array-like (n, p)
+        All training rows, each counted once.
+    y : array-like (n,)
+        Labels.
+    eta : float, default=0.05
+        Each bound fails with at most this probability.
+    ln_size : float, default=None
+        ln|B| of voters that were fixed before the rows were seen (``rows_per_voter`` is then 0); needed if the voters
+        are not native trees of limited growth.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If votes are scores, |B| is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.learners.trained_ensembles import for_vote
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bound = for_vote(AdaBoostClassifier().fit(X, y), X, y)["certified"]
+    >>> bound.vacuous, f"{bound.terms['rows_to_be_useful']:.0e} rows would bring it down to 1/2"
+    (True, '4e+04 rows would bring it down to 1/2')
+    """
+    check_is_fitted(model)
+    committee = model.committee_
+    if committee.voters.kind != "label":
+        raise ValueError(
+            f"the voters of {type(model).__name__} give scores, of which there are infinitely many: the voting bound "
+            "is for votes of one class each. Use vote='discrete' or 'abstaining', or voting='hard'."
+        )
+    named = model.validate_rows(X)
+    margins = committee.margins(named, y)
+    rows, K = 0, len(model.classes_)
+    by_bins = by_rows = ln_size
+    if by_bins is None or by_rows is None:
+        by_bins, by_rows, rows = _size_of_class(model, model.table_.encode(named))
+    return {
+        "lectures": voting(margins, by_bins, eta),
+        "certified": voting_certified(margins, by_rows, eta, n_classes=K, rows_per_voter=rows),
+    }
+
+
+def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> tuple[float, float, int]:
+    if isinstance(model, SubaggingClassifier):
+        tree = TreeVoter() if model.estimator is None else model.estimator
+        native, outputs = type(tree) is TreeVoter, len(model.classes_)
+    else:
+        tree, native = model, model.voter is None
+        outputs = len(model.classes_) + (model.vote == "abstaining")
+    if not native or (tree.max_depth is None and tree.max_leaf_nodes is None):
+        voters = "trees of unlimited growth" if native else "classifiers that the library does not know"
+        raise ValueError(
+            f"|B| is unknown: the voters are {voters}. Give its logarithm as ln_size, or set max_depth or "
+            "max_leaf_nodes of native trees."
+        )
+    leaves = max(1, len(X) // tree.min_samples_leaf)
+    if tree.max_depth is not None:
+        leaves = min(leaves, 2 ** min(tree.max_depth, 60))
+    if tree.max_leaf_nodes is not None:
+        leaves = min(leaves, tree.max_leaf_nodes)
+    bins = Bins.learn(X, None, model.table_.n_categories, tree.max_bins)
+    by_bins = splits_of_bins(replace(bins, n_categories=model.table_.n_levels), np.asarray(np.isnan(X).any(axis=0)))
+    by_rows = splits_of_rows(len(X), model.table_.n_levels)
+    return ln_tree_class(by_bins, leaves, outputs), ln_tree_class(by_rows, leaves, outputs), 2 * (leaves - 1)
+
+
+def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, NDArray[np.int64]]:
+    check_is_fitted(model)
+    encoded: F64 = model.table_.encode(model.validate_rows(X))
+    target = column_or_1d(y)
+    check_consistent_length(encoded, target)
+    n = len(target)
+    if -(-n // 8) != model.draws_.shape[1] or n < model.n_samples_fit_:
+        raise ValueError(
+            f"X has {n} rows, but model was fitted on {model.n_samples_fit_} (not counting those of zero weight); "
+            "give the rows that it was fitted on."
+        )
+    unknown = ~np.isin(target, model.classes_)
+    if unknown.any():
+        raise ValueError(f"y holds {target[unknown][0]!r}, which is not one of the model's {model.classes_.tolist()}.")
+    return encoded, np.searchsorted(model.classes_, target)
+
+
+def _committee_margins(model: SBPMTClassifier, encoded: F64, labels: NDArray[np.int64]) -> F64:
+    # (M, n), in votes by labels also of soft voting; a committee at a time, as shares are K times larger
+    voters: Any = model.committee_.voters
+    voters = replace(voters, members=replace(voters.members, soft=False))
+    margins = np.empty((len(voters), len(labels)))
+    rows = np.arange(len(labels))
+    for m in range(len(voters)):
+        share = voters[m].shares(encoded)[:, 0]
+        own = share[rows, labels]
+        share[rows, labels] = -np.inf
+        margins[m] = own - share.max(axis=1)
+    return margins
+
+
+def _trees(model: SBPMTClassifier) -> list[tuple[F64, F64, F64]]:
+    voters: Any = model.committee_.voters
+    cut = voters.start[1:-1]
+    each = [np.split(values, cut) for values in (model.errors_, model.risks_, voters.alpha)]
+    return list(zip(*each, strict=True))
+
+
+def _is_classical(model: SBPMTClassifier) -> bool:
+    return model.emphasis in ("samme", "m1", "mh") and len(model.classes_) == 2
+
+
+def _weighs_rows(model: SBPMTClassifier) -> bool:
+    # a round multiplies the weights of its wrong rows by exp(alpha), and changes nothing else
+    return model.emphasis in ("samme", "half", "m1") or _is_classical(model)
+
+
+def _margins(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], theta: float) -> Bound:
+    classical = _is_classical(model)
+    each = []
+    for errors, _, alpha in _trees(model):
+        # a perfect tree is alone in its committee, and every margin 1, whatever its weight
+        exact = errors[0] == 0.0 or (classical and errors.max() <= 0.5)
+        each.append(margin_product(errors, theta) if exact else exponential_loss(errors, alpha, theta))
+    observed = [float((m[d] <= theta).mean()) for m, d in zip(margins, drawn, strict=True)]
+    remark = (
+        f"Theorem 5 is for two classes and AdaBoost's own weights, the model has {len(model.classes_)} and "
+        f"emphasis={model.emphasis!r}. The product of the exponential loss holds for any."
+    )
+    values = [bound.value for bound in each]
+    return Bound(
+        name="Theorem 5, margin product" if classical else "exponential-loss product",
+        statement=f"mean over committees of the share of their training rows with margin <= {theta:g} is at most "
+        "the value",
+        value=float(np.mean(values)),
+        terms={
+            "observed": float(np.mean(observed)),
+            "smallest": min(values),
+            "largest": max(values),
+            "rounds": float(np.mean([bound.terms["rounds"] for bound in each])),
+        },
+        advice="Trees of smaller weighted error: more steps in the leaves, deeper trees."
+        + (" More rounds." if model.n_boosting_rounds < 50 else "")
+        + (" emphasis='samme', whose steps make each factor as small as it can be." if not classical else ""),
+        inputs={"theta": theta, "emphasis": model.emphasis, "n_classes": len(model.classes_)},
+        remarks=() if classical else (remark,),
+    )
+
+
+def _on_new_rows(
+    model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], vc_dimension: float, delta: float
+) -> dict[str, Bound]:
+    M, m = len(drawn), int(drawn[0].sum())
+    classical = _is_classical(model)
+    training_error = float(np.mean([(row[d] <= 0.0).mean() for row, d in zip(margins, drawn, strict=True)]))
+    by_risk = []
+    for _, risks, alpha in _trees(model):
+        edge = 0.5 - risks / log(2.0)
+        if classical and edge.min() > 0.0:
+            by_risk.append(exp(-2.0 * float(edge @ edge)))
+        else:
+            by_risk.append(min(1.0, exponential_loss(np.minimum(risks / log(2.0), 1.0), alpha).value))
+    statement = (
+        f"mean over the {M} committees of their error on new rows is at most the value, with probability "
+        f"{1.0 - delta:g} over the training rows"
+    )
+    rounds = model.n_boosting_rounds
+    boosting = replace(boosting_vc(training_error, m, rounds, vc_dimension, delta / M), statement=statement)
+    if not _weighs_rows(model):
+        return {"boosting": boosting}
+    probit = boosting_vc(float(np.mean(by_risk)), m, rounds, vc_dimension, delta / M)
+    other = (
+        f"Theorem 6 does not apply to emphasis={model.emphasis!r}: it is for AdaBoost's own weights. The product of "
+        "the exponential loss, with risk / ln 2 for the error, takes the place of exp(-2 sum gamma_t^2)."
+    )
+    return {
+        "boosting": boosting,
+        "probit_risk": replace(
+            probit,
+            name="Theorem 6, probit risk" if classical else "probit-risk product",
+            statement=statement,
+            terms={"largest_risk": float(model.risks_.max()), **probit.terms},
+            advice="More steps in the leaves, which lower the risk. " + probit.advice,
+            remarks=() if classical else (other,),
+        ),
+    }
+
+
+def _of_the_vote(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_]) -> dict[str, Bound]:
+    unseen = ~drawn
+    if model.n_samples_fit_ < drawn.shape[1]:
+        unseen &= drawn.any(axis=0)  # a row in no draw is taken for one of zero weight
+    n_voters = unseen.sum(axis=0)
+    if not n_voters.any():
+        return {}
+    wrong = ((margins <= 0.0) & unseen).sum(axis=0)[n_voters > 0] / n_voters[n_voters > 0]
+    estimated = (
+        "p_sub is estimated by the votes of the committees that did not see a row "
+        f"({n_voters[n_voters > 0].mean():.1f} in the mean), all of one sample: an estimate, not a guarantee.",
+    )
+    vote = subagging(wrong, overlap(drawn, model.n_samples_fit_))
+    plain = majority(float(wrong.mean()), len(drawn))
+    return {"majority": replace(plain, remarks=estimated), "subagging": replace(vote, remarks=estimated + vote.remarks)}
+
+
+def _vc_dimension(model: SBPMTClassifier, n_drawn: int) -> float:
+    limits = [max(1, n_drawn // model.min_samples_leaf)]
+    depth = depth_for(n_drawn, model.min_samples_leaf) if model.max_depth == "auto" else model.max_depth
+    if depth is not None:
+        limits.append(2 ** min(depth, 60))
+    if model.max_leaf_nodes is not None:
+        limits.append(model.max_leaf_nodes)
+    members: Any = model.committee_.voters
+    return model_tree_vc_dimension(min(limits), len(members.members.design), model.table_.n_levels)
+
+
+Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassifier
+
+MOST_VALUES = 65_535
+"""Largest number of distinct values of a column with a bin for each."""
+
+ROWS_VOTED = 256
+"""Rows at a time on which voters vote, to find the classes that they vote for."""
+
+SHARE_OF_SIGNS = 0.1
+"""Share of the failure probability for the estimate from random signs, which depends on its logarithm."""
+
+
+def for_quadboost(
+    model: Learner,
+    X: Any,
+    y: ArrayLike,
+    delta: float = 0.05,
+    *,
+    p: float | None = None,
+    complexity: float | Complexity | None = None,
+    random_state: int | None = 0,
+) -> dict[str, Bound]:
+    """Return bounds on a QuadBoost's or LPBoost's error on new rows, by its voters' empirical Rademacher complexity.
+
+    - ``"norm"``: `ensemble_norm`, Theorem 1 for the norm of the model's own penalty, or another.
+    - ``"margin"``: `ensemble_margin`, the sharpest that the theorem's proof gives.
+
+    The theorem is for voters that were fixed before the rows were seen, and thresholds are not. So the class is every
+    stump on a column, whatever its threshold and its votes on missing values, and the constants. Its complexity is
+    estimated from random signs with an exact search for the best stump. Of trees it is Massart's bound, from the number
+    of trees of limited growth that differ on these rows.
+
+    Parameters
+    ----------
+    model : QuadBoostClassifier, QuadBoostClassifierCV or LPBoostClassifier
+        Fitted. The bounds hold for all votes at once, however rows were weighted or held out. With more than two
+        classes the values are sums over the classes, each against the rest.
+    X : table or array-like (n, p)
+        All training rows, each counted once.
+    y : array-like (n,)
+        Labels.
+    delta : float, default=0.05
+        Each bound fails with at most this probability.
+    p : float, default=None
+        Norm of the weights in Theorem 1, whatever the model was trained with. None: that of the penalty, or 1, which is
+        mostly the best, above all with an intercept.
+    complexity : float or Complexity, default=None
+        Complexity of a known class, such as a dictionary that was fixed beforehand; needed for unknown voters and for
+        trees of unlimited growth. An intercept is a constant voter of the class.
+    random_state : int or None, default=0
+        Seed of the random signs.
+
+    Returns
+    -------
+    dict of str to Bound
+
+    Raises
+    ------
+    ValueError
+        If the complexity is unknown, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee import QuadBoostClassifier
+    >>> from committee.learners.trained_ensembles import for_quadboost
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> y = X[:, 0] > 0.0
+    >>> model = QuadBoostClassifier("l1", alpha=0.1, reweight="chosen").fit(X, y)
+    >>> for name, bound in for_quadboost(model, X, y).items():
+    ...     print(f"{name:6s} {bound}")
+    norm   Theorem 1, L1 norm: 0.4535
+    margin margins and complexity: 0.1976
+    """
+    if not isinstance(model, Learner):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; these bounds are for QuadBoostClassifier, QuadBoostClassifierCV "
+            "and LPBoostClassifier. For another vote give its margins to ensemble_margin."
+        )
+    check_is_fitted(model)
+    delta = risk_of_failure(delta)
+    named = model.validate_rows(X)
+    target = column_or_1d(y)
+    check_consistent_length(named, target)
+    remarks: tuple[str, ...] = ()
+    if complexity is None:
+        complexity, what = _complexity(model, model.table_.encode(named), delta * SHARE_OF_SIGNS, random_state)
+        remarks = (what,)
+    signs_delta = complexity.delta if isinstance(complexity, Complexity) else 0.0
+    if signs_delta >= delta:
+        raise ValueError(
+            f"complexity fails with probability {signs_delta:g}, and delta is {delta:g}: give a larger delta, or "
+            "estimate the complexity with a smaller one."
+        )
+    votes = _votes(model.committee_, named, target)
+    p = {None: 1.0, "l1": 1.0, "l2": 2.0, "linf": inf}[getattr(model, "penalty", "l1")] if p is None else p
+    each = (delta - signs_delta) / len(votes)
+    by_norm = [ensemble_norm(yF, alpha, complexity, each, p=p) for yF, alpha in votes]
+    by_margin = [ensemble_margin(_normalised(yF, alpha), complexity, each) for yF, alpha in votes]
+    return {"norm": _together(by_norm, delta, remarks), "margin": _together(by_margin, delta, remarks)}
+
+
+def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64]]:
+    # of each binary problem y F and alpha: class against class, or of more classes each against the rest
+    labels, F = committee.class_indices(y), committee.decision_function(X)
+    weights, intercept = np.asarray(committee.weights), committee.intercept
+    K = len(committee.classes)
+    if K == 2:
+        constant = () if intercept is None else (intercept[-1] - (intercept[0] if len(intercept) == 2 else 0.0),)
+        return [(np.where(labels == 1, F, -F), np.append(weights, constant))]
+    votes_for, data = np.zeros((len(weights), K), dtype=bool), committee.encode(X)
+    for first in range(0, len(labels), ROWS_VOTED):  # a voter that refuses a row does not show what it votes on
+        if votes_for.any(axis=1).all():
+            break
+        votes_for |= (committee.voters.votes(data[first : first + ROWS_VOTED], 1) != 0).any(axis=0)
+    problems = []
+    for k in range(K):
+        constant = () if intercept is None and votes_for[:, k].any() else (0.0 if intercept is None else intercept[k],)
+        problems.append((np.where(labels == k, F[:, k], -F[:, k]), np.append(weights[votes_for[:, k]], constant)))
+    return problems
+
+
+def _normalised(signed_scores: F64, weights: F64) -> F64:
+    total = np.abs(weights).sum()
+    return np.clip(signed_scores / total, -1.0, 1.0) if total > 0.0 else np.zeros(len(signed_scores))
+
+
+def _together(bounds: list[Bound], delta: float, remarks: tuple[str, ...]) -> Bound:
+    first = bounds[0]
+    statement = f"error on new rows is at most the value, with probability {1.0 - delta:g} over the training rows"
+    if len(bounds) == 1:
+        return replace(first, statement=statement, remarks=remarks + first.remarks)
+    added = {name: sum(bound.terms[name] for bound in bounds) for name in ("loss", "complexity", "confidence")}
+    return Bound(
+        name=f"{first.name}, {len(bounds)} classes",
+        statement=statement,
+        value=sum(bound.value for bound in bounds),
+        terms={**added, "largest": max(bound.value for bound in bounds), "rademacher": first.terms["rademacher"]},
+        advice=max(bounds, key=float).advice,
+        inputs={"bounds": tuple(bounds)},
+        remarks=(*remarks, *first.remarks, "The sum over the classes, each against the rest."),
+    )
+
+
+def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) -> tuple[float | Complexity, str]:
+    n, values = len(X), [len(np.unique(column[~np.isnan(column)])) for column in X.T]
+    which: Any = "stumps" if isinstance(model, QuadBoostClassifierCV) else model.dictionary
+    if which in ("stumps", "all_stumps") and max(values) <= MOST_VALUES and not model.table_.values:
+        bins = Bins.learn(X, None, model.table_.n_categories, MOST_VALUES)
+        every = Binned(bins, bins.encode(X))
+        # the stumps of categories are for one against the others, or for any subset, as the dictionary's are
+        dictionary = StumpDictionary.of(every, np.ones(n), subsets=which == "all_stumps")
+        cells = _core.Cells(every.codes, bins.n_bins, 1)
+        solved = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
+        return solved, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
+    ln_size = ln_tree_class(_splits(X, model.table_.n_levels, values), _leaves(model, n), 2)
+    return massart(ln_size, n), f"The class: e^{ln_size:.0f} votes that such trees can have on these rows, by Massart."
+
+
+def _splits(X: F64, n_categories: NDArray[np.int32], n_values: list[int]) -> int:
+    # splits that differ on these rows; missing values go either way, have a side of their own, or are refused
+    total = 0
+    for column, k, values in zip(X.T, n_categories.tolist(), n_values, strict=True):
+        gaps = bool(np.isnan(column).any())
+        total += 2 ** (k + gaps - 1) - 1 if k else max(values - 1, 0) * (3 if gaps else 1) + gaps
+    return int(total)
+
+
+def _leaves(model: Learner, n: int) -> int:
+    if isinstance(model, QuadBoostClassifierCV) or model.dictionary in ("stumps", "all_stumps"):
+        return 2
+    if model.dictionary != "trees" or (model.max_depth is None and model.max_leaf_nodes is None):
+        unlimited = "trees of unlimited growth" if model.dictionary == "trees" else "classifiers of unknown make"
+        raise ValueError(
+            f"the complexity of the voters is unknown: they are {unlimited}. Give it as complexity, or set max_depth "
+            "or max_leaf_nodes of dictionary='trees'."
+        )
+    by_depth = 2 ** min(60 if model.max_depth is None else model.max_depth, 60)
+    by_number = by_depth if model.max_leaf_nodes is None else model.max_leaf_nodes
+    return int(max(1, min(by_depth, by_number, n // model.min_samples_leaf)))

@@ -1,0 +1,285 @@
+"""Calibration scores of rows, and the groups and classes of rows in which they are compared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from committee.data.arrays import numeric_matrix
+from committee.data.frame_columns import is_frame, open_frame
+from committee.data.in_pieces import is_in_pieces
+from committee.data.names import known_names
+from committee.data.number_types import F64, Index
+from committee.data.row_digests import U64, row_digests
+from committee.data.sparse import SparseMatrix, is_sparse, read_sparse
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+ROUNDING = 1e-9
+"""Relative error of a count that counts as rounding: 0.9 of 10 rows are 9, whatever their product is."""
+
+Group = str | int | float | bool | None
+"""A group by its value; `None` for rows where it is missing."""
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def indexable_rows(X: Any) -> Any:
+    """Return X, converted to CSR if it is a sparse matrix of scipy's: other formats have no rows to take."""
+    sparse = bool(issparse(X))
+    return X.tocsr() if sparse else X
+
+
+def row_hashes(X: Any, table: TableSchema | None) -> U64:
+    """Return hashes ``(n,)`` of the rows' content, equal for equal rows in any order.
+
+    Without a schema, numbers are hashed by value and everything else by its text.
+    """
+    if is_in_pieces(X):
+        from committee.learners.base.pieced_rows import predict_pieces
+
+        names = None if table is None or table.names is None else np.asarray(table.names, dtype=object)
+        return predict_pieces(X, lambda rows: row_hashes(rows, table), names)
+    if isinstance(X, SparseMatrix) or is_sparse(X):
+        rows = X if isinstance(X, SparseMatrix) else read_sparse(X)
+        return row_digests(rows if table is None else table.encode_sparse(rows), 1)
+    if table is not None:
+        return row_digests(np.ascontiguousarray(table.encode(X)), 1)
+    if is_frame(X):
+        frame = open_frame(X)
+        return _text_hashes(zip(*(frame[name].to_list() for name in frame.columns), strict=True))
+    try:
+        return row_digests(np.ascontiguousarray(numeric_matrix(X, None)), 1)
+    except (TypeError, ValueError):
+        return _text_hashes(row.tolist() if isinstance(row, np.ndarray) else row for row in X)
+
+
+def _text_hashes(rows: Iterable[Any]) -> U64:
+    def text(cell: Any) -> str:
+        return repr(float(cell)) if isinstance(cell, Real) else str(cell)
+
+    texts = ("\x1f".join(map(text, row)) if isinstance(row, list | tuple) else text(row) for row in rows)
+    found = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts]
+    return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64)
+
+
+# --- groups and classes ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RowCategories:
+    """Categories in which scores are compared: the groups, the classes, or their combinations.
+
+    >>> apart = RowCategories.of(["b", "a", "b"], ("no", "yes"))
+    >>> apart.numbers(["a", "b", "c"], np.array([1, 0, 0])).tolist(), apart.words(1)
+    ([1, 2, -1], "class 'yes' in group 'a'")
+    """
+
+    groups: Sequence[Group]
+    """Sorted; [None] without groups."""
+    classes: Sequence[Any]
+    """[None] if classes are not compared separately."""
+    grouped: bool
+
+    @classmethod
+    def of(cls, groups: Sequence[Group] | None, classes: Sequence[Any] | None) -> Self:
+        """Return the categories of training rows with these groups and classes."""
+        known = [None] if groups is None else sorted(set(groups), key=_sort_key)
+        return cls(known, [None] if classes is None else list(classes), groups is not None)
+
+    def __len__(self) -> int:
+        return len(self.groups) * len(self.classes)
+
+    def numbers(self, groups: Sequence[Group] | None, labels: Index | None) -> Index:
+        """Return the category of each row, or of each row's labels ``(n, K)``; -1 for an unknown group."""
+        first = np.zeros(1, dtype=np.intp)
+        if groups is not None:
+            place = {group: number for number, group in enumerate(self.groups)}
+            first = np.array([place.get(group, -1) for group in groups], dtype=np.intp)
+        if labels is None or len(self.classes) == 1:
+            return first
+        first = first[:, None] if labels.ndim == 2 else first
+        return np.where(first < 0, -1, first * len(self.classes) + labels)
+
+    def words(self, category: int) -> str:
+        """Return a category in words."""
+        group, k = divmod(category, len(self.classes))
+        of_class = [f"class {self.classes[k]!r}"] if len(self.classes) > 1 else []
+        of_group = [group_words(self.groups[group])] if self.grouped else []
+        return " in ".join([*of_class, *of_group]) or "all rows"
+
+
+def group_words(group: Group) -> str:
+    """Return a group in words."""
+    return "a missing group" if group is None else f"group {group!r}"
+
+
+def _sort_key(group: Group) -> tuple[str, Any]:
+    if group is None:
+        return ("~", 0)  # last
+    return ("text", group) if isinstance(group, str) else ("number", group)
+
+
+def group_of_rows(X: Any, groups: Any, column: str | int | None, n: int) -> list[Group] | None:
+    """Return the group of each row, as given or from a column of the table; `None` without groups."""
+    if column is None:
+        if groups is None:
+            return None
+        values = groups.to_list() if hasattr(groups, "to_list") else _list_of_groups(groups)
+    elif groups is not None:
+        raise ValueError(f"group_by={column!r} names the column of groups, and groups are given too; leave one out.")
+    else:
+        values = _cells_of_column(X, column)
+    if len(values) != n:
+        raise ValueError(f"groups has {len(values)} entries; X has {n} rows, which need one each.")
+    return [_group(value) for value in values]
+
+
+def _list_of_groups(groups: Any) -> list[Any]:
+    array = np.asarray(groups, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"groups has the shape {array.shape}; give one value for each row.")
+    return list(array.tolist())
+
+
+def _cells_of_column(X: Any, column: str | int) -> list[Any]:
+    if isinstance(column, str):
+        if not is_frame(X):
+            raise ValueError(f"group_by={column!r} is a name, and X has no named columns; give the column's place.")
+        frame = open_frame(X)
+        known_names((column,), tuple(frame.columns), "group_by")
+        return list(frame[column].to_list())
+    width = X.shape[1] if hasattr(X, "shape") else len(X[0])
+    if not 0 <= column < width:
+        raise ValueError(f"group_by={column!r} is no column of X, which has {width}, numbered from 0.")
+    if is_frame(X):
+        frame = open_frame(X)
+        return list(frame[frame.columns[column]].to_list())
+    cells = X[:, [column]].toarray()[:, 0] if is_sparse(X) else np.asarray(X)[:, column]
+    return list(cells.tolist())
+
+
+def _group(value: Any) -> Group:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value is not value or (isinstance(value, float) and isnan(value)):
+        return None
+    if isinstance(value, str | int | float | bool):
+        return value
+    text = str(value)  # such as a date
+    return None if text in ("NaT", "<NA>") else text
+
+
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationScores:
+    """Scores of rows that the voters have not seen, sorted within each category.
+
+    For a new row of category c, and the scores s_1, ..., s_n of that category with weights v_i of sum V, the p-value is
+
+        p = (sum_i v_i [s_i >= s] + 1) / (V + 1).
+
+    A row is covered at alpha if p > alpha, which is s <= q: q is the smallest score up to which there is a weight of
+    (1 - alpha)(V + 1), without weights the ceil((1 - alpha)(n + 1))-th smallest, and infinite if there are fewer.
+
+    Examples
+    --------
+    >>> known = CalibrationScores.of(np.arange(1.0, 20.0), np.zeros(19, dtype=int), 1)
+    >>> known.thresholds(0.1).tolist(), known.thresholds(0.05).tolist(), known.thresholds(0.04).tolist()
+    ([18.0], [19.0], [inf])
+    >>> known.p_values(np.array([[18.0, 18.5]]), np.zeros((1, 2), dtype=int)).tolist()
+    [[0.15, 0.1]]
+    """
+
+    scores: F64
+    """``(n,)``: category by category, ascending within each."""
+    start: NDArray[np.int64]
+    """``(C + 1,)``: first score of each category."""
+    below: F64
+    """``(n + 1,)``: weight of all scores before each."""
+
+    @classmethod
+    def of(cls, scores: F64, category: Index, n_categories: int, weights: F64 | None = None) -> Self:
+        """Return the sorted scores, without NaN."""
+        known = np.isfinite(scores)
+        scores, category = scores[known], category[known]
+        counts = np.ones(len(scores)) if weights is None else row_counts(weights)[known]
+        order = np.lexsort((scores, category))
+        start = np.searchsorted(category[order], np.arange(n_categories + 1))
+        return cls(scores[order], start, np.concatenate([[0.0], np.cumsum(counts[order])]))
+
+    @property
+    def n_categories(self) -> int:
+        """Number of categories C."""
+        return len(self.start) - 1
+
+    @property
+    def count(self) -> F64:
+        """Weight of the rows of each category, ``(C,)``."""
+        total: F64 = self.below[self.start[1:]] - self.below[self.start[:-1]]
+        return total
+
+    def thresholds(self, alpha: float) -> F64:
+        """Return the largest covered score q of each category, ``(C,)``; infinite if rows are too few."""
+        found = np.full(self.n_categories, np.inf)
+        for c, rank in enumerate(covering_rank(alpha, self.count).tolist()):
+            first, last = self.start[c], self.start[c + 1]
+            place = int(np.searchsorted(self.below[first + 1 : last + 1] - self.below[first], rank))
+            if place < last - first:
+                found[c] = self.scores[first + place]
+        return found
+
+    def too_few(self, alpha: float) -> NDArray[np.intp]:
+        """Return the categories with too few rows for a finite threshold."""
+        return np.flatnonzero(covering_rank(alpha, self.count) > self.count)
+
+    def weight_below(self, scores: F64, category: Index) -> F64:
+        """Return the weight of the smaller scores of a category for an array of scores; 0 for the category -1."""
+        found = np.zeros(scores.shape)
+        for c in range(self.n_categories):
+            first, last = self.start[c], self.start[c + 1]
+            here = category == c
+            place = np.searchsorted(self.scores[first:last], scores[here], side="left")
+            found[here] = self.below[first + place] - self.below[first]
+        return found
+
+    def p_values(self, scores: F64, category: Index) -> F64:
+        """Return the p-values of an array of scores; 1 for the category -1."""
+        total = np.append(self.count, 0.0)[category]
+        return (total - self.weight_below(scores, category) + 1.0) / (total + 1.0)
+
+
+def covering_rank(alpha: float, count: F64) -> F64:
+    """Return the weight of scores up to the threshold of a category, (1 - alpha)(count + 1)."""
+    rank = (1.0 - alpha) * (count + 1.0)
+    return np.asarray(rank * (1.0 - ROUNDING))
+
+
+def covered(p_values: F64, alpha: float) -> NDArray[np.bool_]:
+    """Return whether p-values are above alpha by more than rounding."""
+    return np.asarray(p_values > alpha * (1.0 + ROUNDING))
+
+
+def row_counts(weights: F64) -> F64:
+    """Return whole weights as they are, and others in units of their positive mean.
+
+    >>> row_counts(np.array([1.0, 0.0, 3.0])).tolist(), row_counts(np.array([0.1, 0.3])).round(9).tolist()
+    ([1.0, 0.0, 3.0], [0.5, 1.5])
+    """
+    if (weights == np.rint(weights)).all():
+        return weights
+    return np.asarray(weights / weights[weights > 0.0].mean())

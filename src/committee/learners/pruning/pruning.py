@@ -1,0 +1,178 @@
+"""Smaller votes of a trained ensemble, and what votes cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from committee.data.extras import needed
+from committee.learners.blend.blend import Blend
+from committee.learners.reweighting.leaf_reweighter import LeafReweighter, LeafReweighterRegressor
+from committee.learners.reweighting.margin_reweighter import MarginReweighter, pruning_level
+from committee.learners.reweighting.pruning_levels import DEFAULT_SHARE, Limits, predicts_numbers
+from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, trained_committee
+
+if TYPE_CHECKING:
+    import polars as pl
+
+N_REPEATS = 5
+"""Timed votes, of which the median counts."""
+
+
+def prune(
+    ensemble: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    level: Literal["leaf", "subtree", "depth", "tree", "voter"] = "leaf",
+    max_nodes: float | None = None,
+    max_voters: int | None = None,
+    min_gain: float | None = None,
+    max_loss: float | None = None,
+    metric: Any = None,
+    quantile: float | None = None,
+    on: RowsGiven = "oob",
+    objective: Any = "doom",
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> LeafReweighter | LeafReweighterRegressor | MarginReweighter:
+    """Return a smaller vote of a trained ensemble, which is not changed.
+
+    Parameters
+    ----------
+    ensemble : fitted classifier or regressor, Committee or RegressionCommittee
+        A learner of this library, or any that `Committee.from_estimator` or `RegressionCommittee.from_estimator` takes.
+        Of a committee of ensembles, ``level="voter"`` drops whole fits by rows that it has not seen; its own `prune`
+        needs no rows.
+    X : table or array-like (n, p)
+        Rows as `on` describes them.
+    y : array-like (n,)
+        Labels, or numbers.
+    level : {"leaf", "subtree", "depth", "tree", "voter"}, default="leaf"
+        Part that is dropped. "leaf": trees and sub-trees, whichever does best in cross-validation. "subtree": the
+        weakest sub-trees. "depth": the lowest levels. "tree": whole trees. These four refit the votes of all leaves
+        (`LeafReweighter`, `LeafReweighterRegressor`). "voter": whole voters of any kind, with new weights for the
+        others (`MarginReweighter`); for classifiers.
+    max_nodes : float or int, default=None
+        Most nodes: a share (0, 1] of the ensemble's, or a number. None: a tenth, unless there is another limit.
+    max_voters : int, default=None
+        Most voters, with ``level="voter"``.
+    min_gain : float, default=None
+        Price of accuracy or R^2: the smallest vote is taken whose score is less than this below the best. None: the
+        largest within the limits.
+    max_loss : float, default=None
+        Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` (a third if None) on, and
+        the smallest cut is taken whose loss increase against the whole ensemble plus its standard error (``lost_``,
+        ``lost_error_``) is at most this, judged on rows that the trees have not seen. 0.005: half a point of accuracy;
+        in regression 0.01: a mean squared error one percent larger. Few rows have large standard errors, and need a
+        larger value. If there is no such cut, the ensemble is kept whole with a warning. Voters are dropped a fifth at
+        a time.
+    metric : str or callable, default=None
+        Metric of `max_loss`: "accuracy", "log_loss", "brier"; in regression "squared_error", "absolute_error" or
+        "pinball"; a scorer of scikit-learn or its name, such as "roc_auc" or "r2"; or a function that returns the loss
+        of each row, see the two classes. None: accuracy, squared error, or pinball loss for an ensemble of a quantile.
+    quantile : float, default=None
+        Level of the quantile that a regression ensemble predicts, if its parameters do not have it; votes are then
+        fitted by pinball loss.
+    on : {"oob", "train", "validation"}, default="oob"
+        Origin of the rows, see the two classes; "oob" needs an ensemble with known draws.
+    objective : str or Objective, default="doom"
+        Objective of the new weights, with ``level="voter"``.
+    sample_weight : array-like (n,), default=None
+        Row weights.
+    n_jobs : int or None, default=None
+        Threads that walk the voters.
+
+    Returns
+    -------
+    LeafReweighter, LeafReweighterRegressor or MarginReweighter
+        Fitted. Its `ensemble` is its own small committee.
+
+    Raises
+    ------
+    NotFittedError, TypeError, ValueError
+        As from these classes; and if a limit is given that the level does not have.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee import prune
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(300, random_state=0).fit(X[::2], y[::2])
+    >>> small = prune(forest, X[::2], y[::2], max_nodes=0.05)
+    >>> small.committee_.n_nodes <= 0.05 * small.n_nodes_before_
+    True
+    >>> prune(forest, X[::2], y[::2], max_loss=0.005).lost_ <= 0.005
+    True
+    """
+    if isinstance(ensemble, Blend) and (level != "voter" or not hasattr(ensemble, "classes_")):
+        raise TypeError(
+            f"ensemble is a {type(ensemble).__name__}, whose members are ensembles of several kinds; call its own "
+            "prune(max_nodes=...), which needs no rows, or its distil."
+        )
+    numbers = predicts_numbers(ensemble)
+    if level == "voter" and numbers:
+        raise ValueError(
+            f"level='voter' weighs voters by margins of votes for classes, and ensemble is a "
+            f"{type(ensemble).__name__}; level='tree' drops whole trees of numbers."
+        )
+    if quantile is not None and not numbers:
+        raise ValueError(
+            f"quantile={quantile!r} is for ensembles of numbers, and ensemble is a {type(ensemble).__name__}, which "
+            "votes for classes; leave it out."
+        )
+    if max_nodes is None and max_voters is None and max_loss is None:
+        max_nodes = DEFAULT_SHARE
+    limits = Limits(max_nodes, max_voters, min_gain, max_loss, metric)
+    of_numbers: dict[str, Any] = {} if quantile is None else {"quantile": quantile}
+    way = pruning_level(level)(on, objective, n_jobs, **of_numbers)
+    smaller = way.of_ensemble(ensemble, limits, X, y, sample_weight)
+    return cast("LeafReweighter | LeafReweighterRegressor | MarginReweighter", smaller)
+
+
+def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
+    """Return sizes and prediction times of several votes.
+
+    Parameters
+    ----------
+    ensembles : mapping of str to fitted classifier or Committee
+        Learners of this library, or any that `Committee.from_estimator` takes, timed as its committee.
+    X : table or array-like (n, p)
+        Rows to vote on, by one thread.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each: `ensemble`, `voters`, `nodes`, `bytes` of the voters in memory, and `microseconds` a row.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee import LeafReweighter
+    >>> from committee.learners.pruning.pruning import vote_costs
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(100, random_state=0).fit(X, y)
+    >>> table = vote_costs({"forest": forest, "small": LeafReweighter(forest).fit(X, y)}, X)
+    >>> bool(table["nodes"][1] <= 0.1 * table["nodes"][0])
+    True
+    """
+    needed("polars", "the table of costs")
+    import polars as pl
+
+    rows = []
+    for name, ensemble in ensembles.items():
+        committee = trained_committee(ensemble)
+        seconds = []
+        for _ in range(N_REPEATS):
+            start = perf_counter()
+            scores = committee.decision_function(X)
+            seconds.append(perf_counter() - start)
+        microseconds = 1e6 * float(np.median(seconds)) / max(1, len(scores))
+        rows.append((name, committee.n_voters, committee.n_nodes, committee.nbytes, microseconds))
+    return pl.DataFrame(rows, schema=["ensemble", "voters", "nodes", "bytes", "microseconds"], orient="row")

@@ -1,0 +1,199 @@
+"""Cells of all rows that reach the same leaves, and a vote as a sum of parts with weights of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64, Index, Mask
+from committee.voters.decided_splits import category_sides
+from committee.voters.forest import Forest
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Values of a column that the splits of a forest distinguish."""
+
+    feature: int
+    values: F64
+    """``(V,)``: at thresholds, increasing, one value between neighbouring ones, and NaN if missing values go their own
+    way. Of categories, one of those that always go together, NaN for any other."""
+
+
+@dataclass(frozen=True, eq=False)
+class VoteCells:
+    """Cells of a forest: every cell is a value of each column on which trees split."""
+
+    forest: Forest
+    columns: tuple[Column, ...]
+    takes: tuple[Mask, ...]
+    """For each column ``(N, V)``: values with which a row can reach a node."""
+
+    @classmethod
+    def of(cls, forest: Forest) -> VoteCells:
+        """Return the cells of a forest whose columns are split at thresholds or by categories, not both."""
+        words = np.diff(forest.category_offset)
+        split = forest.feature >= 0
+        sides = category_sides(forest)
+        columns, takes = [], []
+        for feature in np.unique(forest.feature[split]).tolist():
+            nodes = np.flatnonzero(forest.feature == feature)
+            if (words[nodes] > 0).any() and (words[nodes] == 0).any():
+                raise ValueError(
+                    f"ensemble splits column {feature} both at thresholds and by categories; train it on a table whose "
+                    "columns are one or the other."
+                )
+            if words[nodes].any():
+                column, left = _by_categories(feature, np.stack([sides[node] for node in nodes.tolist()]))
+            else:
+                column, left = _by_thresholds(feature, forest.threshold[nodes], forest.missing_left[nodes] == 1)
+            columns.append(column)
+            takes.append(_reachable_values(forest, nodes, left))
+        return cls(forest, tuple(columns), tuple(takes))
+
+    def random_rows(self, n: int, rng: np.random.Generator) -> F64:
+        """Return rows of random cells, ``(n, p)``."""
+        X = np.zeros((n, self.forest.n_features))
+        for column in self.columns:
+            X[:, column.feature] = column.values[rng.integers(len(column.values), size=n)]
+        return X
+
+    def neighbours(self, row: F64) -> F64:
+        """Return rows that differ from one in the value of one column."""
+        many = []
+        for column in self.columns:
+            moved = np.repeat(row[None], len(column.values), axis=0)
+            moved[:, column.feature] = column.values
+            many.append(moved)
+        return np.concatenate(many)
+
+
+def _by_thresholds(feature: int, threshold: F64, missing_left: Mask) -> tuple[Column, Mask]:
+    cuts = np.unique(threshold)
+    above = np.nextafter(cuts[-1], np.inf)
+    values = cuts if np.isinf(cuts[-1]) else np.append(cuts, above)
+    if np.isinf(cuts[-1]):  # no number lies above
+        values = np.append(cuts[:-1], np.nextafter(cuts[-2], np.inf) if len(cuts) > 1 else 0.0)
+    left = values[None, :] <= threshold[:, None]
+    if not any(np.array_equal(left[:, v], missing_left) for v in range(len(values))):
+        values, left = np.append(values, np.nan), np.column_stack([left, missing_left])
+    return Column(feature, values), left
+
+
+def _by_categories(feature: int, sides: Mask) -> tuple[Column, Mask]:
+    kinds, first = np.unique(sides, axis=1, return_index=True)
+    codes = np.where(first == sides.shape[1] - 1, np.nan, first)
+    return Column(feature, codes.astype(np.float64)), kinds
+
+
+def _reachable_values(forest: Forest, nodes: NDArray[np.intp], left: Mask) -> Mask:
+    start = np.repeat(forest.offset[:-1], forest.n_nodes)
+    place = np.full(len(forest.feature), -1)
+    place[nodes] = np.arange(len(nodes))
+    reach = np.ones((len(forest.feature), left.shape[1]), dtype=bool)
+    level = forest.offset[:-1]
+    while len(level := level[forest.left[level] >= 0]):
+        child = forest.left[level] + start[level]
+        splits = (place[level] >= 0)[:, None]
+        sides = left[place[level]]
+        reach[child] = reach[level] & (~splits | sides)
+        reach[child + 1] = reach[level] & (~splits | ~sides)
+        level = np.column_stack([child, child + 1]).ravel()
+    return reach
+
+
+BLOCK = 1 << 22
+"""Numbers held at a time while the parts of many rows are added."""
+
+
+@dataclass(frozen=True, eq=False)
+class VoteParts:
+    """Scores of the leaves, and the part of the vote to which each belongs: a tree, a round or a leaf."""
+
+    cells: VoteCells
+    scores: F64
+    """``(N, K)``: what a leaf adds to the class scores, its voter's weight included."""
+    start: F64
+    """``(K,)``: intercept of the class scores."""
+    part: Index
+    """``(N,)``: part of each leaf, below C; arbitrary for inner nodes."""
+    elect: Callable[[F64], Index]
+    """Returns the class numbers that the vote elects for encoded rows."""
+    exact: bool
+    """Whether `scores` and `start` are whole numbers, so that sums have no rounding. Ties elect the first class."""
+
+    @property
+    def n_parts(self) -> int:
+        return int(self.part.max(initial=-1)) + 1
+
+    @cached_property
+    def spread(self) -> F64:
+        """``(C + 1,)``: largest effect of each part, and of the start, on the lead of a class."""
+        forest = self.cells.forest
+        leaf = forest.feature < 0
+        width = np.where(leaf, np.ptp(self.scores, axis=1), 0.0)
+        tree = np.repeat(np.arange(len(forest)), forest.n_nodes)
+        pair = np.unique(np.column_stack([self.part, tree])[leaf], axis=0)
+        most = np.zeros(len(pair))
+        key = self.part * len(forest) + tree
+        place = np.searchsorted(pair[:, 0] * len(forest) + pair[:, 1], key[leaf])
+        np.maximum.at(most, place, width[leaf])
+        spread = np.bincount(pair[:, 0], weights=most, minlength=self.n_parts)
+        return np.append(spread, np.ptp(self.start))
+
+    def leads(self, X: F64) -> tuple[F64, Mask]:
+        """Return the lead of the elected class over each other one, as a sum over parts and the start.
+
+        The distinct lines ``(m, C + 1)``, and whether the other class may be tied as it comes later ``(m,)``.
+        """
+        K, C = self.scores.shape[1], self.n_parts
+        step = max(1, BLOCK // max(1, (C + 1) * K))
+        lines, ties = [], []
+        for first in range(0, len(X), step):
+            rows = X[first : first + step]
+            line, tie = self._leads(rows)
+            lines.append(line)
+            ties.append(tie)
+        both = np.unique(np.column_stack([np.concatenate(lines), np.concatenate(ties)]), axis=0)
+        return both[:, :-1], both[:, -1] > 0.0
+
+    def _leads(self, X: F64) -> tuple[F64, Mask]:
+        n, C, K = len(X), self.n_parts, self.scores.shape[1]
+        forest = self.cells.forest
+        leaves = forest.apply(X) + forest.offset[:-1]
+        sums = np.zeros((n, C + 1, K))
+        rows = np.arange(n)
+        for t in range(len(forest)):
+            np.add.at(sums, (rows, self.part[leaves[:, t]]), self.scores[leaves[:, t]])
+        sums[:, C] = self.start
+        elected = self.elect(X)
+        others = np.array([[k for k in range(K) if k != c] for c in range(K)])[elected]
+        own = sums[rows, :, elected]
+        lead = own[:, None, :] - np.swapaxes(sums, 1, 2)[rows[:, None], others]
+        return lead.reshape(-1, C + 1), (others > elected[:, None]).ravel() & self.exact
+
+    def weighted(self, weights: F64) -> VoteParts:
+        """Return the vote with its parts, and its start, multiplied by ``(C + 1,)``."""
+        return replace(self, scores=self.scores * weights[self.part][:, None], start=self.start * weights[-1])
+
+
+def unit_of(numbers: F64, most: float) -> float | None:
+    """Return the largest power of two that divides all numbers, if none exceeds `most` multiples, else `None`.
+
+    Sums of multiples of a power of two have no rounding below 2^53 multiples.
+
+    >>> unit_of(np.array([0.5, -2.0, 0.0]), 1e4), unit_of(np.array([0.1]), 1e4)
+    (0.5, None)
+    """
+    sizes = np.abs(numbers[numbers != 0.0])
+    if not len(sizes):
+        return 1.0
+    mantissa, exponent = np.frexp(sizes)
+    bits = np.ldexp(mantissa, 53).astype(np.int64)
+    zeros = np.log2((bits & -bits).astype(np.float64)).astype(np.int64)
+    unit = float(np.ldexp(1.0, int((exponent - 53 + zeros).min())))
+    return unit if unit > 0.0 and float(sizes.max()) <= most * unit else None

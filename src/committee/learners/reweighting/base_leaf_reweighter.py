@@ -1,0 +1,404 @@
+"""Base class of the models that prune the trees of an ensemble and refit the votes of their leaves."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils._param_validation import Interval
+
+from committee.data.number_types import F64, Index, Mask, is_number
+from committee.data.parallel import n_threads, one_blas_thread
+from committee.data.sparse import Matrix
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
+from committee.learners.reweighting.cut_path import Fold, LeafPath, LeafSearch, SelectionCriterion
+from committee.learners.reweighting.leaf_cuts import (
+    LeafCutter,
+    LeafRows,
+    cut_forest,
+    score_trees,
+    share_subtrees,
+    trees_within,
+)
+from committee.learners.reweighting.pruning_metrics import check_max_loss, metric_name, scorer_name
+from committee.learners.reweighting.synthetic_rows import interpolated_rows
+from committee.learners.trained_ensembles.out_of_bag import draws_by_weight, refuse_weighted_draws
+from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, TrainedEnsemble, refuse_missing
+from committee.vote.weighted_votes import WeightedVotes
+from committee.voters.forest import Forest
+
+MAX_SELECTION_ROWS = 20_000
+"""Rows that choose among cuts, drawn at random of more: they separate losses that differ by a few thousandths. All rows
+are in the final fit."""
+
+LIMIT_FACTOR = 0.5
+"""Each limit of nodes on a path, as a share of the one before."""
+
+
+class FitRows(NamedTuple):
+    """Rows of positive weight: their numbers among those given, encoded, with class numbers or numbers to predict."""
+
+    place: Index
+    matrix: Matrix
+    y: Index | F64
+    weight: F64 | None
+    unseen: Mask | None
+    """``(n, T)``: out-of-bag mask; `None` if the trees have seen all rows, or none."""
+
+    def in_leaves(self, forest: Forest, trees: Index, n_threads: int) -> LeafRows:
+        """Return the rows in the leaves of a forest of some of the trees."""
+        leaf = forest.apply(self.matrix, n_threads)
+        leaf += forest.offset[:-1].astype(np.int32)  # in place: (n, T) is the largest array here
+        return LeafRows(leaf, None if self.unseen is None else self.unseen[:, trees], self.y, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeVote:
+    """Votes of an ensemble before it is cut."""
+
+    worth: Sequence[F64]
+    """By parts of the rows: quality of its trees ``(T,)``, more being better."""
+    criterion: SelectionCriterion
+    statistics: F64 | None
+    """``(d, n)``, see `PruningMetric.statistics`; `None` if it has seen the rows."""
+    with_target: Callable[[LeafRows], LeafRows]
+    """Sets the target of the fit."""
+    unit: float = 1.0
+    centre: float = 0.0
+
+
+@with_parameters
+class BaseLeafReweighter(TrainedEnsemble):
+    """Base of the models that prune the trees of an ensemble and refit the votes of their leaves."""
+
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "voters_",
+        "C_",
+        "growth_",
+        "lost_",
+        "lost_error_",
+        "n_nodes_before_",
+        "nbytes_before_",
+        "n_voters_before_",
+    )
+    _not_pickled: ClassVar[tuple[str, ...]] = ("path_",)
+    _target_word: ClassVar[str]
+    _stratifies: ClassVar[bool]
+
+    voters_: Index = fitted(
+        """Numbers of the kept trees in the ensemble, in the order of the committee. Boosters of several classes have a
+        tree per class and round, numbered round by round; each kept tree votes for all classes.""",
+        "intp array (K,)",
+    )
+    C_: float = fitted("Chosen `C`; NaN if the ensemble is kept whole.", "float")
+    growth_: float = fitted("Chosen `growth`; NaN if the ensemble is kept whole.", "float")
+    lost_: float = fitted(
+        """Loss increase by `metric` against the whole ensemble, on rows that the trees have not seen; a share of the
+        whole's loss in regression, but for scorers. NaN with ``on="train"``, and for a forest that drew rows by weight.
+        The same rows choose the size, so that it is slightly optimistic.""",
+        "float",
+    )
+    lost_error_: float = fitted("Standard error of `lost_`.", "float")
+    n_nodes_before_: int = fitted("Nodes of the ensemble.", "int")
+    nbytes_before_: int = fitted("Bytes of the ensemble's voters.", "int")
+    n_voters_before_: int = fitted("Voters of the ensemble.", "int")
+    path_: LeafPath = fitted(
+        "The best cut at each limit of nodes, as a table or a picture; not stored in files or pickles.", "LeafPath"
+    )
+
+    ensemble: Any = required(
+        """Forest, bagged or boosted trees, of this library or any that `Committee.from_estimator` takes.""",
+        "no_validation",
+        type_words="fitted classifier or Committee",
+    )
+    _: KW_ONLY
+    max_nodes: float = parameter(
+        0.1,
+        """Most nodes that stay: a share (0, 1] of the ensemble's, at least 3 nodes, or a number of at least 3.""",
+        POSITIVE,
+        type_words="float or int",
+    )
+    min_gain: float | None = parameter(
+        None,
+        """Price of accuracy. Limits are halved from `max_nodes` on, and the smallest is taken whose cross-validated
+        accuracy, joined over sizes and less its standard error, is less than this below the best one's. None: only
+        `max_nodes` is tried.""",
+        Interval(Real, 0, 1, closed="both"),
+    )
+    max_loss: float | None = parameter(
+        None,
+        """Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` on, and the smallest cut
+        is taken whose loss increase against the whole ensemble plus its standard error is at most this, evaluated by
+        cross-validation on rows that the trees have not seen (`LeafPath.lost`). If there is none, the ensemble is kept
+        whole with a warning. None: the size decides.""",
+        Interval(Real, 0, None, closed="left"),
+    )
+    on: RowsGiven = parameter(
+        "oob",
+        """Rows that `fit` is given. "oob": the training rows, for an ensemble whose out-of-bag rows are stored or can
+        be drawn again. "validation": rows that it has not seen. "train": the training rows of an ensemble whose trees
+        have seen all of them, as in boosting; votes are then fitted to the ensemble's predictions of these rows and of
+        synthetic rows between near ones, and `class_weight` weighs the predicted class shares.""",
+    )
+    cut: Literal["subtree", "depth"] = parameter(
+        "subtree",
+        """Part of the trees that is cut if they are too large together: the weakest sub-trees, or the lowest
+        levels.""",
+        after="on",
+    )
+    growth: float | tuple[float, ...] = parameter(
+        (1.0, 2.0, 4.0),
+        """Most nodes of the trees before the cut, in multiples of the limit; cross-validation chooses. 1: whole
+        trees.""",
+        tuple,
+        list,
+        Real,
+        type_words="float or tuple of float",
+    )
+    C: float | tuple[float, ...] = parameter(
+        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        "Inverse penalty of the leaves' deviations from their old votes; out of several cross-validation chooses.",
+        tuple,
+        list,
+        Real,
+        type_words="float or tuple of float",
+    )
+    cv: Any = parameter(
+        5,
+        "Folds that choose; a number means shuffled folds, stratified by class.",
+        "cv_object",
+        type_words="int, splitter or iterable of (train, test)",
+    )
+    random_state: int = parameter(
+        0, "Seed of the folds if `cv` is a number.", Interval(Integral, 0, None, closed="left")
+    )
+    n_jobs: int | None = shared.n_jobs("Threads that walk the trees, and folds that are fitted at a time")
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        self._validate_params()
+        if self.max_loss is not None:
+            check_max_loss(self.max_loss, self.min_gain, self.on)
+        growth, C = _sorted_values("growth", self.growth, least=1.0), _sorted_values("C", self.C, least=0.0)
+        ensemble, threads = self.trained, n_threads(self.n_jobs)
+        committee = self._committee_of(ensemble)
+        refuse_missing(ensemble, committee, X)
+        forest, weights = score_trees(committee)
+        limits = self._limits(int(forest.offset[-1]))
+        rows = self._fit_rows(ensemble, committee, X, y, sample_weight)
+        folds = self._folds(X, y, rows.place)
+        if self.on == "train":
+            rows, folds = self._with_synthetic_rows(committee, rows, folds, threads)
+
+        # in a fold, the order of the trees does not depend on its test rows
+        parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
+        whole = self._whole_vote(ensemble, committee, forest, rows, parts, (y, sample_weight))
+        orders = [np.argsort(-worth, kind="stable").astype(np.intp) for worth in whole.worth]
+        orders = [order[: trees_within(forest.n_nodes[order], limits[0], max(growth))] for order in orders]
+        taken = np.unique(np.concatenate(orders))  # no cut has any of the others
+        orders = [np.searchsorted(taken, order) for order in orders]
+        forest = forest[taken]
+        cutter = LeafCutter.of(forest, weights[taken] / whole.unit, self.cut == "depth")
+        reached = whole.with_target(rows.in_leaves(forest, taken, threads))
+        del rows  # arrays of all trees
+        search = LeafSearch(cutter, reached, folds, orders, growth, C, whole.criterion, whole.statistics)
+        with one_blas_thread():  # folds are fitted in parallel, each with many small products
+            path = search.path(limits, threads, self.max_loss)
+            chosen = path.chosen(self.min_gain) if self.max_loss is None else path.within(self.max_loss)
+            step = None if chosen is None else path.steps[chosen]
+            value = None if step is None else step.cut.regression(search.rows, threads).votes(step.C)
+        if chosen is None:
+            self._warn_kept_whole(path)
+        with self._as_before_if_it_fails():
+            table = self._take_columns(ensemble, committee, X)
+            small: Any
+            if step is None or value is None:
+                small = replace(committee, table=table)  # type: ignore[type-var]  # both kinds are dataclasses
+                self.voters_ = np.arange(committee.n_voters)
+                self.C_ = self.growth_ = np.nan
+                self.lost_ = self.lost_error_ = 0.0
+            else:
+                trees = step.cut.trees
+                voters = cut_forest(forest, step.cut.stands, whole.centre + whole.unit * value)[trees]
+                small = self._small(committee, voters, np.full(len(trees), 1.0 / len(trees)), table)
+                self.voters_ = taken[trees]
+                self.C_, self.growth_ = step.C, step.growth
+                self.lost_, self.lost_error_ = float(path.lost()[chosen]), step.lost_error
+            self.committee_, self.path_ = share_subtrees(small), path
+            self.n_nodes_before_ = committee.n_nodes
+            self.nbytes_before_ = committee.nbytes
+            self.n_voters_before_ = committee.n_voters
+            self._take_target(committee)
+        return self
+
+    # --- classification or regression ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _committee_of(self, ensemble: Any) -> WeightedVotes: ...
+
+    @abstractmethod
+    def _read_target(self, committee: Any, y: ArrayLike) -> Index | F64: ...
+
+    @abstractmethod
+    def _check_target(self, target: Index | F64) -> None: ...
+
+    @abstractmethod
+    def _out_of_bag_mask(
+        self, ensemble: Any, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Mask: ...
+
+    @abstractmethod
+    def _whole_vote(
+        self,
+        ensemble: Any,
+        committee: Any,
+        forest: Forest,
+        rows: FitRows,
+        parts: Sequence[Index],
+        given: tuple[ArrayLike, ArrayLike | None],  # labels and weights of all rows
+    ) -> WholeVote: ...
+
+    @abstractmethod
+    def _small(self, committee: Any, voters: Forest, weights: F64, table: Any) -> WeightedVotes: ...
+
+    @abstractmethod
+    def _take_target(self, committee: Any) -> None: ...
+
+    # --- limits and rows -----------------------------------------------------------------------------------------
+
+    def _has_new_rows(self, ensemble: Any) -> bool:
+        # rows out of bag of draws by weight are lighter than new rows
+        if self.on != "oob":
+            return self.on == "validation"
+        if self.max_loss is not None:
+            refuse_weighted_draws(ensemble)
+        return not draws_by_weight(ensemble)
+
+    def _warn_kept_whole(self, path: LeafPath) -> None:
+        first = path.steps[0]
+        of = f"the whole's {self.metric_name}, as a share," if path.criterion.metric.in_shares else self.metric_name
+        warnings.warn(
+            f"a cut of {first.cut.n_nodes} nodes loses {first.lost:.2g} ± {first.lost_error:.1g} of {of} on rows "
+            f"that the trees have not seen, which may be more than max_loss={self.max_loss:g}, so that the ensemble is "
+            "kept whole; allow more, a larger max_nodes, or give more rows.",
+            stacklevel=3,
+        )
+
+    @property
+    def metric_name(self) -> str:
+        """Name of the `metric`, or of its function."""
+        return metric_name(self.metric)
+
+    def _limits(self, total: int) -> tuple[int, ...]:
+        if isinstance(self.max_nodes, Integral):
+            most = int(self.max_nodes)
+        elif self.max_nodes <= 1.0:
+            most = max(3, int(self.max_nodes * total))  # a split, whatever the share
+        else:
+            raise ValueError(
+                f"max_nodes={self.max_nodes!r} must be a share of the ensemble's nodes, at most 1.0, or a whole number."
+            )
+        if most < 3:
+            raise ValueError(f"max_nodes={self.max_nodes!r} is too few; a tree that splits has 3.")
+        limits = [min(most, total)]
+        several = self.min_gain is not None or self.max_loss is not None
+        while several and (shorter := int(LIMIT_FACTOR * limits[-1])) >= 3:
+            limits.append(shorter)
+        return tuple(limits)
+
+    def _fit_rows(
+        self, ensemble: Any, committee: WeightedVotes, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> FitRows:
+        target = self._read_target(committee, y)
+        matrix = committee.encode(X)
+        if len(matrix) != len(target):
+            raise ValueError(f"y has {len(target)} {self._target_word}; X has {len(matrix)} rows.")
+        weight = self._weights(y, sample_weight)
+        counts = np.ones(len(target), dtype=bool) if weight is None else weight > 0.0
+        unseen = None
+        if self.on == "oob":
+            unseen = self._out_of_bag_mask(ensemble, committee, X, y, sample_weight)
+            counts &= unseen.any(axis=1)
+        self._check_target(target[counts])
+        place = np.flatnonzero(counts)
+        if counts.all():
+            return FitRows(place, matrix, target, weight, unseen)  # without copies of large arrays
+        weight = None if weight is None else weight[counts]
+        unseen = None if unseen is None else unseen[counts]
+        return FitRows(place, matrix[counts], target[counts], weight, unseen)
+
+    def _folds(self, X: Any, y: ArrayLike, counted: Index) -> list[Fold]:
+        if isinstance(self.cv, Integral):
+            labels: NDArray[Any] = np.asarray(y)[counted]
+            stratify = self._stratifies and int(np.unique(labels, return_counts=True)[1].min()) >= self.cv
+            kind = StratifiedKFold if stratify else KFold
+            folds = kind(min(int(self.cv), len(labels)), shuffle=True, random_state=self.random_state)
+            if len(labels) <= MAX_SELECTION_ROWS:
+                return list(folds.split(labels, labels))
+            some = np.sort(np.random.default_rng(self.random_state).permutation(len(labels))[:MAX_SELECTION_ROWS])
+            return [(some[train], some[test]) for train, test in folds.split(labels[some], labels[some])]
+        place = np.full(len(np.asarray(y)), -1, dtype=np.intp)
+        place[counted] = np.arange(len(counted))
+        split = check_cv(self.cv, y, classifier=self._stratifies).split(X, y)
+        folds_of = [tuple(at[at >= 0] for at in (place[part] for part in fold)) for fold in split]
+        if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
+            raise ValueError(f"cv={self.cv!r} has no folds, or one without rows that count; give others.")
+        return folds_of
+
+    def _with_synthetic_rows(
+        self, committee: WeightedVotes, rows: FitRows, folds: Sequence[Fold], n_threads: int
+    ) -> tuple[FitRows, list[Fold]]:
+        n = len(rows.y)
+        new = interpolated_rows(rows.matrix, rows.weight, committee.table, self.random_state, n_threads)
+        beside, weight = new.beside, np.ones(n) if rows.weight is None else rows.weight
+        both = FitRows(
+            np.append(rows.place, rows.place[beside]),
+            new.below(rows.matrix),
+            np.concatenate([rows.y, rows.y[beside]]),
+            np.append(weight, new.weight),
+            None,
+        )
+
+        def with_new(part: Index) -> Index:
+            inside = np.zeros(n, dtype=bool)
+            inside[part] = True
+            return np.append(part, n + np.flatnonzero(inside[beside]))
+
+        return both, [(with_new(train), with_new(test)) for train, test in folds]
+
+    # --- model files ---------------------------------------------------------------------------------------------
+
+    def _for_file(self) -> Self:
+        if self.metric is None or isinstance(self.metric, str):
+            return self
+        known = scorer_name(self.metric)
+        if known is None:
+            raise TypeError(
+                f"metric={self.metric_name!r} is a function, and a model file holds no code. Before the model is saved "
+                "set metric to the name of one, as by set_params(metric=...): predictions do not depend on it."
+            )
+        stored = copy.copy(self)
+        vars(stored)["metric"] = known
+        return stored
+
+    def _from_file(self) -> None:
+        voters = getattr(self, "voters_", None)
+        of_voters = isinstance(voters, np.ndarray) and voters.shape == (self.committee_.n_voters,)
+        if not of_voters or self.voters_.dtype.kind != "i":
+            raise ValueError("voters_ are not the numbers of the committee's voters")
+        self.ensemble = self.committee_
+
+
+def _sorted_values(name: str, values: Any, least: float) -> tuple[float, ...]:
+    values = (values,) if isinstance(values, Real) else values
+    if not values or not all(is_number(v) and least <= float(v) < np.inf and float(v) > 0.0 for v in values):
+        raise ValueError(f"{name}={values!r} must be finite numbers, each {'at least 1' if least else 'above 0'}.")
+    return tuple(sorted(float(v) for v in values))

@@ -1,0 +1,326 @@
+"""Cuts of one forest from many nodes to few, each evaluated by cross-validation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from committee.data.extras import needed
+from committee.data.number_types import F64, Index, Mask
+from committee.learners.reweighting.leaf_cuts import LeafCut, LeafCutter, LeafRows
+from committee.learners.reweighting.out_of_bag_votes import Halves, extrapolate_to_all, split_voters
+from committee.learners.reweighting.pruning_metrics import (
+    PruningMetric,
+    RowLoss,
+    finite_mean,
+    isotonic_losses,
+    mean_and_error,
+)
+from committee.vote.links.probability import Softmax
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Fold = tuple[Index, Index]
+"""Numbers of the training and of the test rows."""
+
+LINK = Softmax()
+"""Refitted scores are log-odds of two classes, and logarithms of the shares of several."""
+
+SELECTION_TOLERANCE = 1e-5
+"""Tolerance of the votes that only choose a cut."""
+
+
+# --- criteria --------------------------------------------------------------------------------------------------------
+
+
+class SelectionCriterion(ABC):
+    """Loss that chooses among cuts and score that is reported, row by row, with the metric of `max_loss`."""
+
+    loss_name: ClassVar[str]
+    score_name: str
+    metric: PruningMetric
+
+    @abstractmethod
+    def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
+        """Return loss and score of each row ``(2, n)`` from the vote's scores ``(n, D)``."""
+
+    @abstractmethod
+    def predictions(self, score: F64) -> F64:
+        """Return probabilities ``(n, K)``, or numbers ``(n,)``."""
+
+
+@dataclass(frozen=True)
+class ClassCriterion(SelectionCriterion):
+    """Log loss and accuracy."""
+
+    metric: PruningMetric
+    loss_name: ClassVar[str] = "log_loss"
+    score_name = "accuracy"
+
+    def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
+        share = LINK.probability(score)
+        labels = np.asarray(rows.y, dtype=np.intp)
+        logs = np.log(np.maximum(share, np.finfo(float).tiny))
+        loss = -logs[np.arange(len(rows)), labels] if rows.target is None else -(rows.target * logs).sum(axis=1)
+        return np.stack([loss, share.argmax(axis=1) == labels])
+
+    def predictions(self, score: F64) -> F64:
+        return LINK.probability(score)
+
+
+@dataclass(frozen=True)
+class NumberCriterion(SelectionCriterion):
+    """The loss of the fit, and one minus its ratio to the loss of the best constant, `constant_loss`.
+
+    Scores and targets are standardised by `centre` and `unit`.
+    """
+
+    centre: float
+    unit: float
+    loss: RowLoss
+    constant_loss: float
+    metric: PruningMetric
+    score_name: str
+    loss_name: ClassVar[str] = "loss"
+
+    def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
+        assert rows.target is not None
+        loss = self.loss(rows.target[:, 0], score[:, 0])
+        explained = 1.0 - loss / self.constant_loss if self.constant_loss > 0.0 else np.zeros_like(loss)
+        return np.stack([loss, explained])
+
+    def predictions(self, score: F64) -> F64:
+        return self.centre + self.unit * score[:, 0]
+
+
+# --- the path --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LeafStep:
+    """A cut on the path, evaluated on the test rows of the folds.
+
+    Rows that all trees of a cut with the same limit have seen are left out, as NaN.
+    """
+
+    cut: LeafCut
+    growth: float
+    C: float
+    loss: float
+    """Mean loss, extrapolated to votes of all trees."""
+    scores: F64
+    """Score of each row, extrapolated likewise."""
+    score: float
+    """Mean score. After the first step: that of the first step less the mean difference on the rows of both, as small
+    cuts are evaluated on few rows, which may be easy."""
+    statistics: F64
+    """``(d, rows)``, see `PruningMetric.statistics`."""
+    score_error: float = 0.0
+    """Standard error of the difference to the first step's score."""
+    lost: float = np.nan
+    """Loss increase against the whole ensemble; NaN if unknown."""
+    lost_error: float = np.nan
+    """Standard error of `lost`."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeafPath:
+    """The best cut at each limit of nodes, the largest limit first."""
+
+    steps: tuple[LeafStep, ...]
+    criterion: SelectionCriterion
+
+    def chosen(self, min_gain: float | None) -> int:
+        """Return the smallest step whose score is less than `min_gain` below the best; 0 for `None`.
+
+        Scores are joined by isotonic regression, as among many small cuts some are lucky, and count less their standard
+        error.
+        """
+        if min_gain is None:
+            return 0
+        errors = [step.score_error for step in self.steps]
+        sure = -isotonic_losses([-step.score for step in self.steps], errors) - errors
+        return max(i for i, score in enumerate(sure) if max(sure) - score < min_gain or i == 0)
+
+    def lost(self) -> F64:
+        """Return the loss increase of each step, joined by isotonic regression; NaN if unknown."""
+        return isotonic_losses([step.lost for step in self.steps], [step.lost_error for step in self.steps])
+
+    def within(self, max_loss: float) -> int | None:
+        """Return the smallest step whose loss increase plus standard error is at most `max_loss`, if there is one."""
+        kept = np.flatnonzero(self.lost() + [step.lost_error for step in self.steps] <= max_loss)
+        return int(kept[-1]) if len(kept) else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.table()})"
+
+    def table(self) -> pl.DataFrame:
+        """Return the path as a table with a row for each step."""
+        needed("polars", "the table of a path")
+        import polars as pl
+
+        columns: dict[str, Any] = {
+            "n_nodes": [step.cut.n_nodes for step in self.steps],
+            "n_trees": [len(step.cut.trees) for step in self.steps],
+        }
+        score = self.criterion.score_name
+        words = {"loss": self.criterion.loss_name, "score": score, "score_error": f"{score}_error"}
+        for name in ("growth", "C", "loss", "score", "score_error", "lost", "lost_error"):
+            columns[words.get(name, name)] = [getattr(step, name) for step in self.steps]
+        columns["lost_joined"] = self.lost()
+        return pl.DataFrame(columns)
+
+
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
+class CutFold:
+    """Evaluation of a cut in a fold: leaf votes are fitted to the training rows, and scored on the `usable` test rows.
+
+    A test row is scored by its m out-of-bag trees of K, a new row by all K. The part of the loss that varies with the
+    trees is about b / m. b follows from the losses by all m trees and by either half of them, and with it the loss at
+    m = K; the score and the metric are extrapolated likewise.
+    """
+
+    def __init__(self, rows: LeafRows, fold: Fold, cut: LeafCut, usable: Mask, criterion: SelectionCriterion) -> None:
+        train, test = fold
+        self._criterion = criterion
+        self._cut, self._usable, self._held = cut, usable, rows.select(test[usable])
+        self._regression = cut.regression(rows.select(train))
+
+    def evaluate(self, C: float) -> tuple[F64, F64]:
+        """Return loss and score ``(2, rows)`` and statistics ``(d, rows)`` of the test rows; NaN if not usable."""
+        usable = self._usable
+        if not usable.any():
+            return np.full((2, len(usable)), np.nan), np.full((1, len(usable)), np.nan)
+        value = self._regression.votes(C, SELECTION_TOLERANCE)
+        unseen = self._cut.unseen(self._held)
+        score = self._score(value, unseen)
+        found = self._criterion.loss_and_score(score, self._held)
+        halves: Halves = None
+        if unseen is not None:
+            parts = [self._score(value, half) for half in split_voters(unseen)]
+            by_first, by_second = (self._criterion.loss_and_score(part, self._held) for part in parts)
+            found = extrapolate_to_all(unseen, found, by_first, by_second)
+            halves = self._criterion.predictions(parts[0]), self._criterion.predictions(parts[1])
+        predicted = self._criterion.predictions(score)
+        statistics = self._criterion.metric.statistics(self._held.y, predicted, halves, unseen)
+        return with_nan(found, usable), with_nan(statistics, usable)
+
+    def _score(self, value: F64, trees: Mask | None) -> F64:
+        return self._cut.columns.mean(self._cut.reached(self._held), trees, self._cut.columns.values(value))
+
+
+def with_nan(found: F64, rows: Mask) -> F64:
+    """Return the values ``(d, m)`` of some of n rows as ``(d, n)``, with NaN for the others."""
+    every = np.full((len(found), len(rows)), np.nan)
+    every[:, rows] = found
+    return every
+
+
+@dataclass(frozen=True, eq=False)
+class LeafSearch:
+    """Search for the best `growth` and `C` at each limit of nodes.
+
+    The order of the trees and the leaf votes of a fold are computed without its test rows, and a row is scored by its
+    out-of-bag trees alone, so that its loss is unbiased.
+    """
+
+    cutter: LeafCutter
+    rows: LeafRows
+    folds: Sequence[Fold]
+    orders: Sequence[Index]
+    """Trees, the best first: by all rows, and by the training rows of each fold."""
+    growth: tuple[float, ...]
+    C: tuple[float, ...]
+    """Increasing."""
+    criterion: SelectionCriterion
+    whole: F64 | None
+    """Statistics of the whole ensemble on all rows ``(d, n)``; `None` if it has seen them."""
+
+    def path(self, limits: tuple[int, ...], n_threads: int = 1, max_loss: float | None = None) -> LeafPath:
+        """Return the cut of least loss at each limit of nodes.
+
+        With `max_loss` the path ends after two steps in a row that lose more: of many small cuts, which are evaluated
+        on few rows, some are lucky.
+        """
+        steps: list[LeafStep] = []
+        with ThreadPoolExecutor(n_threads) as pool:
+            for limit in limits:
+                best = self._best_within(limit, pool)
+                if best is None:
+                    break
+                steps.append(self._compared(best, steps[0] if steps else None))
+                if max_loss is not None and len(steps) > 1 and min(steps[-1].lost, steps[-2].lost) > max_loss:
+                    break
+        if not steps:
+            raise ValueError(
+                f"no row of X can judge a cut to {limits[0]} nodes, as all trees of some cut have seen it; give more "
+                "rows, or a larger max_nodes."
+            )
+        return LeafPath(tuple(steps), self.criterion)
+
+    def _best_within(self, limit: int, pool: Executor) -> LeafStep | None:
+        cuts = [[self.cutter.cut(order, limit, growth) for order in self.orders] for growth in self.growth]
+        # the same rows evaluate all growths: those with an out-of-bag tree in every cut
+        usable = []
+        for i, (_, test) in enumerate(self.folds, start=1):
+            held = self.rows.select(test)
+            usable.append(np.logical_and.reduce([of_growth[i].has_oob_tree(held) for of_growth in cuts]))
+        if not any(mask.any() for mask in usable):
+            return None
+        tried = []
+        for growth, (of_all, *of_folds) in zip(self.growth, cuts, strict=True):
+            make = partial(CutFold, self.rows, criterion=self.criterion)
+            folds = list(pool.map(make, self.folds, of_folds, usable))
+            tried.append(self._best_step(partial(self._evaluated, growth, of_all, folds, pool)))
+        return min(tried, key=attrgetter("loss"))
+
+    def _best_step(self, evaluate: Callable[[float], LeafStep]) -> LeafStep:
+        # the loss decreases along C and then increases: step up or down from the middle
+        middle = len(self.C) // 2
+        best = evaluate(self.C[middle])
+        for towards in (self.C[middle + 1 :], self.C[:middle][::-1]):
+            start = best
+            for C in towards:
+                step = evaluate(C)
+                if step.loss >= best.loss:
+                    break
+                best = step
+            if best is not start:
+                break
+        return best
+
+    def _evaluated(self, growth: float, cut: LeafCut, folds: list[CutFold], pool: Executor, C: float) -> LeafStep:
+        found, statistics = zip(*pool.map(methodcaller("evaluate", C), folds), strict=True)
+        (loss, scores), weight = np.concatenate(found, axis=1), self._weight
+        d = max(map(len, statistics))  # a fold without usable rows has a single line of NaN
+        every = np.concatenate([part if len(part) == d else np.tile(part, (d, 1)) for part in statistics], axis=1)
+        return LeafStep(cut, growth, C, finite_mean(loss, weight), scores, finite_mean(scores, weight), every)
+
+    @property
+    def _tested(self) -> Index:
+        return np.concatenate([test for _, test in self.folds])
+
+    @property
+    def _weight(self) -> F64:
+        return np.ones(len(self._tested)) if self.rows.weight is None else self.rows.weight[self._tested]
+
+    def _compared(self, step: LeafStep, first: LeafStep | None) -> LeafStep:
+        tested, weight = self._tested, self._weight
+        if self.whole is not None:
+            y, whole = self.rows.y[tested], self.whole[:, tested]
+            lost, error = self.criterion.metric.loss_increase(y, step.statistics, whole, weight)
+            step = replace(step, lost=lost, lost_error=error)
+        if first is None:
+            return step
+        mean, error = mean_and_error(first.scores - step.scores, weight)
+        return replace(step, score=first.score - mean, score_error=error)

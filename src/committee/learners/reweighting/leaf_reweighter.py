@@ -1,0 +1,378 @@
+"""Pruned trees with refitted leaf votes: for classification and for regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, replace
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from committee.data.number_types import F64, Index, Mask
+from committee.data.parallel import n_threads
+from committee.data.rows import TargetRows, row_weights, target_vector
+from committee.learners.base.parameters import FRACTION, fitted, parameter, required, with_parameters
+from committee.learners.reweighting.base_leaf_reweighter import BaseLeafReweighter, FitRows, WholeVote
+from committee.learners.reweighting.cut_path import LINK, ClassCriterion, NumberCriterion
+from committee.learners.reweighting.leaf_cuts import LeafRows
+from committee.learners.reweighting.leaf_regression import HalfSquares, SmoothPinball, VoteLoss
+from committee.learners.reweighting.out_of_bag_votes import (
+    BLOCK,
+    enough_oob_trees,
+    oob_class_votes,
+    oob_mean_votes,
+    refuse_few_oob_trees,
+)
+from committee.learners.reweighting.pruning_metrics import classification_metric, regression_loss, regression_metric
+from committee.learners.trained_ensembles.out_of_bag import (
+    check_oob_predictions,
+    checked_out_of_bag_mask,
+    out_of_bag_mask,
+)
+from committee.learners.trained_ensembles.trained_ensemble import (
+    TrainedEnsembleClassifier,
+    TrainedEnsembleRegressor,
+    trained_committee,
+    trained_regression,
+)
+from committee.objectives.losses.regression import weighted_quantile
+from committee.vote.committee import Committee
+from committee.vote.links.mean import Identity
+from committee.vote.regression import RegressionCommittee
+from committee.voters.forest import Forest
+
+WIDTH = 0.2
+"""Residuals within which pinball loss is smooth, in mean absolute residuals of the whole ensemble."""
+
+LEAST_WIDTH = 1e-3
+"""Least such width, in standard deviations of the target."""
+
+MEDIAN_LOSSES = frozenset({"absolute_error", "reg:absoluteerror", "regression_l1", "l1", "mae", "mean_absolute_error"})
+"""Losses of several libraries whose optimum is the median."""
+
+QUANTILE_LOSSES = {"quantile": ("quantile", "alpha"), "reg:quantileerror": ("quantile_alpha",)}
+"""Losses of quantiles, and the parameters that may hold the level."""
+
+
+@with_parameters
+class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
+    """Pruned classification trees whose leaf votes are refitted together: a tenth of a forest's nodes, or any part.
+
+    The trees stay that are right most often on their out-of-bag rows (or those of greatest weight, without such rows)
+    and fit into the limit, or more of them with their weakest sub-trees cut off; cross-validation chooses. Then all
+    leaves get new votes at once, by a logistic regression that penalises deviations from their old votes. With
+    ``on="oob"`` a row's old votes come from its out-of-bag trees alone, so that the fit does not believe what trees
+    have memorised. Scores are log-odds, and the probabilities calibrated.
+
+    The ensemble is neither trained nor changed, and `clone` does not copy it.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The kept trees, each of weight 1 / K.
+
+    References
+    ----------
+    S. Ren, X. Cao, Y. Wei, J. Sun (2015). Global refinement of random forest. CVPR.
+    B. Liu, R. Mazumder (2023). ForestPrune: compact depth-pruned tree ensembles. AISTATS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from committee import LeafReweighter
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(200, random_state=0).fit(X[::2], y[::2])
+    >>> small = LeafReweighter(forest, max_nodes=0.1).fit(X[::2], y[::2])
+    >>> small.committee_.n_nodes <= 0.1 * small.n_nodes_before_
+    True
+    >>> bool(small.score(X[1::2], y[1::2]) > 0.94)
+    True
+    """
+
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("shared_forest", "rounds", "forest")  # rounds if kept whole
+    _target_word: ClassVar[str] = "labels"
+    _stratifies: ClassVar[bool] = True
+
+    _: KW_ONLY
+    metric: Any = parameter(
+        "accuracy",
+        """Metric of `max_loss`. "accuracy", "log_loss" or "brier" (squared distance of the probabilities to the class).
+        Or a score of all rows together, in its own units: the name of a scorer of scikit-learn, such as "roc_auc",
+        "balanced_accuracy" or "f1" (the second of two classes is the positive one), its function, or a scorer by
+        ``make_scorer``. Or a function of class numbers ``(n,)`` and probabilities ``(n, K)`` that returns the loss of
+        each row, less being better. A model with a function that is not scikit-learn's cannot be saved.""",
+        str,
+        callable,
+        type_words='{"accuracy", "brier", "log_loss"}, name of a scorer, or callable',
+        after="max_loss",
+    )
+
+    def _committee_of(self, ensemble: Any) -> Committee:
+        return trained_committee(ensemble)
+
+    def _read_target(self, committee: Any, y: ArrayLike) -> Index | F64:
+        found: Index = committee.class_indices(y)
+        return found
+
+    def _check_target(self, target: Index | F64) -> None:
+        if len(np.unique(target)) < 2:
+            raise ValueError("y holds fewer than two classes in the rows that count; votes need at least two.")
+
+    def _out_of_bag_mask(
+        self, ensemble: Any, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Mask:
+        return checked_out_of_bag_mask(ensemble, committee, X, y, sample_weight)
+
+    def _whole_vote(
+        self,
+        ensemble: Any,
+        committee: Any,
+        forest: Forest,
+        rows: FitRows,
+        parts: Sequence[Index],
+        given: tuple[ArrayLike, ArrayLike | None],
+    ) -> WholeVote:
+        labels = np.asarray(rows.y, dtype=np.intp)
+        metric = classification_metric(self.metric, committee.classes)
+        votes = oob_class_votes(committee, forest, rows.matrix, labels, rows.unseen, n_threads(self.n_jobs))
+        probability, by_halves = votes.predicted, votes.by_halves  # `with_target` must not hold `votes.right` (n, T)
+
+        def with_target(reached: LeafRows) -> LeafRows:
+            if self.on != "train":
+                return reached
+            return reached.towards(probability, self._weight_of_classes(committee, *given))
+
+        has_new_rows = self._has_new_rows(ensemble)
+        if has_new_rows and rows.unseen is not None:
+            if self.max_loss is not None:
+                refuse_few_oob_trees(rows.unseen, self.max_loss)
+            has_new_rows = enough_oob_trees(rows.unseen)
+        statistics = metric.statistics(labels, probability, by_halves, rows.unseen) if has_new_rows else None
+        weights = np.abs(committee.weights).repeat(len(forest) // committee.n_voters)
+        worth = [_oob_accuracy(rows, votes.right, part, weights) for part in parts]
+        return WholeVote(worth, ClassCriterion(metric), statistics, with_target)
+
+    def _small(self, committee: Any, voters: Forest, weights: F64, table: Any) -> Committee:
+        return Committee(voters, weights, committee.classes, LINK, table)
+
+    def _take_target(self, committee: Any) -> None:
+        self.classes_ = committee.classes
+
+    def _weight_of_classes(self, committee: Committee, y: ArrayLike, sample_weight: ArrayLike | None) -> F64:
+        found = np.ones(committee.n_classes)
+        if self.class_weight is not None:
+            labels = np.asarray(y)
+            weights = row_weights(sample_weight, labels)
+            known = self._class_weights(labels, weights)
+            found[committee.class_indices(known.classes)] = known.of_rows(known.classes)
+        return found
+
+
+def _oob_accuracy(rows: FitRows, right: Mask | None, part: Index, weights: F64) -> F64:
+    if right is None or rows.unseen is None:
+        return weights
+    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    hits, counts = np.zeros(len(weights)), np.zeros(len(weights))
+    for at in range(0, len(part), BLOCK):  # the product converts masks to float64
+        block = part[at : at + BLOCK]
+        hits += weight[block] @ right[block]
+        counts += weight[block] @ rows.unseen[block]
+    accuracy: F64 = hits / np.maximum(counts, np.finfo(float).tiny)
+    return accuracy
+
+
+@with_parameters
+class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
+    """Pruned regression trees whose leaf votes are refitted together: a tenth of a forest's nodes, or any part.
+
+    It is `LeafReweighter` for numbers: the trees of least out-of-bag squared error stay, and votes are refitted by
+    ridge regression, or by pinball loss for an ensemble of a quantile.
+
+    Attributes
+    ----------
+    committee_ : RegressionCommittee
+        The kept trees, each of weight 1 / K; the ensemble's start value is part of their votes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from committee import LeafReweighterRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = RandomForestRegressor(random_state=0).fit(X[::2], y[::2])
+    >>> small = LeafReweighterRegressor(forest, max_nodes=0.1).fit(X[::2], y[::2])
+    >>> small.committee_.n_nodes <= 0.1 * small.n_nodes_before_
+    True
+    >>> bool(small.score(X[1::2], y[1::2]) > forest.score(X[1::2], y[1::2]) - 0.02)
+    True
+    """
+
+    stored_attributes: ClassVar[tuple[str, ...]] = (*BaseLeafReweighter.stored_attributes, "quantile_")
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("shared_forest", "forest")
+    _target_word: ClassVar[str] = "numbers"
+    _stratifies: ClassVar[bool] = False
+
+    committee_: RegressionCommittee = fitted()
+    quantile_: float | None = fitted("Level of the predicted quantile; None for means.", "float or None")
+
+    ensemble: Any = required(
+        """Forest or boosted trees with one output, of this library or any that `RegressionCommittee.from_estimator`
+        takes.""",
+        "no_validation",
+        type_words="fitted regressor or RegressionCommittee",
+    )
+    _: KW_ONLY
+    min_gain: float | None = parameter(
+        None,
+        """Price of accuracy. Limits are halved from `max_nodes` on, and the smallest is taken whose cross-validated
+        R^2, or the same share of pinball loss, less its standard error, is less than this below the best one's. None:
+        only `max_nodes` is tried.""",
+        *BaseLeafReweighter.declared_parameters["min_gain"].constraints,
+    )
+    max_loss: float | None = parameter(
+        None,
+        """Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` on, and the smallest cut
+        is taken whose loss increase, as a share of the whole ensemble's loss, plus its standard error is at most this
+        (0.01: a mean squared error one percent larger), evaluated by cross-validation on rows that the trees have not
+        seen (`LeafPath.lost`). If there is none, the ensemble is kept whole with a warning. None: the size decides.""",
+        *BaseLeafReweighter.declared_parameters["max_loss"].constraints,
+    )
+    metric: Any = parameter(
+        None,
+        """Metric of `max_loss`: "squared_error", "absolute_error", or "pinball" of the predicted quantile. Or a score
+        of all rows together, in its own units and no share: the name of a scorer of scikit-learn, such as "r2", its
+        function, or a scorer by ``make_scorer``. Or a function of numbers ``(n,)`` and predictions ``(n,)`` that
+        returns the loss of each row, less being better and none below 0. A model with a function that is not
+        scikit-learn's cannot be saved. None: "pinball" for an ensemble of a quantile, else "squared_error".""",
+        str,
+        callable,
+        None,
+        type_words='{"absolute_error", "pinball", "squared_error"}, name of a scorer, callable or None',
+        after="max_loss",
+    )
+    C: float | tuple[float, ...] = parameter(
+        (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        "Inverse penalty of the leaves' deviations from their old votes; out of several cross-validation chooses.",
+        *BaseLeafReweighter.declared_parameters["C"].constraints,
+        type_words="float or tuple of float",
+    )
+    quantile: float | None = parameter(
+        None,
+        """Level of the quantile that the ensemble predicts, for which votes are fitted by pinball loss. None: that of
+        its parameters, which is read from boosters of this library, XGBoost and LightGBM; else means.""",
+        FRACTION,
+        after="metric",
+    )
+
+    def _committee_of(self, ensemble: Any) -> RegressionCommittee:
+        committee = trained_regression(ensemble)
+        if not isinstance(committee.voters, Forest):
+            raise TypeError(
+                f"ensemble has {type(committee.voters).__name__} for voters, and votes of leaves are numbers; train it "
+                "with trees whose leaves predict constants, such as GradientBoostingRegressor(leaf='constant')."
+            )
+        if committee.link.name == "log" and self.on != "train":
+            raise ValueError(
+                "ensemble predicts the exponential of its score, and votes are fitted to squares or quantiles; give "
+                "its training rows with on='train', so that they are fitted to its own scores."
+            )
+        return committee
+
+    def _read_target(self, committee: Any, y: ArrayLike) -> Index | F64:
+        return target_vector(y)
+
+    def _check_target(self, target: Index | F64) -> None:
+        if len(target) < 2:
+            raise ValueError(f"n_samples={len(target)} of the rows count; votes need two of them.")
+
+    def _out_of_bag_mask(
+        self, ensemble: Any, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Mask:
+        return out_of_bag_mask(ensemble, committee.n_voters, target_vector(y), sample_weight)
+
+    def _whole_vote(
+        self,
+        ensemble: Any,
+        committee: Any,
+        forest: Forest,
+        rows: FitRows,
+        parts: Sequence[Index],
+        given: tuple[ArrayLike, ArrayLike | None],
+    ) -> WholeVote:
+        y = np.asarray(rows.y, dtype=np.float64)
+        weight = np.ones(len(y)) if rows.weight is None else rows.weight
+        TargetRows(rows.matrix, y, weight, rows.weight is None).refuse_squares()
+        threads, quantile = n_threads(self.n_jobs), self._quantile_of(ensemble)
+        metric = regression_metric(self.metric, quantile)
+        votes = oob_mean_votes(committee, forest, rows.matrix, y, rows.unseen, rows.weight, parts, threads)
+        if given[1] is None and self.on == "oob":
+            check_oob_predictions(ensemble, rows.place, votes.predicted)
+        has_new_rows = self._has_new_rows(ensemble)
+        statistics = metric.statistics(y, votes.predicted, votes.by_halves, rows.unseen) if has_new_rows else None
+        if self.on == "train":  # trees have memorised y
+            y, quantile = votes.predicted, None
+        centre, unit = _centre_and_unit(y, weight)
+        target = (y - centre) / unit
+        loss = regression_loss(quantile)
+        best = 0.0 if quantile is None else weighted_quantile(target, weight, quantile)
+        constant_loss = float(np.average(loss(target, np.full(len(target), best)), weights=weight))
+        score = "r2" if quantile is None else "d2_pinball"
+        fitted_loss: VoteLoss = HalfSquares()
+        if quantile is not None:
+            residual = float(np.average(np.abs(y - votes.predicted), weights=weight)) / unit
+            fitted_loss = SmoothPinball(quantile, max(WIDTH * residual, LEAST_WIDTH))
+
+        def with_target(reached: LeafRows) -> LeafRows:
+            return replace(reached, y=y, target=target[:, None], loss=fitted_loss)
+
+        criterion = NumberCriterion(centre, unit, loss, constant_loss, metric, score)
+        return WholeVote(votes.worth, criterion, statistics, with_target, unit, centre)
+
+    def _quantile_of(self, ensemble: Any) -> float | None:
+        return quantile_level(ensemble) if self.quantile is None else self.quantile
+
+    def _small(self, committee: Any, voters: Forest, weights: F64, table: Any) -> RegressionCommittee:
+        link = Identity() if committee.link.name == "average" else committee.link
+        return RegressionCommittee(voters, weights, link, table)
+
+    def _take_target(self, committee: Any) -> None:
+        self.quantile_ = self._quantile_of(self.trained)
+
+    @property
+    def metric_name(self) -> str:
+        if self.metric is not None:
+            return super().metric_name
+        return "squared_error" if self._quantile_of(self.trained) is None else "pinball"
+
+
+def _centre_and_unit(y: F64, weight: F64) -> tuple[float, float]:
+    centre = float(np.average(y, weights=weight))
+    unit = float(np.sqrt(np.average((y - centre) ** 2, weights=weight)))
+    return centre, unit if unit > 1e-12 * float(np.abs(y).max()) else 1.0  # equal numbers have no spread
+
+
+def quantile_level(ensemble: Any) -> float | None:
+    """Return the quantile that a trained ensemble predicts by its parameters; `None` for means.
+
+    >>> from committee import GradientBoostingRegressor
+    >>> quantile_level(GradientBoostingRegressor("quantile", quantile=0.9))
+    0.9
+    """
+    known = getattr(ensemble, "quantile_", None)
+    if isinstance(known, Real):
+        return float(known)
+    if not hasattr(ensemble, "get_params"):
+        return None
+    params = ensemble.get_params(deep=False)
+    for loss in (params.get("loss"), params.get("objective"), params.get("criterion")):
+        if not isinstance(loss, str):
+            continue
+        if loss in MEDIAN_LOSSES and loss != params.get("criterion"):
+            return 0.5
+        for name in QUANTILE_LOSSES.get(loss, ()):
+            if isinstance(params.get(name), Real):
+                return float(params[name])
+    return None

@@ -1,0 +1,215 @@
+"""Out-of-bag predictions of an ensemble and of its trees, and their extrapolation to votes of all voters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64, Index, Mask
+from committee.data.sparse import Matrix
+from committee.learners.reweighting.leaf_cuts import leaf_votes
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+from committee.voters.forest import Forest
+
+BLOCK = 4096
+"""Rows whose votes are counted at a time."""
+
+LEAST_OOB_TREES = 3.0
+"""Mean number of out-of-bag trees of a row below which classification errors do not follow a + b / m: two trees are
+right no more often than one, as they are tied wherever they differ."""
+
+Halves: TypeAlias = tuple[F64, F64] | None
+"""Predictions by either half of a row's out-of-bag voters; `None` if all voters vote on every row."""
+
+
+# --- from m voters to all --------------------------------------------------------------------------------------------
+
+
+class SizeFactors(NamedTuple):
+    """Factors of b in the losses a + b / m of three votes on a row: by m out-of-bag voters, their halves, and all.
+
+    A row with a single out-of-bag voter has no halves.
+    """
+
+    halved: Mask
+    """``(n,)``: rows with at least two out-of-bag voters."""
+    fewer: F64
+    """``(n,)``: factor of b in the mean loss of the halves less the loss of the m voters."""
+    more: F64
+    """``(n,)``: factor of b in the loss of the m voters less the loss of all voters."""
+
+    @classmethod
+    def of(cls, unseen: Mask) -> SizeFactors:
+        n_voters = unseen.sum(axis=1)
+        n_first, n_second = (n_voters + 1) // 2, n_voters // 2  # of `split_voters`
+        halved = n_second > 0
+        fewer = (1.0 / n_first + 1.0 / np.maximum(n_second, 1)) / 2.0 - 1.0 / n_voters
+        return cls(halved, np.where(halved, fewer, 0.0), 1.0 / n_voters - 1.0 / unseen.shape[1])
+
+
+def split_voters(unseen: Mask) -> tuple[Mask, Mask]:
+    """Return every other out-of-bag voter of each row, and the remaining ones, both ``(n, T)``."""
+    # counts may overflow: only their parity is used
+    odd = (np.cumsum(unseen, axis=1, dtype=np.uint8) & 1).astype(bool)
+    return unseen & odd, unseen & ~odd
+
+
+def extrapolate_to_all(unseen: Mask, by_these: F64, by_first: F64, by_second: F64, *, pooled: bool = False) -> F64:
+    """Extrapolate losses ``(..., n)`` by the out-of-bag voters, and by their halves, to votes of all voters.
+
+    Rows with a single out-of-bag voter take the b of all other rows together if `pooled`, else 0.
+    """
+    halved, fewer, more = SizeFactors.of(unseen)
+    steps = np.divide(more, fewer, out=np.zeros(len(halved)), where=halved)
+    above = (by_first + by_second) / 2.0 - by_these
+    by_all: F64 = by_these - steps * above
+    if pooled and halved.any():
+        b = above[..., halved].sum(axis=-1, keepdims=True) / fewer[halved].sum()
+        by_all = np.where(halved, by_all, by_these - b * more)
+    return by_all
+
+
+def enough_oob_trees(unseen: Mask) -> bool:
+    """Return whether rows ``(n, T)`` have enough out-of-bag trees to extrapolate losses of votes for classes."""
+    return bool(unseen.sum(axis=1).mean() >= LEAST_OOB_TREES)
+
+
+def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
+    """Raise a ValueError for a `max_loss` on votes for classes without `enough_oob_trees`."""
+    if not enough_oob_trees(unseen):
+        raise ValueError(
+            f"max_loss={max_loss!r} is judged by the trees that have not seen a row, "
+            f"{unseen.sum(axis=1).mean():.1f} of {unseen.shape[1]} in the mean, and at least 3 are needed; train more "
+            "trees, or give other rows with on='validation'."
+        )
+
+
+# --- votes -----------------------------------------------------------------------------------------------------------
+
+
+class OutOfBagVotes(NamedTuple):
+    """Predictions of a committee for each row by its out-of-bag voters alone."""
+
+    predicted: F64
+    """Probabilities ``(n, K)``, or numbers ``(n,)``."""
+    by_halves: Halves
+    right: Mask | None = None
+    """``(n, T)``: trees that are right on rows that they have not seen; `None` without an out-of-bag mask."""
+    worth: Sequence[F64] = ()
+    """Of regression, by parts of the rows ``(T,)``: minus each tree's out-of-bag mean squared error, or its absolute
+    weight without an out-of-bag mask."""
+
+
+def oob_class_votes(
+    committee: Committee, forest: Forest, matrix: Matrix, y: Index, unseen: Mask | None, n_threads: int = 1
+) -> OutOfBagVotes:
+    """Return the out-of-bag probabilities of a committee of trees, or of all trees where `unseen` is `None`."""
+    if unseen is None:
+        tally = committee.voters.tally(matrix, committee.weights, n_threads)
+        return OutOfBagVotes(committee.probability_of(tally), None)
+    votes = leaf_votes(forest)
+    named = ((votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)).astype(np.int32)
+    weights = np.abs(committee.weights)
+    right, found = np.empty_like(unseen), np.empty((3, len(matrix), committee.n_classes))
+    start = forest.offset[:-1].astype(np.int32)
+    for at in range(0, len(matrix), BLOCK):
+        rows = slice(at, at + BLOCK)
+        leaf = forest.apply(matrix[rows], n_threads) + start
+        own = unseen[rows]
+        right[rows] = (named[leaf] == y[rows, None]) & own
+        first, second = split_voters(own)
+        tallies = np.zeros((2, len(leaf), votes.shape[1]))
+        by_tree = (np.ascontiguousarray(each.T) for each in (leaf, first, second))
+        for weight, reached, *halves in zip(committee.weights, *by_tree, strict=True):
+            vote = weight * votes[reached]
+            for tally, half in zip(tallies, halves, strict=True):
+                tally += half[:, None] * vote
+        for place, (mask, tally) in enumerate(_whole_and_halves(own, first, second, tallies)):
+            # scaled to the weight of all voters, which the link expects
+            found[place, rows] = committee.probability_of(tally * (weights.sum() / (mask @ weights))[:, None])
+    return OutOfBagVotes(found[0], (found[1], found[2]), right)
+
+
+def oob_mean_votes(
+    committee: RegressionCommittee,
+    forest: Forest,
+    matrix: Matrix,
+    y: F64,
+    unseen: Mask | None,
+    weight: F64 | None,
+    parts: Sequence[Index],
+    n_threads: int = 1,
+) -> OutOfBagVotes:
+    """Return the out-of-bag predictions of a committee of regression trees, or of all trees without `unseen`.
+
+    `parts` are row numbers on which each tree is scored separately.
+    """
+    weights = np.abs(committee.weights)
+    start = 0.0 if committee.intercept is None else committee.intercept[0]
+    if unseen is None:
+        scores = start + committee.voters.tally(matrix, committee.weights, n_threads)[:, 0]
+        return OutOfBagVotes(_predictions(committee, scores), None, worth=[weights] * len(parts))
+    votes = leaf_votes(forest)[:, 0]
+    times = np.stack([np.bincount(part, minlength=len(y)) for part in parts]).astype(np.float64)
+    if weight is not None:
+        times *= weight
+    # a tree's own prediction is that of a committee whose trees all agree with it
+    alone = np.sign(committee.weights) * (1.0 if committee.link.name == "average" else weights.sum())
+    squares, counts = np.zeros((2, len(parts), len(forest)))
+    found = np.empty((3, len(y)))
+    first_node = forest.offset[:-1].astype(np.int32)
+    for at in range(0, len(y), BLOCK):
+        rows = slice(at, at + BLOCK)
+        vote = votes[forest.apply(matrix[rows], n_threads) + first_node]
+        own = unseen[rows]
+        squares += times[:, rows] @ (((start + alone * vote) - y[rows, None]) ** 2 * own)
+        counts += times[:, rows] @ own
+        first, second = split_voters(own)
+        vote *= committee.weights
+        tallies = np.stack([(vote * first).sum(axis=1), (vote * second).sum(axis=1)])
+        for place, (mask, tally) in enumerate(_whole_and_halves(own, first, second, tallies)):
+            found[place, rows] = start + tally * (weights.sum() / (mask @ weights))
+    predicted, *halves = (_predictions(committee, scores) for scores in found)
+    worth = np.where(counts > 0.0, -squares / np.maximum(counts, np.finfo(float).tiny), -np.inf)
+    return OutOfBagVotes(predicted, (halves[0], halves[1]), worth=list(worth))
+
+
+def _whole_and_halves(own: Mask, first: Mask, second: Mask, tallies: F64) -> tuple[tuple[Mask, F64], ...]:
+    whole = tallies.sum(axis=0)
+    # a row with a single voter has no second half, which must not divide by 0: the voter stands in both
+    single = ~second.any(axis=1)
+    second[single], tallies[1, single] = own[single], whole[single]
+    return (own, whole), (first, tallies[0]), (second, tallies[1])
+
+
+def _predictions(committee: RegressionCommittee, scores: F64) -> F64:
+    return committee.link.mean(scores, committee.total_weight) if committee.link.name == "average" else scores
+
+
+def oob_probabilities(committee: Committee, data: Any, unseen: Mask | None, n_threads: int = 1) -> tuple[F64, Halves]:
+    """Return probabilities of encoded rows by their out-of-bag voters, which may be of any kind, and by the halves.
+
+    Every row has at least one such voter; with `unseen` None all voters vote.
+    """
+    if unseen is None:
+        return committee.probability_of(committee.voters.tally(data, committee.weights, n_threads)), None
+    weights = np.abs(committee.weights)
+    masks = [unseen, *split_voters(unseen)]
+    found = np.empty((3, len(unseen), committee.n_classes))
+    for at in range(0, len(unseen), BLOCK):
+        rows = slice(at, at + BLOCK)
+        votes: NDArray[Any] = committee.voters.votes(data[rows], n_threads)
+        if votes.ndim == 2:  # named classes
+            votes = votes[:, :, None] == np.arange(committee.n_classes)
+        votes = np.asarray(votes, dtype=np.float64)
+        for place, mask in enumerate(masks):
+            counted = committee.weights * mask[rows]
+            tally = np.einsum("nt,ntd->nd", counted, votes)
+            heavy = mask[rows] @ weights  # 0 where a half has no voter
+            tally *= np.divide(weights.sum(), heavy, out=np.zeros_like(heavy), where=heavy > 0.0)[:, None]
+            found[place, rows] = committee.probability_of(tally)
+    return found[0], (found[1], found[2])

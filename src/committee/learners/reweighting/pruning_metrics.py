@@ -1,0 +1,410 @@
+"""Metrics of pruning: the loss that a smaller vote may add to that of its ensemble (`max_loss`)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from inspect import signature
+from numbers import Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.isotonic import isotonic_regression
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from committee.data.number_types import F64, Index, Mask
+from committee.learners.reweighting.out_of_bag_votes import Halves, SizeFactors, extrapolate_to_all
+
+LEAST_ERROR = 1e-4
+"""Least standard error of a loss increase: votes that are right on the same rows need not be equally good."""
+
+N_GROUPS = 30
+"""Groups of rows that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
+
+RowLoss: TypeAlias = Callable[[Any, F64], F64]
+"""Loss of each row ``(n,)`` from class numbers ``(n,)`` and probabilities ``(n, K)``, or numbers and predictions."""
+
+
+# --- means of rows of which some are missing -------------------------------------------------------------------------
+
+
+def finite_mean(values: F64, weight: F64) -> float:
+    """Return the weighted mean of the finite values."""
+    there = np.isfinite(values)
+    return float(np.average(values[there], weights=weight[there]))
+
+
+def mean_and_error(values: F64, weight: F64) -> tuple[float, float]:
+    """Return the weighted mean of the finite values, and its standard error."""
+    mean = finite_mean(values, weight)
+    there = np.isfinite(values)
+    share = np.where(there, weight, 0.0) / weight[there].sum()
+    return mean, float(np.sqrt(np.nansum((share * (values - mean)) ** 2)))
+
+
+def _ratio_and_error(values: F64, of: F64, weight: F64) -> tuple[float, float]:
+    mean, whole = finite_mean(values, weight), finite_mean(of, weight)
+    if whole <= 0.0:  # any loss is an infinite share of none
+        return (0.0 if mean <= 0.0 else np.inf), 0.0
+    share = mean / whole
+    _, error = mean_and_error(values / whole - share * (of / whole), weight)  # linearised
+    return share, error
+
+
+def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
+    """Return the isotonic regression of the losses ``(steps,)`` of ever smaller votes; unchanged if some are NaN."""
+    values, error = np.array(losses), np.array(errors)
+    if np.isnan(values).any():
+        return values
+    found: F64 = isotonic_regression(values, sample_weight=1.0 / np.maximum(error, LEAST_ERROR) ** 2)
+    return found
+
+
+# --- metrics ---------------------------------------------------------------------------------------------------------
+
+
+class PruningMetric(ABC):
+    """Loss increase of a vote against the whole ensemble, on rows scored by their out-of-bag voters."""
+
+    in_shares: ClassVar[bool] = False
+    """Whether the increase is a share of the whole ensemble's loss."""
+
+    @abstractmethod
+    def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
+        """Return what `loss_increase` needs of one vote on n rows, ``(d, n)``.
+
+        `halves` of rows with a single out-of-bag voter are ignored.
+        """
+
+    @abstractmethod
+    def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
+        """Return the loss increase and its standard error, without rows that are NaN in either."""
+
+
+@dataclass(frozen=True)
+class RowLossMetric(PruningMetric):
+    """Mean of a loss of each row."""
+
+    loss: RowLoss
+
+    def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
+        by_these = self.loss(y, predicted)
+        if halves is None or unseen is None:
+            return by_these[None]
+        return extrapolate_to_all(unseen, by_these, *(self.loss(y, half) for half in halves), pooled=True)[None]
+
+    def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
+        return mean_and_error(cut[0] - whole[0], weight)
+
+
+class RelativeLossMetric(RowLossMetric):
+    """Mean of a loss of each row, as a share of the whole ensemble's."""
+
+    in_shares: ClassVar[bool] = True
+
+    def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
+        above = cut[0] - whole[0]
+        return _ratio_and_error(above, np.where(np.isfinite(above), whole[0], np.nan), weight)
+
+
+@dataclass(frozen=True)
+class ScorerMetric(PruningMetric):
+    """A score of all rows together, such as the area under the ROC curve; the loss increase is the score's decrease.
+
+    The score is extrapolated to all voters as losses are. Its standard error is the jackknife's over `N_GROUPS` groups
+    of rows with equal class shares (B. Efron, C. Stein (1981), Annals of Statistics 9(3)).
+    """
+
+    scorer: Any
+    name: str
+    classes: NDArray[Any] | None
+    """Class labels that the scorer sees; `None` for regression."""
+
+    def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
+        # predictions by the voters and by their halves, and the two size factors: (3 K + 2, n)
+        n = len(y)
+        these = predicted.reshape(n, -1)
+        if halves is None or unseen is None:
+            return np.concatenate([these.T, these.T, these.T, np.zeros((2, n))])
+        halved, fewer, more = SizeFactors.of(unseen)
+        first, second = (np.where(halved[:, None], half.reshape(n, -1), these) for half in halves)
+        return np.concatenate([these.T, first.T, second.T, fewer[None], more[None]])
+
+    def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
+        known = np.flatnonzero(np.isfinite(cut[0]) & np.isfinite(whole[0]))
+
+        def difference(rows: Index) -> float:
+            of_whole, of_cut = (self._extrapolated(y[rows], each[:, rows], weight[rows]) for each in (whole, cut))
+            return of_whole - of_cut
+
+        all_rows = difference(known)
+        without = np.array([difference(known[rest]) for rest in self._without_each_group(y[known])])
+        error = np.sqrt((len(without) - 1) / len(without) * ((without - without.mean()) ** 2).sum())
+        return all_rows, float(error)
+
+    def _extrapolated(self, y: Index | F64, statistics: F64, weight: F64) -> float:
+        these, first, second = statistics[:-2].reshape(3, -1, len(y))
+        fewer, more = statistics[-2:].sum(axis=1)
+        by_these = self._score(y, these, weight)
+        if fewer == 0.0:
+            return by_these
+        below = by_these - (self._score(y, first, weight) + self._score(y, second, weight)) / 2.0
+        return by_these + float(more / fewer) * below
+
+    def _score(self, y: Index | F64, predicted: F64, weight: F64) -> float:
+        model: BaseEstimator
+        if self.classes is None:
+            model, truth = FixedRegressor(predicted[0]), y
+        else:
+            truth = self.classes[np.asarray(y, dtype=np.intp)]
+            model = FixedClassifier(predicted.T, self.classes)
+        weights = {} if (weight == weight[0]).all() else {"sample_weight": weight}
+        try:
+            found = self.scorer(model, np.arange(len(y))[:, None], truth, **weights)
+        except (TypeError, ValueError, AttributeError) as error:
+            several = self.classes is not None and len(self.classes) > 2
+            raise ValueError(
+                f"metric={self.name!r} gives no score of {len(y)} rows: {' '.join(str(error).split())}"
+                + (" Use a scorer of several classes, such as 'roc_auc_ovr' or 'f1_macro'." if several else "")
+            ) from error
+        if not isinstance(found, Real) or not np.isfinite(float(found)):
+            raise ValueError(f"metric={self.name!r} gave {found!r} for {len(y)} rows; it must give one finite score.")
+        return float(found)
+
+    def _without_each_group(self, y: Index | F64) -> Iterator[Index]:
+        shuffled = np.random.default_rng(0).permutation(len(y))
+        if self.classes is not None:
+            shuffled = shuffled[np.argsort(y[shuffled], kind="stable")]
+        n_groups = min(N_GROUPS, len(y))
+        group = np.empty(len(y), dtype=np.intp)
+        group[shuffled] = np.arange(len(y)) % n_groups
+        return (np.flatnonzero(group != i) for i in range(n_groups))
+
+
+class FixedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Fitted regressor with stored predictions; rows are their numbers ``(n, 1)``."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        return self.numbers[X[:, 0]]
+
+
+class FixedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Fitted classifier with stored probabilities; rows are their numbers ``(n, 1)``."""
+
+    def __init__(self, probability: Any, classes: Any) -> None:
+        self.probability: Any = probability
+        self.classes: Any = classes
+
+    @property
+    def classes_(self) -> Any:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        return self.classes[self.probability[X[:, 0]].argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.probability[X[:, 0]]
+
+
+# --- losses of rows --------------------------------------------------------------------------------------------------
+
+
+def classification_error(y: Index, probability: F64) -> F64:
+    """Return 1 for each row whose most probable class is wrong, else 0."""
+    found: F64 = (probability.argmax(axis=1) != y).astype(np.float64)
+    return found
+
+
+def log_loss(y: Index, probability: F64) -> F64:
+    """Return minus the logarithm of the probability of each row's class."""
+    found: F64 = -np.log(np.maximum(probability[np.arange(len(y)), y], np.finfo(float).eps))
+    return found
+
+
+def brier_score(y: Index, probability: F64) -> F64:
+    """Return the squared distance of the probabilities to the class, half of it for two classes."""
+    off = probability - (y[:, None] == np.arange(probability.shape[1]))
+    found: F64 = (off**2).sum(axis=1) / (2.0 if probability.shape[1] == 2 else 1.0)
+    return found
+
+
+def squared_error(y: F64, predicted: F64) -> F64:
+    """Return the squared error of each row."""
+    found: F64 = (predicted - y) ** 2
+    return found
+
+
+def absolute_error(y: F64, predicted: F64) -> F64:
+    """Return the absolute error of each row."""
+    found: F64 = np.abs(predicted - y)
+    return found
+
+
+def pinball(y: F64, predicted: F64, quantile: float) -> F64:
+    """Return the pinball loss of each row: `quantile` times the excess of y, or 1 - `quantile` times its shortfall."""
+    above = y - predicted
+    found: F64 = np.maximum(quantile * above, (quantile - 1.0) * above)
+    return found
+
+
+CLASS_LOSSES: dict[str, RowLoss] = {"accuracy": classification_error, "log_loss": log_loss, "brier": brier_score}
+"""Row losses of classification by the values of `metric`."""
+
+NUMBER_LOSSES = ("squared_error", "absolute_error", "pinball")
+"""Row losses of regression by the values of `metric`."""
+
+
+def regression_loss(quantile: float | None) -> RowLoss:
+    """Return the loss of an ensemble's target: pinball loss of a quantile, or squared error of means (`None`)."""
+    return squared_error if quantile is None else partial(pinball, quantile=quantile)
+
+
+def _row_losses(metric: Callable[[Any, F64], Any], arrays: str, least: float, y: Any, predicted: F64) -> F64:
+    regression = least == 0.0
+    try:
+        found = np.asarray(metric(y, predicted), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"metric={metric!r} cannot be called for the losses of {len(y)} rows with {arrays}: "
+            f"{' '.join(str(error).split())}. It must take these two arrays and give one loss for each row; for all "
+            "rows together give a scorer, as sklearn.metrics.make_scorer makes it."
+        ) from error
+    if found.ndim == 0 and len(y) > 1:
+        raise ValueError(
+            f"metric={metric!r} gave one number for {len(y)} rows; it must give one loss for each row. Make a scorer "
+            "of a metric of all rows together: sklearn.metrics.make_scorer(..., greater_is_better=...)."
+        )
+    if found.shape != y.shape or not np.isfinite(found).all() or (found < least).any():
+        gave = "negative numbers" if np.isfinite(found).all() else "numbers that are not finite"
+        gave = gave if found.shape == y.shape else f"an array of shape {found.shape}"
+        raise ValueError(
+            f"metric={metric!r} gave {gave} for {len(y)} rows; it must give one finite loss for each"
+            + (
+                ", not below 0, from numbers and predictions."
+                if regression
+                else ", from class numbers and probabilities."
+            )
+        )
+    return found
+
+
+# --- the metric of a parameter's value -------------------------------------------------------------------------------
+
+
+def classification_metric(metric: Any, classes: NDArray[Any]) -> PruningMetric:
+    """Return the metric of a row loss, by name or as a function, or of a scorer.
+
+    Scorers by name, and scikit-learn's own functions, see class numbers, so that the second of two classes is the
+    positive one; a user's scorer sees the labels.
+    """
+    if isinstance(metric, str) and metric in CLASS_LOSSES:
+        return RowLossMetric(CLASS_LOSSES[metric])
+    numbers = None if is_scorer(metric) and scorer_name(metric) is None else np.arange(len(classes))
+    found = _scorer_metric(metric, classes if numbers is None else numbers, CLASS_LOSSES, "roc_auc")
+    arrays = "class numbers (n,) and probabilities (n, K)"
+    return found or RowLossMetric(partial(_row_losses, metric, arrays, -np.inf))
+
+
+def regression_metric(metric: Any, quantile: float | None) -> PruningMetric:
+    """Return the metric of a row loss, which is relative, or of a scorer; of an ensemble of a quantile or of means."""
+    if isinstance(metric, str) and metric == "pinball" and quantile is None:
+        raise ValueError(
+            "metric='pinball' needs a quantile, and the ensemble is taken for one of means; give quantile=, the one "
+            "that it predicts, or another metric."
+        )
+    losses: dict[Any, RowLoss] = {"squared_error": squared_error, "absolute_error": absolute_error}
+    if metric is None or (isinstance(metric, str) and metric in NUMBER_LOSSES):
+        return RelativeLossMetric(losses.get(metric, regression_loss(quantile)))
+    found = _scorer_metric(metric, None, NUMBER_LOSSES, "r2")
+    return found or RelativeLossMetric(partial(_row_losses, metric, "numbers (n,) and predictions (n,)", 0.0))
+
+
+def _scorer_metric(
+    metric: Any, classes: NDArray[Any] | None, losses: Iterable[str], example: str
+) -> ScorerMetric | None:
+    name = scorer_name(metric)
+    if name is not None:
+        if not is_scorer_of(name, regression=classes is None):
+            raise ValueError(
+                f"metric={name!r} does not score {'regressors' if classes is None else 'classifiers'} such as the "
+                f"ensemble; choose another, such as {example!r}."
+            )
+        return ScorerMetric(get_scorer(name), name, classes)
+    if is_scorer(metric):
+        return ScorerMetric(metric, repr(metric), classes)
+    if not callable(metric):
+        raise ValueError(
+            f"metric={metric!r} is unknown; choose {', '.join(map(repr, losses))}, the name of a scorer of "
+            f"scikit-learn such as {example!r}, or give a function or a scorer."
+        )
+    return None
+
+
+def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
+    """Raise a ValueError if the size is chosen twice, or all trees have seen the rows."""
+    if min_gain is not None:
+        raise ValueError(f"max_loss={max_loss!r} and min_gain={min_gain!r} both choose the size; give one of them.")
+    if on == "train":
+        raise ValueError(
+            f"max_loss={max_loss!r} is judged on rows that the trees have not seen, and with on='train' they have; "
+            "hold rows back and give them with on='validation'."
+        )
+
+
+# --- scikit-learn's scorers ------------------------------------------------------------------------------------------
+
+
+def scorer_name(metric: Any) -> str | None:
+    """Return the name of scikit-learn's scorer that `metric` is: by name, as the scorer or as its function.
+
+    >>> from sklearn.metrics import f1_score
+    >>> scorer_name(f1_score), scorer_name("roc_auc"), scorer_name(len)
+    ('f1', 'roc_auc', None)
+    """
+    if isinstance(metric, str):
+        return metric if metric in get_scorer_names() else None
+    parts = ("_score_func", "_sign", "_kwargs", "_response_method")
+    for name, scorer in _scorers().items():
+        defaults = signature(scorer._score_func).parameters
+        if metric is scorer._score_func and all(defaults[key].default == v for key, v in scorer._kwargs.items()):
+            return name
+        if is_scorer(metric) and all(getattr(metric, part, None) == getattr(scorer, part) for part in parts):
+            return name
+    return None
+
+
+@cache
+def _scorers() -> dict[str, Any]:
+    return {name: get_scorer(name) for name in get_scorer_names()}
+
+
+def metric_name(metric: Any) -> str:
+    """Return the name of a metric: of its scorer, its own, or of its function."""
+    known = scorer_name(metric)
+    if known is not None:
+        return known
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric))
+
+
+def is_scorer(metric: Any) -> bool:
+    """Return whether `metric` is a scorer of scikit-learn, or made by ``make_scorer``."""
+    return hasattr(metric, "_score_func") and callable(metric)
+
+
+def is_scorer_of(name: str, *, regression: bool) -> bool:
+    """Return whether a name is of a scorer of regressors, or of classifiers."""
+    kinds = ("regression",) if regression else ("classification", "ranking")
+    return name in get_scorer_names() and get_scorer(name)._score_func.__module__.endswith(kinds)

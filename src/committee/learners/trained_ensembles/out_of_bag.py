@@ -1,0 +1,328 @@
+"""Out-of-bag rows of a bagged ensemble, and checks that given rows are its training rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import column_or_1d
+
+from committee.data.number_types import F64, Index, Mask
+from committee.data.rows import class_numbers
+from committee.learners.bagging.forest_trees import RowDraw
+from committee.learners.bagging.out_of_bag import draw_reserve
+from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
+from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.bagging.subsamples import draw_subsample
+from committee.learners.blend.blend import Blend
+from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
+from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+from committee.vote.signed_votes import SignedVotes
+from committee.voters.forest import Forest
+
+OOB_TOLERANCE = 1e-6
+"""Largest difference between an out-of-bag prediction and the stored one that counts as rounding."""
+
+OTHER_ROWS = (
+    "X and y are not the rows that the {} was trained on: other rows were left out. Give the training rows, in the "
+    "same order, with their weights."
+)
+
+
+def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
+    """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
+
+    Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``) or repeated from a whole
+    ``random_state`` (this library's forests and `SubaggingClassifier`). Raises a ValueError where neither is possible.
+    """
+    if isinstance(ensemble, Blend):
+        return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
+    table = getattr(ensemble, "table_", None)
+    if table is not None and table.values:
+        j = next(j for j, values in enumerate(table.values) if values is not None)
+        raise ValueError(
+            f"on='oob' has no rows that are new to the {type(ensemble).__name__}: the numbers that stand for the "
+            f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all of them. Use held-out "
+            "rows instead, or leave out that column."
+        )
+    if isinstance(ensemble, TrainedEnsemble):
+        return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight)
+    labels = column_or_1d(y)
+    counted = _positive_weight(labels, sample_weight)
+    if isinstance(ensemble, ForestEstimator):
+        out = _forest_mask(ensemble, n_voters, counted)
+    elif isinstance(ensemble, SubaggingClassifier):
+        out = _subagging_mask(ensemble, n_voters, labels, counted)
+    else:
+        out = _stored_mask(ensemble, n_voters, len(labels)) & counted[:, None]
+    if not out.any():
+        raise ValueError(
+            f"on='oob' needs rows that voters did not see, but every voter of the {type(ensemble).__name__} saw them "
+            "all; train it with bootstrap or on a share of the rows, or use held-out rows instead."
+        )
+    return out
+
+
+def _positive_weight(labels: NDArray[Any], sample_weight: ArrayLike | None) -> Mask:
+    return np.ones(len(labels), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+
+
+def _mask_of_kept_voters(model: TrainedEnsemble, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
+    trained, kept = model.trained, np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
+    if (
+        trained is getattr(model, "committee_", None)
+        or isinstance(trained, Committee | RegressionCommittee)
+        or len(kept) != n_voters
+    ):
+        raise ValueError(
+            f"on='oob' needs an ensemble with the training rows of each voter, and this {type(model).__name__} has not "
+            "kept its source ensemble. Give the ensemble that it was made from, or held-out rows."
+        )
+    kind = Committee if isinstance(model.committee_, Committee) else RegressionCommittee
+    return out_of_bag_mask(trained, kind.from_estimator(trained).n_voters, y, sample_weight)[:, kept]
+
+
+def _reserved_rows(blend: Blend, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
+    reserve = getattr(blend, "reserved_rows_", None)
+    if reserve is None:
+        raise ValueError(
+            f"on='oob' has no rows that are new to the {type(blend).__name__}: members that draw rows have seen all "
+            "of them in some of their trees, and temperatures, steps and weights were chosen by out-of-fold rows. Fit "
+            "a CommitteeClassifier with reserve=0.1, or keep rows from its fit, and use on='validation'."
+        )
+    counted = _positive_weight(column_or_1d(y), sample_weight)
+    if (
+        len(reserve) != int(blend.reserve * counted.sum())
+        or (reserve >= len(counted)).any()
+        or not counted[reserve].all()
+    ):
+        raise ValueError(OTHER_ROWS.format(type(blend).__name__))
+    rows = np.zeros(len(counted), dtype=bool)
+    rows[reserve] = True
+    return rows
+
+
+def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
+    kind, samples = type(ensemble).__name__, getattr(ensemble, "estimators_samples_", None)
+    if samples is None or len(samples) != n_voters:
+        raise ValueError(
+            f"on='oob' needs an ensemble with the training rows of each voter; {kind} has none. Use held-out rows "
+            "instead, with on='validation', or the training rows, with on='train'."
+        )
+    fitted_on = getattr(ensemble, "_n_samples", None)
+    if fitted_on not in (None, n) or any(len(drawn) and int(np.max(drawn)) >= n for drawn in samples):
+        raise ValueError(
+            f"X has {n} rows; the {kind} was trained on {fitted_on or 'more'}. on='oob' needs the training rows, in "
+            "the same order; others can only be held-out rows."
+        )
+    out = np.ones((n, n_voters), dtype=bool)
+    for t, drawn in enumerate(samples):
+        out[drawn, t] = False
+    return out
+
+
+def _seed(ensemble: Any) -> int:
+    seed = ensemble.random_state
+    if not isinstance(seed, Integral):
+        raise ValueError(
+            f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, but its random_state is {seed!r}; "
+            "train it with a whole number, or use held-out rows instead."
+        )
+    return int(seed)
+
+
+def _forest_mask(forest: ForestEstimator[Any], n_voters: int, counted: Mask) -> Mask:
+    counted = counted.copy()
+    most = forest.max_estimators if forest.n_estimators == "oob" else forest.n_estimators
+    random = check_random_state(_seed(forest))
+    out = np.zeros((len(counted), n_voters), dtype=bool)
+    if forest.reserve > 0.0:
+        reserve = np.flatnonzero(counted)[draw_reserve(int(counted.sum()), forest.reserve, random)]
+        if not np.array_equal(reserve, getattr(forest, "reserved_rows_", ())):
+            raise ValueError(OTHER_ROWS.format(type(forest).__name__))
+        out[reserve], counted[reserve] = True, False
+    seeds = random.randint(2**31 - 1, size=most)
+    n_counted = int(counted.sum())
+    drawing = RowDraw.of(n_counted, forest.max_samples, forest.bootstrap)
+    for t in range(n_voters):
+        out[counted, t] = drawing.times(int(seeds[t])) == 0
+    stored = getattr(forest, "oob_decision_function_", getattr(forest, "oob_prediction_", None))
+    if stored is None:  # stored out-of-bag predictions are compared row by row, elsewhere
+        _check_root_counts(forest, n_counted - out[counted].sum(axis=0))
+    elif len(stored) != len(out) or not np.array_equal(
+        np.isfinite(stored.reshape(len(stored), -1)[:, 0]), out.any(axis=1)
+    ):
+        raise ValueError(OTHER_ROWS.format(type(forest).__name__))
+    return out
+
+
+def _check_root_counts(forest: ForestEstimator[Any], drawn: NDArray[np.integer[Any]]) -> None:
+    voters = forest.committee_.voters
+    if not isinstance(voters, Forest) or len(voters.offset) != len(drawn) + 1:
+        return
+    recorded = voters.count[voters.offset[:-1]]
+    splits = np.diff(voters.offset) > 1  # with one class there is a single leaf, of all rows
+    differ = splits & (recorded > 0) & (recorded != drawn)  # 0: no record is kept
+    if differ.any():
+        t = int(differ.argmax())
+        raise ValueError(
+            f"X and y are not the rows that the {type(forest).__name__} was trained on: its tree {t} has seen "
+            f"{recorded[t]} rows, and would have drawn {drawn[t]} of these. Give the training rows, in the same order, "
+            "with their weights, and the parameters of the fit; other rows can only be held-out rows, with "
+            "on='validation'."
+        )
+
+
+def _subagging_mask(model: SubaggingClassifier, n_voters: int, labels: NDArray[Any], counted: Mask) -> Mask:
+    n_counted = int(counted.sum())
+    fitted_on = getattr(model, "n_samples_fit_", n_counted)
+    # with stored out-of-bag votes, their check has the better message
+    if not hasattr(model, "oob_decision_function_") and fitted_on != n_counted:
+        raise ValueError(
+            f"X has {n_counted} rows of positive weight; the {type(model).__name__} was trained on {fitted_on}. "
+            "on='oob' needs the training rows, in the same order, with their weights; others can only be held-out "
+            "rows, with on='validation'."
+        )
+    classes, numbers = class_numbers(labels[counted])
+    random = check_random_state(_seed(model))
+    out = np.zeros((len(labels), n_voters), dtype=bool)
+    for t in range(n_voters):
+        counts = draw_subsample(numbers.astype(np.uint16), len(classes), model.max_samples, model.bootstrap, random)
+        out[counted, t] = counts == 0
+    return out
+
+
+# --- rows that are as good as held-out rows --------------------------------------------------------------------------
+
+
+def undrawn_rows(ensemble: Any, unseen: Mask) -> Mask:
+    """Return the rows ``(n,)`` that no voter has drawn and by which nothing was chosen, from the mask ``(n, T)``.
+
+    They are like held-out rows to the whole vote, as draws do not depend on the rows. Rows by whose out-of-bag votes
+    the number of trees or new weights were chosen do not count.
+    """
+    if isinstance(ensemble, TrainedEnsemble):
+        if ensemble.on != "validation":
+            return np.zeros(len(unseen), dtype=bool)
+        return undrawn_rows(ensemble.trained, unseen)
+    rows: Mask = np.asarray(unseen.all(axis=1))
+    if isinstance(ensemble, RandomForestClassifier) and ensemble.n_estimators == "oob":
+        reserve = np.zeros(len(rows), dtype=bool)
+        reserve[getattr(ensemble, "reserved_rows_", [])] = True
+        rows &= reserve
+    return rows
+
+
+def draws_by_weight(ensemble: Any) -> bool:
+    """Return whether the ensemble drew rows of greater weight more often."""
+    weight = getattr(ensemble, "_sample_weight", None)
+    drawn = np.zeros(0) if weight is None else np.asarray(weight)[np.asarray(weight) > 0]
+    return len(drawn) > 0 and bool(drawn.max() > drawn.min() * (1.0 + 1e-12))
+
+
+def refuse_weighted_draws(ensemble: Any) -> None:
+    """Raise a ValueError if the ensemble `draws_by_weight`: its out-of-bag rows are then lighter than new rows.
+
+    scikit-learn draws so from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
+    """
+    if draws_by_weight(ensemble):
+        raise ValueError(
+            f"{type(ensemble).__name__} drew rows of greater weight more often (sample_weight or class_weight), so "
+            "that those out of bag are not like new rows; use held-out rows instead, or train it without weights."
+        )
+
+
+# --- checks against stored out-of-bag predictions --------------------------------------------------------------------
+
+
+def checked_out_of_bag_mask(
+    ensemble: Any,
+    committee: Committee,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    signed: SignedVotes | None = None,
+) -> Mask:
+    """Return `out_of_bag_mask` after the rows were compared with all that the ensemble has stored of its fit.
+
+    `signed` are the votes on the rows, if they are there already.
+    """
+    unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight)
+    check_reserve_loss(ensemble, X, y)
+    if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
+        check_oob_votes(ensemble, committee, signed or SignedVotes.of(committee, X, y), unseen)
+    return unseen
+
+
+def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
+    """Raise a ValueError if a committee of ensembles has another log loss on its reserve than the stored one."""
+    if not (isinstance(ensemble, CommitteeClassifier) and hasattr(ensemble, "reserved_rows_")):
+        return
+    reserve = ensemble.reserved_rows_
+    if np.isnan(ensemble.reserve_loss_):
+        raise ValueError(
+            f"this {type(ensemble).__name__} was pruned after its fit, and has no loss of its reserve with which rows "
+            "could be compared; give the rows of reserved_rows_ alone, with on='validation'."
+        )
+    shares = ensemble.predict_proba(_safe_indexing(X, reserve))
+    numbers = ensemble.committee_.class_indices(np.asarray(y)[reserve])
+    if not abs(mean_log_loss(numbers, shares) - ensemble.reserve_loss_) <= OOB_TOLERANCE:
+        raise ValueError(OTHER_ROWS.format(type(ensemble).__name__))
+
+
+def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:
+    """Raise a ValueError if an out-of-bag vote differs from ``oob_decision_function_``.
+
+    Of forests and subagging, whose draws are repeated, votes must be stored; of ensembles with stored draws they may.
+    """
+    stored = getattr(ensemble, "oob_decision_function_", None)
+    if stored is None:
+        if isinstance(ensemble, RandomForestClassifier | SubaggingClassifier):
+            raise ValueError(
+                f"{type(ensemble).__name__} has no stored out-of-bag vote with which repeated draws could be compared; "
+                "fit it with oob_score=True, or use held-out rows instead."
+            )
+        return
+    remedy = (
+        "X and y must be all the rows that ensemble was fitted on, in their order and of weight above zero, and its "
+        "parameters as they were then."
+    )
+    if len(stored) != signed.n_rows:
+        raise ValueError(f"X has {signed.n_rows} rows, but ensemble has stored {len(stored)}; {remedy}")
+    n_unseen = unseen.sum(axis=1)[signed.row]
+    spread = committee.voters.spread
+    own = signed.own_class[signed.row]
+    with np.errstate(invalid="ignore"):
+        # einsum converts a line at a time: the matrix may be of bytes
+        lead = np.einsum("it,it,t->i", unseen[signed.row], signed.matrix, spread) / n_unseen
+    expected = stored[signed.row, own] - stored[signed.row, signed.rival]
+    # rows that all voters have seen are stored as NaN, or by scikit-learn's forests as no votes at all
+    nobody = np.isnan(lead) & ~stored[signed.row].any(axis=1, where=np.isfinite(stored[signed.row]))
+    differ = ~(np.isclose(lead, expected, rtol=0.0, atol=OOB_TOLERANCE) | nobody)
+    if differ.any():
+        at = int(signed.row[differ.argmax()])
+        raise ValueError(f"The out-of-bag vote on row {at} differs from the one that ensemble has stored; {remedy}")
+
+
+def check_oob_predictions(ensemble: Any, place: Index, predicted: F64) -> None:
+    """Raise a ValueError if an out-of-bag prediction ``(m,)`` of the rows `place` differs from ``oob_prediction_``."""
+    stored = getattr(ensemble, "oob_prediction_", None)
+    if stored is None:
+        return
+    remedy = (
+        "X and y must be all the rows that ensemble was fitted on, in their order, and its parameters as they were."
+    )
+    if place[-1] >= len(stored):
+        raise ValueError(f"X has more than the {len(stored)} rows that ensemble has stored; {remedy}")
+    known = np.asarray(stored, dtype=np.float64).reshape(len(stored), -1)[place, 0]
+    differ = ~np.isclose(predicted, known, rtol=OOB_TOLERANCE, atol=OOB_TOLERANCE * float(np.ptp(predicted)))
+    if differ.any():
+        at = int(place[differ.argmax()])
+        raise ValueError(
+            f"The out-of-bag prediction of row {at} differs from the one that ensemble has stored; {remedy}"
+        )

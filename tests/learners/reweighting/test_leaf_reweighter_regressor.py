@@ -1,0 +1,344 @@
+"""Ensembles of numbers with new votes of leaves: the optimum, whole contracts, files, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import replace
+
+import lightgbm
+import numpy as np
+import polars as pl
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import RandomForestRegressor as PeerForest
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import d2_pinball_score, mean_pinball_loss, r2_score
+
+from committee import (
+    GradientBoostingRegressor,
+    LeafReweighter,
+    LeafReweighterRegressor,
+    QuadBoostRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RegressionCommittee,
+    TreeRegressor,
+    load,
+    prune,
+)
+from committee.learners.reweighting.leaf_cuts import LeafCutter
+from committee.learners.reweighting.leaf_regression import FREEDOM, HalfSquares, LeafRegression, SmoothPinball, VoteLoss
+from committee.learners.reweighting.leaf_reweighter import quantile_level
+from committee.learners.reweighting.out_of_bag_votes import oob_mean_votes
+from committee.learners.reweighting.pruning_metrics import pinball
+from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
+from committee.report import PruningPathDisplay
+
+X, y = make_friedman1(900, noise=1.0, random_state=0)
+X, X_new, y, y_new = X[:300], X[300:], y[:300], y[300:]
+FOREST = PeerForest(40, oob_score=True, random_state=0).fit(X, y)
+QUICK = {"max_nodes": 0.3, "growth": (2.0,), "C": (0.1,), "cv": 3}
+Q = 0.8
+
+
+# --- the regression -----------------------------------------------------------------------------------------------
+
+
+def regression_of(loss, weights):
+    """A regression on the leaves of a cut forest, and its columns written out, with what multiplies the penalty."""
+    committee = RegressionCommittee.from_estimator(FOREST)
+    forest = committee.voters[:6]
+    unseen = out_of_bag_mask(FOREST, 40, y)[:, :6]
+    rows = unseen.any(axis=1)
+    cut = LeafCutter.of(forest, np.full(6, 0.7)).cut(np.arange(6), int(0.2 * forest.offset[-1]), 3.0)
+    leaf = cut.stands[(forest.apply(X[rows]) + forest.offset[:-1])[:, cut.trees]]
+    unseen, target = unseen[rows][:, cut.trees], (y[rows] - y.mean()) / y.std()
+    rows = unseen.any(axis=1)
+    leaf, unseen, target = leaf[rows], unseen[rows], target[rows, None]
+    w = np.random.default_rng(0).random(len(target)) if weights else np.ones(len(target))
+    regression = LeafRegression(cut.columns, leaf, unseen, cut.versions, target, w if weights else None, loss=loss)
+    part = unseen.astype(float)
+    means = np.stack([(part * v[leaf, 0]).sum(axis=1) / part.sum(axis=1) for v in cut.versions], axis=1)
+    means -= np.average(means, axis=0, weights=w)
+    means *= FREEDOM / np.sqrt(np.average(means**2, axis=0, weights=w))
+    columns = [leaf[:, t] == node for t in range(leaf.shape[1]) for node in np.unique(leaf[:, t])]
+    indicators = np.column_stack(columns) / np.sqrt(leaf.shape[1])
+    return regression, np.column_stack([indicators, means, np.full(len(target), FREEDOM)]), target[:, 0], w
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_votes_of_numbers_solve_the_normal_equations(weights):
+    regression, A, target, w = regression_of(HalfSquares(), weights)
+    for C in (0.01, 3.0):
+        regression.votes(C)
+        coefficients = np.linalg.solve(C * (A.T * w) @ A + np.eye(A.shape[1]), C * (A.T * w) @ target)
+        assert_allclose(regression.fitted_scores()[:, 0], A @ coefficients, atol=1e-6)
+
+
+def test_votes_of_a_quantile_leave_no_slope():
+    loss = SmoothPinball(Q, 0.2)
+    regression, A, target, w = regression_of(loss, True)
+    C = 3.0
+    regression.votes(C)
+    scores = regression.fitted_scores()
+    slope = loss.of(scores, target[:, None])[1][:, 0]
+    # at the optimum the coefficients are what the slopes say, and give the scores back
+    coefficients = -C * A.T @ (w * slope)
+    assert_allclose(A @ coefficients, scores[:, 0], atol=1e-3)
+    assert np.ptp(scores) > 1.0
+
+
+@pytest.mark.parametrize("loss", [HalfSquares(), SmoothPinball(Q, 0.3)], ids=["squares", "pinball"])
+def test_losses_have_their_derivatives(loss: VoteLoss):
+    off = np.array([-3.0, -0.29, -0.1, 0.0, 0.2, 0.31, 2.0])
+    target, step = np.linspace(-1.0, 1.0, 7)[:, None], 1e-6
+    scores = target - off[:, None]
+    value, slope = loss.of(scores, target)
+    ahead, slope_ahead = loss.of(scores + step, target)
+    assert_allclose((ahead - value) / step, slope[:, 0], atol=1e-5)
+    assert_allclose((slope_ahead - slope) / step, loss.curved(scores, target, np.ones_like(scores)), atol=1e-5)
+    assert (loss.curved(scores, target, np.ones_like(scores)) <= loss.curvature(1)).all()
+    if isinstance(loss, SmoothPinball):
+        far = np.abs(off) > 0.3
+        assert_allclose(value[far], pinball(target[far, 0], scores[far, 0], Q))
+
+
+# --- the whole ----------------------------------------------------------------------------------------------------
+
+
+def test_the_whole_forest_out_of_bag_is_scikit_learns():
+    whole, unseen = RegressionCommittee.from_estimator(FOREST), out_of_bag_mask(FOREST, 40, y)
+    part = np.arange(0, 300, 2)
+    found = oob_mean_votes(whole, whole.voters, X, y, unseen, None, [np.arange(300), part])
+    assert_allclose(found.predicted, FOREST.oob_prediction_)
+    squares = (np.column_stack([tree.predict(X) for tree in FOREST.estimators_]) - y[:, None]) ** 2
+    for worth, rows in zip(found.worth, (slice(None), part), strict=True):
+        assert_allclose(worth, -np.ma.array(squares, mask=~unseen)[rows].mean(axis=0))
+    every = oob_mean_votes(whole, whole.voters, X, y, None, None, [part])
+    assert_allclose(every.predicted, FOREST.predict(X))
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(
+    "forest",
+    [FOREST, RandomForestRegressor(40, random_state=0), ExtraTreesRegressor(40, bootstrap=True, random_state=0)],
+    ids=lambda forest: type(forest).__module__.split(".")[0] + type(forest).__name__,
+)
+def test_a_tenth_of_a_forest(forest, tmp_path):
+    forest.fit(X, y)
+    before = pickle.dumps(forest)
+    small = prune(forest, X, y)
+    assert isinstance(small, LeafReweighterRegressor) and small.quantile_ is None
+    assert small.committee_.n_nodes <= 0.1 * small.n_nodes_before_
+    first = RegressionCommittee.from_estimator(forest)[:4]
+    assert small.score(X_new, y_new) > r2_score(y_new, first.predict(X_new)) + 0.03
+    assert small.score(X_new, y_new) > forest.score(X_new, y_new) - 0.035
+    assert pickle.dumps(forest) == before
+    small.save(tmp_path / "small")
+    for other in (load(tmp_path / "small"), pickle.loads(pickle.dumps(small))):
+        assert_array_equal(other.predict(X_new), small.predict(X_new))
+        assert (other.C_, other.lost_, other.quantile_) == (small.C_, small.lost_, None)
+    two = LeafReweighterRegressor(forest, n_jobs=2).fit(X, y)
+    assert_array_equal(two.predict(X_new), small.predict(X_new))
+    assert clone(two).ensemble is forest
+    again = LeafReweighterRegressor(two, max_nodes=0.5, cv=3).fit(X, y)
+    assert again.committee_.n_nodes <= 0.5 * two.committee_.n_nodes, "it knows which rows its trees have not seen"
+
+
+def test_numbers_in_other_units_get_the_same_votes():
+    quick, committee = QUICK | {"on": "validation"}, RegressionCommittee.from_estimator(FOREST)
+    same = LeafReweighterRegressor(committee, **quick).fit(X_new, y_new).predict(X)
+    for factor, plus in ((1e-9, 0.0), (1e7, -3e9)):
+        voters = replace(committee.voters, value=factor * committee.voters.value + plus)
+        other = LeafReweighterRegressor(replace(committee, voters=voters), **quick).fit(X_new, factor * y_new + plus)
+        assert_allclose((other.predict(X) - plus) / factor, same, rtol=1e-5)
+    flat = PeerForest(5, random_state=0).fit(X, np.full(300, 7.0))
+    assert_allclose(LeafReweighterRegressor(flat, **QUICK).fit(X, np.full(300, 7.0)).predict(X_new), 7.0)
+
+
+def test_weights_are_repetitions():
+    tree = TreeRegressor(max_leaf_nodes=40).fit(X, y)
+    times = np.random.default_rng(0).integers(0, 4, 600)
+    fixed = {"on": "validation", "max_nodes": 0.5, "growth": 1.0, "C": 1.0}
+    ones = np.flatnonzero(times)
+    rows = np.repeat(np.arange(600), times)
+    # folds choose nothing here, and any will do
+    weighted = LeafReweighterRegressor(tree, **fixed).fit(X_new, y_new, times.astype(float))
+    absent = LeafReweighterRegressor(tree, **fixed).fit(X_new[ones], y_new[ones], times[ones].astype(float))
+    repeated = LeafReweighterRegressor(tree, **fixed).fit(X_new[rows], y_new[rows])
+    assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
+    assert_array_equal(weighted.predict(X), absent.predict(X))
+
+
+def test_gaps_and_categories():
+    random = np.random.default_rng(0)
+    table = pl.DataFrame(X[:, 1:], schema=list("abcdefghi")).with_columns(
+        pl.Series("kind", np.array(["low", "mid", "high"])[(3 * X[:, 0]).astype(int)]).cast(pl.Categorical),
+        pl.when(pl.Series(random.random(300) < 0.2)).then(None).otherwise(pl.col("a")).alias("a"),
+    )
+    forest = RandomForestRegressor(30, oob_score=True, random_state=0).fit(table, y)
+    small = prune(forest, table, y, max_nodes=0.2)
+    assert np.corrcoef(small.predict(table), forest.predict(table))[0, 1] > 0.9
+    assert small.feature_names_in_.tolist() == table.columns
+
+
+# --- boosters and quantiles ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(
+    "booster",
+    [
+        GradientBoostingRegressor(n_estimators=60, leaf="constant", random_state=0),
+        xgboost.XGBRegressor(n_estimators=60),
+        QuadBoostRegressor(random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_boosters(booster):
+    booster.fit(X, y)
+    seen, new = np.arange(0, 600, 2), np.arange(1, 600, 2)
+    small = prune(booster, X_new[seen], y_new[seen], on="validation", max_nodes=1 / 3)
+    assert small.score(X_new[new], y_new[new]) > booster.score(X_new[new], y_new[new]) - 0.08
+    known = prune(booster, X, y, on="train", max_nodes=1 / 3)
+    whole = booster.predict(X_new)
+    assert np.isnan(known.lost_) and r2_score(whole, known.predict(X_new)) > 0.95
+
+
+@pytest.mark.parametrize(
+    "booster",
+    [
+        GradientBoostingRegressor("quantile", 40, quantile=Q, random_state=0),
+        lightgbm.LGBMRegressor(n_estimators=40, objective="quantile", alpha=Q, verbose=-1),
+        xgboost.XGBRegressor(n_estimators=40, objective="reg:quantileerror", quantile_alpha=Q),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_quantiles(booster, tmp_path):
+    booster.fit(X, y)
+    seen, new = np.arange(0, 600, 2), np.arange(1, 600, 2)
+    small = LeafReweighterRegressor(booster, on="validation", max_nodes=0.5, growth=(2.0,)).fit(
+        X_new[seen], y_new[seen]
+    )
+    small.save(tmp_path / "small")
+    assert small.quantile_ == load(tmp_path / "small").quantile_ == quantile_level(small) == Q
+    losses = [mean_pinball_loss(y_new[new], each.predict(X_new[new]), alpha=Q) for each in (booster, small)]
+    assert losses[1] < losses[0]
+    assert abs((y_new[new] <= small.predict(X_new[new])).mean() - Q) < 0.08
+    (step,) = small.path_.steps
+    assert "d2_pinball" in small.path_.table().columns
+    assert abs(step.score - d2_pinball_score(y_new[new], small.predict(X_new[new]), alpha=Q)) < 0.1
+
+
+# --- contracts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["absolute_error", lambda truth, said: (said - truth) ** 2])
+def test_the_smallest_cut_that_loses_no_more_than_a_share(metric):
+    model = LeafReweighterRegressor(FOREST, max_nodes=0.33, max_loss=0.15, metric=metric, growth=(4.0,), C=(0.03, 0.3))
+    model.fit(X, y)
+    steps, lost = model.path_.steps, model.path_.lost()
+    chosen = next(i for i, step in enumerate(steps) if step.cut.n_nodes == model.committee_.n_nodes)
+    sure = lost + [step.lost_error for step in steps]
+    assert sure[chosen] <= 0.15 and (sure[chosen + 1 :] > 0.15).all() and len(steps) > chosen + 1
+    # the same as a share of the whole's loss on new rows: four of its standard errors, and of theirs
+    off = [np.abs(each.predict(X_new) - y_new) ** (1 if metric == "absolute_error" else 2) for each in (model, FOREST)]
+    share = off[0].mean() / off[1].mean() - 1.0
+    error = (off[0] - (1.0 + share) * off[1]).std() / np.sqrt(600) / off[1].mean()
+    assert abs(share - model.lost_) < 4.0 * np.hypot(model.lost_error_, error)
+    if metric == "absolute_error":
+        display = PruningPathDisplay.from_estimator(model)
+        assert display.ax_.get_ylabel() == "share of absolute error lost"
+
+
+def test_an_ensemble_that_no_cut_is_as_good_as_comes_back_whole(tmp_path):
+    with pytest.warns(UserWarning, match=r"loses \d.* ± .* of the whole's squared_error, as a share, on rows"):
+        model = prune(FOREST, X, y, max_nodes=5, max_loss=0.0)
+    assert_allclose(model.predict(X_new), FOREST.predict(X_new))
+    model.save(tmp_path / "whole")
+    assert_array_equal(load(tmp_path / "whole").predict(X_new), model.predict(X_new))
+    boosted = xgboost.XGBRegressor(n_estimators=5).fit(X, y)
+    with pytest.warns(UserWarning, match="kept whole"):
+        model = prune(boosted, X_new, y_new, on="validation", max_nodes=3, max_loss=0.0)
+    assert_allclose(model.predict(X_new), boosted.predict(X_new), rtol=1e-5)
+
+
+def test_what_is_lost_is_estimated_without_bias():
+    off = []
+    for seed in range(6):
+        rows, numbers = make_friedman1(2200, noise=1.0, random_state=seed)
+        forest = PeerForest(15, random_state=seed).fit(rows[:200], numbers[:200])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            small = LeafReweighterRegressor(forest, max_nodes=0.3, growth=(2.0,), C=(0.1,)).fit(
+                rows[:200], numbers[:200]
+            )
+        errors = [((each.predict(rows[200:]) - numbers[200:]) ** 2).mean() for each in (small, forest)]
+        off.append(small.lost_ - (errors[0] / errors[1] - 1.0))
+    # a row in eleven of these is new to one of the nine trees alone: as if these cost no more, it would be 0.13
+    assert abs(np.mean(off)) < 0.07
+
+
+# --- what is refused ----------------------------------------------------------------------------------------------
+
+
+def poisson():
+    return xgboost.XGBRegressor(n_estimators=3, objective="count:poisson").fit(X, y - y.min())
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (
+            lambda: FOREST,
+            {"X": X[::-1]},
+            "The out-of-bag prediction of row 0 differs from the one that ensemble has stored",
+        ),
+        (lambda: FOREST, {"level": "voter"}, "level='voter' weighs voters by margins"),
+        (lambda: FOREST, {"metric": "accuracy"}, "metric"),
+        (lambda: FOREST, {"metric": "pinball"}, "metric='pinball' needs a quantile, and the ensemble is taken"),
+        (lambda: FOREST, {"y": y[:10]}, "y has 10 numbers; X has 300 rows"),
+        (lambda: FOREST, {"y": np.full(300, np.nan)}, "y"),
+        (lambda: FOREST, {"max_loss": 0.1, "metric": lambda truth, said: said[:3]}, "gave an array of shape"),
+        (
+            lambda: FOREST,
+            {"max_loss": 0.1, "metric": lambda truth, said: truth - said},
+            "gave negative numbers for 300",
+        ),
+        (lambda: RandomForestRegressor(3), {}, "not fitted yet"),
+        (poisson, {"on": "validation"}, "ensemble predicts the exponential of its score"),
+        (lambda: GradientBoostingRegressor(n_estimators=3).fit(X, y), {"on": "train"}, r"train it.*leaf='constant'"),
+        (lambda: PeerForest(3).fit(X, np.column_stack([y, y])), {}, "2 outputs"),
+        (
+            lambda: GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9]).fit(X, y),
+            {"on": "train"},
+            "ensemble predicts 2 numbers of each row",
+        ),
+        (
+            lambda: xgboost.XGBRegressor(n_estimators=3).fit(X, y),
+            {},
+            "on='oob' needs an ensemble with the training rows",
+        ),
+    ],
+)
+def test_refused(make, arguments, message):
+    given = {"X": X, "y": y} | arguments
+    with pytest.raises((TypeError, ValueError, NotFittedError), match=message):
+        prune(make(), **given)
+
+
+def test_each_kind_has_its_class():
+    of_classes = RandomForestClassifier(3, random_state=0).fit(*load_iris(return_X_y=True))
+    with pytest.raises(TypeError, match="votes for classes; use LeafReweighter"):
+        LeafReweighterRegressor(of_classes).fit(*load_iris(return_X_y=True))
+    with pytest.raises(TypeError, match="estimator is the regressor"):
+        LeafReweighter(RandomForestRegressor(3, random_state=0).fit(X, y)).fit(X, y)
+    scores = prune(poisson(), X, y, on="train", max_nodes=0.5)
+    assert (scores.predict(X_new) > 0.0).all() and r2_score(poisson().predict(X_new), scores.predict(X_new)) > 0.9
+    assert quantile_level(GradientBoostingRegressor("absolute_error")) == 0.5
+    assert quantile_level(PeerForest(criterion="absolute_error")) is None
