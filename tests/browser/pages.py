@@ -14,8 +14,8 @@ from committee import (
 )
 from committee.files.provenance import Estimate
 from committee.report.comparison import compare
+from committee.report.comparison_page import render_report
 from committee.report.evaluation_page import evaluation_page
-from committee.report.html import render_report
 from committee.report.known_rows import provenance_of
 from committee.report.model_page import render_model
 from committee.report.row_explanation import RowExplanation

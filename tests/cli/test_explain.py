@@ -15,7 +15,7 @@ from committee import (
     RandomForestClassifier,
     load,
 )
-from committee.report.explained.effects import effects
+from committee.report.explained.column_effects import effects
 from committee.report.row_explanation import RowExplanation
 from committee.vote.explain.probability_contributions import probability_contributions
 from tests.cli.calls import fail, succeed

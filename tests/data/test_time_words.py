@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from committee.data.frames import TableSchema
 from committee.data.reading.time_forms import FORMS, seconds
 from committee.data.reading.time_words import is_whole_days, time_words
-from committee.report.svg.time_scale import TimeScale
+from committee.report.drawing.scale import TimeScale
 from committee.vote.explain.rules import Condition
 
 MOMENTS = st.datetimes(datetime(1000, 1, 1), datetime(2999, 12, 30), timezones=st.just(UTC))

@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 from committee import AdaBoostClassifier
 from committee.data.frames import TableSchema
 from committee.report.comparison import SCHEMA, Comparison, TableSummary, compare
+from committee.report.comparison_page import render_report
 from committee.report.crossvalidation import FoldResult, Limits, is_over, stratified_folds
-from committee.report.html import render_report
 from committee.report.metric_choice import ranking_metrics
 from committee.report.metrics import METRICS, Metric
 from committee.report.model_result import collected, placed

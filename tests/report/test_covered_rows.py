@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from committee import ConformalClassifier, ConformalRegressor, RandomForestClassifier, RandomForestRegressor
 from committee.report.covered_rows import CoveredRows
 from committee.report.evaluation_page import evaluation_page
-from committee.report.explained.set_pictures import set_section
+from committee.report.explained.pictures import set_section
 from committee.report.page import Picture
 
 HALF = np.arange(442) % 2 == 0

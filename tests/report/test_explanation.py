@@ -1,7 +1,5 @@
 """What pages are drawn from: effects of columns, ranked classes, the rows that are most wrong."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,15 +10,10 @@ from sklearn.inspection import partial_dependence
 
 from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
 from committee.report.evaluation_page import evaluation_page
-from committee.report.explained.columns import TableRows
-from committee.report.explained.effects import MOST_ROWS, effects
-from committee.report.explained.explanation import Explanation
-from committee.report.explained.importance_picture import MOST_BARS, importance_picture
-from committee.report.explained.importances import Importances
-from committee.report.explained.leaves import TreeLeaves
-from committee.report.svg.axes import WIDTH
-from committee.report.svg.bars import Bar, bars
-from committee.report.svg.scale import Scale
+from committee.report.explained.column_effects import MOST_ROWS, TableRows, effects
+from committee.report.explained.model_explanation import Explanation, Importances
+from committee.report.explained.pictures import MOST_BARS, importance_picture
+from committee.report.explained.tree_leaves import TreeLeaves
 from tests.small_portfolio import use_small_members
 
 FRAMES = [np.asarray, pl.DataFrame, pd.DataFrame]
@@ -45,7 +38,7 @@ class Sum:
     def validate_rows(self, X):
         return X
 
-    def answer(self, X):
+    def predict(self, X):
         encoded = self.table_.encode(X)
         return (np.sin(encoded[:, 0]) + encoded[:, 1] ** 2 + np.nan_to_num(encoded[:, 2], nan=-5.0))[:, None]
 
@@ -53,7 +46,7 @@ class Sum:
 def test_effects_of_a_sum_are_its_terms():
     frame = pl.from_pandas(table())
     model = Sum(frame)
-    size, town, late = effects(model, frame, np.arange(3), model.answer)
+    size, town, late = effects(model, frame, np.arange(3), model.predict)
     for each, term in ((size, np.sin), (late, lambda x: x)):
         for curve in (each.dependence[:, 0], each.local[:, 0]):
             expected = term(each.places)
@@ -63,7 +56,7 @@ def test_effects_of_a_sum_are_its_terms():
     assert_allclose(town.dependence[:, 0] - town.dependence[0, 0], codes**2 - codes[0] ** 2, atol=1e-9)
     assert_allclose(late.missing[0] - late.dependence[0, 0], -5.0 - late.places[0])
     assert size.missing is None and size.n_rows == len(frame) < MOST_ROWS
-    assert_allclose(size.dependence.mean(), model.answer(frame).mean(), atol=1.0)
+    assert_allclose(size.dependence.mean(), model.predict(frame).mean(), atol=1.0)
 
 
 @pytest.mark.parametrize("kind", FRAMES, ids=["numpy", "polars", "pandas"])
@@ -71,7 +64,7 @@ def test_partial_dependence_is_that_of_scikit_learn(kind):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     rows, target = X[:MOST_ROWS], y[:MOST_ROWS]
     model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(kind(rows), target)
-    (found,) = effects(model, kind(rows), np.array([2]), Explanation(model).answer)
+    (found,) = effects(model, kind(rows), np.array([2]), Explanation(model).predict)
     same = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(rows.to_numpy(), target)
     theirs = partial_dependence(same, rows.to_numpy(), [2], custom_values={2: found.places}, kind="average")
     assert_allclose(found.dependence[:, 0], theirs["average"][0], rtol=1e-9)
@@ -80,7 +73,7 @@ def test_partial_dependence_is_that_of_scikit_learn(kind):
 def test_columns_without_effect_and_rows_of_any_kind():
     constant = pl.DataFrame({"a": [1.0] * 30, "b": ["x"] * 30, "c": [None] * 29 + [1.0]})
     model = Sum(constant)
-    assert effects(model, constant, np.arange(3), model.answer) == []
+    assert effects(model, constant, np.arange(3), model.predict) == []
     frame = table(10)
     some, others = np.array([0, 3]), np.array([4, 5])
     for kind in (pl.DataFrame, pd.DataFrame):
@@ -101,7 +94,7 @@ def test_rows_that_are_most_wrong():
     assert_allclose(own[rows], np.sort(own[wrong]))
     assert found.row(int(rows[0])).predicted == model.predict(X[1::3])[rows[0]]
     numbers = Explanation.of(GradientBoostingRegressor(n_estimators=5).fit(X, y), X, y)
-    assert_allclose(np.sort(numbers.wrongness)[::-1][:5], numbers.wrongness[numbers.wrong_rows(5)])
+    assert_allclose(np.sort(numbers.errors)[::-1][:5], numbers.errors[numbers.wrong_rows(5)])
 
 
 def test_importances_add_up_to_one_with_the_bar_of_the_others():
@@ -126,7 +119,9 @@ def test_page_of_an_evaluation_says_what_was_asked():
     assert "<red>" not in page and "http" not in page.replace("http://www.w3.org/", "")
 
 
-@pytest.mark.parametrize(("loss", "words"), [("squared_error", "True by predicted"), ("quantile", "is meant")])
+@pytest.mark.parametrize(
+    ("loss", "words"), [("squared_error", "True by predicted"), ("quantile", "level of the quantile")]
+)
 def test_page_of_numbers_and_of_quantiles(loss, words):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     quantile = {"quantile": [0.1, 0.5, 0.9]} if loss == "quantile" else {}
@@ -160,30 +155,3 @@ def test_leaves_of_a_member_have_the_names_of_columns_categories_and_classes(mon
     assert found.names == ("large", "none", "small")
     rules = " ".join(leaf.rule for leaf in found.leaves)
     assert "city = Oslo" in rules and "size >" in rules and "x0" not in rules
-
-
-def test_bars_of_one_scale_and_their_names_and_figures_stand_apart():
-    """Panels on one scale: a bar is as long whichever others are beside it; no line through names; figures inside."""
-    some = [Bar("a" * 60, -0.7, "−0.7 (54% of rows)"), Bar("b", 1.36, "1.36"), Bar("c", -0.1, "−0.1")]
-    boxes = lambda bars_: [  # noqa: E731
-        {key: float(value) for key, value in re.findall(r'(x|width)="([\d.]+)"', each)}
-        for each in re.findall(r"<rect[^>]*>", bars_)
-    ]
-    alone, whole = bars(some[1:2], "", least=-0.7, largest=1.36), bars(some, "")
-    a, b, c = boxes(whole)
-    assert a["width"] / 0.7 == pytest.approx(b["width"] / 1.36, rel=1e-3) == pytest.approx(c["width"] / 0.1, rel=1e-2)
-    assert boxes(alone)[0] == b
-    assert a["width"] > 0.2 * WIDTH  # figures to the right leave the bars their room
-    zeros = [tuple(map(float, pair)) for pair in re.findall(r'<line [^>]*y1="([\d.]+)"[^>]*y2="([\d.]+)"', whole)]
-    names = [float(y) for y in re.findall(r'<text x="1" y="([\d.]+)"', whole)]
-    assert len(zeros) == len(names) == 3
-    assert not any(low <= y <= high for low, high in zeros for y in names)
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(2.7, 14.0), (90.0, 4500.0), (1e3, 1.3e3), (1.0, 1e9), (0.02, 0.3), (5.0, 99.0)]
-)
-def test_a_logarithmic_axis_names_enough_round_numbers(low, high):
-    ticks = Scale(low, high, log=True).ticks(6)
-    assert 3 <= len(ticks) <= 6 and all(low <= tick <= high for tick in ticks)
-    assert ticks == [float(f"{tick:.2e}") for tick in ticks]

@@ -183,14 +183,14 @@ def test_the_page_shows_what_is_known(some, kind):
 
 def test_the_page_of_frames_and_of_many_rows(some, monkeypatch):
     model, X, y = some[CommitteeClassifier]
-    monkeypatch.setattr("committee.report.member_pictures.MOST_EXPLAINED", 7)
-    monkeypatch.setattr("committee.report.member_pictures.FEWEST_EXPLAINED", 3)
+    monkeypatch.setattr("committee.report.explained.pictures.MOST_EXPLAINED", 7)
+    monkeypatch.setattr("committee.report.explained.pictures.FEWEST_EXPLAINED", 3)
     assert "Mean over 7 rows" in render_model(model, X, y)
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(5)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert "Mean over 7 rows" in render_model(model, frame, y)
-    monkeypatch.setattr("committee.report.member_pictures._WORK", 1.0)  # as if its trees were large
+    monkeypatch.setattr("committee.report.explained.pictures._WORK", 1.0)  # as if its trees were large
     assert "Mean over 3 rows" in render_model(model, X, y)
 
 

@@ -20,10 +20,10 @@ from sklearn.svm import LinearSVC
 from committee import AdaBoostClassifier, MarginReweighter, QuadBoostClassifierCV, SubaggingClassifier, TreeVoter
 from committee.report import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.comparison import compare
+from committee.report.comparison_page import render_report
 from committee.report.displays.base import COLORS
 from committee.report.drawn import svg_of
 from committee.report.grid import rich_table
-from committee.report.html import render_report
 from committee.report.inspection import describe_margins, inspection
 from committee.report.metric_choice import ranking_metrics
 from committee.report.metrics import METRICS

@@ -280,7 +280,7 @@ def _write_comparison(result: Comparison, *, json: Path | None, report: Path | N
         write_file(json, text)
         say(f"figures written to {json}")
     if report is not None:
-        from committee.report.html import render_report
+        from committee.report.comparison_page import render_report
 
         page = render_report(result, notes=notes)
         write_file(report, page)

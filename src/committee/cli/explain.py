@@ -70,7 +70,7 @@ def explain(
         terminal.print()
         print_grids([row_grid(found, most)])
         if picture is not None:
-            from committee.report.displays.contribution import ContributionDisplay
+            from committee.report.displays.contributions import ContributionDisplay
 
             display = ContributionDisplay.of(found, max_features=most)
             write_picture(display.plot().figure_, picture)

@@ -245,8 +245,7 @@ def _every_row(
 def _picture(before: MarginDistribution, after: MarginDistribution | None) -> Any:
     import numpy as np
 
-    from committee.report.displays.margin import MarginDisplay
-    from committee.report.displays.margin_change import MarginChangeDisplay
+    from committee.report.displays.curves import MarginChangeDisplay, MarginDisplay
 
     if after is None:
         return MarginDisplay({"margins": before}).plot().figure_

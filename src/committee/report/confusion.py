@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.report.displays.base import shortened
+from committee.report.drawing.text import shortened
 from committee.report.grid import BLANK, Grid
 
 MOST_IN_MATRIX = 10

@@ -9,15 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.report.evaluation import CONFIDENCE, accuracy_interval
-from committee.report.explained.confusion_picture import confusion_picture
-from committee.report.explained.effect_pictures import effect_pictures
-from committee.report.explained.explanation import Explanation
-from committee.report.explained.importance_picture import importance_picture
+from committee.report.explained.column_effects import effect_pictures
 from committee.report.explained.model_card import model_card
-from committee.report.explained.number_pictures import quantile_picture, residual_pictures, residuals_by_prediction
-from committee.report.explained.probability_pictures import margin_picture, ranking_pictures, reliability_picture
-from committee.report.explained.set_pictures import set_section
-from committee.report.explained.wrong_row_pictures import wrong_rows
+from committee.report.explained.model_explanation import Explanation
+from committee.report.explained.pictures import (
+    confusion_picture,
+    importance_picture,
+    margin_picture,
+    quantile_picture,
+    ranking_pictures,
+    reliability_picture,
+    residual_pictures,
+    residuals_by_prediction,
+    set_section,
+    wrong_rows,
+)
 from committee.report.known_rows import known_rows_sentence
 from committee.report.number_figures import quantile_levels, quantile_sentences
 from committee.report.page import Part, Section, render_page
@@ -135,8 +141,8 @@ def _numbers(found: Explanation) -> list[Section]:
     assert found.y is not None
     y = found.y.astype(np.float64)
     parts: list[Part] = []
-    if levels := quantile_levels(found.model, found.answers.shape[1]):
-        parts.append(quantile_picture(y, found.answers, levels))
+    if levels := quantile_levels(found.model, found.predictions.shape[1]):
+        parts.append(quantile_picture(y, found.predictions, levels))
     predicted = found.predicted.astype(np.float64)
     parts.append(residual_pictures(y, predicted))
     if (trend := residuals_by_prediction(y, predicted)) is not None:
@@ -161,7 +167,7 @@ def _verdict(found: Explanation) -> list[str]:
             f"{CONFIDENCE:.0%} confidence); naming the most frequent class every time would give {alone:.1%}.",
             *caution,
         ]
-    if quantile_levels(found.model, found.answers.shape[1]):
+    if quantile_levels(found.model, found.predictions.shape[1]):
         return quantile_sentences(found.evaluation.figures) + caution
     figure = by_name["rmse"]
     said = [f"{figure.heading}: {figure.value:.4g} ({figure.remark})."]

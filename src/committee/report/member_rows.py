@@ -6,7 +6,8 @@ import numpy as np
 
 from committee.data.counts import counted
 from committee.learners.blend.losses import loss_label
-from committee.report.displays.base import percent, shortened
+from committee.report.drawing.scale import format_percent
+from committee.report.drawing.text import shortened
 from committee.report.grid import BLANK, Grid
 from committee.report.member_answers import MemberAnswers
 from committee.report.reliability import Reliability
@@ -58,8 +59,8 @@ def figures_grid(answers: MemberAnswers) -> Grid:
             f"{1.0 - errors[i]:.4f}",
             f"{losses[i]:.4f}",
             f"{reliable[names[i]].calibration_error:.4f}",
-            BLANK if k == 0 else percent(float(apart[i])),
-            BLANK if k == 0 else percent(float((right[i] & ~right[-1]).mean())),
+            BLANK if k == 0 else format_percent(float(apart[i])),
+            BLANK if k == 0 else format_percent(float((right[i] & ~right[-1]).mean())),
         )
         for k, i in enumerate(order)
     ]
@@ -112,7 +113,7 @@ def _told(answers: MemberAnswers, i: int, row: int) -> str:
     if answers.classes is None:
         return f"{told[0]:.4g}"
     k = int(told.argmax())
-    return f"{shortened(str(answers.classes[k]), 16)} ({percent(float(told[k]))})"
+    return f"{shortened(str(answers.classes[k]), 16)} ({format_percent(float(told[k]))})"
 
 
 def _true(answers: MemberAnswers, row: int) -> str:

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.report.displays.ensemble_words import is_small
-from committee.report.displays.risk import RiskPathDisplay
-from committee.report.displays.small_ensemble import SmallEnsembleDisplay
-from committee.report.drawn import svg_of
+from committee.report.displays.curves import RiskPathDisplay
+from committee.report.displays.ensemble_text import is_small
+from committee.report.displays.small_ensembles import SmallEnsembleDisplay
 from committee.report.evaluation_page import answer_sections, column_sections, rows_and_training
-from committee.report.explained.columns import encoded_rows
-from committee.report.explained.explanation import Explanation
-from committee.report.explained.leaf_pictures import leaves_picture, terms_picture
-from committee.report.explained.leaves import TreeLeaves, leaf_terms
+from committee.report.explained.column_effects import encoded_rows
 from committee.report.explained.model_card import model_card
+from committee.report.explained.model_explanation import Explanation
+from committee.report.explained.pictures import member_pictures
+from committee.report.explained.tree_leaves import TreeLeaves, leaf_terms, leaves_picture, terms_picture
 from committee.report.grid import Grid
 from committee.report.inspection import has_model_trees, inspection
 from committee.report.member_answers import MemberAnswers
-from committee.report.member_pictures import member_pictures
 from committee.report.member_rows import rows_grids
 from committee.report.members import has_members
 from committee.report.page import Part, Picture, Section, render_page
@@ -88,12 +86,12 @@ def _lead(found: Explanation, data: str) -> str:
     name = type(found.model).__name__
     if found.X is None:
         return f"{name}, by itself: nothing on this page needs rows. More is shown of rows, most of rows with answers."
-    return f"{name}, and {rows_and_training(found, len(found.answers), data)}."
+    return f"{name}, and {rows_and_training(found, len(found.predictions), data)}."
 
 
 def _tables(found: Explanation, file_bytes: int | None, margins: NDArray[np.float64] | None) -> list[Section]:
     """All that `inspection` says, but for what pictures show."""
-    grids = inspection(found.around or found.model, file_bytes=file_bytes, margins=margins)
+    grids = inspection(found.conformal or found.model, file_bytes=file_bytes, margins=margins)
     parts: list[Part] = [grid for grid in grids if not grid.title.startswith("Most used features")]
     if hasattr(found.model, "risk_path_"):
         parts.append(_risk(found.model))
@@ -104,7 +102,7 @@ def _risk(model: Any) -> Picture:
     return Picture(
         "Risk by boosting step",
         "Mean risk of the training rows after every step; where a curve is flat, more steps change nothing.",
-        svg_of(RiskPathDisplay.from_estimator(model).figure_, "Curves of the mean training risk"),
+        RiskPathDisplay.of(model).chart().svg("Curves of the mean training risk"),
     )
 
 
@@ -112,18 +110,18 @@ def _all_trees(found: Explanation) -> list[Part]:
     """Of a small ensemble every tree; with rows, the way of one."""
     if not is_small(found.model):
         return []
-    display = SmallEnsembleDisplay.from_estimator(found.model, None if found.X is None else found.some_rows)
+    display = SmallEnsembleDisplay.of(found.model, None if found.X is None else found.sampled_rows)
     caption = (
         "Trees that can change the vote most come first. Below each leaf stands what it says; bars have one scale."
     )
-    return [Picture("", caption, svg_of(display.figure_, display.text))]
+    return [Picture("", caption, display.sketch().svg(display.text))]
 
 
 def _leaves(found: Explanation) -> list[Part]:
     """Leaves of one tree, and of model trees the lines in them."""
     if found.model.table_ is None:
         return []
-    encoded = None if found.X is None else encoded_rows(found.model, found.some_rows)
+    encoded = None if found.X is None else encoded_rows(found.model, found.sampled_rows)
     had_missing = None if encoded is None else np.asarray(np.isnan(encoded).any(axis=0))
     parts: list[Part] = []
     tree = TreeLeaves.of(found.model, had_missing)

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  // Figures in cells: "0.97 ±0.01", "1,199", "<0.001", "12%"; what is none stands last in either direction.
+  // Numbers in cells, such as "0.97 ±0.01", "1,199", "<0.001" and "12%"; others are sorted last in both directions.
   const number = (text) => {
     const found = text.replace(/,/g, "").replace(/\u2212/g, "-").match(/^[<>~]?\s*(-?\d+\.?\d*(?:e[-+]?\d+)?)/i);
     return found ? parseFloat(found[1]) : NaN;
@@ -24,8 +24,8 @@
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
-      const told = button.querySelector("[data-tip]");
-      if (told) { button.dataset.tip = told.dataset.tip; delete told.dataset.tip; }
+      const hint = button.querySelector("[data-tip]");
+      if (hint) { button.dataset.tip = hint.dataset.tip; delete hint.dataset.tip; }
       head.append(button);
       button.addEventListener("click", () => {
         const rising = head.getAttribute("aria-sort") !== "ascending";
@@ -36,17 +36,17 @@
     });
   }
 
-  // One tooltip for all: of whatever is pointed at or focused, until Escape.
+  // One tooltip for all elements: of the one that is pointed at or focused, until Escape.
   const tip = document.getElementById("tip");
   const hide = () => { tip.hidden = true; document.querySelector("[aria-describedby=tip]")?.removeAttribute("aria-describedby"); };
   const show = (event) => {
-    const told = event.target.closest?.("[data-tip]");
+    const target = event.target.closest?.("[data-tip]");
     hide();
-    if (!told) return;
-    tip.textContent = told.dataset.tip;
+    if (!target) return;
+    tip.textContent = target.dataset.tip;
     tip.hidden = false;
-    if (event.type === "focusin") told.setAttribute("aria-describedby", "tip");
-    const box = told.getBoundingClientRect(), own = tip.getBoundingClientRect();
+    if (event.type === "focusin") target.setAttribute("aria-describedby", "tip");
+    const box = target.getBoundingClientRect(), own = tip.getBoundingClientRect();
     const left = Math.max(8, Math.min(box.left, document.documentElement.clientWidth - own.width - 8));
     const above = box.top - own.height - 6;
     tip.style.left = left + window.scrollX + "px";
@@ -57,7 +57,7 @@
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 
-  // What is hidden here is hidden in every table and picture.
+  // A model that is hidden here is hidden in every table and picture.
   const choices = document.querySelector(".choices");
   if (choices) {
     choices.hidden = false;

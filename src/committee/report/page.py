@@ -1,9 +1,9 @@
-"""Pages of reports: one HTML file each that needs nothing else, no network, no fonts, and one small script.
+"""Pages of reports: one HTML file each, without network or fonts, and with one small script.
 
-A page has a title, what is to be known first, and sections, from whose headings its contents are made. A section holds
-tables (`Grid`), pictures (`Picture`), lists of terms (`Terms`) and sentences (`str`). What they look like, on a screen
-of any width, light or dark, and in print, stands in ``page.css``; sorting, tooltips and the choice of models in
-``page.js``. Without the script everything can still be read.
+A page has a title, sections, and a table of contents made from their headings. A section holds tables (`Grid`),
+pictures (`Picture`), lists of terms (`Terms`) and sentences (`str`). ``page.css`` is the style for screens of any
+width, light or dark, and for print. ``page.js`` sorts tables, shows tooltips and hides models; pages are readable
+without it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, TypeAlias
 
 from committee.data.extras import needed
+from committee.report.drawing.svg import breakable
 from committee.report.grid import Grid
-from committee.report.svg.element import breakable
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -24,19 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a page.
-
-    Attributes
-    ----------
-    heading : str
-        Heading; empty where the section's is enough.
-    caption : str
-        A sentence on how to read it.
-    body : Markup
-        The picture: of `svg_of`, or of `committee.report.svg`. It says itself, in words, what it shows.
-    figures : Grid or None
-        What it shows as a table, which a reader can unfold.
-    """
+    """A picture of `report.drawing` with a heading, a caption, and its numbers as a table that a reader can unfold."""
 
     heading: str
     caption: str
@@ -46,7 +34,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Terms:
-    """Names, and what is to be said of each."""
+    """A list of names and texts."""
 
     rows: Sequence[tuple[str, str]]
     title: str = ""
@@ -57,10 +45,7 @@ Part: TypeAlias = "Grid | Picture | Terms | str"
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading of its own.
-
-    A table's title and a picture's heading that are those of the section are not shown twice.
-    """
+    """A part of a page; a title or heading inside that equals the section's is not repeated."""
 
     heading: str
     parts: Sequence[Part]
@@ -68,7 +53,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """What a link to it ends in: its heading in small letters and hyphens."""
+        """Fragment of links to the section."""
         return re.sub(r"[^a-z0-9]+", "-", self.heading.lower()).strip("-") or "section"
 
 
@@ -81,26 +66,11 @@ def render_page(
     notes: Iterable[str] = (),
     choices: Iterable[str] = (),
 ) -> str:
-    """Make a whole HTML page.
+    """Render a whole HTML page; the same arguments give the same text.
 
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-    sections : iterable of Section
-        What it holds; those without parts are left out.
-    lead : str, default=""
-        A sentence below the title.
-    verdict, notes : iterable of str, default=()
-        Sentences to be read first, and remarks.
-    choices : iterable of str, default=()
-        Names that the reader can hide and show, of models customarily: rows of a `Grid` by its ``keys``, and of
-        pictures whatever has such a name in ``data-key``.
-
-    Returns
-    -------
-    str
-        The page. The same parts give the same text.
+    Sections without parts are left out. `lead` stands below the title, `verdict` and `notes` before the sections. A
+    reader can hide and show each of `choices`, such as the names of models: table rows by `Grid.keys`, and parts of
+    pictures by ``data-key``.
 
     Examples
     --------
@@ -122,19 +92,17 @@ def render_page(
     )
     environment.globals["kind_of"] = lambda part: type(part).__name__
     environment.globals["breakable"] = breakable
-    shown = [section for section in sections if section.parts]
     return environment.get_template("page.html.j2").render(
         title=title,
         lead=lead,
         verdict=list(verdict),
         notes=list(notes),
         choices=list(choices),
-        sections=_anchored(shown),
+        sections=_anchored([section for section in sections if section.parts]),
     )
 
 
 def _anchored(sections: list[Section]) -> list[tuple[str, Section]]:
-    """Each section with an anchor that no other has."""
     anchors = [section.anchor for section in sections]
     return [
         (anchor if anchors.index(anchor) == i else f"{anchor}-{i + 1}", section)

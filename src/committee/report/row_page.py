@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from committee.report.explained.explanation import Explanation
+from committee.report.drawing.rows import Bar, bars
+from committee.report.drawing.scale import format_number
+from committee.report.drawing.svg import AGAINST, FOR, REST, legend
 from committee.report.explained.model_card import model_card
+from committee.report.explained.model_explanation import Explanation
 from committee.report.page import Picture, Section, render_page
 from committee.report.row_explanation import RowExplanation
 from committee.report.row_sentences import row_grid, row_sentences
-from committee.report.svg.bars import AGAINST, FOR, REST, Bar, bars
-from committee.report.svg.element import legend
-from committee.report.svg.scale import plain
 
 
 def row_page(model: Any, found: RowExplanation, *, row: str, title: str = "", most: int = 12) -> str:
@@ -66,7 +66,8 @@ def _picture(found: RowExplanation, most: int) -> Picture:
     what = found.subject.partition(": ")[0]
     return Picture(
         "",
-        f"From {plain(start)} ({found.start}) to {plain(end)}, the {what}: what the value of each column adds.",
+        f"From {format_number(start)} ({found.start}) to {format_number(end)}, the {what}: what the value of each "
+        "column adds.",
         legend([(FOR, "adds"), (AGAINST, "takes away"), (REST, "all other columns together")])
         + bars(lines, "; ".join(f"{bar.name} {bar.text}" for bar in lines), most_lines=2)
         if lines
@@ -75,4 +76,4 @@ def _picture(found: RowExplanation, most: int) -> Picture:
 
 
 def _signed(value: float) -> str:
-    return ("+" if value >= 0.0 else "") + plain(value, 3)
+    return ("+" if value >= 0.0 else "") + format_number(value, 3)

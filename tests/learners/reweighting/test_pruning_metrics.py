@@ -151,11 +151,11 @@ def test_a_picture_of_the_path():
     nodes = [step.cut.n_nodes for step in model.path_.steps]
     assert_array_equal(display.n_nodes, nodes)
     assert display.ax_.get_ylabel() == "accuracy lost" and display.ax_.get_xscale() == "log"
-    (ring,) = [line for line in display.ax_.lines if line.get_label() == "taken"]
+    (ring,) = [line for line in display.ax_.lines if line.get_label() == "chosen"]
     assert_array_equal(ring.get_xdata(), [model.committee_.n_nodes])
     with pytest.raises(ValueError, match="AdaBoostClassifier has no path_ to draw"):
         PruningPathDisplay.from_estimator(committee.AdaBoostClassifier(2))
-    with pytest.raises(ValueError, match="rows that the trees have seen"):
+    with pytest.raises(ValueError, match="no losses on held-out rows; fit with on"):
         PruningPathDisplay.from_estimator(LeafReweighter(FOREST, on="train", **QUICK).fit(X, y))
     with pytest.raises(ValueError, match="must be of one length"):
         PruningPathDisplay([3, 2], [0.1])
@@ -240,7 +240,7 @@ def test_whole_voters_keep_a_contract_too(tmp_path):
     assert {"lost", "lost_error"} <= set(path.table().columns)
     display = PruningPathDisplay.from_estimator(model)
     assert display.ax_.get_xlabel() == "voters" and display.chosen == model.committee_.n_voters
-    with pytest.raises(ValueError, match="the path has no loss increase"):
+    with pytest.raises(ValueError, match="no losses on held-out rows; prune with max_loss"):
         PruningPathDisplay.from_estimator(prune(FOREST, X, y, level="voter"))
     model.save(tmp_path / "voters")
     assert load(tmp_path / "voters").lost_ == model.lost_

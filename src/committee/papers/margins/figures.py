@@ -122,7 +122,7 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
 
 def stages(fold: Fold) -> Figure:
     """Figure 1: cumulative margin curves of the first trees of AdaBoost, fewer and more of them."""
-    from committee.report.displays.margin import MarginDisplay
+    from committee.report.displays.curves import MarginDisplay
 
     committee = trained(fold, ADABOOST, Ensembles(STAGES[-1]))
     rounds = [t for t in STAGES if t < committee.n_voters] + [committee.n_voters]
@@ -135,7 +135,7 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
 
     Margins beyond 1, as negative weights may make them, are drawn at 1.
     """
-    from committee.report.displays.margin_change import MarginChangeDisplay
+    from committee.report.displays.curves import MarginChangeDisplay
 
     committee = trained(fold, change.ensemble, Ensembles(TREES))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))

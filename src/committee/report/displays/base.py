@@ -1,16 +1,24 @@
-"""Base of displays, and what all pictures look like: colours, markers, axes, legends.
+"""Base classes of displays, and matplotlib's drawing of the descriptions of `report.drawing`.
 
-Pictures are drawn on matplotlib's `Figure` directly and touch no global state, so they work without a screen and in
-threads. For a window, draw on axes of pyplot: ``display.plot(plt.subplots()[1])``.
+Displays draw on `Figure` directly and change no global state, so they work without a screen and in threads. To open a
+window, pass axes of pyplot: ``display.plot(plt.subplots()[1])``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from committee.data.extras import needed
+from committee.report.drawing.chart import Band, Box, Chart, Columns, Curve, Dots, Guide, Line, Mark, Sketch, Text
+from committee.report.drawing.rows import Bar, CellMap, DotRows
+from committee.report.drawing.scale import Scale
+from committee.report.drawing.svg import Color
+from committee.report.drawing.text import shortened, text_width
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -21,33 +29,31 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
-"""The palette of Okabe and Ito, readable with colour-blind eyes; without its yellow, too light on white."""
+"""The palette of Okabe and Ito for colour-blind readers, without its yellow, which is too light on white."""
 
 FOR, AGAINST = COLORS[:2]
 """Votes for a class and against it."""
 
 INK, GREY, PALE, GRID = "#222222", "#777777", "#999999", "#dddddd"
 
+_NAMED = {"ink": INK, "soft": GREY, "pale": PALE, "grid": GRID, "line": "#cccccc", "paper": "#ffffff"}
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", ":", "-.")
+_POINTS = 0.75  # points per pixel of the descriptions
 
 
-def color(i: int) -> str:
-    """Colour of the i-th model."""
-    return COLORS[i % len(COLORS)]
+def color(which: Color) -> str:
+    """Colour of a number of the palette, or of a name such as "ink"."""
+    return COLORS[which % len(COLORS)] if isinstance(which, int) else _NAMED[which]
 
 
 def marker(i: int) -> str:
-    """Marker of the i-th model; markers go on when the colours start again, so that 49 models stay distinct."""
+    """Marker of the i-th model; colour and marker together distinguish 49 models."""
     return _MARKERS[(i + i // len(COLORS)) % len(_MARKERS)]
 
 
-def line_style(i: int) -> str:
-    """Line style of the i-th model, another one each time that the colours start again."""
-    return ("-", "--", ":", "-.")[(i // len(COLORS)) % 4]
-
-
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of that size in inches, apart from pyplot."""
+    """Make a figure of a size in inches, apart from pyplot."""
     needed("matplotlib", "a picture")
     from matplotlib.figure import Figure
 
@@ -55,7 +61,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def open_axes(ax: Axes) -> Figure:
-    """Take the upper and right spines away, and return the figure of the axes."""
+    """Hide the upper and right spines, and return the figure of the axes."""
     ax.spines[["top", "right"]].set_visible(False)
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -63,7 +69,7 @@ def open_axes(ax: Axes) -> Figure:
 
 
 class Display(ABC):
-    """A picture on one pair of axes, in the manner of scikit-learn's displays: made from results, drawn by `plot`.
+    """A picture on one pair of axes, made from results and drawn by `plot`, like scikit-learn's displays.
 
     Attributes
     ----------
@@ -80,42 +86,46 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        Display
-            Itself.
+            Where to draw; `None` makes a new figure.
 
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         """
         needed("matplotlib", "a picture")
         self._draw(ax)
         return self
 
     @abstractmethod
-    def _draw(self, ax: Axes | None) -> None:
-        """Draw on the axes, or on those of `_axes`."""
+    def _draw(self, ax: Axes | None) -> None: ...
 
     def _axes(self, ax: Axes | None, width: float, height: float) -> Axes:
-        """The axes to draw on: those given, or a new figure's of that size in inches."""
         self.ax_ = new_figure(width, height).subplots() if ax is None else ax
         self.figure_ = open_axes(self.ax_)
         return self.ax_
 
 
-class CurvesDisplay(Display):
-    """A picture with a curve for each of several models on the same rows.
+class ChartDisplay(Display):
+    """A display of a chart, which pages draw as SVG."""
+
+    @abstractmethod
+    def chart(self) -> Chart:
+        """Describe the picture."""
+
+    def _draw(self, ax: Axes | None) -> None:
+        draw_chart(self.chart(), self._axes(ax, 7.2, 4.0))
+
+
+class CurvesDisplay(ChartDisplay):
+    """A chart with a curve for each of several models on the same rows.
 
     Parameters
     ----------
     curves : mapping of str
         What is drawn of each model.
     colors : mapping of str to int, default=None
-        Place of each name in the palette; by default the order of ``curves``.
+        Place of each name in the palette; `None` uses the order of ``curves``.
     """
 
     def __init__(self, curves: Mapping[str, Any], *, colors: Mapping[str, int] | None = None) -> None:
@@ -131,25 +141,20 @@ class CurvesDisplay(Display):
         *,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the curves of fitted classifiers on the given rows, each under its name.
+        """Draw the curves of fitted classifiers on the given rows.
 
         Parameters
         ----------
         estimators : mapping of str to classifier
-            Fitted learners of this library, or models of others that the picture can be drawn of.
+            Fitted classifiers of this library, or of others where the display supports them.
         X : frame or array of shape (n_samples, n_features)
-            The rows, as the classifiers take them.
+            Rows.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows; `None` counts all the same.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CurvesDisplay
-            Already drawn.
+            Where to draw; `None` makes a new figure.
 
         Raises
         ------
@@ -177,17 +182,185 @@ class CurvesDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Return what is drawn of a fitted classifier."""
+    def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any: ...
+
+
+# --- descriptions drawn by matplotlib --------------------------------------------------------------------------------
+
+
+def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False) -> None:
+    """Draw a chart, with its legend above the axes or beside them."""
+    for mark in sorted(chart.marks, key=lambda mark: isinstance(mark, Guide)):
+        _draw_mark(mark, ax)
+    _put_scale(ax.xaxis, chart.x)
+    _put_scale(ax.yaxis, chart.y)
+    if chart.names:
+        ax.set_xticks(range(len(chart.names)), chart.names)
+    ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high))
+    ax.set(xlabel=chart.x_label, ylabel=chart.y_label)
+    grid(ax, "y")
+    labels = [label for _, label in chart.labels]
+    if labels and is_legend_beside:
+        legend_beside(ax, "center left", title=chart.title or None)
+    elif labels:
+        legend_above(ax, 4 if max(map(len, labels)) < 9 else 2, title=chart.title or None, markerscale=0.6)
+
+
+def _draw_mark(mark: Mark, ax: Axes) -> None:
+    match mark:
+        case Curve():
+            ax.plot(
+                mark.x,
+                mark.y,
+                color=color(mark.color),
+                linestyle=LINES[mark.dash],
+                linewidth=_POINTS * mark.width,
+                drawstyle="steps-post" if mark.is_step else "default",
+                alpha=0.6 if mark.faint else None,
+                label=shortened(mark.label, 36) or None,
+            )
+        case Dots():
+            ax.scatter(
+                mark.x,
+                mark.y,
+                s=(2.0 * _POINTS * np.asarray(mark.radius)) ** 2,
+                color=color(mark.color),
+                marker=marker(mark.marker),
+                alpha=0.5 if mark.faint else None,
+                label=shortened(mark.label, 36) or None,
+                zorder=3,
+                clip_on=False,
+            )
+        case Band():
+            ax.fill_between(mark.x, mark.low, mark.high, color=color(mark.color), alpha=0.22, linewidth=0)
+        case Columns():
+            width = np.subtract(mark.high, mark.low)
+            ax.bar(mark.low, mark.values, 0.96 * width, align="edge", color=color(mark.color))
+        case Guide():
+            ax.plot(mark.x, mark.y, color=PALE, linewidth=0.8, zorder=0)
+        case _:
+            ax.plot(mark.x, np.zeros(np.size(mark.x)), "|", color=PALE, transform=ax.get_xaxis_transform())
+
+
+def _put_scale(axis: Axis, scale: Scale) -> None:
+    from matplotlib.ticker import FuncFormatter, Locator, NullLocator
+
+    class Ticks(Locator):
+        def __call__(self) -> Any:
+            return self.tick_values(*axis.get_view_interval())
+
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            return np.array(replace(scale, low=min(vmin, vmax), high=max(vmin, vmax)).ticks(6))
+
+    if scale.log:
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
+    axis.set_major_locator(Ticks())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: scale.text(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def draw_dot_rows(rows: DotRows, ax: Axes) -> None:
+    """Draw rows of dots, the first on top."""
+    lines = np.arange(len(rows.rows))
+    if rows.series:
+        low, high = np.array([row.ends for row in rows.rows]).T
+        ax.hlines(lines, low, high, color=GRID, linewidth=1.2, zorder=1)
+        for k, (label, which) in enumerate(rows.series):
+            shape, size = {"vote": ("D", 42), "true": ("|", 150)}.get(label, (marker(k), 30))
+            values = [row.values[k] for row in rows.rows]
+            ax.scatter(values, lines, size, color(which), marker=shape, label=shortened(label, 36), zorder=3)
+        legend_above(ax, 3)
+    else:
+        for line, row in enumerate(rows.rows):
+            # a fixed spread up and down shows equal values side by side, the same in every run
+            places = line + 0.16 * np.sin(2.4 * np.arange(len(row.values)))
+            ax.plot(row.values, places, "o", color=color(row.color), markersize=4, alpha=0.6, markeredgewidth=0)
+            low, high = row.ends
+            middle = (low + high) / 2.0
+            style: dict[str, Any] = {"marker": "|", "markersize": 13, "linewidth": 1.2, "capsize": 3, "zorder": 3}
+            ax.errorbar(middle, line, xerr=(high - low) / 2.0, color=INK, **style)
+    if rows.reference is not None:
+        ax.axvline(rows.reference, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
+    if rows.scale is not None:
+        _put_scale(ax.xaxis, rows.scale)
+        ax.set_xlim(rows.scale.low, rows.scale.high)
+    ax.set_yticks(lines, [row.name for row in rows.rows])
+    ax.set(ylim=(max(len(lines), 1) - 0.4, -0.6), xlabel=rows.label)
+    ax.tick_params(axis="y", length=0)
+    grid(ax, "x")
+
+
+def draw_bars(rows: Sequence[Bar], ax: Axes, label: str) -> None:
+    """Draw bars from zero to the right, the first on top."""
+    values = [bar.value for bar in rows]
+    largest = max(values) or 1.0
+    ax.barh(range(len(rows)), values, height=0.66, color=[color(bar.color) for bar in rows])
+    for i, bar in enumerate(rows):
+        ax.text(bar.value + 0.01 * largest, i, bar.text, va="center", fontsize=8)
+    ax.set_yticks(range(len(rows)), [shortened(bar.name, 40) for bar in rows], fontsize=9)
+    ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0.0, 1.08 * largest), xlabel=label)
+    ax.tick_params(axis="y", length=0)
+
+
+def draw_cells(cells: CellMap, ax: Axes) -> None:
+    """Draw a map of cells."""
+    from matplotlib.patches import Rectangle
+
+    for (i, k), cell in cells.cells.items():
+        box = Rectangle((k - 0.48, i - 0.46), 0.96, 0.92, facecolor=color(cell.color), alpha=cell.opacity, linewidth=0)
+        ax.add_patch(box)
+        ax.text(k, i, cell.text, ha="center", va="center", fontsize=9, color=INK)
+    rows, columns = ([shortened(name, 20) for name in names] for names in (cells.rows, cells.columns))
+    ax.set_yticks(range(len(rows)), rows, fontsize=9)
+    ax.set_xticks(range(len(columns)), columns, fontsize=9, rotation=30, ha="right", rotation_mode="anchor")
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    ax.tick_params(which="both", length=0)
+    ax.spines[:].set_visible(False)
+
+
+def draw_sketch(sketch: Sketch, ax: Axes, shrink: float) -> None:
+    """Draw a sketch on axes of its size in inches; `shrink` is the scale of fonts and lines."""
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
+    ax.set(xlim=(-0.05, sketch.width + 0.05), ylim=(sketch.height, 0.0))
+    ax.set_axis_off()
+    style: dict[str, Any]
+    for order, part in enumerate(sketch.parts):
+        zorder = 2.0 + order / 1e4
+        match part:
+            case Text():
+                style = {
+                    "fontsize": part.size * shrink,
+                    "color": color(part.color),
+                    "ha": {"start": "left", "middle": "center"}[part.anchor],
+                    "weight": "bold" if part.bold else "normal",
+                }
+                # names of columns and categories may have dollars
+                ax.text(part.x, part.y, part.text, va="center", parse_math=False, zorder=zorder, **style)
+            case Line():
+                x, y = zip(*part.points, strict=True)
+                width = part.width * shrink
+                ax.plot(x, y, color=color(part.color), linewidth=width, solid_capstyle="butt", zorder=zorder)
+            case Box():
+                box = (part.x, part.y), part.width, part.height
+                style = {"facecolor": color(part.fill), "zorder": zorder, "linewidth": part.edge_width * shrink}
+                if part.edge is None:
+                    ax.add_patch(Rectangle(*box, **style))
+                else:
+                    style |= {"edgecolor": color(part.edge), "boxstyle": "round,pad=0,rounding_size=0.05"}
+                    ax.add_patch(FancyBboxPatch(*box, **style))
+
+
+# --- parts of matplotlib's pictures ----------------------------------------------------------------------------------
 
 
 def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
-    """Pale lines across the axes, below all that is drawn."""
+    """Draw pale lines across the axes, below all else."""
     ax.grid(axis=axis, color=GRID, linewidth=0.7)
     ax.set_axisbelow(True)
 
 
-_PLAIN_LEGEND: dict[str, Any] = {
+_LEGEND: dict[str, Any] = {
     "frameon": False,
     "fontsize": "small",
     "title_fontsize": "small",
@@ -197,56 +370,30 @@ _PLAIN_LEGEND: dict[str, Any] = {
 
 
 def legend_above(ax: Axes, n_columns: int = 2, **options: Any) -> None:
-    """A legend above the axes, where no curve can be in its way."""
+    """Put the legend above the axes, where it covers no curve."""
     above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.01), "ncols": n_columns}
-    ax.legend(**_PLAIN_LEGEND | above | options)
+    ax.legend(**_LEGEND | above | options)
 
 
 def legend_beside(ax: Axes, loc: Literal["upper left", "center left"] = "upper left", **options: Any) -> None:
-    """A legend right of the axes, at their top or beside their middle."""
+    """Put the legend right of the axes."""
     beside: dict[str, Any] = {"loc": loc, "bbox_to_anchor": (1.02, 1.0 if loc == "upper left" else 0.5)}
-    ax.legend(**_PLAIN_LEGEND | beside | options)
+    ax.legend(**_LEGEND | beside | options)
 
 
-def plain_log_ticks(axis: Axis, low: float, high: float) -> None:
-    """Plain numbers at few round places of a logarithmic axis, whose minor labels would overlap."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    span = high / low
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if span < 50 else (1.0, 3.0) if span < 500 else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
-    axis.set_minor_locator(NullLocator())
-
-
-def plain_number(value: float) -> str:
-    """A tick of a logarithmic axis: thousands separated, fractions as short as they are."""
-    return f"{value:,.0f}" if value >= 1.0 else f"{value:g}"
-
-
-def shortened(text: str, most: int = 28) -> str:
-    """Text that ends in an ellipsis if it is too long."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def log_ticks(axis: Axis) -> None:
+    """Label few round numbers of a logarithmic axis."""
+    _put_scale(axis, Scale(1.0, 10.0, log=True))
 
 
 def room(ax: Axes, width: float, height: float) -> float:
-    """Scale of a picture of that size in inches on given axes, against a figure of its own; at most 1."""
+    """Scale at which a picture of that size in inches fits on given axes; at most 1."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    box, (wide, high) = ax.get_position(), figure.get_size_inches()
-    return float(min(1.0, box.width * wide / width, box.height * high / height))
+    box, (figure_width, figure_height) = ax.get_position(), figure.get_size_inches()
+    return float(min(1.0, box.width * figure_width / width, box.height * figure_height / height))
 
 
-def text_width(text: str, size: float) -> float:
-    """Width of a text in inches."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    if not text:
-        return 0.0
-    points, *_ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)
-    return float(points) / 72.0
-
-
-def percent(share: float) -> str:
-    """A share as a percentage, small ones with a decimal."""
-    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+def text_inches(text: str, points: float) -> float:
+    """Upper bound of the width of a text."""
+    return text_width(text, points) / 72.0

@@ -1,4 +1,4 @@
-"""One tree as a text and as a picture: its questions, where they lead, and what its leaves say."""
+"""Display of one tree, as a text and as a picture."""
 
 from __future__ import annotations
 
@@ -10,48 +10,47 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.report.arguments import check_most
-from committee.report.displays.base import FOR, GREY, INK, PALE, Display, percent, room, text_width
+from committee.report.displays.base import FOR, GREY, INK, PALE, Display, room, text_inches
+from committee.report.drawing.scale import format_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# lengths are in inches, of a picture with a figure of its own
+# lengths in inches, of a picture with a figure of its own; font sizes in points
 _ROW, _TEXT, _ARM, _GAP = 0.4, 0.12, 0.5, 0.12
 _FONT, _SMALL = 8.0, 6.5
 
 
 class TreeDisplay(Display):
-    """A tree from left to right: the upper answer to a question is yes, the lower one no.
+    """A tree from left to right: the upper answer to a condition is yes, the lower one no.
 
-    A star stands at the answer that missing values, and categories that training did not see, go with. Lines are as
-    wide as training rows come. Of a large tree the first levels are drawn, of the last one the nodes of the most rows;
-    those left closed say how many leaves they hold. `text` is the same as text. Node numbers are those of ``apply``.
+    A star marks the answer for missing values and unseen categories. Lines are wider for more training rows. A large
+    tree is drawn level by level, on the last level the nodes of the most rows; a node left closed has the number of its
+    leaves. `text` is the same as text. Node numbers are those of ``apply``.
 
     Parameters
     ----------
     words : sequence of str (N,)
-        The question of each inner node, and what each leaf says.
+        Condition of each inner node, and content of each leaf.
     children : int array-like (N, 2)
-        Nodes that yes and no lead to, both later ones; -1 for leaves.
+        Nodes after yes and no, both later ones; -1 for leaves.
     shares : array-like (N,), default=None
-        Share of the rows that come to each node.
+        Share of the rows of each node.
     missing : int array-like (N,), default=None
-        Answer that missing values go with: 0 for yes, 1 for no.
+        Answer for missing values: 0 for yes, 1 for no.
     short_words : sequence of str (N,), default=None
         `words` for the picture.
     colors : sequence of str (N,), default=None
         Colours of the leaves.
     colors_tell : str, default=""
-        What the colours stand for, below the picture.
+        Meaning of the colours, for the key.
     title : str, default="tree"
-        A line above.
+        Title.
     max_leaves : int or None, default=16
-        Most ends that are drawn; None: all leaves.
+        At most so many ends are drawn; `None` draws all leaves.
 
     Attributes
     ----------
-    ax_, figure_
-        Axes and figure drawn on.
     text : str
         The tree as text, one node a line; ``str(display)`` is the same.
 
@@ -124,24 +123,16 @@ class TreeDisplay(Display):
         Parameters
         ----------
         estimator : fitted learner or committee
-            Its voters are trees, or model trees; of other libraries, what `committee.Committee.from_estimator` takes.
-            Leaves with lines are named, and coloured, by what they say of their training rows on average; of rows at
-            their ends a line may say the opposite.
+            Its voters are trees or model trees; also models that `committee.Committee.from_estimator` takes. Leaves
+            with lines have the text and colour of their mean over their training rows; for rows at their ends a line
+            may have the opposite sign.
         tree : int, default=0
-            Its number, as that of its column in ``apply``: of committees of trees one committee after the other. -1 is
-            the last.
+            Number of the tree, as that of its column in ``apply``; trees of several committees are counted through. -1
+            is the last.
         for_class : class label or int, default=None
-            Where each round has a tree for each of several classes, targets or quantiles: whose, by the label, or the
-            number from 0 on; None: the first's.
-        max_leaves : int or None, default=16
-            Most ends that are drawn: level by level, the nodes of the most rows of the last one. None: all leaves.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure, as large as it must be, by default.
-
-        Returns
-        -------
-        TreeDisplay
-            Already drawn.
+            Class, or number of the target or quantile, where each round has a tree for each; `None` is the first.
+        max_leaves, ax
+            As for the class and `plot`.
 
         Raises
         ------
@@ -155,11 +146,11 @@ class TreeDisplay(Display):
         from sklearn.base import BaseEstimator
         from sklearn.utils.validation import check_is_fitted
 
-        from committee.report.displays.tree_words import TreeWords
+        from committee.report.displays.tree_text import TreeText
 
         if isinstance(estimator, BaseEstimator):
             check_is_fitted(estimator)
-        found = TreeWords.of(estimator, tree, for_class)
+        found = TreeText.of(estimator, tree, for_class)
         left = found.forest.left
         display = cls(
             found.words(short=False),
@@ -168,7 +159,7 @@ class TreeDisplay(Display):
             missing=1 - found.forest.missing_left.astype(np.int64),
             short_words=found.words(short=True),
             colors=found.colors,
-            colors_tell=found.colors_tell,
+            colors_tell=found.color_meaning,
             title=found.title,
             max_leaves=max_leaves,
         )
@@ -177,7 +168,6 @@ class TreeDisplay(Display):
     # --- which nodes ---------------------------------------------------------------------------------------------
 
     def _count_leaves(self) -> list[int]:
-        """Leaves below each node; children stand after their parent."""
         count = [1] * len(self.words)
         for node in range(len(count) - 1, -1, -1):
             if (pair := self.children[node].tolist())[0] >= 0:
@@ -185,7 +175,6 @@ class TreeDisplay(Display):
         return count
 
     def _open(self) -> set[int]:
-        """Inner nodes whose answers are shown: level by level, those of the most rows of the last one."""
         opened: set[int] = set()
         most = len(self.words) if self.max_leaves is None else self.max_leaves
         waiting = [(0, 0.0, 0)]
@@ -198,7 +187,6 @@ class TreeDisplay(Display):
         return opened
 
     def _shown(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the nodes that are shown, from the top: node, level, the one above and its answer, -1 for none."""
         waiting = [(0, 0, -1, -1)]
         while waiting:
             node, level, above, answer = waiting.pop()
@@ -207,12 +195,11 @@ class TreeDisplay(Display):
                 yes, no = self.children[node].tolist()
                 waiting += [(no, level + 1, node, 1), (yes, level + 1, node, 0)]
 
-    def _goes(self, above: int, answer: int, mark: str) -> str:
-        """The answer in words, with a mark if missing values go with it."""
+    def _answer(self, above: int, answer: int, mark: str) -> str:
         taken = self.missing is not None and int(self.missing[above]) == answer
         return ("yes", "no")[answer] + (mark if taken else "")
 
-    def _says(self, node: int, words: Sequence[str]) -> str:
+    def _content(self, node: int, words: Sequence[str]) -> str:
         closed = self.children[node, 0] >= 0 and node not in self._opened
         return f"… {self._n_leaves[node]:,} leaves" if closed else words[node]
 
@@ -225,10 +212,10 @@ class TreeDisplay(Display):
         for node, _, above, answer in self._shown():
             head = ""
             if above >= 0:
-                head = indent[above] + ("├─ ", "└─ ")[answer] + self._goes(above, answer, ", missing") + " → "
+                head = indent[above] + ("├─ ", "└─ ")[answer] + self._answer(above, answer, ", missing") + " → "
                 indent[node] = indent[above] + ("│  ", "   ")[answer]
-            share = "" if self.shares is None else f" ({percent(self.shares[node])} of rows)"
-            lines.append(f"{head}{node}: {self._says(node, self.words)}{share}")
+            share = "" if self.shares is None else f" ({format_percent(self.shares[node])} of rows)"
+            lines.append(f"{head}{node}: {self._content(node, self.words)}{share}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -239,8 +226,8 @@ class TreeDisplay(Display):
     def _draw(self, ax: Axes | None) -> None:
         shown = list(self._shown())
         y, n_rows = self._rows(shown)
-        said = {node: self._says(node, self.short_words) for node, *_ in shown}
-        wide = {node: 1.05 * text_width(text, _FONT) + 0.04 for node, text in said.items()}  # as pixels have it
+        texts = {node: self._content(node, self.short_words) for node, *_ in shown}
+        wide = {node: text_inches(text, _FONT) + 0.04 for node, text in texts.items()}
         # levels are as far apart as the longest question asks for; a leaf has its row to itself
         arm = _ARM if self.missing is None else _ARM + 0.06
         left = [0.0]
@@ -249,8 +236,8 @@ class TreeDisplay(Display):
             left.append(left[-1] + _TEXT + max(questions, default=0.0) + _GAP + arm)
         x = {node: left[level] for node, level, *_ in shown}
         key = self._key()
-        width = max(1.05 * text_width(key, _SMALL) + 0.04, *(x[node] + _TEXT + wide[node] for node in x))
-        width = max(width, 1.05 * text_width(self.title, 10.0))
+        width = max(text_inches(key, _SMALL), *(x[node] + _TEXT + wide[node] for node in x))
+        width = max(width, text_inches(self.title, 10.0))
         height = _ROW * (n_rows + (1 if key else 0.2))
         shrink = 1.0 if ax is None else room(ax, width, height)
         ax = self._axes(ax, width + 0.3, height + 0.45)
@@ -262,14 +249,13 @@ class TreeDisplay(Display):
                     ax, (x[above] + _TEXT + wide[above] + 0.05, y[above]), (x[node], y[node]), node, arm, shrink
                 )
                 at = (x[node] - arm + 0.05, y[node] - 0.02)
-                ax.text(*at, self._goes(above, answer, "*"), fontsize=_SMALL * shrink, color=GREY, va="bottom")
-            self._write(ax, node, x[node], y[node], said[node], shrink)
+                ax.text(*at, self._answer(above, answer, "*"), fontsize=_SMALL * shrink, color=GREY, va="bottom")
+            self._write(ax, node, x[node], y[node], texts[node], shrink)
         if key:
             ax.text(0.0, height - 0.1, key, fontsize=_SMALL * shrink, color=GREY, va="center")
         ax.set_title(self.title, fontsize=10 * shrink, loc="left")
 
     def _rows(self, shown: list[tuple[int, int, int, int]]) -> tuple[dict[int, float], int]:
-        """Height of each node: ends a row each, and an opened node between its answers."""
         y: dict[int, float] = {}
         n_rows = 0
         for node, *_ in shown:
@@ -285,7 +271,6 @@ class TreeDisplay(Display):
     def _connect(
         self, ax: Axes, start: tuple[float, float], end: tuple[float, float], node: int, arm: float, shrink: float
     ) -> None:
-        """The way from a question to an answer, as wide as rows come."""
         share = 0.3 if self.shares is None else float(np.clip(self.shares[node], 0.0, 1.0))
         turn = end[0] - arm
         ax.plot(
@@ -299,17 +284,15 @@ class TreeDisplay(Display):
         )
 
     def _write(self, ax: Axes, node: int, x: float, y: float, text: str, shrink: float) -> None:
-        """A node: its mark, its words, and below them its number and share of the rows."""
         end = self.children[node, 0] < 0
         marker, mark = ("s", self.colors[node]) if end else ("o", INK)
         ax.plot([x], [y], marker=marker, color=mark, markersize=(5.5 if end else 4) * shrink, gid="node", zorder=3)
         color = INK if end or node in self._opened else GREY
         ax.text(x + _TEXT, y, text, fontsize=_FONT * shrink, color=color, va="center")
-        below = f"{node}" if self.shares is None else f"{node}: {percent(self.shares[node])}"
+        below = f"{node}" if self.shares is None else f"{node}: {format_percent(self.shares[node])}"
         ax.text(x + _TEXT, y + 0.11, below, fontsize=_SMALL * shrink, color=GREY, va="center")
 
     def _key(self) -> str:
-        """What marks and numbers mean."""
         if not self._opened:
             return ""
         words = ["upper answer: yes"]

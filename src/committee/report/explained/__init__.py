@@ -1,1 +1,1 @@
-"""A fitted model explained: one object that every picture of its pages is drawn from, and these pictures."""
+"""Explanations of fitted models, and the pictures of their pages."""

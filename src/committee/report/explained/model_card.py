@@ -1,4 +1,4 @@
-"""A model card: what the model is, what it was judged by, by which versions, and where it must not be trusted."""
+"""Model card: the model, its training and evaluation, the versions, and its limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from committee.data.counts import counted
 from committee.data.names import listing
-from committee.report.explained.explanation import Explanation
+from committee.report.explained.model_explanation import Explanation
 from committee.report.inspection import changed_parameters
 from committee.report.known_rows import known_rows_sentence
 from committee.report.members import has_members
@@ -22,21 +22,18 @@ from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 FEW_ROWS, FEW_OF_A_CLASS = 200, 20
-"""Rows below which figures say little."""
+"""Rows, of all classes and of one, below which metrics are uncertain."""
 
-_ESTIMATES = {
-    "oof_score_": "on rows that each fit had not seen",
-    "oob_score_": "on rows out of bag",
-}
-"""Attributes that hold accuracy or R2 on rows not trained on, and what these rows were."""
+_ESTIMATES = {"oof_score_": "out-of-fold", "oob_score_": "out-of-bag"}
+"""Attributes that hold accuracy or R2 on rows that were not trained on."""
 
 
 def model_card(found: Explanation, *, data: str = "") -> Section:
-    """Terms and limits of a model, and of what it was judged by."""
+    """Make the section of a model and of the rows that it was evaluated on, which are called `data`."""
     return Section(
         "Model card",
         [
-            Terms([*_model(found.model), *training_terms(found.model), *_judged(found, data), *_made()]),
+            Terms([*_model(found.model), *training_terms(found.model), *_evaluation(found, data), *_versions()]),
             Terms(limits(found), "Limits"),
         ],
     )
@@ -55,11 +52,11 @@ def _model(model: Any) -> list[tuple[str, str]]:
     ]
     if getattr(getattr(model, "provenance_", None), "estimate", None) is not None:
         return rows  # which is of as many rows or more
-    name = "accuracy" if hasattr(model, "classes_") else "R2"
-    for attribute, words in _ESTIMATES.items():
+    metric = "accuracy" if hasattr(model, "classes_") else "R2"
+    for attribute, kind in _ESTIMATES.items():
         value = getattr(model, attribute, None)
         if isinstance(value, float) and np.isfinite(value):
-            rows.append(("estimate of its fit", f"{name} {value:.4f} {words}"))
+            rows.append(("estimate of its fit", f"{kind} {metric} {value:.4f}"))
     return rows
 
 
@@ -77,72 +74,63 @@ def _columns(model: Any) -> str:
     return f"{model.n_features_in_:,}: {listing([model.table_.column(j) for j in range(model.n_features_in_)])}"
 
 
-def _judged(found: Explanation, data: str) -> list[tuple[str, str]]:
+def _evaluation(found: Explanation, data: str) -> list[tuple[str, str]]:
     if found.evaluation is None:
-        return [("judged by", "nothing on this page: no rows with answers were given")]
+        return [("evaluated on", "no rows: none with labels or numbers were given")]
     rows = counted(found.evaluation.n_rows, "row") + (f" of {data}" if data else "")
-    figures = [f"{each.heading} {each.value:.4g}" for each in found.evaluation.figures[:6]]
+    metrics = [f"{each.heading} {each.value:.4g}" for each in found.evaluation.figures[:6]]
     known = found.known_rows
-    if known is not None:
-        how = "" if known.exact else f", told by {known.n_judged:,} of them"
-        rows += f"; {known.share:.1%} of them are rows of the training, or equal to some{how}" if known.n_judged else ""
-    return [("judged by", rows), ("figures", ", ".join(figures))]
+    if known is not None and known.n_judged:
+        sample = "" if known.exact else f", estimated from {known.n_judged:,} of them"
+        rows += f"; {known.share:.1%} of them are equal to training rows{sample}"
+    return [("evaluated on", rows), ("metrics", ", ".join(metrics))]
 
 
-def _made() -> list[tuple[str, str]]:
+def _versions() -> list[tuple[str, str]]:
     today = datetime.now(UTC).date().isoformat()
     libraries = ", ".join(f"{name} {version(name)}" for name in ("committee", "numpy", "scikit-learn"))
     return [("page made", today), ("versions", f"Python {platform.python_version()}, {libraries}")]
 
 
 def limits(found: Explanation) -> list[tuple[str, str]]:
-    """What the model cannot do, and what the figures do not say, each with its subject."""
-    model, said = found.model, []
+    """Limits of the model and of its metrics, each with its subject."""
+    model, rows = found.model, list[tuple[str, str]]()
     if hasattr(model, "classes_"):
-        said.append(("classes", "It answers with one of the classes above, whatever a row is."))
-    said += _limits_of_columns(model)
+        rows.append(("classes", "Every row gets one of the classes above, even a row unlike all of them."))
+    table = model.table_
+    coded = [] if table is None else [table.column(j) for j in range(table.n_features) if table.categories[j]]
+    if coded:
+        rows.append(("categories", f"Categories unseen in training count as missing ({listing(coded)})."))
     voters = model.committee_.voters
     if isinstance(voters, LinearLeaves):
-        text = "Beyond the numbers that it was trained on its lines go on; nothing says that they should."
-        said.append(("beyond", text))
+        rows.append(("extrapolation", "Beyond the range of the training rows predictions follow the leaves' lines."))
     elif isinstance(voters, Forest | Rounds):
-        said.append(("beyond", "Beyond the numbers that it was trained on, it answers as at their ends."))
-    members = has_members(model)  # each of which has a temperature of its own
-    if hasattr(model, "classes_") and not members and getattr(model, "temperature_", None) is None:
-        text = "They have no temperature: see whether they mean what they say before they are used."
-        said.append(("probabilities", text))
-    said += _limits_of_rows(found)
-    said.append(("causes", "What columns do is what they do in the model. It is no statement of causes."))
-    return said
+        rows.append(("extrapolation", "Beyond the range of the training rows predictions are constant."))
+    is_uncalibrated = getattr(model, "temperature_", None) is None and not has_members(model)
+    if hasattr(model, "classes_") and is_uncalibrated:
+        rows.append(("probabilities", "They are not calibrated: check their reliability before they are used."))
+    rows += _row_limits(found)
+    rows.append(("causes", "Effects of columns are those on the model's predictions, not causes."))
+    return rows
 
 
-def _limits_of_columns(model: Any) -> list[tuple[str, str]]:
-    table = model.table_
-    if table is None:
-        return []
-    coded = [table.column(j) for j in range(table.n_features) if table.categories[j] is not None]
-    if not coded:
-        return []
-    return [("categories", f"One that training did not have counts as missing ({listing(coded)}).")]
-
-
-def _limits_of_rows(found: Explanation) -> list[tuple[str, str]]:
+def _row_limits(found: Explanation) -> list[tuple[str, str]]:
     if found.y is None:
         return []
-    said = []
+    rows = []
     if found.evaluation is not None:
-        learned = known_rows_sentence(found.model, found.known_rows, found.evaluation)
-        said += [] if learned is None else [("known rows", learned[0].upper() + learned[1:] + ".")]
+        known = known_rows_sentence(found.model, found.known_rows, found.evaluation)
+        rows += [] if known is None else [("training rows", known[0].upper() + known[1:] + ".")]
     if len(found.y) < FEW_ROWS:
-        text = f"The figures are of {counted(len(found.y), 'row')}: another such sample could well say something else."
-        said.append(("few rows", text))
+        text = f"The metrics are of {counted(len(found.y), 'row')}: those of another sample may differ much."
+        rows.append(("few rows", text))
     if found.of_classes:
         labels, counts = np.unique(found.y, return_counts=True)
         named = list(zip(labels.tolist(), counts.tolist(), strict=True))
         rare = [f"{label} ({n:,})" for label, n in named if n < FEW_OF_A_CLASS]
-        unseen = [str(label) for label in found.model.classes_.tolist() if label not in set(labels.tolist())]
+        absent = [str(label) for label in found.model.classes_.tolist() if label not in set(labels.tolist())]
         if rare:
-            said.append(("rare classes", f"Their figures say little: {', '.join(rare[:10])}."))
-        if unseen:
-            said.append(("classes without a row", f"The figures say nothing of {', '.join(unseen[:10])}."))
-    return said
+            rows.append(("rare classes", f"Their metrics are uncertain: {', '.join(rare[:10])}."))
+        if absent:
+            rows.append(("absent classes", f"Not evaluated: {', '.join(absent[:10])}."))
+    return rows

@@ -1,0 +1,256 @@
+"""The report of a comparison as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from committee.report.drawing.chart import RELIABILITY, Chart, Curve, Dots, Guide, Mark, reliability_chart
+from committee.report.drawing.rows import DotRow, DotRows
+from committee.report.drawing.scale import Scale
+from committee.report.drawing.svg import side_by_side
+from committee.report.grid import Grid
+from committee.report.metric_choice import known_metric
+from committee.report.page import Picture, Section, Terms, render_page
+from committee.report.tables import (
+    cost_grid,
+    difference_grid,
+    failures_grid,
+    measures,
+    metric_words,
+    parameters_set,
+    quality_grid,
+    size_text,
+    table_sentence,
+)
+from committee.report.verdict import verdict
+
+if TYPE_CHECKING:
+    from committee.report.comparison import Comparison
+    from committee.report.model_result import ModelResult
+
+MOST_FOLDS = 20
+"""Folds that the table of their metrics has columns for."""
+
+
+def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
+    """Render the report of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Result of `committee.report.comparison.compare`.
+    notes : iterable of str, default=()
+        Notes to show beside those of the comparison.
+
+    Returns
+    -------
+    str
+        A whole HTML page. The same comparison gives the same text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from committee.report.comparison import compare
+    >>> from committee.report.comparison_page import render_report
+    >>> page = render_report(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()}))
+    >>> page.splitlines()[0]
+    '<!DOCTYPE html>'
+    """
+    warnings = [f"{model.name} warned: {text}" for model in comparison.models for text in model.warnings]
+    parameters = parameters_set(comparison)
+    return render_page(
+        f"Comparison on {comparison.table.name}",
+        [
+            *_tables(comparison),
+            *(_pictures(comparison) if comparison.ranked else []),
+            Section("The table", [_table_terms(comparison)]),
+            Section("How the figures were measured", [Terms(measures(comparison))]),
+            *([Section("Parameters that were set", [Terms(parameters)])] if parameters else []),
+            Section("Versions", [Terms(list(comparison.versions.items()))]),
+        ],
+        lead=table_sentence(comparison) + ".",
+        verdict=verdict(comparison),
+        notes=[*comparison.notes, *notes, *warnings],
+        choices=[model.name for model in comparison.ranked],
+    )
+
+
+def _tables(comparison: Comparison) -> list[Section]:
+    quality, failures, differences, cost = (
+        make(comparison) for make in (quality_grid, failures_grid, difference_grid, cost_grid)
+    )
+    sections = [Section(grid.title, [grid]) for grid in (quality, failures) if grid.rows]
+    if differences.rows:
+        sections.append(Section(differences.title, [*_differences(comparison), differences]))
+    return [*sections, Section(cost.title, [cost])] if cost.rows else sections
+
+
+def _pictures(comparison: Comparison) -> list[Section]:
+    metric = metric_words(comparison.metric)
+    return [
+        Section(f"{metric[:1].upper()}{metric[1:]} in every fold", [_folds(comparison)]),
+        Section("Training margins", _margins(comparison)),
+        Section("Reliability", _reliability(comparison)),
+        Section(f"Size against {metric}", _sizes(comparison)),
+    ]
+
+
+def _table_terms(comparison: Comparison) -> Terms:
+    table = comparison.table
+    if table.numbers is None:
+        target = "classes", ", ".join(f"{name} ({count:,})" for name, count in table.classes.items())
+    else:
+        least, mean, greatest = table.numbers
+        target = "numbers", f"from {least:,.6g} to {greatest:,.6g}, mean {mean:,.6g}"
+    return Terms(
+        [
+            ("rows", f"{table.rows:,}"),
+            ("columns", f"{table.columns - table.categorical:,} numeric, {table.categorical:,} categorical"),
+            ("missing cells", f"{table.missing_cells:,}"),
+            ("target", table.target),
+            target,
+        ]
+    )
+
+
+def _differences(comparison: Comparison) -> list[Picture]:
+    rows = []
+    for model in comparison.ranked:
+        if (test := model.against_best) is not None:
+            low, high = (size_text(comparison, end) for end in test.interval)
+            text = size_text(comparison, test.difference)
+            tip = f"{model.name}\nworse by {text}\n95% interval {low} to {high}"
+            color = _color(comparison, model)
+            rows.append(DotRow(model.name, [test.difference], text, color, test.interval, [tip]))
+    if not rows:
+        return []
+    metric, best = metric_words(comparison.metric), comparison.ranked[0].name
+    values = "; ".join(f"{row.name} {row.end}" for row in rows)
+    caption = (
+        "Dots: mean difference over the folds. Lines: 95 % intervals. An interval that contains 0 (dashed line) is"
+        " compatible with no difference."
+    )
+    description = f"Difference in {metric} from {best}: {values}"
+    return [Picture("", caption, DotRows(rows, metric, 0.0).svg(description))]
+
+
+def fold_rows(comparison: Comparison) -> DotRows:
+    """Describe the ranking metric of every model in every fold."""
+    metric, rows = comparison.metric, []
+    for i, model in enumerate(comparison.ranked):
+        values = model.values(metric)
+        tips = [
+            f"{model.name}\nfold {k + 1}: {size_text(comparison, value)}" for k, value in enumerate(values.tolist())
+        ]
+        rows.append(DotRow(model.name, values.tolist(), known_metric(metric).text(values), i, tips=tips))
+    return DotRows(rows, metric_words(metric))
+
+
+def _folds(comparison: Comparison) -> Picture:
+    rows = fold_rows(comparison)
+    description = f"{rows.label} in every fold; means: " + "; ".join(f"{row.name} {row.end}" for row in rows.rows)
+    caption = "Dots: folds. Vertical line: mean. Horizontal line: ±1 standard deviation."
+    return Picture("", caption, rows.svg(description), _folds_grid(comparison))
+
+
+def _folds_grid(comparison: Comparison) -> Grid | None:
+    ranked, metric = comparison.ranked, comparison.metric
+    n = len(ranked[0].fold_results)
+    if n > MOST_FOLDS:
+        return None
+    rows = tuple((m.name, *(size_text(comparison, v) for v in m.values(metric).tolist())) for m in ranked)
+    columns = ("model", *(f"fold {k + 1}" for k in range(n)))
+    return Grid(f"{metric_words(metric)} in every fold", columns, rows, "l" + "r" * n, keys=_names(ranked))
+
+
+def _margins(comparison: Comparison) -> list[Picture]:
+    curves = [(m, m.margin_quantiles) for m in comparison.ranked if m.margin_quantiles is not None]
+    if not curves:
+        return []
+    lowest = min(quantiles[0] for _, quantiles in curves)
+    x, y = Scale(-0.1 if lowest > -0.1 else -1.0, 1.0), Scale(0.0, 1.0, percent=True)
+    levels = [i / 100.0 for i in range(101)]
+    first, first_quantiles = curves[0]
+    charts, rows = [], []
+    for model, quantiles in curves:
+        low, median, high = (f"{quantiles[i]:.3f}" for i in (5, 50, 95))
+        share = sum(value <= 0.0 for value in quantiles) / len(quantiles)
+        best = [] if model is first else [Guide(first_quantiles, levels)]
+        tip = f"{model.name}\nmedian margin {median}, 5% at most {low}"
+        curve = Curve(quantiles, levels, color=_color(comparison, model), tip=tip)
+        chart = Chart(x, y, "", "", [Guide([0.0, 0.0], [0.0, 1.0]), *best, curve], small=True)
+        description = f"Training margins of {model.name}: median {median}"
+        charts.append(chart.svg(description, heading=model.name, key=model.name))
+        rows.append((model.name, low, median, high, f"{share:.1%}"))
+    caption = (
+        "Share of training rows (vertical axis) with a margin of at most the value on the horizontal axis, mean over"
+        " folds. Rows left of the dashed line at 0 are misclassified. The further right a curve, the more unanimous the"
+        f" vote. Dashed curve: {first.name}."
+    )
+    columns = ("model", "5% at most", "median", "95% at most", "at most 0")
+    figures = Grid("Training margins", columns, tuple(rows), "lrrrr", keys=_names([model for model, _ in curves]))
+    return [Picture("", caption, side_by_side(charts, small=True), figures)]
+
+
+def _reliability(comparison: Comparison) -> list[Picture]:
+    curves = [(m, m.reliability) for m in comparison.ranked if m.reliability is not None]
+    if not curves:
+        return []
+    charts, rows = [], []
+    for model, reliability in curves:
+        error = f"{reliability.calibration_error:.3f}"
+        chart = reliability_chart({model.name: reliability}, {model.name: _color(comparison, model)}, small=True)
+        description = f"Reliability of {model.name}: error {error}"
+        charts.append(chart.svg(description, heading=model.name, key=model.name))
+        rows.append((model.name, error))
+    columns = ("model", "calibration error")
+    figures = Grid("Expected calibration error", columns, tuple(rows), "lr", keys=_names([m for m, _ in curves]))
+    return [Picture("", f"Test rows of all folds. {RELIABILITY}", side_by_side(charts, small=True), figures)]
+
+
+def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
+    """Describe the ranking metric against nodes; models have their places beside them, or names in a legend."""
+    metric, marks = comparison.metric, list[Mark]()
+    words, sizes, values = metric_words(metric), list[float](), list[float]()
+    for i, model in enumerate(comparison.ranked):
+        nodes, value, deviation = model.mean("n_nodes"), model.mean(metric), model.sd(metric) or 0.0
+        if not nodes or value is None:
+            continue
+        sizes.append(nodes)
+        values += [value - deviation, value + deviation]
+        tip = f"{model.place}. {model.name}\n{words} {size_text(comparison, value)}, {nodes:,.0f} nodes"
+        texts, label = ([str(model.place)], "") if numbered else ([], model.name)
+        marks.append(Curve([nodes, nodes], values[-2:], color=i, width=1.0, key=model.name))
+        marks.append(
+            Dots([nodes], [value], 5.0, color=i, marker=i, label=label, tips=[tip], texts=texts, key=model.name)
+        )
+    x = Scale.over(sizes, margin=0.08, log=True) if sizes else Scale(1.0, 10.0, log=True)
+    return Chart(x, Scale.over(values, margin=0.08), "nodes in all trees (mean over folds)", words, marks)
+
+
+def _sizes(comparison: Comparison) -> list[Picture]:
+    chart = size_chart(comparison, numbered=True)
+    if not chart.marks:
+        return []
+    metric = comparison.metric
+    values = "; ".join(
+        f"{model.name} {size_text(comparison, value)} with {nodes:,.0f}"
+        for model in comparison.ranked
+        if (nodes := model.mean("n_nodes")) and (value := model.mean(metric)) is not None
+    )
+    better = "further up" if known_metric(metric).best == "highest" else "further down"
+    caption = (
+        f"Smaller models are further left, better models {better}. Numbers: places in the first table. Vertical lines:"
+        " ±1 standard deviation."
+    )
+    return [Picture("", caption, chart.svg(f"{metric_words(metric)} against nodes: {values}"))]
+
+
+def _color(comparison: Comparison, model: ModelResult) -> int:
+    return [each.name for each in comparison.ranked].index(model.name)
+
+
+def _names(models: Sequence[ModelResult]) -> tuple[str, ...]:
+    return tuple(model.name for model in models)

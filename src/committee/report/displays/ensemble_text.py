@@ -1,0 +1,432 @@
+"""Text of a small ensemble of trees: the test of each split, the content of each leaf, and the sum of one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.counts import counted
+from committee.data.frame_columns import is_frame, open_frame
+from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Index
+from committee.data.sparse import is_sparse
+from committee.report.arguments import place
+from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
+from committee.report.drawing.scale import format_percent
+from committee.report.drawing.svg import Color
+from committee.report.drawing.text import middle_cut
+from committee.report.row_explanation import values_in_words
+from committee.vote.committee import Committee
+from committee.vote.links.mean import Average, Log
+from committee.vote.links.probability import Logistic, Share, Softmax
+from committee.vote.members import MemberCommittees
+from committee.vote.scores import signed
+from committee.vote.weighted_votes import WeightedVotes
+from committee.voters.committees import BoostedCommittees
+from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.member_trees import MemberTrees
+from committee.voters.model_forest import ModelForest
+
+MOST_LEAVES = 60
+"""Leaves of an ensemble that a picture can show."""
+
+_MOST_CLASSES = 2  # whose sums are written
+
+
+@dataclass(frozen=True, eq=False)
+class LeafReading:
+    """How the leaves of an ensemble are combined: as sums, or as means of class shares or of numbers.
+
+    `names` are the classes, none for a predicted number. `factor` multiplies a vote besides its weight. The sum begins
+    with `start`, shape (D,): one number for two classes and for a prediction, else one per class. The prediction is exp
+    of the sum if `is_log`.
+    """
+
+    kind: Literal["sums", "shares", "means"]
+    names: tuple[str, ...]
+    unit: str
+    factor: float
+    start: F64
+    is_log: bool = False
+
+    @classmethod
+    def of(cls, votes: WeightedVotes) -> LeafReading:
+        """Derive it from the link of the votes."""
+        if not isinstance(votes, Committee):
+            if votes.voters.n_outputs > 1:
+                raise ValueError(
+                    f"the ensemble predicts {votes.voters.n_outputs} numbers of each row; one picture shows one. "
+                    "Draw its trees one by one by TreeDisplay"
+                )
+            start = np.zeros(1) if votes.intercept is None else votes.intercept
+            kind: Literal["means", "sums"] = "means" if isinstance(votes.link, Average) else "sums"
+            return cls(kind, (), "", 1.0, start, isinstance(votes.link, Log))
+        names = tuple(str(label) for label in votes.classes.tolist())
+        if len(names) < 2:
+            raise ValueError(f"the ensemble has one class only, {names[0]!r}: there is nothing to draw")
+        if isinstance(votes.link, Share):
+            return cls("shares", names, "", 1.0, np.zeros(len(names)))
+        factor, unit = _unit(votes)
+        start = np.zeros(1 if len(names) == 2 else len(names))
+        if votes.intercept is not None:
+            start = np.atleast_1d(signed(votes.intercept)) if len(names) == 2 else np.array(votes.intercept)
+        return cls("sums", names, unit, factor, factor * start)
+
+    def values(self, forest: Forest, weight: float, output: int | None) -> F64:
+        """Contents of the nodes of one tree, shape (N, D); `output` is the class of a tree for one class."""
+        value = _votes(forest)
+        if self.kind == "shares":
+            return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] == 1 else value
+        if self.kind == "means" or not self.names:
+            return value if self.kind == "means" else weight * value
+        value = self.factor * weight * value
+        if len(self.names) == 2:
+            return signed(value)[:, None]
+        if output is None:
+            return value
+        spread = np.zeros((len(value), len(self.names)))
+        spread[:, output] = value[:, 0]
+        return spread
+
+    def words(self, value: F64, output: int | None = None) -> tuple[str, str, Color]:
+        """Number of one leaf, the class that it supports, and the colour of that.
+
+        The class is empty for trees of one class.
+        """
+        if output is not None:
+            number = float(value[output])
+            return plain_signed(number), "", output if number > 0.0 else "soft"
+        if not self.names:
+            number = float(value[0])
+            if self.kind == "means":
+                return f"{number:.4g}", "", 0
+            return plain_signed(number), "", "soft" if number == 0.0 else int(number < 0.0)
+        if not value.any():
+            return "0", "no vote", "soft"
+        if len(value) == 1:
+            number, k = float(value[0]), int(value[0] > 0.0)
+            return plain_signed(number), f"for {self.short(k)}", k
+        k = int(np.argmax(value)) if self.kind == "shares" or value.max() > 0.0 else int(np.argmin(value))
+        number = float(value[k])
+        if self.kind == "shares":
+            return f"{number:.0%}", self.short(k), k
+        return plain_signed(number), f"{'for' if number > 0.0 else 'against'} {self.short(k)}", k
+
+    def short(self, k: int) -> str:
+        """Name of a class, short enough to stand below a leaf."""
+        return middle_cut(self.names[k], 16)
+
+
+def _votes(forest: Forest) -> F64:
+    if forest.label is None:
+        assert forest.value is not None
+        return forest.value
+    named = np.zeros((len(forest.label), forest.n_classes))
+    votes = np.flatnonzero(forest.label >= 0)
+    named[votes, forest.label[votes]] = 1.0
+    return named
+
+
+def _unit(votes: Any) -> tuple[float, str]:
+    link, is_binary = votes.link, len(votes.classes) == 2
+    if isinstance(link, Softmax):
+        factor = link.scale / votes.total_weight if link.normalized and votes.total_weight > 0.0 else link.scale
+        return factor, "log-odds" if is_binary else "score"
+    if isinstance(link, Logistic) and is_binary:
+        return link.scale, "log-odds"
+    return 1.0, "score"
+
+
+def plain_signed(number: float) -> str:
+    """Format a number with its sign, three digits, and at most two decimals.
+
+    Examples
+    --------
+    >>> from committee.report.displays.ensemble_text import plain_signed
+    >>> plain_signed(-1.2345), plain_signed(0.0)
+    ('−1.23', '0')
+    """
+    form = "+.2f" if 0.1 <= abs(number) < 10.0 else "+.2g" if abs(number) < 0.1 else "+.3g"
+    return f"{number:{form}}".replace("-", "−") if number else "0"
+
+
+@dataclass(frozen=True, eq=False)
+class PlainTree:
+    """One tree, or the sum of `n_summed` trees of the same tests.
+
+    `number` is that among the trees of the ensemble, `name` that of the drawn tree, counted from 1. A test is a column
+    and a condition. `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if there are none. `values` are
+    the contents of the nodes, shape (N, D); `output` is the class of a tree for one class.
+    """
+
+    number: int
+    tests: tuple[tuple[str, str], ...]
+    children: Index
+    missing: Index
+    shares: F64 | None
+    values: F64
+    weight: float
+    output: int | None
+    n_summed: int = 1
+    name: str = ""
+
+    @classmethod
+    def of(cls, members: MemberTrees, t: int, leaves: LeafReading, table: TableSchema, had_missing: Any) -> PlainTree:
+        """Describe one tree of an ensemble."""
+        forest, weight = members.forest[t : t + 1], float(members.weights[t])
+        output = t % members.per_round if members.per_round > 1 else None
+        inner = forest.feature >= 0
+        missing = np.where(inner, 1 - forest.missing_left.astype(np.int64), -1)
+        if had_missing is not None:
+            missing[inner & ~np.asarray(had_missing)[np.maximum(forest.feature, 0)]] = -1
+        tests = tuple(plain_split(forest, i, table) if inner[i] else ("", "") for i in range(len(inner)))
+        children = np.where(forest.left[:, None] < 0, -1, forest.left[:, None] + [0, 1]).astype(np.int64)
+        values = leaves.values(forest, weight, output)
+        return cls(t, tests, children, missing, node_shares(forest), values, weight, output)
+
+    @property
+    def leaves(self) -> Index:
+        """Numbers of the leaves."""
+        return np.flatnonzero(self.children[:, 0] < 0)
+
+    def path(self, leaf: int) -> frozenset[int]:
+        """Nodes from the root to a leaf."""
+        parent = {int(child): node for node, pair in enumerate(self.children) for child in pair if child >= 0}
+        path = [leaf]
+        while path[-1]:
+            path.append(parent[path[-1]])
+        return frozenset(path)
+
+
+def _summed(trees: list[PlainTree], members: MemberTrees) -> list[PlainTree]:
+    groups: dict[tuple[Any, ...], list[PlainTree]] = {}
+    for tree in trees:
+        one = members.forest[tree.number : tree.number + 1]
+        tests = (one.feature, one.threshold, one.left, one.missing_left, one.category_offset, one.category_bits)
+        groups.setdefault((tree.output, *(array.tobytes() for array in tests)), []).append(tree)
+    return [
+        replace(
+            same[0],
+            values=np.sum([each.values for each in same], axis=0),
+            weight=float(sum(each.weight for each in same)),
+            n_summed=len(same),
+            shares=None if same[0].shares is None else np.mean(np.array([each.shares for each in same]), axis=0),
+        )
+        for same in groups.values()
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleText:
+    """All trees of an ensemble, those with the largest effect on the vote first."""
+
+    votes: WeightedVotes
+    table: TableSchema
+    trees: tuple[PlainTree, ...]
+    leaves: LeafReading
+
+    @classmethod
+    def of(cls, estimator: Any, had_missing: Any = None) -> EnsembleText:
+        """Describe an ensemble; the mask `had_missing`, shape (p,), marks columns with missing values.
+
+        Raise TypeError if its voters are no trees, or leaves have lines; ValueError if it has too many leaves, or
+        predicts several numbers.
+        """
+        votes = votes_of(estimator)
+        members = _small(votes)
+        leaves = LeafReading.of(votes)
+        table = table_with_forms(votes.table or plain_table(members.forest), estimator)
+        trees = [PlainTree.of(members, t, leaves, table, had_missing) for t in range(len(members.forest))]
+        if leaves.kind == "sums":
+            trees = _summed(trees, members)
+            trees.sort(key=lambda tree: -float(np.abs(tree.values[tree.leaves]).max()))
+        else:
+            trees.sort(key=lambda tree: -abs(tree.weight))
+        total = float(sum(abs(tree.weight) for tree in trees)) or 1.0
+        have_weights = leaves.kind != "sums" and len({tree.weight for tree in trees}) > 1
+        named = []
+        for number, tree in enumerate(trees, 1):
+            name = f"Tree {number}"
+            if tree.n_summed > 1:
+                name += f", the sum of {tree.n_summed}"
+            if tree.output is not None:
+                name += f", for {leaves.short(tree.output)}"
+            elif have_weights:
+                name += f", counts {abs(tree.weight) / total:.0%}"
+            named.append(replace(tree, name=name))
+        return cls(votes, table, tuple(named), leaves)
+
+    @property
+    def size(self) -> str:
+        """Numbers of trees and leaves."""
+        n_leaves, n_trees = sum(len(tree.leaves) for tree in self.trees), sum(tree.n_summed for tree in self.trees)
+        trees = counted(n_trees, "tree")
+        if n_trees > len(self.trees):
+            trees += f" (drawn as {len(self.trees)}: those of the same tests are added up)"
+        return f"{trees}, {counted(n_leaves, 'leaf', 'leaves')}"
+
+    @property
+    def instruction(self) -> str:
+        """Sentences on how the trees make a prediction."""
+        is_one = len(self.trees) == 1
+        down = "Go down the tree" if is_one else "Go down every tree"
+        if self.leaves.kind == "shares":
+            vote = "Its shares of classes are the vote" if is_one else "The mean of their shares of classes is the vote"
+            return f"{down} to a leaf. {vote}: the class of the largest share wins."
+        if self.leaves.kind == "means":
+            end = "It is the prediction." if is_one else "The mean of the numbers is predicted."
+            return f"{down} to a leaf. {end}"
+        return self._sum_instruction(down, is_one)
+
+    def _sum_instruction(self, down: str, is_one: bool) -> str:
+        leaves, names = self.leaves, self.leaves.names
+        alone = is_one and not leaves.start.any()
+        what = "the number of its leaf" if is_one else "the numbers of their leaves"
+        add = f"{self._start}{down}{':' if alone else ' and add'} {what}"
+        total = f"{add} is" if alone else f"{add}: the sum is"
+        if not names:
+            return f"{total} the {'logarithm of the prediction' if leaves.is_log else 'prediction'}."
+        if len(names) == 2:
+            return f"{total} the {leaves.unit} of {names[1]}; above 0 it is {names[1]}, else {names[0]}."
+        if alone:
+            return f"{total} a score of each class: the largest wins."
+        return f"{add}, class by class: the class of the largest sum wins."
+
+    @property
+    def _start(self) -> str:
+        start, names = self.leaves.start, self.leaves.names
+        if not start.any():
+            return ""
+        if len(start) == 1:
+            return f"Start at {plain_signed(float(start[0])) if names else f'{start[0]:.4g}'}. "
+        some = ", ".join(f"{self.leaves.short(k)} {plain_signed(float(v))}" for k, v in enumerate(start[:7].tolist()))
+        return f"Start at {some}{', …' if len(names) > 7 else ''}. "
+
+
+def is_small(estimator: Any) -> bool:
+    """Whether all trees of an ensemble fit into one picture."""
+    try:
+        EnsembleText.of(estimator)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _small(votes: WeightedVotes) -> MemberTrees:
+    voters = votes.voters
+    if isinstance(voters, MemberCommittees):
+        raise TypeError(
+            "SmallEnsembleDisplay needs an ensemble of trees; this is a committee of ensembles. Draw the small model "
+            "that stands for it: distil(X, max_nodes=40).model"
+        )
+    have_lines = isinstance(voters, LinearLeaves) and np.diff(voters.lines.start).any()
+    if have_lines or isinstance(voters, (ModelForest, BoostedCommittees)):
+        raise TypeError(
+            "SmallEnsembleDisplay needs trees with numbers or classes in their leaves; these have lines. Draw one of "
+            'them by TreeDisplay, or train without lines (leaf="constant" of gradient boosting)'
+        )
+    members = MemberTrees.of(votes.voters, votes.weights, "SmallEnsembleDisplay")
+    n_leaves = int((members.forest.feature < 0).sum())
+    if n_leaves > MOST_LEAVES:
+        raise ValueError(
+            f"the ensemble has {n_leaves:,} leaves in {len(members.forest):,} trees; at most {MOST_LEAVES} can be read "
+            "in a picture. Make it smaller first, as by prune(ensemble, X, y, max_nodes=40) or the distil of a "
+            "committee, or draw one tree by TreeDisplay"
+        )
+    return members
+
+
+@dataclass(frozen=True, eq=False)
+class RowPath:
+    """One row in a small ensemble: its nodes in each drawn tree, the values that the tests need, and its sums.
+
+    There is one sum for each written class, or one in all. `had_missing` is the mask of the table's columns with
+    missing values.
+    """
+
+    number: int
+    paths: tuple[frozenset[int], ...]
+    values: tuple[str, ...]
+    sums: tuple[str, ...]
+    had_missing: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, ensemble: EnsembleText, estimator: Any, X: Any, row: int) -> RowPath:
+        """Follow one row of a table."""
+        if is_sparse(X):
+            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
+        encoded = _encoded(ensemble, estimator, X)
+        row = place("row", row, len(encoded))
+        one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
+        forest = MemberTrees.of(ensemble.votes.voters, ensemble.votes.weights, "SmallEnsembleDisplay").forest
+        leaf = forest.apply(encoded[[row]])[0]
+        paths = tuple(tree.path(int(leaf[tree.number])) for tree in ensemble.trees)
+        tested: dict[int, None] = {}
+        for tree, path in zip(ensemble.trees, paths, strict=True):
+            for node in sorted(path - set(tree.leaves.tolist())):
+                tested[int(forest.feature[forest.offset[tree.number] + node])] = None
+        known = values_in_words(encoded[row], ensemble.table, one)
+        values = np.array([tree.values[max(path)] for tree, path in zip(ensemble.trees, paths, strict=True)])
+        model: Any = estimator if hasattr(estimator, "predict") else ensemble.votes
+        answer = model.predict_proba(one)[0] if ensemble.leaves.names else np.ravel(model.predict(one))
+        return cls(
+            row,
+            paths,
+            tuple(known[j] for j in tested),
+            _sums(ensemble, values, answer),
+            np.asarray(np.isnan(encoded).any(axis=0)),
+        )
+
+
+def _encoded(ensemble: EnsembleText, estimator: Any, X: Any) -> F64:
+    if hasattr(estimator, "validate_rows") and getattr(estimator, "table_", None) is not None:
+        rows: F64 = estimator.table_.encode(estimator.validate_rows(X))
+        return rows
+    encoded: F64 = ensemble.votes.encode(X)
+    return encoded
+
+
+def _sums(ensemble: EnsembleText, values: F64, answer: F64) -> tuple[str, ...]:
+    leaves = ensemble.leaves
+    if leaves.kind != "sums":
+        return _means(ensemble, values, answer)
+    total = leaves.start + values.sum(axis=0)
+    if not leaves.names:
+        exp = f"  (exp of it {float(answer[0]):.4g})" if leaves.is_log else ""
+        start = f"{leaves.start[0]:.4g}" if leaves.start.any() else ""
+        return (_sum(start, values[:, 0], f"{float(total[0]):.4g}") + exp,)
+    lines = []
+    several = len(total) > 1
+    for d in np.argsort(-answer, kind="stable")[:_MOST_CLASSES].tolist() if several else [0]:
+        k, name, of_class = (d, f"{leaves.names[d]}: ", "") if several else (1, "", f" of {leaves.names[1]}")
+        start = plain_signed(float(leaves.start[d])) if leaves.start.any() else ""
+        summed = _sum(start, values[:, d], plain_signed(float(total[d])))
+        lines.append(f"{name}{summed}  (probability{of_class} {format_percent(answer[k])})")
+    return tuple(lines)
+
+
+def _sum(start: str, values: F64, total: str) -> str:
+    terms = [f"tree {t} {plain_signed(float(v))}" for t, v in enumerate(values.tolist(), 1) if v or len(values) < 9]
+    if start:
+        terms.insert(0, f"start {start}")
+    return terms[0] if len(terms) == 1 else f"{',  '.join(terms)} = {total}"
+
+
+def _means(ensemble: EnsembleText, values: F64, answer: F64) -> tuple[str, ...]:
+    leaves, weight = ensemble.leaves, np.array([tree.weight for tree in ensemble.trees])
+    mean = weight @ values / weight.sum() if weight.sum() > 0.0 else values.mean(axis=0)
+    what = "" if len(weight) == 1 else "mean " if len(set(weight.tolist())) == 1 else "weighted mean "
+    if not leaves.names:
+        terms = ",  ".join(f"tree {t} {v:.4g}" for t, v in enumerate(values[:, 0].tolist(), 1))
+        return (f"{terms};  {what or 'predicted '}{mean[0]:.4g}",)
+    lines = []
+    for k in np.argsort(-answer, kind="stable")[:_MOST_CLASSES].tolist():
+        terms = ",  ".join(f"tree {t} {v:.0%}" for t, v in enumerate(values[:, k].tolist(), 1))
+        differs = abs(answer[k] - mean[k]) >= 0.005
+        probability = f"  (probability {format_percent(answer[k])})" if differs else ""
+        lines.append(f"{leaves.names[k]}: {terms};  {what}{mean[k]:.0%}{probability}")
+    return tuple(lines)

@@ -1,0 +1,122 @@
+"""SVG and HTML elements of pictures. Texts of tables and models are escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from committee.report.drawing.text import SIZE
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+Color: TypeAlias = int | str
+"""Number of a colour of the palette, or "ink", "soft", "pale" or "grid"."""
+
+FOR, AGAINST, REST = 0, 1, "pale"
+"""Colours of positive and negative values, and of sums of what is not shown."""
+
+
+def css(color: Color) -> str:
+    """CSS value of a colour; ``page.css`` defines the variables, light and dark."""
+    return f"var(--c{color % 7})" if isinstance(color, int) else f"var(--{color})"
+
+
+def element(tag: str, content: str | Markup = "", **attributes: str | float | None) -> Markup:
+    """Make an element. Attribute names lose a trailing underscore, and others become hyphens.
+
+    Examples
+    --------
+    >>> element("text", "a < b", x=1.25, text_anchor="end")
+    Markup('<text x="1.25" text-anchor="end">a &lt; b</text>')
+    """
+    from markupsafe import Markup, escape
+
+    written = (
+        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _short(value))
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), Markup("").join(written), escape(content))
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def breakable(text: str) -> Markup:
+    """Allow line breaks after the signs between the words of a name.
+
+    Examples
+    --------
+    >>> breakable("many_leaves:3")
+    Markup('many_<wbr>leaves:<wbr>3')
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<=[_:/])(?=[^\W_])", "<wbr>", str(escape(text))))
+
+
+def text_line(
+    text: str,
+    x: float,
+    y: float,
+    *,
+    anchor: str = "start",
+    kind: str = "",
+    tip: str | None = None,
+    turned: bool = False,
+    key: str | None = None,
+) -> Markup:
+    """Make a line of text with its baseline at y; `kind` is "soft", "strong" or empty."""
+    return element(
+        "text",
+        text,
+        x=x,
+        y=y,
+        text_anchor=None if anchor == "start" else anchor,
+        class_=kind or None,
+        data_tip=tip,
+        transform=f"rotate(-90 {x:.2f} {y:.2f})" if turned else None,
+        data_key=key,
+    )
+
+
+def svg_picture(
+    parts: Sequence[Markup], width: float, height: float, description: str, *, heading: str = "", key: str | None = None
+) -> Markup:
+    """Make a whole picture, as wide as its column and up to a quarter wider than drawn, so that text keeps its size."""
+    from markupsafe import Markup
+
+    picture = element(
+        "svg",
+        Markup("").join(parts),
+        class_="chart",
+        role="img",
+        aria_label=description,
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        style=f"max-width: {width * 1.25 / 16:.2f}rem",
+        font_size=SIZE,
+    )
+    if not heading:
+        return picture
+    return element("div", element("h4", breakable(heading)) + picture, class_="panel", data_key=key)
+
+
+def side_by_side(pictures: Sequence[Markup], *, small: bool = False) -> Markup:
+    """Put pictures beside each other as far as there is room."""
+    from markupsafe import Markup
+
+    return element("div", Markup("").join(pictures), class_="panels small" if small else "panels")
+
+
+def legend(entries: Sequence[tuple[Color, str]]) -> Markup:
+    """List what each colour means."""
+    from markupsafe import Markup
+
+    items = (
+        Markup('<li><span class="chip" style="background: {}"></span>{}</li>').format(css(color), text)
+        for color, text in entries
+    )
+    return Markup('<ul class="legend">{}</ul>').format(Markup("").join(items))

@@ -1,0 +1,248 @@
+"""A fitted model and the rows of its page: everything that the pictures of pages show, computed when first used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.data.number_types import F64, Index
+from committee.data.row_sketch import KnownRows
+from committee.report.covered_rows import CoveredRows
+from committee.report.evaluation import Evaluation, evaluate
+from committee.report.explained.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
+from committee.report.inspection import importance_words
+from committee.report.known_rows import known_rows
+from committee.report.number_figures import quantile_levels
+from committee.report.prediction_sets import model_inside
+from committee.report.row_explanation import RowExplanation
+from committee.vote.margin_distribution import MarginDistribution
+from committee.vote.scores import lead
+
+MOST_EFFECTS, MOST_CURVES = 6, 6
+"""Columns whose effects are shown, and classes with a curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankedClass:
+    """ROC curve and precision-recall curve of one class against all others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = RankedClass.of("b", np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8]))
+    >>> found.area, round(found.average_precision, 4), found.share
+    (0.75, 0.8333, 0.5)
+    """
+
+    name: str
+    share: float
+    false_positive_rate: F64
+    true_positive_rate: F64
+    area: float
+    recall: F64
+    precision: F64
+    average_precision: float
+
+    @classmethod
+    def of(cls, name: str, is_class: NDArray[np.bool_], score: F64) -> RankedClass:
+        """Rank rows by a score; some of them, but not all, are of the class."""
+        from sklearn import metrics
+
+        false_positive_rate, true_positive_rate, _ = metrics.roc_curve(is_class, score)
+        precision, recall, _ = metrics.precision_recall_curve(is_class, score)
+        return cls(
+            name,
+            float(is_class.mean()),
+            false_positive_rate,
+            true_positive_rate,
+            float(metrics.roc_auc_score(is_class, score)),
+            recall,
+            precision,
+            float(metrics.average_precision_score(is_class, score)),
+        )
+
+
+def ranked_classes(y: NDArray[Any], classes: NDArray[Any], scores: F64, most: int) -> list[RankedClass]:
+    """Rank the most frequent classes by `scores`, shape (n, K); of two classes only the second."""
+    counts = np.array([np.count_nonzero(y == label) for label in classes.tolist()])
+    ranked = [k for k in np.argsort(-counts, kind="stable").tolist() if 0 < counts[k] < len(y)]
+    if len(classes) == 2 and len(ranked) == 2:
+        ranked = [1]
+    return [RankedClass.of(str(classes[k]), y == classes[k], scores[:, k]) for k in sorted(ranked[:most])]
+
+
+@dataclass(frozen=True, eq=False)
+class Importances:
+    """Feature importances, which sum to one, and what they measure."""
+
+    columns: tuple[str, ...]
+    shares: F64
+    measure: str
+
+    @classmethod
+    def of(cls, model: Any) -> Importances | None:
+        """Importances of a fitted learner; `None` if it has none, or uses no column."""
+        try:
+            shares = np.asarray(model.feature_importances_, dtype=np.float64)
+        except AttributeError:
+            return None
+        if not shares.any():
+            return None
+        return cls(tuple(model.table_.column(j) for j in range(len(shares))), shares, importance_words(model))
+
+    @property
+    def order(self) -> list[int]:
+        """Numbers of the used columns, the most important first."""
+        ranked = np.argsort(-self.shares, kind="stable")
+        return [j for j in ranked.tolist() if self.shares[j] > 0.0]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import RandomForestClassifier
+    >>> from committee.report.explained.model_explanation import Explanation
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> found = Explanation.of(RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> found.evaluation["accuracy"] > 0.9, len(found.effects), len(found.wrong_rows(3)) <= 3
+    (True, 4, True)
+    """
+
+    model: Any
+    X: Any = None
+    y: NDArray[Any] | None = None
+    conformal: Any = None
+
+    @classmethod
+    def of(cls, model: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
+        """Explain a fitted learner."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+        inside = model_inside(model)
+        return cls(inside, X, None if y is None else np.asarray(y), None if inside is model else model)
+
+    @property
+    def of_classes(self) -> bool:
+        return hasattr(self.model, "classes_")
+
+    @cached_property
+    def importances(self) -> Importances | None:
+        return Importances.of(self.model)
+
+    def predict(self, rows: Any) -> F64:
+        """Probabilities, shape (n, K), or predicted numbers, shape (n, q)."""
+        predictions = self.model.predict_proba(rows) if self.of_classes else self.model.predict(rows)
+        return np.asarray(predictions, dtype=np.float64).reshape(len(predictions), -1)
+
+    @cached_property
+    def predictions(self) -> F64:
+        return self.predict(self.X)
+
+    @cached_property
+    def sampled_rows(self) -> Any:
+        """At most `MOST_ROWS` of the rows, dense."""
+        every = TableRows(self.X)
+        return every.taken(spread_rows(len(every), MOST_ROWS))
+
+    @cached_property
+    def shown_outputs(self) -> list[tuple[int, str]]:
+        """Numbers and names of the outputs with a curve: of two classes the second."""
+        if self.of_classes:
+            classes = [str(label) for label in self.model.classes_.tolist()]
+            if len(classes) == 2:
+                return [(1, classes[1])]
+            if self.X is None:
+                return list(enumerate(classes[:MOST_CURVES]))
+            most = np.argsort(-self.predictions.mean(axis=0), kind="stable")[:MOST_CURVES]
+            return [(k, classes[k]) for k in sorted(most.tolist())]
+        n = self.model.committee_.voters.n_outputs
+        levels = quantile_levels(self.model, n)
+        names = [f"quantile {level:g}" for level in levels] or [f"target {k}" for k in range(n)]
+        return [(k, name if n > 1 else "") for k, name in enumerate(names[:MOST_CURVES])]
+
+    @cached_property
+    def effects(self) -> list[Effect]:
+        """Effects of the most important columns on the rows, or on the training rows by the record of the trees."""
+        if self.model.table_ is None:
+            return []
+        order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
+        columns = np.array(order[:MOST_EFFECTS], dtype=np.intp)
+        if self.X is None:
+            return stored_effects(self.model, columns)
+        return effects(self.model, self.sampled_rows, columns, self.predict)
+
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        """All metrics; `None` without labels or numbers, or with a single class."""
+        if self.y is None or (self.of_classes and len(np.union1d(self.model.classes_, self.y)) < 2):
+            return None
+        return evaluate(self.model if self.conformal is None else self.conformal, self.X, self.y)
+
+    @cached_property
+    def covered(self) -> CoveredRows | None:
+        return None if self.conformal is None or self.y is None else CoveredRows.of(self.conformal, self.X, self.y)
+
+    @cached_property
+    def known_rows(self) -> KnownRows | None:
+        """Number of the rows that were in the training; `None` without rows, or if the model has no record of it."""
+        return None if self.X is None else known_rows(self.model, self.X)
+
+    @cached_property
+    def predicted(self) -> NDArray[Any]:
+        """Predicted classes or numbers, shape (n,); of quantiles the one nearest to the median."""
+        predicted: NDArray[Any] = np.asarray(self.model.predict(self.X))
+        if predicted.ndim == 1:
+            return predicted
+        levels = quantile_levels(self.model, predicted.shape[1])
+        return predicted[:, int(np.argmin(np.abs(np.array(levels) - 0.5)))] if levels else predicted[:, 0]
+
+    @cached_property
+    def rankings(self) -> list[RankedClass]:
+        if self.y is None or not self.of_classes:
+            return []
+        return ranked_classes(self.y, self.model.classes_, self.predictions, MOST_CURVES)
+
+    @cached_property
+    def margins(self) -> MarginDistribution | None:
+        """Margins of the probabilities of rows of known classes."""
+        if self.y is None or not self.of_classes or len(self.model.classes_) < 2:
+            return None
+        known = np.isin(self.y, self.model.classes_)
+        if not known.any():
+            return None
+        place = np.searchsorted(self.model.classes_, self.y[known])
+        return MarginDistribution(lead(self.predictions[known], place))
+
+    @cached_property
+    def errors(self) -> F64:
+        """One minus the probability of the true class if that is not predicted; of numbers the absolute error."""
+        assert self.y is not None
+        if not self.of_classes:
+            error: F64 = np.abs(np.asarray(self.y, dtype=np.float64) - self.predicted)
+            return error
+        own = np.zeros(len(self.y))
+        for k, label in enumerate(self.model.classes_.tolist()):
+            own[self.y == label] = self.predictions[self.y == label, k]
+        return np.where(self.predicted == self.y, 0.0, 1.0 - own)
+
+    def wrong_rows(self, most: int) -> Index:
+        """Numbers of the rows with the largest errors above 0, the largest first."""
+        order = np.argsort(-self.errors, kind="stable")[:most]
+        return np.asarray(order[self.errors[order] > 0.0])
+
+    def row(self, number: int, label: Any = None) -> RowExplanation | None:
+        """Contributions of columns to the prediction for a row; `None` if it is no sum of such."""
+        one = TableRows(self.X).taken(np.array([number]))
+        try:
+            return RowExplanation.of(self.model, one, label=label)
+        except (TypeError, ValueError):  # voters without trees, several quantiles, a loss with a log link
+            return None

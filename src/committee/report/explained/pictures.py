@@ -1,0 +1,453 @@
+"""Pictures of a model's predictions on rows: probabilities, numbers, prediction sets, errors, and members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from committee.data.counts import counted
+from committee.data.number_types import F64, Mask
+from committee.report.confusion import MOST_IN_MATRIX, Confusion
+from committee.report.covered_rows import CoveredRows
+from committee.report.displays.contributions import MeanContributionDisplay
+from committee.report.displays.curves import MarginDisplay, ReliabilityDisplay
+from committee.report.displays.members import MemberDisagreementDisplay, MemberVotesDisplay, member_color
+from committee.report.drawing.chart import RELIABILITY, Band, Chart, Columns, Curve, Dots, Guide, Mark
+from committee.report.drawing.rows import Bar, Cell, CellMap, DotRow, DotRows, bars, rest_bar
+from committee.report.drawing.scale import Scale, format_number, format_signed
+from committee.report.drawing.svg import AGAINST, FOR, REST, legend, side_by_side
+from committee.report.evaluation import CONFIDENCE, accuracy_interval
+from committee.report.explained.column_effects import TableRows, spread_rows
+from committee.report.explained.model_explanation import Explanation, Importances, RankedClass
+from committee.report.grid import BLANK, Grid
+from committee.report.member_answers import MemberAnswers
+from committee.report.member_rows import reliabilities
+from committee.report.page import Part, Picture, Section
+from committee.report.reliability import Reliability
+from committee.report.row_explanation import RowExplanation
+from committee.vote.links.mean import Log
+from committee.vote.scores import lead
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from committee.vote.margin_distribution import MarginDistribution
+
+SHARE = Scale(0.0, 1.0, percent=True)
+
+MOST_BARS, MOST_DOTS, MOST_SIZES, MOST_CLASSES = 12, 400, 8, 20
+"""Columns, rows, sizes of prediction sets, and classes that are drawn."""
+
+MOST_ROWS, MOST_ROW_PICTURES, MOST_ROW_BARS = 10, 4, 6
+"""Rows of the largest errors, those of them with a picture, and the columns of that."""
+
+MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
+"""Rows whose contributions are averaged."""
+
+_MARGINS = (
+    "Margin: probability of the true class minus the largest other one. Rows left of zero are predicted wrong; rows"
+    " near zero are uncertain."
+)
+_WORK = 2e8  # nodes times rows and classes that are walked for contributions: some ten seconds
+_FEWEST_ROWS = 30  # of a part whose coverage is shown
+
+
+def importance_picture(found: Importances) -> Picture:
+    """Draw the importances of the most important columns, and the sum of the others."""
+    order = found.order
+    shown = order[:MOST_BARS] if len(order) > MOST_BARS + 1 else order
+    rows = [Bar(found.columns[j], share := float(found.shares[j]), f"{share:.1%}") for j in shown]
+    rest = order[len(shown) :]
+    total = float(found.shares[rest].sum())
+    rows += rest_bar(len(rest), total, f"{total:.1%}")
+    unused = len(found.columns) - len(order)
+    note = f" {unused:,} of {len(found.columns):,} columns are not used." if unused else ""
+    return Picture(
+        "",
+        f"{found.measure[:1].upper()}{found.measure[1:]} on the training rows, of each column. It describes the model,"
+        f" not the data: of two correlated columns, one may have it all.{note}",
+        bars(rows, "Shares of the columns: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:5])),
+        Grid("Importances", ("column", "share"), tuple((bar.name, bar.text) for bar in rows), "lr"),
+    )
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+
+def confusion_picture(found: Confusion) -> Picture | None:
+    """Draw the confusion matrix; `None` if there are too many classes."""
+    if len(found.classes) > MOST_IN_MATRIX:
+        return None
+    counts = found.counts
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    names = [str(label) for label in found.classes.tolist()]
+    cells = {}
+    for (i, k), n in np.ndenumerate(counts):
+        tip = f"{counted(int(n), 'row')} of {names[i]} predicted as {names[k]}, {share[i, k]:.1%} of them"
+        cells[i, k] = Cell(int(i != k), float(share[i, k]), f"{n:,}" if n else "", tip, f"{share[i, k]:.0%}")
+    right = f"{int(np.trace(counts)):,} of {counts.sum():,} rows are predicted right"
+    return Picture(
+        "Confusion matrix",
+        "Rows of each true class by predicted class. The larger the share of the true class, the stronger the colour.",
+        legend([(0, "predicted right"), (1, "predicted wrong")])
+        + CellMap(names, names, cells, "is", "predicted as").svg(right),
+        found.matrix_grid(),
+    )
+
+
+def reliability_picture(found: Reliability) -> Picture:
+    """Draw the reliability curve of a model."""
+    error = found.calibration_error
+    return Picture(
+        "Reliability",
+        f"{RELIABILITY} Expected calibration error: {error:.3f}.",
+        ReliabilityDisplay({"": found}).chart().svg(f"Reliability curve; calibration error {error:.3f}"),
+    )
+
+
+def ranking_pictures(found: list[RankedClass]) -> Picture:
+    """Draw ROC curves, and beside them precision-recall curves."""
+    roc = [Curve(each.false_positive_rate, each.true_positive_rate, i) for i, each in enumerate(found)]
+    precision = [Curve(each.recall, each.precision, i) for i, each in enumerate(found)]
+    labels = [f"{each.name}: area {each.area:.3f}, average precision {each.average_precision:.3f}" for each in found]
+    chance = [Guide([0.0, 1.0], [found[0].share] * 2)] if len(found) == 1 else []
+    charts = {
+        "ROC": Chart(SHARE, SHARE, "false positive rate", "true positive rate", [Guide([0.0, 1.0], [0.0, 1.0]), *roc]),
+        "Precision by recall": Chart(SHARE, SHARE, "recall", "precision", [*chance, *precision]),
+    }
+    texts = "; ".join(labels)
+    return Picture(
+        "ROC, and precision by recall",
+        "Each point of a curve is a threshold of the score of a class. Dashed lines: scores without information.",
+        legend(list(enumerate(labels)))
+        + side_by_side([chart.svg(f"{name}. {texts}", heading=name) for name, chart in charts.items()]),
+    )
+
+
+def margin_picture(found: MarginDistribution) -> Picture:
+    """Draw the cumulative margins of rows."""
+    wrong = float(np.mean(found.margins <= 0.0))
+    return Picture(
+        "Margins",
+        _MARGINS,
+        MarginDisplay({"": found}).chart().svg(f"Cumulative curve of the margins; {wrong:.1%} are at most 0"),
+    )
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def residual_pictures(y: F64, predicted: F64) -> Picture:
+    """Draw true against predicted numbers, and a histogram of the residuals."""
+    rows = spread_rows(len(y), MOST_DOTS)
+    x, both = Scale.over(predicted[rows], margin=0.03), Scale.over(y[rows], margin=0.05)
+    low, high = max(x.low, both.low), min(x.high, both.high)
+    diagonal = [Guide([low, high], [low, high])] if low < high else []
+    dots = Dots(predicted[rows], y[rows], 2.5, faint=True)
+    against = Chart(x, both, "predicted", "true", [*diagonal, dots])
+    residual = y - predicted
+    # the outer hundredths would leave all others a bar or two
+    low, high = (float(q) for q in np.quantile(residual, [0.01, 0.99]))
+    inside = residual[(residual >= low) & (residual <= high)] if low < high else residual
+    beyond = len(residual) - len(inside)
+    left_out = (
+        f" {beyond:,} residuals beyond the 1 % and 99 % quantiles are not in the second picture." if beyond else ""
+    )
+    quartiles = [format_number(float(q), 3) for q in np.quantile(residual, [0.25, 0.75])]
+    of = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else "the rows"
+    return Picture(
+        "Predicted and true",
+        f"Dots: {of}; on the line predictions are exact. Residuals, true minus predicted, should lie around"
+        f" zero.{left_out}",
+        side_by_side(
+            [
+                against.svg("Dots of predicted and true numbers", heading="True by predicted"),
+                histogram(inside, "true minus predicted").svg(
+                    f"Bars of the residuals; half are between {' and '.join(quartiles)}", heading="Residuals"
+                ),
+            ]
+        ),
+    )
+
+
+def histogram(values: F64, label: str) -> Chart:
+    """Describe a histogram of 5 to 25 bins, with a line at zero."""
+    counts, edges = np.histogram(values, bins=min(25, max(5, int(np.sqrt(len(values))))))
+    top = 1.05 * float(counts.max())
+    tips = [
+        f"{counted(n, 'row')} from {format_number(a, 3)} to {format_number(b, 3)}"
+        for n, a, b in zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
+    ]
+    zero = [Guide([0.0, 0.0], [0.0, top])] if edges[0] < 0.0 < edges[-1] else []
+    marks: list[Mark] = [*zero, Columns(edges[:-1], edges[1:], counts, tips=tips)]
+    return Chart(Scale(float(edges[0]), float(edges[-1])), Scale(0.0, top), label, "rows", marks)
+
+
+def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
+    """Draw median and quartiles of the residuals in tenths of the rows, ordered by prediction."""
+    if len(y) < 50:
+        return None
+    parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
+    x = np.array([predicted[part].mean() for part in parts])
+    low, middle, high = (np.array([np.quantile((y - predicted)[part], q) for part in parts]) for q in (0.25, 0.5, 0.75))
+    if np.ptp(x) == 0.0:
+        return None
+    scale = Scale.over(np.concatenate([low, high, [0.0]]), margin=0.05)
+    marks: list[Mark] = [Guide([x[0], x[-1]], [0.0, 0.0]), Band(x, low, high), Curve(x, middle)]
+    return Picture(
+        "Residuals by prediction",
+        "Curve: median of the residuals in each tenth of the rows. Band: the middle half. A curve away from zero is a"
+        " systematic error; a wider band means less certain predictions.",
+        Chart(Scale.over(x), scale, "predicted", "true minus predicted", marks).svg(
+            "Median and quartiles of the residuals by tenths of the predictions"
+        ),
+    )
+
+
+def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...]) -> Picture:
+    """Draw the share of rows below each predicted quantile against its level."""
+    share = [float(np.mean(y <= predictions[:, k])) for k in range(len(levels))]
+    tips = [f"level {level:.0%}: {found:.1%} of the rows lie below" for level, found in zip(levels, share, strict=True)]
+    dots = Dots(levels, share, 5.0, label="a predicted quantile", tips=tips)
+    chart = Chart(SHARE, SHARE, "level of the quantile", "share of rows below", [Guide([0.0, 1.0], [0.0, 1.0]), dots])
+    return Picture(
+        "Quantiles",
+        "On the line as many rows lie below the predicted quantile as its level requires.",
+        chart.svg("; ".join(tips)),
+    )
+
+
+# --- prediction sets and intervals -----------------------------------------------------------------------------------
+
+
+def set_section(found: CoveredRows) -> Section:
+    """Section on the prediction sets or intervals of labelled rows."""
+    if found.sizes is not None:
+        return Section("Sets on these rows", [_sizes(found), _by_class(found)])
+    assert found.intervals is not None
+    parts: list[Part] = [_widths(found.intervals)]
+    by_size = _by_size(found)
+    return Section("Intervals on these rows", parts if by_size is None else [*parts, by_size])
+
+
+def _sizes(found: CoveredRows) -> Picture:
+    assert found.sizes is not None
+    n, largest = len(found.sizes), int(found.sizes.max())
+    drawn, rows = [], []
+    for size in range(min(largest, MOST_SIZES) + 1):
+        is_last = size == MOST_SIZES and largest > size
+        chosen = found.sizes >= size if is_last else found.sizes == size
+        count = int(chosen.sum())
+        name = ("no class" if size == 0 else counted(size, "class", "classes")) + (" or more" if is_last else "")
+        right = f"{found.inside[chosen].mean():.1%}" if count else BLANK
+        text = f"{count / n:.1%}" + (f", {right} contain the true one" if count and size else "")
+        drawn.append(Bar(name, count / n, text))
+        rows.append((name, f"{count:,}", f"{count / n:.1%}", right))
+    description = "Shares of rows. " + "; ".join(f"{bar.name}: {bar.text}" for bar in drawn)
+    columns = ("classes in the set", "rows", "share", "contain the true class")
+    return Picture(
+        "Classes in a set",
+        "Rows by the number of classes in their prediction set. One class is a definite prediction; many classes mean"
+        " an uncertain row, and no class a row unlike those of all classes.",
+        bars(drawn, description),
+        Grid("Sets by size", columns, tuple(rows), "lrrr"),
+    )
+
+
+def _by_class(found: CoveredRows) -> Picture:
+    labels, place, count = np.unique(found.y, return_inverse=True, return_counts=True)
+    shown = sorted(np.argsort(-count, kind="stable")[:MOST_CLASSES].tolist())
+    names = [str(label) for label in labels.tolist()]
+    picture = _coverage([(names[k], found.inside[place == k]) for k in shown], found, "class")
+    left = len(labels) - len(shown)
+    also = f" {counted(left, 'class', 'classes')} of fewer rows are left out." if left else ""
+    caption = (
+        f"Dots: share of each class's rows whose set contains it. Lines: {CONFIDENCE:.0%} confidence intervals. Dashed"
+        f" line: the required coverage, of all rows together unless sets are made by class (per_class).{also}"
+    )
+    return Picture("Coverage by class", caption, *picture)
+
+
+def _widths(intervals: F64) -> Picture | str:
+    width = intervals[:, 1] - intervals[:, 0]
+    finite = width[np.isfinite(width)]
+    if not len(finite):
+        return "All intervals are infinite: too few rows were scored for such an alpha."
+    low, middle, high = (float(q) for q in np.quantile(finite, [0.0, 0.5, 1.0]))
+    beyond = f" {len(width) - len(finite):,} more are infinite." if len(finite) < len(width) else ""
+    if high - low <= 1e-9 * high:
+        return f"All intervals are {format_number(middle, 4)} wide: this score has one width for all rows.{beyond}"
+    widths = (
+        f"from {format_number(low, 3)} to {format_number(high, 3)}, half of them at most {format_number(middle, 3)}"
+    )
+    return Picture(
+        "Widths",
+        f"Widths of the intervals: {widths}. Wide ones belong to rows that are hard to predict.{beyond}",
+        histogram(finite, "width of the interval").svg(f"Bars of the widths, {widths}"),
+    )
+
+
+def _by_size(found: CoveredRows) -> Picture | None:
+    assert found.intervals is not None
+    finite = np.isfinite(found.intervals).all(axis=1)
+    middle, inside = found.intervals[finite].mean(axis=1), found.inside[finite]
+    n_parts = min(10, len(middle) // _FEWEST_ROWS)
+    if n_parts < 2 or np.ptp(middle) == 0.0:
+        return None
+    parts = np.array_split(np.argsort(middle, kind="stable"), n_parts)
+    named = [
+        (f"{format_number(float(middle[part[0]]), 3)} to {format_number(float(middle[part[-1]]), 3)}", inside[part])
+        for part in parts
+    ]
+    caption = (
+        "Rows in equal parts by the middle of their interval. Dots: share of numbers within. Lines:"
+        f" {CONFIDENCE:.0%} confidence intervals. Dashed line: the required coverage; left of it intervals are too"
+        " narrow for numbers of that size, right of it too wide."
+    )
+    return Picture("Coverage by size", caption, *_coverage(named, found, "middle of the interval"))
+
+
+def _coverage(named: Sequence[tuple[str, Mask]], found: CoveredRows, heading: str) -> tuple[Markup, Grid]:
+    drawn, rows = [], []
+    for name, inside in named:
+        share, (low, high) = float(inside.mean()), accuracy_interval(np.ones(len(inside), dtype=bool), inside)
+        drawn.append(DotRow(name, [share], f"{share:.1%}", span=(low, high), tips=[counted(len(inside), "row")]))
+        rows.append((name, f"{len(inside):,}", f"{share:.1%}", f"{low:.1%} to {high:.1%}"))
+    description = "Shares of rows that are covered. " + "; ".join(f"{row.name} {row.end}" for row in drawn)
+    columns = (heading, "rows", "covered", f"with {CONFIDENCE:.0%} confidence")
+    return DotRows(drawn, "covered", found.asked).svg(description), Grid("Coverage", columns, tuple(rows), "lrrr")
+
+
+# --- rows of the largest errors --------------------------------------------------------------------------------------
+
+
+def wrong_rows(found: Explanation) -> list[Part]:
+    """Table of the rows with the largest errors, and contributions of columns for the first few."""
+    rows = found.wrong_rows(MOST_ROWS).tolist()
+    if not rows:
+        return []
+    explained = _explained(found, rows)
+    table = _wrong_classes(found, rows) if found.of_classes else _wrong_numbers(found, rows)
+    return [table, _row_contributions(found, explained)] if explained else [table]
+
+
+def _explained(found: Explanation, rows: list[int]) -> list[tuple[int, RowExplanation]]:
+    shown: dict[tuple[str, ...], tuple[int, RowExplanation]] = {}
+    for row in rows:
+        each = found.row(row)
+        if each is None or len(shown) == MOST_ROW_PICTURES:
+            break
+        shown.setdefault(each.labels, (row, each))
+    return list(shown.values())
+
+
+def _wrong_numbers(found: Explanation, rows: list[int]) -> Grid:
+    assert found.y is not None
+    cells = []
+    for row in rows:
+        true, predicted = float(found.y[row]), float(found.predicted[row])
+        cells.append((str(row), format_number(true), format_number(predicted), format_number(true - predicted)))
+    columns = ("row", "is", "predicted", "true minus predicted")
+    return Grid("Rows of the largest errors, numbered from 0", columns, tuple(cells), "rrrr")
+
+
+def _wrong_classes(found: Explanation, rows: list[int]) -> Grid:
+    assert found.y is not None
+    cells = [
+        (
+            str(row),
+            str(found.y[row]),
+            str(found.predicted[row]),
+            f"{found.predictions[row].max():.1%}",
+            f"{1.0 - found.errors[row]:.1%}",
+        )
+        for row in rows
+    ]
+    columns = ("row", "is", "predicted", "probability of that", "probability of the true class")
+    return Grid("Rows of the largest errors, numbered from 0", columns, tuple(cells), "rllrr")
+
+
+def _row_contributions(found: Explanation, explained: list[tuple[int, RowExplanation]]) -> Picture:
+    assert found.y is not None
+    shown = [each.largest(MOST_ROW_BARS) for _, each in explained]
+    sizes = [value for largest, (_, rest) in shown for value in [*(v for _, v in largest), rest]]
+    panels: list[Markup] = []
+    for (row, each), (largest, (n_rest, rest)) in zip(explained, shown, strict=True):
+        rows = [Bar(name, value, format_signed(value)) for name, value in largest]
+        rows += rest_bar(n_rest, rest, format_signed(rest))
+        truth = str(found.y[row]) if found.of_classes else format_number(float(found.y[row]))
+        heading = f"Row {row} is {truth}, {each.remark}"
+        description = f"{heading}: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:3])
+        panels.append(bars(rows, description, heading=heading, least=min(sizes), largest=max(sizes)))
+    first = explained[0][1]
+    of_predicted = found.of_classes and (len(found.model.classes_) > 2 or first.total == "probability")
+    what = f"{first.total} of the predicted class" if of_predicted else first.subject
+    return Picture(
+        "Contributions to these predictions",
+        f"What each column's value adds to the {what}. All rows have one scale; of equal rows one is shown.",
+        legend([(FOR, "adds"), (AGAINST, "subtracts"), (REST, "all other columns together")]) + side_by_side(panels),
+    )
+
+
+# --- members of a committee of ensembles -----------------------------------------------------------------------------
+
+
+def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]:
+    """Draw disagreement, reliability and margins of the members, and contributions of columns.
+
+    Reliability and margins need labels; contributions need a vote that is a sum.
+    """
+    of_classes = answers.classes is not None
+    pictures = _disagreement(answers, of_classes) if len(answers.names) > 1 else []
+    if of_classes and answers.truth is not None:
+        pictures += _member_curves(answers)
+    if not isinstance(getattr(model.number_loss, "link", None), Log):  # whose prediction is no sum over columns
+        pictures.append(_mean_contributions(model, X, answers.n_rows, of_classes))
+    return pictures
+
+
+def _disagreement(answers: MemberAnswers, of_classes: bool) -> list[Picture]:
+    what = "Share of rows with different predicted classes" if of_classes else "Root mean squared difference"
+    cells = MemberDisagreementDisplay.from_answers(answers).cells()
+    caption = f"{what}, for each two members. The last row is the vote."
+    pictures = [Picture("Where members disagree", caption, cells.svg(f"{what}, as a map"))]
+    if len(answers.most_disputed(1)):
+        what = "probability of the class that the vote predicts" if of_classes else "prediction"
+        rows = MemberVotesDisplay(answers).dot_rows()
+        caption = f"Rows, numbered from 0. Dots: {what} of each member, with its weight in brackets."
+        body = rows.svg("Predictions of each member on the rows of greatest divergence")
+        pictures.append(Picture("Rows on which they are furthest apart", caption, body))
+    return pictures
+
+
+def _member_curves(answers: MemberAnswers) -> list[Picture]:
+    assert answers.truth is not None
+    colors = {name: member_color(i) for i, name in enumerate(answers.names)} | {"vote": 6}
+    curves = reliabilities(answers)
+    margins = {name: lead(p, answers.truth) for name, p in zip(colors, answers.everyone, strict=True)}
+    errors = "; ".join(f"{name} {each.calibration_error:.3f}" for name, each in curves.items())
+    return [
+        Picture(
+            "Reliability",
+            f"{RELIABILITY} In brackets: expected calibration error.",
+            ReliabilityDisplay(curves, colors=colors).chart().svg(errors),
+        ),
+        Picture(
+            "Margins",
+            _MARGINS,
+            MarginDisplay(margins, colors=colors).chart().svg("Cumulative margins of the vote and of its members"),
+        ),
+    ]
+
+
+def _mean_contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Picture:
+    per_row = max(1.0, float(model.committee_.n_nodes) * model.committee_.voters.n_outputs)
+    most = min(n_rows, max(FEWEST_EXPLAINED, min(MOST_EXPLAINED, int(_WORK / per_row))))
+    sample = spread_rows(n_rows, most)
+    rows = MeanContributionDisplay.of(model, TableRows(X).taken(sample)).bars()
+    what = "the probability that it moves between classes" if of_classes else "what it adds or subtracts"
+    caption = f"Mean over {len(sample):,} rows of the size of each column's contribution: {what}."
+    description = "Mean contributions: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:5])
+    return Picture("What columns add", caption, bars(rows, description))

@@ -1,0 +1,213 @@
+"""Pictures of margins: cumulative curves, and what became of every row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import AxLine
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+
+from committee import AdaBoostClassifier
+from committee.report import MarginChangeDisplay, MarginDisplay
+from committee.vote.margin_distribution import MarginDistribution
+from tests.report.displays.drawn import legend_of, whole
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[::2], y[::2]
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    return AdaBoostClassifier(80).fit(*cancer())
+
+
+def points_of(ax):
+    """Points that are drawn, marked ones last."""
+    return [line for line in ax.get_lines() if line.get_marker() == "o"]
+
+
+# --- cumulative curves -----------------------------------------------------------------------------------------------
+
+
+def test_curves_count_rows_by_their_weights():
+    display = MarginDisplay({"a": MarginDistribution([-0.5, 0.5, 0.5], [2.0, 1.0, 1.0])}).plot()
+    (line,) = display.ax_.get_lines()[:1]
+    np.testing.assert_allclose(line.get_xdata(), [-1.0, -0.5, 0.5, 1.0])
+    np.testing.assert_allclose(line.get_ydata(), [0.0, 0.5, 1.0, 1.0])
+
+
+def test_a_curve_for_each_estimator(boosted):
+    X, y = cancer()
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    display = whole(MarginDisplay.from_estimators({"boosting": boosted, "forest": forest}, X, y))
+    assert legend_of(display.ax_) == ["boosting", "forest"]
+    np.testing.assert_array_equal(display.distributions["boosting"].margins, boosted.committee_.margins(X, y))
+
+
+def test_committees_of_one_kind_are_numbered(boosted):
+    X, y = cancer()
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    names = list(MarginDisplay.from_estimator([boosted, forest, boosted], X, y).distributions)
+    assert names == ["AdaBoostClassifier 1", "RandomForestClassifier", "AdaBoostClassifier 2"]
+    assert list(MarginDisplay.from_estimator(boosted, X, y, names=["mine"]).distributions) == ["mine"]
+
+
+def test_row_weights_reach_the_curves(boosted):
+    X, y = cancer()
+    weight = np.zeros(len(y))
+    weight[:10] = 1.0
+    display = MarginDisplay.from_estimator(boosted, X, y, weight)
+    np.testing.assert_array_equal(
+        display.distributions["AdaBoostClassifier"].margins, boosted.committee_.margins(X, y)[:10]
+    )
+
+
+def test_stages_are_the_first_voters(boosted):
+    X, y = cancer()
+    display = whole(MarginDisplay.from_stages(boosted, X, y, rounds=(5, 80)))
+    assert legend_of(display.ax_) == ["5", "80"]
+    assert display.ax_.get_legend().get_title().get_text() == "voters"
+    first = AdaBoostClassifier(5).fit(X, y)
+    np.testing.assert_allclose(display.distributions["5"].margins, first.committee_.margins(X, y), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_voters", "shown"), [(80, ["20", "80"]), (39, ["39"]), (3, ["3"])])
+def test_stages_of_a_quarter_each(boosted, n_voters, shown):
+    display = MarginDisplay.from_stages(boosted.committee_.select(slice(n_voters)), *cancer())
+    assert list(display.distributions) == shown
+
+
+def test_margins_fill_the_axes():
+    display = MarginDisplay({"a": [0.1, 0.3], "b": [-0.2, 0.0]}).plot()
+    assert display.ax_.get_xlim() == pytest.approx((-0.25, 0.35))
+    assert MarginDisplay({"a": [-1.0, 1.0]}).plot().ax_.get_xlim() == (-1.0, 1.02)
+    low, high = MarginDisplay({"a": [-0.5]}).plot().ax_.get_xlim()
+    assert low < -0.5 < 0.0 < high
+
+
+def test_long_names_stay_on_the_page():
+    name = "a rather long name of an ensemble that goes on and on, "
+    whole(MarginDisplay({name + str(i): [0.1, 0.5] for i in range(6)}).plot())
+    whole(MarginChangeDisplay([0.1, 0.5], [0.2, 0.4], names=(name, name + "again"), highlighted=[0]).plot())
+
+
+@pytest.mark.parametrize("rounds", [(), (0, 5), (5, 81), (5, 5), (2.5, 5)])
+def test_refused_rounds(boosted, rounds):
+    with pytest.raises(ValueError, match="between 1 and the 80 voters"):
+        MarginDisplay.from_stages(boosted, *cancer(), rounds=rounds)
+
+
+# --- before and after ------------------------------------------------------------------------------------------------
+
+
+def test_a_point_for_each_row_and_the_line_of_equality():
+    before, after = [-0.2, 0.1, 0.5, 0.6], [0.0, 0.2, 0.3, 0.6]
+    display = whole(MarginChangeDisplay(before, after, names=("forest", "new weights")).plot())
+    curves, scatter = display.axes_
+    assert legend_of(curves) == ["forest", "new weights"]
+    points = points_of(scatter)[0]
+    np.testing.assert_array_equal(points.get_xdata(), before)
+    np.testing.assert_array_equal(points.get_ydata(), after)
+    (equality,) = [line for line in scatter.get_lines() if isinstance(line, AxLine)]
+    assert equality.get_slope() == 1.0 and np.ptp(equality.get_xy1()) == 0.0
+    assert (scatter.get_xlabel(), scatter.get_ylabel()) == ("margin, forest", "margin, new weights")
+    assert scatter.get_xlim() == scatter.get_ylim()
+    assert scatter.get_legend() is None
+    assert (display.share_raised, display.share_lowered) == (0.5, 0.25)
+    assert scatter.get_title(loc="left") == "larger for 50.0% of the rows, smaller for 25.0%"
+
+
+@pytest.mark.parametrize(
+    "highlighted", [0.5, [0, 2], np.array([True, False, True, False]), np.array([2, 0], dtype=np.int64)]
+)
+def test_marked_rows(highlighted):
+    before, after = [-0.2, 0.5, 0.1, 0.6], [0.0, 0.3, 0.2, 0.6]
+    display = whole(MarginChangeDisplay(before, after, highlighted=highlighted).plot())
+    assert display.highlighted.tolist() == [True, False, True, False]
+    plain, marked = points_of(display.axes_[1])
+    assert sorted(marked.get_xdata()) == [-0.2, 0.1]
+    assert sorted(plain.get_xdata()) == [0.5, 0.6]
+    assert plain.get_color() != marked.get_color()
+    words = "lowest 50% before (2)" if isinstance(highlighted, float) else "marked rows (2)"
+    assert legend_of(display.axes_[1]) == [words, "other rows"]
+
+
+def test_a_share_of_rows_is_rounded_up_and_keeps_equals_together():
+    before = np.array([0.0, 0.1, 0.1, 0.2, 0.3])
+    counts = [
+        int(MarginChangeDisplay(before, before, highlighted=xi).highlighted.sum()) for xi in (0.01, 0.2, 0.3, 0.6, 1.0)
+    ]
+    assert counts == [1, 1, 3, 3, 5]
+    many = MarginChangeDisplay(np.linspace(0, 1, 145), np.linspace(0, 1, 145), highlighted=0.1)
+    assert many.highlighted.sum() == 15  # as in the document's Figure 4
+
+
+def test_of_estimators(boosted):
+    X, y = cancer()
+    some = boosted.committee_.select(slice(10))
+    display = whole(MarginChangeDisplay.from_estimators(some, boosted, X, y, names=("10", "80"), highlighted=0.1))
+    np.testing.assert_array_equal(display.before.margins, some.margins(X, y))
+    np.testing.assert_array_equal(display.after.margins, boosted.committee_.margins(X, y))
+
+
+def test_axes_of_ones_own():
+    display = MarginChangeDisplay([0.1, 0.2], [0.2, 0.2])
+    figure = Figure()
+    ax = figure.subplots()
+    assert display.plot(ax) is display
+    assert display.axes_ == [ax] and display.figure_ is figure
+    pair = Figure().subplots(1, 2)
+    assert display.plot(pair).axes_ == pair.tolist()
+    with pytest.raises(ValueError, match="axes has 3 axes"):
+        display.plot(Figure().subplots(1, 3))
+
+
+def test_a_single_row_and_many_rows():
+    whole(MarginChangeDisplay([0.5], [0.5], highlighted=1.0).plot())
+    m = np.random.default_rng(0).uniform(-1, 1, 20_000)
+    display = whole(MarginChangeDisplay(m, m[::-1], highlighted=0.05).plot())
+    assert points_of(display.axes_[1])[0].get_rasterized()
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"after": [0.1]}, "not the same ones"),
+        ({"after": MarginDistribution([0.1, 0.2], rows=[1, 2])}, "not the same ones"),
+        ({"names": ("a", "a")}, "two different names"),
+        ({"names": ("a",)}, "two different names"),
+        ({"highlighted": 0.0}, "above 0 and at most 1"),
+        ({"highlighted": 1.5}, "above 0 and at most 1"),
+        ({"highlighted": [2]}, "row numbers from 0 to 1"),
+        ({"highlighted": [-1]}, "row numbers from 0 to 1"),
+        ({"highlighted": [True]}, "a mask of 2"),
+        ({"highlighted": "all"}, "a share of the rows"),
+        ({"before": [0.1, 2.0]}, "'before' must be numbers"),
+    ],
+)
+def test_refused(given, match):
+    with pytest.raises(ValueError, match=match):
+        MarginChangeDisplay(**{"before": [0.1, 0.2], "after": [0.1, 0.2]} | given)
+
+
+def test_classifiers_without_names_are_sent_to_the_other_door():
+    with pytest.raises(TypeError, match="estimators is a list; give a mapping"):
+        MarginDisplay.from_estimators([], [[0.0]], [0])
+
+
+@pytest.mark.parametrize(
+    ("margins", "match"),
+    [({}, "margins is empty"), ({"a": []}, "'a'"), ({"a": [2.0]}, "'a'"), ({"a": [np.nan]}, "'a'")],
+)
+def test_refused_margins(margins, match):
+    with pytest.raises(ValueError, match=match):
+        MarginDisplay(margins)
+
+
+def test_refused_names(boosted):
+    with pytest.raises(ValueError, match="names must be 1 distinct"):
+        MarginDisplay.from_estimator(boosted, *cancer(), names=["a", "b"])
