@@ -19,7 +19,7 @@ from benchmarks.tables import Table, collisions, hastie
 from committee import AdaBoostClassifier, _core
 from committee.data.binning import Binned, Bins
 from committee.data.frames import TableSchema
-from committee.learners.adaboost.emphasis import Discrete
+from committee.learners.adaboost import Discrete
 from committee.voters.growing import GrowthLimits, grower
 
 SCIKIT_LEARN = "scikit-learn"

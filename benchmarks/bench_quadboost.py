@@ -17,9 +17,8 @@ from benchmarks.tables import collisions
 from committee import QuadBoostClassifier, _core, quadboost_path
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
-from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.quadboost.quad_voters import QuadVoters, ScoreTargets
-from committee.learners.quadboost.score_runs import Schedule
+from committee.learners.pools.dictionaries import StumpPool
+from committee.learners.quadboost.rounds import QuadRun, Schedule, ScoreTargets
 from committee.objectives.programs.penalties import L1Penalty, NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 
@@ -34,7 +33,7 @@ def one_round(findings: Findings, n: int, rounds: int) -> None:
     dictionary = StumpDictionary.of(binned, weights)
     target = ScoreTargets(2.0 * y[None] - 1.0, weights, intercept=True, labels=True)
     pool = StumpPool(binned, dictionary, 1, centred=True)
-    run = QuadVoters.on_residuals([pool], target, NoPenalty(), Schedule(0.0)).runs[0]
+    run = QuadRun.on_residuals([pool], target, NoPenalty(), Schedule(0.0)).runs[0]
     run.advance(2)
     trial = collect(
         {
@@ -58,7 +57,7 @@ def wide_rounds(findings: Findings, n: int, p: int, rounds: int) -> None:
     dictionary = StumpDictionary.of(binned, weights)
     y = np.where(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0, 1.0, -1.0)
     target = ScoreTargets(y[None], weights, intercept=True, labels=True)
-    run = QuadVoters.on_residuals(
+    run = QuadRun.on_residuals(
         [StumpPool(binned, dictionary, 1, centred=True)], target, L1Penalty(0.01), Schedule(0.0)
     ).runs[0]
     run.advance(2)

@@ -22,7 +22,7 @@ from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.learners.gradient.gradient_run import GradientRun
+from committee.learners.gradient.rounds import GradientRun
 
 MODES = ("as grown", "leaves refitted", "second fit")
 

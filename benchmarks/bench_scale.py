@@ -161,7 +161,7 @@ def level_seconds(client: Any, nodes: int, repeats: int) -> list[float]:
 
     from committee.dask.cluster import Cluster
     from committee.dask.shards import ShardHomes, ShardsOnWorkers
-    from committee.learners.gradient.scores import Target
+    from committee.learners.gradient.target import Target
     from committee.objectives.losses import Logistic
 
     def hold(fit: str, number: int) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from committee.learners.nesting.growth import Growth, Leaf
-from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.learners.nesting.weak_learners import Trained
 
 Floats = NDArray[np.float64]

@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
-from committee.learners.trees.stump import AbstainingStump
-from committee.learners.trees.tree import TreeVoter
+from committee.learners.trees.tree import AbstainingStump, TreeVoter
 
 
 def table(n: int = 120) -> tuple[pl.DataFrame, np.ndarray]:

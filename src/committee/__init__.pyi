@@ -6,7 +6,7 @@ from committee.files.checkpoint import Checkpoint as Checkpoint
 from committee.files.checkpoint import CheckpointError as CheckpointError
 from committee.files.store import ModelFileError as ModelFileError
 from committee.files.store import load as load
-from committee.learners.adaboost.adaboost import AdaBoostClassifier as AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier as RandomForestClassifier
 from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
@@ -30,25 +30,23 @@ from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier as 
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier as LPBoostClassifier
 from committee.learners.margin_boosting.mdboost import MDBoostClassifier as MDBoostClassifier
 from committee.learners.nesting.boosting_tree import BoostingTreeClassifier as BoostingTreeClassifier
+from committee.learners.nesting.boosting_tree import ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier
 from committee.learners.nesting.matryoshka import MatryoshkaClassifier as MatryoshkaClassifier
-from committee.learners.nesting.probabilistic_adaboost import (
-    ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier,
-)
 from committee.learners.pruning.lossless import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
 from committee.learners.quadboost.quadboost import QuadBoostClassifier as QuadBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostRegressor as QuadBoostRegressor
-from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV as QuadBoostClassifierCV
+from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV as QuadBoostClassifierCV
 from committee.learners.quadboost.quadboost_path import quadboost_path as quadboost_path
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter
 from committee.learners.reweighting.leaf_reweighter import LeafReweighterRegressor as LeafReweighterRegressor
 from committee.learners.reweighting.margin_reweighter import MarginReweighter as MarginReweighter
+from committee.learners.trees.model_tree import ProbitModelTreeClassifier as ProbitModelTreeClassifier
 from committee.learners.trees.probit_boost import LogitBoostClassifier as LogitBoostClassifier
 from committee.learners.trees.probit_boost import ProbitBoostClassifier as ProbitBoostClassifier
-from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier as ProbitModelTreeClassifier
-from committee.learners.trees.stump import AbstainingStump as AbstainingStump
+from committee.learners.trees.tree import AbstainingStump as AbstainingStump
+from committee.learners.trees.tree import TreeRegressor as TreeRegressor
 from committee.learners.trees.tree import TreeVoter as TreeVoter
-from committee.learners.trees.tree_regressor import TreeRegressor as TreeRegressor
 from committee.onnx.export import to_onnx as to_onnx
 from committee.vote.committee import Committee as Committee
 from committee.vote.exports.scikit_learn_model import as_sklearn as as_sklearn

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from committee import (
+    AdaBoostClassifier,
     CommitteeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -54,6 +55,11 @@ def model_of_trees() -> str:
 def model_of_kinds() -> str:
     kinds = CULTIVARS.map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
     return render_model(RandomForestClassifier(30, random_state=0).fit(WINES, kinds), name="wines.safetensors")
+
+
+def model_of_few_trees() -> str:
+    model = AdaBoostClassifier(3, max_depth=2, vote="confidence").fit(WINES[LEARNT], CULTIVARS[LEARNT])
+    return render_model(model, WINES[NEW], CULTIVARS[NEW])
 
 
 def model_of_members() -> str:
@@ -110,6 +116,7 @@ PAGES: dict[str, Callable[[], str]] = {
         comparison_of_twenty_five,
         model_of_trees,
         model_of_kinds,
+        model_of_few_trees,
         model_of_members,
         model_of_numbers,
         evaluation_of_lines,

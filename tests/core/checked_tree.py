@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.leaf_values import LeafPenalty
 from tests.oracles import grow as oracle
 from tests.oracles import grow as tree_growth
 from tests.oracles.gradient_grow import GradientGrower as NaiveGrower

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import committee
 from committee.files import json_text, store
 from committee.files.store import Storable, digest, load, ordered
-from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from tests.crafted_files import craft, load_damaged, refused
 from tests.stored_models import BINARY, LEARNERS, boosted, matrix, small_file, table

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.leaf_values import LeafPenalty
 from tests.oracles.grow import outweighs, part_gap
 from tests.oracles.vote_graph import MASK, STRIDE, scramble
 

@@ -19,7 +19,7 @@ from committee.data.pieces.unchanged import FileStates
 from committee.data.rows import counted, row_weights
 from committee.files.scratch import scratch_folder
 from committee.learners.base.estimator import CommitteeEstimator
-from committee.learners.gradient.gradient_fit import GradientBoosting
+from committee.learners.gradient.fit import GradientBoosting
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -23,8 +23,8 @@ from committee.data.pieces.first_look import FirstLook
 from committee.data.pieces.looked_elsewhere import LookedElsewhere
 from committee.data.pieces.piece import Piece
 from committee.data.pieces.pieced_matrix import PiecedMatrix
-from committee.learners.gradient.scores import Target
 from committee.learners.gradient.shards import ShardedCodes, Shards
+from committee.learners.gradient.target import Target
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, needed, workers_of
-from committee.learners.gradient.scores import Target
-from committee.learners.gradient.shard import Shard
-from committee.learners.gradient.shards import Call, Shards, sum_of
+from committee.learners.gradient.shards import Call, Shard, Shards, sum_of
+from committee.learners.gradient.target import Target
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -293,7 +292,7 @@ class ShardsOnWorkers(Shards):
     def __init__(self, homes: ShardHomes, target: Target, n_outputs: int) -> None:
         super().__init__(homes.weights)
         self._homes, self._serial, self._looked = homes, 0, time.monotonic()
-        self.tell_each("make", [(target.part(rows), n_outputs) for rows in self.slices])
+        self.enqueue_each("make", [(target.part(rows), n_outputs) for rows in self.slices])
 
     def _replies(self, calls: Sequence[Call]) -> list[Any]:
         answers = self._asked(calls, add=False)

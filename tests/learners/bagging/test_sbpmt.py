@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
 from committee.data.binning import Binned
 from committee.data.design import Design
-from committee.learners.trees.model_tree_table import SCORE_CAP
+from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.voters.committees import BoostedCommittees
 from tests.oracles import grow, linear_boost, sbpmt
 

@@ -16,12 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from committee import (
-    FunctionalGradientBoostingClassifier,
-    FunctionalGradientBoostingRegressor,
-    TreeRegressor,
-    load,
-)
+from committee import FunctionalGradientBoostingClassifier, FunctionalGradientBoostingRegressor, TreeRegressor, load
 from committee.learners.gradient.line_search import FLAT
 from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
 from committee.voters.regressor_rounds import RegressorRounds
@@ -147,7 +142,6 @@ def test_early_stopping_keeps_the_best_rounds():
 
 @pytest.mark.parametrize("targets", ["classes", "numbers"])
 def test_a_round_of_several_scores_is_one_voter(targets, tmp_path):
-    """Stages, votes, choices and files count rounds, as those of the other boosters do."""
     if targets == "classes":
         X, y = numbers(3, 300)
         model = FunctionalGradientBoostingClassifier(n_estimators=6, random_state=0).fit(X, y)

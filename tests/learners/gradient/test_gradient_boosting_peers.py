@@ -34,7 +34,6 @@ def whole_numbers(n: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def assert_same_parts(ours: Leaves, theirs: Leaves) -> None:
-    """The same rows end together in every tree."""
     assert ours.shape == theirs.shape
     for t in range(ours.shape[1]):
         pairs = np.unique(np.stack([ours[:, t], theirs[:, t]]), axis=1)

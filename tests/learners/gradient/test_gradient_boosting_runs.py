@@ -1,5 +1,7 @@
 """Gradient boosting that stops early, and that goes on from an earlier fit."""
 
+from __future__ import annotations
+
 import copy
 import warnings
 from typing import Any
@@ -8,10 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
 
 import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.learners.gradient.leaf import LeafPenalty
+from committee.learners.gradient.leaf_values import LeafPenalty
+from committee.learners.gradient.validation import (
+    LARGEST_RATE,
+    MORE_ROWS,
+    TRIAL_RATE,
+    TRIAL_ROUNDS,
+    WITHOUT_TRIALS,
+)
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
 
 # --- early stopping ---------------------------------------------------------------------------------------------------
@@ -66,7 +76,6 @@ def test_rows_are_held_out(kind):
 @pytest.mark.parametrize("loss", ["log_loss", "squared_error", "absolute_error"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaves_are_refitted_on_all_rows(loss, weighted):
-    """Round by round: the splits of the rounds that were kept, and the weights that all rows ask for."""
     X, y = data("classes" if loss == "log_loss" else "numbers")
     w = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else None
     made = GradientBoostingClassifier if loss == "log_loss" else GradientBoostingRegressor
@@ -200,3 +209,77 @@ def test_too_few_rows_for_two_leaves_are_told(kind):
         warnings.simplefilter("error")
         learner(kind, min_samples_leaf=10).fit(X[:20], y[:20])
         learner(kind, min_samples_leaf=9).fit(X[:19], y[:19])
+
+
+TRIED = {"learning_rate": "auto"}
+
+
+def test_noise_gets_small_steps_and_a_clear_rule_large_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    clear, noisy = (X[:, 0] > 0) ^ (X[:, 1] > 0), rng.random(600) < 0.5
+    rates = [
+        GradientBoostingClassifier(n_estimators=100, random_state=0).fit(X, y).learning_rate_ for y in (noisy, clear)
+    ]
+    assert rates[0] < 0.02
+    assert rates[1] > 0.1
+
+
+def test_the_rate_is_the_total_step_over_the_rounds():
+    X, y = data("classes")
+    few, many = (learner("classes", n_estimators=n, **TRIED).fit(X, y).learning_rate_ for n in (100, 400))
+    assert few == pytest.approx(4.0 * many)
+    assert learner("classes", n_estimators=1, **TRIED).fit(X, y).learning_rate_ == LARGEST_RATE
+    rounds = few * 100 / (MORE_ROWS * TRIAL_RATE)
+    assert rounds == pytest.approx(round(rounds))
+    assert 1 <= rounds <= TRIAL_ROUNDS
+
+
+@both
+def test_trials_serve_rows_that_are_not_seen(kind):
+    train, test = data(kind, 300), data(kind, 2000, seed=1)
+    rate = learner(kind, n_estimators=100, **TRIED).fit(*train).learning_rate_
+    loss = learner(kind)._chosen_loss()
+
+    def held_out(learning_rate: float) -> float:
+        model = learner(kind, n_estimators=100, learning_rate=learning_rate).fit(*train)
+        return float(loss.value(test[1], model.committee_.decision_function(test[0])).mean())
+
+    assert held_out(rate) < min(held_out(4.0 * rate), held_out(rate / 4.0))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"early_stopping": True}, {"line_search": True}, {"learning_rate": 0.3}], ids=lambda s: next(iter(s))
+)
+@both
+def test_no_trials(kind, settings):
+    X, y = data(kind)
+    expected = settings.get("learning_rate", WITHOUT_TRIALS)
+    assert learner(kind, **TRIED | settings).fit(X, y).learning_rate_ == expected
+
+
+def test_too_few_rows_for_trials():
+    X = np.arange(6.0)[:, None]
+    model = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1)
+    assert model.fit(X, [0, 0, 0, 1, 1, 1]).learning_rate_ == WITHOUT_TRIALS
+
+
+@both
+def test_a_warm_start_keeps_the_rate(kind):
+    X, y = data(kind)
+    model = learner(kind, n_estimators=10, warm_start=True, **TRIED).fit(X, y)
+    rate = model.learning_rate_
+    model.set_params(n_estimators=20).fit(X, y)
+    assert model.learning_rate_ == rate
+    assert_array_equal(model.committee_.weights, rate)
+
+
+def test_breast_cancer_without_a_knob():
+    X, y = load_breast_cancer(return_X_y=True)
+    test = np.arange(1, len(y), 2)
+    losses = []
+    for seed in range(3):
+        shares = GradientBoostingClassifier(random_state=seed).fit(X[::2], y[::2]).predict_proba(X[test])
+        losses.append(-np.log(shares[np.arange(len(test)), y[test]]).mean())
+    assert np.mean(losses) < 0.18  # LightGBM as it comes: 0.193
+    assert GradientBoostingRegressor(random_state=0).fit(X[::2, 1:], X[::2, 0]).score(X[test, 1:], X[test, 0]) > 0.95

@@ -14,15 +14,10 @@ from numpy.testing import assert_array_equal
 from committee import _core
 from committee.data.binning import Binned, Bins
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.gradient.gradient_run import GradientRun
-from committee.learners.gradient.leaf import LeafPenalty
-from committee.learners.gradient.line_fit import LineFit
-from committee.learners.gradient.round_draws import Draws
-from committee.learners.gradient.rows_on_shards import RowsOnShards
-from committee.learners.gradient.scored_rows import RowsInMemory
-from committee.learners.gradient.scores import Target
-from committee.learners.gradient.shard import Shard
-from committee.learners.gradient.shards import Call, Shards, sum_of
+from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
+from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory
+from committee.learners.gradient.shards import Call, RowsOnShards, Shard, Shards, sum_of
+from committee.learners.gradient.target import Target
 from committee.objectives.losses import Logistic, Squared
 
 LIMITS = {
@@ -46,8 +41,6 @@ LIMITS = {
 
 
 class Problem:
-    """A table, a loss, and how trees grow."""
-
     def __init__(
         self, seed: int, n: int, loss: str, weights: str, limits: dict, *, shared: bool = False, lines: bool = False
     ) -> None:
@@ -69,10 +62,7 @@ class Problem:
                 y = y + np.exp(6.0 * rng.normal(size=n))
         else:
             y = np.digitize(clean[:, 0] + clean[:, 1], [1.0] if loss == "logistic" else [0.3, 1.5]).astype(np.uint16)
-        kinds = {
-            "whole": lambda: rng.integers(1, 40, n).astype(float),
-            "any": lambda: rng.uniform(0.1, 2.0, n),
-        }
+        kinds = {"whole": lambda: rng.integers(1, 40, n).astype(float), "any": lambda: rng.uniform(0.1, 2.0, n)}
         w = kinds.get(weights, lambda: None)()
         self.n, self.seed, self.w = n, seed, w
         self.target = Target(Squared() if loss in ("squared", "heavy") else Logistic(), y, w)
@@ -193,8 +183,6 @@ def test_shards_grow_the_trees_of_one_table(problem, drawn, data):
 
 
 class ShardsHere(Shards):
-    """Shards in this process."""
-
     def __init__(self, shards: list[Shard]) -> None:
         super().__init__([len(shard) for shard in shards])
         self.shards = list(shards)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
-from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.learners.nesting.nested_classifier import NestedClassifier
 
 Floats = NDArray[np.float64]
 LEARNERS: list[NestedClassifier] = [

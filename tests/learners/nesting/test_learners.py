@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
-from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.voters.path_majority import PathMajority
 from tests.oracles import nesting as oracle
 
@@ -49,7 +49,6 @@ def fitted(model: NestedClassifier, X: Any, y: Any, w: Any = None, **given: Any)
 
 
 def same(one: NestedClassifier, other: NestedClassifier, X: Any, Y: Any = None, tolerance: float = 0.0) -> None:
-    """Two fits gave the same committee."""
     assert len(one.graph_) == len(other.graph_)
     assert_array_equal(one.graph_.next, other.graph_.next)
     assert_allclose(one.decision_function(X), other.decision_function(X if Y is None else Y), atol=tolerance, rtol=0)

@@ -1,5 +1,7 @@
 """Learners of probabilistic voters beside an enumeration of every way through their voters."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -10,15 +12,16 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.special import ndtr
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
 
-from committee import (
-    AdaBoostClassifier,
-    BoostingTreeClassifier,
-    MatryoshkaClassifier,
-    ProbabilisticAdaBoostClassifier,
-)
+from committee import AdaBoostClassifier, BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
+from committee.bounds.nested_trees import nesting_rate
+from committee.learners.nesting import matryoshka
 from committee.learners.nesting.growth import Growth
-from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.learners.nesting.matryoshka import Collector, GreedyNest, Site
+from committee.learners.nesting.nested_classifier import NestedClassifier
+from committee.report import BoundDisplay
 from tests.examples import examples
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of, weights_and_signs
@@ -28,7 +31,6 @@ SHAPES = [[1], [2], [3], [5], [2, 2], [3, 2], [2, 3], [2, 2, 2], [1, 3], [3, 1]]
 
 
 def assert_same_ways(ways: list[oracle.Way], others: list[oracle.Way], tolerance: float = 1e-9) -> None:
-    """Ways that have the same answers have the same probabilities and scores."""
     mine, theirs = ({way.answers: way for way in some} for some in (ways, others))
     assert mine.keys() == theirs.keys()
     for answers, way in mine.items():
@@ -84,7 +86,6 @@ def test_a_boosting_tree_is_a_matryoshka_of_one_size(n: int, seed: int, T: int) 
 def numbers(
     n: int = 40, seed: int = 0, missing: bool = False, noise: float = 0.7
 ) -> tuple[Floats, NDArray[np.int64], Floats]:
-    """Rows, labels and weights, all of them different."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     y = (X[:, 0] + X[:, 1] + noise * rng.normal(size=n) > 0).astype(np.int64)
@@ -94,7 +95,6 @@ def numbers(
 
 
 def soft_stumps(X: Floats, y: Floats, D: Floats, softness: float) -> oracle.WeakLearner:
-    """The stump of least Z, all thresholds between neighbours and both sides of what is missing being tried."""
     listed = []
     for j in range(X.shape[1]):
         there = ~np.isnan(X[:, j])
@@ -143,7 +143,6 @@ MODELS: list[Callable[..., NestedClassifier]] = [
 
 
 def assert_fitted_as(model: NestedClassifier, made: oracle.Ensemble, X: Floats, w: Floats, y: Floats) -> None:
-    """Whatever a fitted learner says is what the ways say."""
     graph = model.graph_
     assert_same_ways(oracle.ways_of(graph.next, graph.vote, graph.voters.probabilities(X)), made.ways, 1e-5)
     assert_allclose(model.decision_function(X), made.expected_score(), atol=1e-4)
@@ -193,8 +192,6 @@ def test_voters_of_the_user_are_boosted_as_the_equations_say(build: Callable[...
 
 
 class HalfRow(ProbabilisticAdaBoostClassifier):
-    """Smoothed as AdaBoost's votes are, by 1 / (2 n)."""
-
     def _growths(self, *args: Any) -> list[Growth]:
         growths = super()._growths(*args)
         for growth in growths:
@@ -241,3 +238,230 @@ def test_sure_voters_make_an_ordinary_tree(seed: int, T: int) -> None:
         assert_allclose(model.set_params(method=method).fit(X, labels, w).decision_function(X), graph.tally(X)[:, 0])
     majority = model.set_params(method="majority").fit(X, labels, w)
     assert_array_equal(majority.decision_function(X), np.sign(graph.tally(X)[:, 0]))
+
+
+def noisy_numbers(n: int, seed: int, noise: float = 1.0) -> tuple[Floats, NDArray[np.int64], Floats]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + noise * rng.normal(size=n) > 0).astype(np.int64)
+    return X, y, rng.uniform(0.5, 1.5, size=n)
+
+
+@given(st.integers(0, 2**20), st.integers(1, 11), st.sampled_from([0.05, 0.2, 0.3]))
+@settings(max_examples=25)
+def test_it_is_the_naive_one(seed: int, T: int, flip: float) -> None:
+    X, labels, w = noisy_numbers(40, seed)
+    y = 2.0 * labels - 1.0
+
+    def train(weights: Floats) -> Floats:
+        return NoisyStump(flip).fit(X, labels, weights).prob_positive(X)
+
+    model = MatryoshkaClassifier("greedy", max_voters=T, voter=NoisyStump(flip)).fit(X, labels, w)
+    made = oracle.greedy(train, w / w.sum(), y, T, 0.25 / max(w.sum(), 40))
+    assert len(model.graph_) == T
+    assert model.dolls_ == made.dolls
+    assert model.bound_ == pytest.approx(made.bound(), rel=1e-5)
+    assert_allclose(model.decision_function(X), made.expected_score(), atol=1e-4)
+    assert_allclose(model.cost(X), made.cost(), rtol=1e-5)
+
+
+def is_consistent(dolls: list[list[int]]) -> bool:
+    return all(
+        set(inner) < set(outer) or not set(inner) & set(outer) for k, outer in enumerate(dolls) for inner in dolls[:k]
+    )
+
+
+@pytest.mark.parametrize("rate", ["voters", "seconds"])
+@pytest.mark.parametrize("softness", [0.0, 0.25])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_falls_and_dolls_lie_inside_each_other(rate: Any, softness: float, seed: int) -> None:
+    X, y, _ = noisy_numbers(150, seed)
+    model = MatryoshkaClassifier("greedy", max_voters=24, rate=rate, softness=softness).fit(X, y)
+    assert (np.diff(model.bounds_) < 0).all()
+    assert is_consistent(model.dolls_)
+    assert all(doll == sorted(doll) and len(doll) > 1 and doll[-1] < 24 for doll in model.dolls_)
+    assert model.bounds_[-1] == model.bound_
+
+
+def test_it_collects_where_the_nested_rate_is_the_lower_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[tuple[int, bool]] = []
+    collected: list[int] = []
+    judge, collect = GreedyNest.pays_nested, Collector.collected
+
+    def spied(self: GreedyNest, site: Site, newest: Site, last: float) -> bool:
+        says = judge(self, site, newest, last)
+        # C(T - 1), C(T) and C(T + 1), by what the leaves weigh
+        leaves = site.leaves()
+        now = sum(float(leaf.weights.sum(dtype=np.float64)) for leaf in leaves)
+        new = newest.leaves()
+        before = now - sum(float(leaf.weights.sum(dtype=np.float64)) for leaf in new) + newest.entry.mass
+        largest = max((leaf for leaf in leaves if self.voter_at(leaf)[0] is not None), key=lambda leaf: leaf.mass)
+        found = self.voter_at(largest)[0]
+        assert found is not None
+        after = now - largest.mass * (1.0 - float(found.Z.sum()))
+        T = sum(len(inner.nodes) for inner in site.sites())
+        nested = float(nesting_rate(T, now / site.entry.mass))
+        assert says == (nested < (after - before) / (2.0 * site.entry.mass))
+        looked.append((len(site.sites()), says))
+        return says
+
+    def counted(self: Collector, entry: Any, leaves: Any, nodes: Any) -> Any:
+        assert looked[-1][1]
+        collected.append(len(looked))
+        return collect(self, entry, leaves, nodes)
+
+    monkeypatch.setattr(GreedyNest, "pays_nested", spied)
+    monkeypatch.setattr(Collector, "collected", counted)
+    X, y, _ = noisy_numbers(200, 0)
+    model = MatryoshkaClassifier("greedy", max_voters=30, softness=0.25, calibrate=None).fit(X, y)
+    assert len(model.dolls_) == len(collected) == sum(says for _, says in looked) > 0
+    assert any(not says for _, says in looked)
+    assert all(sites > 1 for sites, _ in looked)
+
+
+def test_where_every_voter_takes_a_second_seconds_are_voters(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self) -> float:
+            self.now += 1.0
+            return self.now
+
+    X, y, _ = noisy_numbers(150, 1)
+    by_voters = MatryoshkaClassifier("greedy", max_voters=20, softness=0.25).fit(X, y)
+    monkeypatch.setattr(matryoshka, "time", Clock())
+    by_seconds = MatryoshkaClassifier("greedy", max_voters=20, softness=0.25, rate="seconds").fit(X, y)
+    assert by_voters.dolls_ == by_seconds.dolls_
+    assert_array_equal(by_voters.decision_function(X), by_seconds.decision_function(X))
+
+
+def test_voters_that_grow_slower_put_collecting_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock:
+        now, step, calls = 0.0, 1.0, 0
+
+        def perf_counter(self) -> float:
+            self.calls += 1
+            if self.calls % 2 == 0:
+                self.now += self.step
+                self.step *= self.factor
+            return self.now
+
+        factor = 1.0
+
+    dolls = []
+    X, y, _ = noisy_numbers(150, 1)
+    for factor in (0.5, 1.0, 2.0):
+        clock = Clock()
+        clock.factor = factor
+        monkeypatch.setattr(matryoshka, "time", clock)
+        dolls.append(len(MatryoshkaClassifier("greedy", max_voters=12, softness=0.25, rate="seconds").fit(X, y).dolls_))
+    # what the nested rate costs is the mean of the seconds so far, the simple one's the seconds of now
+    assert dolls[0] <= dolls[1] <= dolls[2]
+    assert dolls[0] < dolls[2]
+
+
+def test_nothing_is_collected_where_one_voter_does_it_all() -> None:
+    X = np.linspace(-1, 1, 40)[:, None]
+    model = MatryoshkaClassifier("greedy", max_voters=8, softness=0.0).fit(X, X[:, 0] > 0)
+    assert len(model.graph_) == 1
+    assert model.dolls_ == []
+
+
+def test_it_ends_by_itself_where_no_leaf_is_left_to_improve() -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    D = np.full(30, 1 / 30)
+    # the same voter at every leaf but the first: it tells nothing twice
+    growth = growth_of(lambda _: 0.5 + 0.3 * y if len(growth) == 0 else np.full(30, 0.5), D, y, 0.25 / 30)
+    assert sum(1 for _ in GreedyNest(growth, Collector(growth, "confidence"), "voters").grow(growth.root())) == 1
+
+
+def test_signs_may_be_collected_greedily_too() -> None:
+    X, y, _ = noisy_numbers(150, 2)
+    model = MatryoshkaClassifier("greedy", max_voters=16, collect="sign").fit(X, y)
+    ways = oracle.ways_of(model.graph_.next, model.graph_.vote, model.graph_.voters.probabilities(X))
+    signs = 2.0 * y - 1.0
+    C = sum(float((way.reach * np.exp(-way.H * signs)).mean()) for way in ways)
+    assert model.bound_ == pytest.approx(C, rel=1e-4)
+    assert model.score(X, y) > 0.7
+
+
+def table(n: int = 200, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(np.int64)
+
+
+class Scale(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    asked = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Scale:
+        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
+        return self
+
+    def draw(self, X: Any, rng: np.random.Generator) -> Any:
+        type(self).asked += 1
+        return X[:, 0] + rng.normal(size=len(X))
+
+
+class ScaleThatTells(Scale):
+    def prob_positive(self, X: Any) -> Any:
+        return 1.0 / (1.0 + np.exp(-1.7 * X[:, 0]))
+
+
+def test_a_bound_below_rounding_is_the_product_of_the_normalisers():
+    X, _ = table()
+    model = ProbabilisticAdaBoostClassifier(200, softness=0.0).fit(X, X[:, 0] > 0)
+    assert (model.bounds_ > 0.0).all()
+    assert_allclose(np.log(model.bounds_), np.cumsum(np.log(model.normalisers_)), rtol=1e-9)
+    BoundDisplay.from_estimator(model)
+
+
+def test_a_voter_that_tells_its_probabilities_is_not_asked():
+    model = BoostingTreeClassifier(4, voter=ScaleThatTells(), random_state=0).fit(*table())
+    assert not model.n_draws_.any()
+
+
+def test_an_oracle_is_asked_once_for_all_ways_through():
+    X, y = table()
+    model = MatryoshkaClassifier(levels=4, voter=Scale(), n_draws=10, random_state=0).fit(X, y)
+    Scale.asked = 0
+    P, error = model.vote_probability(X)
+    assert Scale.asked == 10 * len(model.bounds_)
+    assert not error.any()
+    assert ((P >= 0.0) & (P <= 1.0)).all()
+
+
+@pytest.mark.slow
+def test_ways_are_counted_for_each_score():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), np.arange(400) % 80
+    model = BoostingTreeClassifier(64, softness=0.5).fit(X, y)
+    assert len(model.bounds_) > 4096
+    assert not model.vote_probability(X[:5])[1].any()
+
+
+def test_a_softness_beyond_all_numbers_tells_nothing_apart():
+    X, y = table()
+    with pytest.warns(UserWarning, match="No voter beats chance"):
+        model = BoostingTreeClassifier(2, softness=1e9, calibrate=None).fit(1e300 * X, y)
+    assert_allclose(model.predict_proba(1e300 * X)[:, 1], y.mean(), atol=0.01)
+
+
+def test_a_users_voter_is_given_weights_of_every_size():
+    X, y = table(20)
+    with np.errstate(over="raise", invalid="raise"):
+        model = ProbabilisticAdaBoostClassifier(12, voter=DecisionTreeClassifier()).fit(X, y, np.full(20, 1e100))
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("shape", [[1] * 2000, [True, 2]])
+def test_shapes_that_are_none_are_refused(shape):
+    with pytest.raises(ValueError, match="shape"):
+        MatryoshkaClassifier(shape).fit(*table())
+
+
+def test_the_warning_names_the_line_of_the_caller():
+    with pytest.warns(UserWarning, match="No voter beats chance") as caught:
+        BoostingTreeClassifier(2).fit(np.ones((20, 2)), np.arange(20) % 2)
+    assert caught[0].filename == __file__

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import InvalidParameterError
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
-from committee.learners.nesting.nested_fit import NestedClassifier
+from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.voters.oracles import drawn, prob_positive
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 from tests.probabilistic_voters import NoisyStump, Stump
@@ -26,8 +26,6 @@ Floats = NDArray[np.float64]
 
 
 class Told(Stump):
-    """Says whatever it is made to say."""
-
     def __init__(self, q: Any = 0.5) -> None:
         self.q = q
 
@@ -100,8 +98,6 @@ class Weightless(NoisyStump):
 
 
 class Narrow(Stump):
-    """Probabilities of one class too few."""
-
     def predict_proba(self, X: Any) -> Any:
         return np.ones((len(X), 1))
 
@@ -159,8 +155,6 @@ def test_a_branch_that_nobody_takes_stays_empty(model: NestedClassifier, method:
     X, y = table()
 
     class Once:
-        """The first voter always says +; then there are others."""
-
         trained = 0
 
         def __call__(self, X: Any) -> Floats:
@@ -174,15 +168,12 @@ def test_a_branch_that_nobody_takes_stays_empty(model: NestedClassifier, method:
 
 
 class Certain(Stump):
-    """Says + above 1/2 and nothing but - below, whatever the rows: one branch may have rows of one class alone."""
-
     def prob_positive(self, X: Any) -> Floats:
         return (X[:, 0] > 0.5).astype(np.float64)
 
 
 @pytest.mark.parametrize("n_draws", [None, 3])
 def test_a_branch_of_one_class_ends_there(n_draws: int | None) -> None:
-    """There is nothing to learn; the other branch has a voter of its own, which lowers nothing and is not taken."""
     X = np.r_[np.full(30, 1.0), np.linspace(0.0, 0.4, 30)][:, None]
     y = np.r_[np.ones(30), np.arange(30) % 3 == 0].astype(int)
     model = BoostingTreeClassifier(6, voter=Certain(), n_draws=n_draws, estimate="ml", random_state=0).fit(X, y)
@@ -194,8 +185,7 @@ def test_a_branch_of_one_class_ends_there(n_draws: int | None) -> None:
 def test_weights_that_leave_rows_of_one_class_alone_are_refused(
     model: NestedClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As those of large tables are, which are kept in float32."""
-    monkeypatch.setattr("committee.learners.nesting.nested_fit._MOST_BYTES", 0)
+    monkeypatch.setattr("committee.learners.nesting.nested_classifier._MOST_BYTES", 0)
     X, y = table()
     weights = np.where(y == 1, 1e-60, 1.0)
     with pytest.raises(ValueError, match=r"voter=.* has no rows of two classes to learn from.*of fewer magnitudes"):
@@ -222,9 +212,9 @@ def test_one_voter_that_knows_it_all_is_enough(model: NestedClassifier) -> None:
 
 def test_more_voters_than_rows_are_refused() -> None:
     X, y = table(20)
-    with pytest.raises(ValueError, match=r"levels=5 asks for 32 voters, more than the 20 rows; choose fewer levels"):
+    with pytest.raises(ValueError, match=r"levels=5 needs 32 voters, more than the 20 rows; choose fewer levels"):
         MatryoshkaClassifier(levels=5).fit(X, y)
-    with pytest.raises(ValueError, match=r"shape=\[5, 5\] asks for 25 voters, more than the 20 rows"):
+    with pytest.raises(ValueError, match=r"shape=\[5, 5\] needs 25 voters, more than the 20 rows"):
         MatryoshkaClassifier([5, 5]).fit(X, y)
     assert len(MatryoshkaClassifier([5, 4], softness=1.0).fit(X, y).graph_) <= 20
 

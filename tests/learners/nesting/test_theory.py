@@ -1,5 +1,7 @@
 """What is proved of probabilistic boosting, trees and matryoshki, and what is not true of them."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from math import prod, sqrt
 from typing import Any
@@ -9,18 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.optimize import minimize_scalar
+from scipy.special import betaln, ndtr, zeta
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.bounds import matryoshka
-from committee.bounds.nested_trees import (
-    normaliser_of_edge,
-    tree_factor,
-    two_matryoshka,
-)
+from committee.bounds.nested_trees import nesting_rate, normaliser_of_edge, slope_in_nodes, tree_factor, two_matryoshka
 from committee.learners.nesting.growth import Growth, Leaf, alphas
-from committee.learners.nesting.nests import Collector, nested
+from committee.learners.nesting.matryoshka import Collector, nested
 from committee.voters.oracles import Estimate, estimated
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, graph_of, grown, growth_of, leaf_shares, weights_and_signs
@@ -35,12 +35,10 @@ NONE = 1e-14
 
 
 def sums(a: Floats, b: Floats, q: Floats) -> Floats:
-    """W of rows of + that weigh a, and rows of - that weigh b."""
     return np.array([[a @ q, b @ q], [a @ (1.0 - q), b @ (1.0 - q)]])
 
 
 def normaliser(a: Floats, b: Floats, q: Floats) -> float:
-    """The least Z."""
     W = sums(a, b, q)
     return float(2.0 * np.sqrt(W[:, 0] * W[:, 1]).sum())
 
@@ -104,14 +102,12 @@ def test_what_is_missing_goes_wholly_to_one_side(weights: Floats, q: Floats, mis
 
 
 def made_of(growth: Growth) -> oracle.Ensemble:
-    """A graph as all its ways."""
     made = oracle.Ensemble(growth.weights, 2.0 * growth.positive - 1.0, growth.eps)
     made.leaves = [oracle.ways_of(*graph_of(growth))]
     return made
 
 
 def assert_bounds_hold(growth: Growth) -> None:
-    """Expected training error <= E exp(-H y), which is the bound that the learner states."""
     made = made_of(growth)
     assert growth.bound == pytest.approx(made.bound(), rel=1e-9)
     assert made.expected_error() <= growth.bound + 1e-12
@@ -196,7 +192,6 @@ def test_a_collected_sub_tree_has_the_normaliser_of_its_bound(
 
 
 def drained(grower: Any) -> list[Leaf]:
-    """What a generator returns at its end."""
     while True:
         try:
             next(grower)
@@ -274,7 +269,6 @@ def test_a_leaf_that_is_met_by_several_ways_may_err_more_than_its_bound_says_of_
 def mean_estimates(
     q: Floats, y: Floats, draws: list[int], estimate: Estimate, times: int = 2000
 ) -> list[tuple[float, float]]:
-    """Mean of the estimated Z of rows of equal weight, and its standard error."""
     rng = np.random.default_rng(0)
     a, b = (y > 0) / len(y), (y < 0) / len(y)
     told = []
@@ -285,7 +279,6 @@ def mean_estimates(
 
 
 def balanced(n: int, edge: float) -> tuple[Floats, Floats, float]:
-    """q and y of a voter that has the same edge on each of n rows, and its Z."""
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     q = 0.5 + edge * y
     return q, y, normaliser((y > 0) / n, (y < 0) / n, q)
@@ -321,3 +314,89 @@ def test_with_few_rows_for_the_edge_map_estimates_come_up_instead(n: int, edge: 
         assert mean - true == pytest.approx(off, rel=0.12, abs=5 * error)
         if n * edge**2 < 1 / 32:
             assert mean < true - 5 * error
+
+
+def best_inner_size(T: float, rho: float) -> tuple[float, float]:
+    """T_1 of the least F(T / T_1, F(T_1, rho)), as a power of T, and how much larger that is at sqrt T."""
+
+    def log_bound(power: float) -> float:
+        return float(np.log(tree_factor(T ** (1.0 - power), min(float(tree_factor(T**power, rho)), 1.0))))
+
+    powers = np.linspace(0.0, 1.0, 401)
+    first = float(powers[np.argmin([log_bound(power) for power in powers])])
+    best = minimize_scalar(log_bound, bounds=(max(first - 0.01, 0), min(first + 0.01, 1)), method="bounded")
+    return float(best.x), float(np.exp(log_bound(0.5) - best.fun))
+
+
+@pytest.mark.parametrize(
+    ("rho", "shares"),  # of T_1 in sqrt T, for T = 64, 256, 1024, 65536
+    [
+        (31 / 32, [0.988, 0.974, 0.954, 0.857]),
+        (7 / 8, [0.946, 0.891, 0.816, 0.536]),
+        (3 / 4, [0.881, 0.774, 0.649, 0.300]),
+        (1 / 2, [0.735, 0.568, 0.412, 0.122]),
+        (1 / 4, [0.598, 0.417, 0.275, 0.064]),
+    ],
+)
+def test_the_best_tree_of_trees_has_inner_trees_below_the_square_root(rho: float, shares: list[float]) -> None:
+    """The document has them always near it: so they are for weak voters, and ever less for more of them."""
+    for T, share in zip([64, 256, 1024, 65536], shares, strict=True):
+        power, excess = best_inner_size(T, rho)
+        assert T ** (power - 0.5) == pytest.approx(share, abs=2e-3)
+        assert 0.25 < power < 0.5
+        assert 1.0 <= excess < 1.6  # but nothing much is lost at the square root
+    assert np.all(np.diff(shares) < 0)
+
+
+@given(st.floats(0.01, 0.99), st.integers(2, 5000))
+def test_a_tree_as_bad_as_its_bound_falls_faster_nested(rho: float, T: int) -> None:
+    """The document has both rates equal for all T > 1; they are at T = 1 alone."""
+    C = float(tree_factor(T, rho))
+    assert nesting_rate(T, C) < slope_in_nodes(T, rho) < 0
+    assert nesting_rate(1, rho) == pytest.approx(float(slope_in_nodes(1, rho)), abs=1e-12)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1e-4, 1e-6])
+def test_the_nested_rate_tends_to_that_of_halving_by_doubling(C: float) -> None:
+    for T in (1, 30, 1000):
+        assert float(nesting_rate(T, C)) * T / C == pytest.approx(-1.0, abs=2 * zeta(2) * C)
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.5, 0.75])
+def test_the_simple_rate_tends_to_that_of_a_power(rho: float) -> None:
+    T = 10**6
+    assert float(slope_in_nodes(T, rho) * T / tree_factor(T, rho)) == pytest.approx(rho - 1.0, abs=1e-5)
+
+
+def log_factor(T: Floats, rho: float | Floats) -> Floats:
+    factor: Floats = -np.log(T) - betaln(T, rho)
+    return factor
+
+
+@pytest.mark.parametrize("rho", [0.25, 0.5, 0.75])
+def test_in_the_end_no_power_is_the_best_inner_size(rho: float) -> None:
+    off = []
+    for log_T in (40.0, 160.0, 640.0):
+        inner = np.linspace(0.005, 0.9, 100_001) * log_T
+        C = np.exp(log_factor(np.exp(inner), rho))
+        best = int(np.argmin(log_factor(np.exp(log_T - inner), C)))
+        off.append(abs(C[best] * (log_T - inner[best]) * (1.0 - rho) / rho - 1.0))
+    assert off[0] > off[1] > off[2]
+    assert off[2] < 0.05
+
+
+def test_differences_for_slopes_hold_the_first_voters_back() -> None:
+    # eq. 12 takes (C(T + 1) - C(T - 1)) / 2, which for few strong voters is far steeper than the slope of eq. 13
+    for rho, ahead in [(31 / 32, [1]), (1 / 2, [1]), (1 / 4, [1, 2]), (0.05, [1, 2, 4])]:
+        for T in (1, 2, 4, 16):
+            difference = float(tree_factor(T + 1, rho) - tree_factor(T - 1, rho)) / 2.0
+            assert (difference < nesting_rate(T, float(tree_factor(T, rho)))) == (T in ahead)
+
+
+def test_bounds_stand_in_the_order_of_the_document() -> None:
+    for edge in (0.05, 0.2, 0.4):
+        rho = normaliser_of_edge(edge)
+        for L in range(1, 9):
+            T = 2**L
+            assert rho**T <= two_matryoshka(T, rho) * (1 + 1e-12) <= float(tree_factor(T, rho)) * (1 + 1e-9)
+    assert_allclose(two_matryoshka(2, 0.4), tree_factor(2, 0.4))

@@ -1,18 +1,24 @@
 """Voters that can only be asked, and how often they are."""
 
+from __future__ import annotations
+
+import tracemalloc
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from scipy.special import entr
 from sklearn.base import clone
 
-from committee import BoostingTreeClassifier, ProbabilisticAdaBoostClassifier
-from committee.learners.nesting import draws
-from committee.learners.nesting.draws import MOST_DRAWS, estimated_by_draws
-from committee.learners.nesting.nested_fit import NestedClassifier
+from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
+from committee.learners.nesting import growth, weak_learners
+from committee.learners.nesting.growth import Growth
+from committee.learners.nesting.nested_classifier import NestedClassifier
+from committee.learners.nesting.weak_learners import MOST_DRAWS, SampledLearner, Sampling, estimated_by_draws
 from committee.voters.oracles import estimated
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 from tests.oracles import nesting as oracle
@@ -32,7 +38,6 @@ def test_estimates_are_the_documents_formulas() -> None:
 
 
 def script(answers: list[float]) -> Callable[[Floats], float]:
-    """A normaliser that has been told what to say."""
     left: Iterator[float] = iter(answers)
     return lambda q: next(left)
 
@@ -60,8 +65,6 @@ def test_a_voter_that_never_makes_it_rise_is_asked_no_more_in_the_end() -> None:
 
 
 class Clock:
-    """Time that passes by what is done: a draw takes `draw` seconds."""
-
     def __init__(self, draw: float) -> None:
         self.now, self.draw = 0.0, draw
 
@@ -94,13 +97,13 @@ def test_the_stopwatch_compares_falls_by_the_second(
     monkeypatch: pytest.MonkeyPatch, training: float, draw: float, Z: list[float], n_draws: int
 ) -> None:
     clock = Clock(draw)
-    monkeypatch.setattr(draws, "time", clock)
+    monkeypatch.setattr(weak_learners, "time", clock)
     assert estimated_by_draws(clock.ask, script(Z), "stopwatch", "map", training)[1] == n_draws
 
 
 def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(1e-7)
-    monkeypatch.setattr(draws, "time", clock)
+    monkeypatch.setattr(weak_learners, "time", clock)
     assert estimated_by_draws(clock.ask, script([0.5, 0.9]), "stopwatch", "map", 1e-7)[1] == 2
     clock.draw = 0.0
     assert estimated_by_draws(clock.ask, script([0.5, 0.4, 0.45]), "stopwatch", "map", 0.0)[1] <= 3
@@ -166,3 +169,187 @@ def test_a_voter_that_tells_its_probabilities_may_be_asked_instead() -> None:
     assert_array_equal(model.graph_.voters.n_draws, 0)  # type: ignore[union-attr]
     other = clone(model).set_params(random_state=1).fit(X, y)
     assert (model.n_draws_ != other.n_draws_).any() or (model.bounds_ != other.bounds_).any()
+
+
+def timed_by(monkeypatch: pytest.MonkeyPatch, training: float, draw: float) -> dict[str, int]:
+    now, done = [0.0], {"trained": 0, "drawn": 0}
+    once, again = SampledLearner.asked_once, Sampling.again
+
+    def train(self: SampledLearner, weights: Any) -> Any:
+        now[0] += training + draw
+        done["trained"] += 1
+        return once(self, weights)
+
+    def one_more(self: Sampling) -> None:
+        now[0] += draw
+        done["drawn"] += 1
+        again(self)
+
+    monkeypatch.setattr(SampledLearner, "asked_once", train)
+    monkeypatch.setattr(Sampling, "again", one_more)
+    monkeypatch.setattr(growth, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    return done
+
+
+@pytest.mark.parametrize("voter", [None, StumpOracle(0.2)], ids=["known", "oracle"])
+def test_dear_voters_are_asked_more_often(monkeypatch: pytest.MonkeyPatch, voter: Any) -> None:
+    X, y = table()
+    asked = {}
+    for training in (0.0, 1e3):
+        with monkeypatch.context() as patch:
+            done = timed_by(patch, training, 1.0)
+            model = ProbabilisticAdaBoostClassifier(6, n_draws="look_ahead", voter=voter, random_state=0).fit(X, y)
+        asked[training] = model.n_draws_
+        # every choice trained a voter and drew an answer; the one of a voter's end was forgotten
+        assert done["drawn"] == model.n_draws_.sum()
+        assert done["trained"] == 1 + done["drawn"]
+    assert asked[1e3].mean() > 2 * asked[0.0].mean() and (asked[0.0] >= 1).all()
+
+
+@pytest.mark.parametrize("training", [0.0, 0.3, 3.0, 30.0, 300.0])
+def test_the_first_choice_is_the_documents_comparison(monkeypatch: pytest.MonkeyPatch, training: float) -> None:
+    X, y = table()
+    timed_by(monkeypatch, training, 1.0)
+    values: list[float] = []
+    real = growth._ln_z
+
+    def noted(found: Any) -> float:
+        values.append(real(found))
+        return values[-1]
+
+    monkeypatch.setattr(growth, "_ln_z", noted)
+    model = ProbabilisticAdaBoostClassifier(1, n_draws="look_ahead", voter=StumpOracle(0.2), random_state=3).fit(X, y)
+    # of each choice three: the next voter's, that of one more answer, that of the answers before
+    rates = [(a / (training + 1.0), b - c) for a, b, c in zip(values[::3], values[1::3], values[2::3], strict=True)]
+    ends = next(k for k, (by_voter, by_draw) in enumerate(rates, start=1) if by_voter <= by_draw)
+    assert ends == model.n_draws_[0] == len(rates)
+    assert model.normalisers_[0] == pytest.approx(np.exp(values[-1])), "the last answer is forgotten"
+
+
+@pytest.mark.parametrize("model", [BoostingTreeClassifier(4), MatryoshkaClassifier(levels=2)], ids=["tree", "nest"])
+def test_only_sums_have_a_next_voter(model: Any) -> None:
+    with pytest.raises(ValueError, match=r"n_draws='look_ahead' is for sums.*use 'stopwatch', its forecast"):
+        model.set_params(n_draws="look_ahead").fit(*table())
+
+
+def test_rows_that_nothing_tells_apart_end_it() -> None:
+    X, y = np.zeros((20, 1)), np.arange(20) % 2
+    with pytest.warns(UserWarning, match="No voter beats chance"):
+        model = ProbabilisticAdaBoostClassifier(4, n_draws="look_ahead").fit(X, y)
+    assert len(model.bounds_) == 1 and np.isfinite(model.predict_proba(X)).all()
+
+
+def naive_weights(model: NestedClassifier, X: Floats, y: Floats) -> list[Floats]:
+    """The weights at every node of a fitted graph, way by way from the root."""
+    graph = model.graph_
+    q, sign = graph.voters.probabilities(X), np.where(y == 1, 1.0, -1.0)
+    at = [np.zeros(len(X)) for _ in range(len(graph.next))]
+    at[0] += 1.0
+    for t, (following, votes) in enumerate(zip(graph.next.tolist(), graph.vote.tolist(), strict=True)):
+        for onward, vote, chance in zip(following, votes, (q[:, t], 1.0 - q[:, t]), strict=True):
+            if onward >= 0:
+                at[onward] += at[t] * chance * np.exp(-vote * sign)
+    return at
+
+
+@every_learner
+def test_entropies_are_those_of_the_weights_at_each_voter(model: NestedClassifier) -> None:
+    X, y = table()
+    found = fitted(model, X, y)
+    expected = [float(entr(D / D.sum()).sum()) - np.log(len(X)) for D in naive_weights(found, X, y)]
+    assert_allclose(found.entropies_, expected, atol=1e-9)
+    assert found.entropies_[0] == pytest.approx(0.0, abs=1e-12) and (found.entropies_[1:] < 0.0).all()
+
+
+@every_learner
+def test_a_weight_of_two_is_a_row_twice_and_one_of_nothing_no_row(model: NestedClassifier) -> None:
+    X, y = table()
+    weight = np.arange(len(X)) % 3
+    weighted = model.__class__(**model.get_params()).fit(X, y, sample_weight=weight)
+    repeated = fitted(model, np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(weighted.entropies_, repeated.entropies_, atol=1e-9)
+
+
+def test_growth_by_entropy_takes_the_leaf_of_most_mass_times_concentration() -> None:
+    X, y = table(200)
+    model = BoostingTreeClassifier(24, choose="entropy").fit(X, y)
+    at = naive_weights(model, X, y)
+    # as nodes stand in the order of growth, each was ahead of those that had a leaf already and came later
+    first = {0: -1}
+    for t, following in enumerate(model.graph_.next.tolist()):
+        first |= {onward: t for onward in following if onward >= 0}
+    ahead = [D.sum() * e for D, e in zip(at, model.entropies_, strict=True)]
+    late = [(t, u) for t in range(24) for u in range(t + 1, 24) if first[u] < t]
+    assert late and all(ahead[t] <= ahead[u] + 1e-9 for t, u in late)
+    by_mass = BoostingTreeClassifier(24).fit(X, y)
+    assert by_mass.bounds_[0] == model.bounds_[0] and (by_mass.bounds_ != model.bounds_).any()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ProbabilisticAdaBoostClassifier(40, calibrate=None),
+        BoostingTreeClassifier(40, calibrate=None),
+        MatryoshkaClassifier(levels=5, calibrate=None),
+        MatryoshkaClassifier("greedy", max_voters=40, collect="sign", calibrate=None),
+    ],
+    ids=lambda model: type(model).__name__[:11],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_fit_ends_at_the_training_error_that_is_asked_for(model: NestedClassifier, weighted: bool) -> None:
+    X, y = table(300)
+    weight = np.arange(len(X)) % 2 + 1.0 if weighted else None
+    course: list[float] = []
+    for share in (0.5, 0.15, 0.12):
+        found = model.__class__(**model.get_params()).set_params(target_error=share).fit(X, y, sample_weight=weight)
+        course.append(len(found.bounds_))
+        assert 1.0 - found.score(X, y, sample_weight=weight) <= share + 1e-12
+    assert course == sorted(course) and course[0] == 1 and course[-1] < 32
+    # one voter fewer would not do
+    if isinstance(model, ProbabilisticAdaBoostClassifier):
+        fewer = ProbabilisticAdaBoostClassifier(course[-1] - 1, calibrate=None).fit(X, y, sample_weight=weight)
+        assert 1.0 - fewer.score(X, y, sample_weight=weight) > 0.12
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ProbabilisticAdaBoostClassifier(20),
+        BoostingTreeClassifier(30),
+        MatryoshkaClassifier(levels=5),
+        MatryoshkaClassifier([3, 2, 2], collect="sign"),
+        MatryoshkaClassifier("greedy", max_voters=30, collect="sign"),
+    ],
+    ids=str,
+)
+def test_the_error_that_is_followed_is_that_of_the_committee(
+    model: NestedClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table(300)
+    seen: list[Growth] = []
+    asked = Growth.training_error
+    monkeypatch.setattr(Growth, "training_error", lambda growth: (seen.append(growth), asked(growth))[1])
+    weight = np.where(np.arange(len(X)) % 7 == 0, 0.0, np.arange(len(X)) % 2 + 1.0)
+    model.set_params(target_error=1e-9, calibrate=None).fit(X, y, sample_weight=weight)
+    expected = seen[-1].expected
+    assert expected is not None and len(model.bounds_) == len(seen[-1]) > 11
+    assert_allclose(expected, model.decision_function(X)[weight > 0.0], rtol=1e-9, atol=1e-9)
+
+
+def test_following_the_error_takes_memory_by_rows_and_not_by_voters() -> None:
+    X, y = table(4000)
+    peaks = []
+    for share in (None, 1e-9):
+        model = BoostingTreeClassifier(100, target_error=share, calibrate=None)
+        tracemalloc.start()
+        model.fit(X, y)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 8 * 8 * len(X)
+
+
+def test_of_several_classes_each_score_has_its_share_of_the_error() -> None:
+    X, _ = table(300)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    found = BoostingTreeClassifier(64, target_error=0.15, calibrate=None).fit(X, y)
+    assert 1.0 - found.score(X, y) <= 0.15 and len(found.bounds_) < 3 * 64

@@ -10,11 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from committee.data.binning import Binned
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows
-from committee.learners.pools.classifier_pool import ClassifierPool
-from committee.learners.pools.distinct_rows import DistinctRows
-from committee.learners.pools.pool import Pool
-from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.pools.tree_pool import TreePool
+from committee.learners.pools.dictionaries import DistinctRows, StumpPool
+from committee.learners.pools.pool import ClassifierPool, Pool, TreePool
 from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty
 from committee.objectives.programs.penalty import Penalty
 from committee.voters.growing import GrowthLimits
@@ -104,7 +101,6 @@ def test_a_stand_in_needs_no_candidate_before_it_and_is_the_first_that_there_was
 
 
 def test_a_stand_in_of_categories_alone_is_a_subset() -> None:
-    """Which no list has; a column of one category parts nothing."""
     codes = np.stack([np.ones(N), np.arange(N) % 8], axis=1)
     binned = Binned.of(codes, None, TableSchema(None, ((0, 1), tuple(range(8)))), 255)
     dictionary = StumpDictionary.of(binned, np.ones(N), subsets=True)

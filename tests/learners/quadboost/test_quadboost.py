@@ -1,5 +1,7 @@
 """QuadBoost: rounds as the paper has them, on any dictionary, with any penalty."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 
@@ -8,19 +10,23 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils._param_validation import InvalidParameterError
 
 import committee
-from committee import QuadBoostClassifier, QuadBoostRegressor
-from committee.learners.quadboost import quad_fit
-from committee.learners.quadboost.score_runs import GramRun, ResidualRun
+from committee import LPBoostClassifier, QuadBoostClassifier, QuadBoostRegressor, TreeRegressor
+from committee.learners.quadboost import quadboost
+from committee.learners.quadboost.rounds import GramRun, ResidualRun
 from tests.oracles import votes as oracle
+from tests.subjects import noisy_scores, numbers, weights
 
 PENALTIES: list[dict[str, Any]] = [
     {"penalty": None},
@@ -105,7 +111,7 @@ def test_products_and_passes_make_the_same_committee(
     )
     found = []
     for run in (GramRun, ResidualRun):
-        monkeypatch.setattr(quad_fit, "products_pay", lambda *_, run=run: run is GramRun)
+        monkeypatch.setattr(quadboost, "products_pay", lambda *_, run=run: run is GramRun)
         found.append(model.fit(X, y).decision_function(X))
         assert isinstance(run_of(model, X, y), run)
     assert_allclose(*found, atol=1e-6)
@@ -121,7 +127,7 @@ def test_products_are_kept_where_they_are_cheaper_than_passes() -> None:
 
 def run_of(model: Any, X: Any, y: Any) -> Any:
     rows = model.training_rows(X, y, None)
-    return model._voters(rows, model.target_of(rows), 0).runs[0]
+    return model._score_runs(rows, model.target_of(rows), 0).runs[0]
 
 
 def test_training_error_is_at_most_one_less_the_squared_edges() -> None:
@@ -254,7 +260,7 @@ def test_theory_asks_for_much_smaller_committees() -> None:
 )
 def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean(params: dict[str, Any], remedy: str) -> None:
     X, y = noisy()
-    with pytest.warns(UserWarning, match=rf"lets none in, where the largest .* is 0\.\d+; {remedy}"):
+    with pytest.warns(UserWarning, match=rf"admits no voter, as the largest .* is 0\.\d+; {remedy}"):
         model = QuadBoostClassifier(**params).fit(X, y)
     assert model.committee_.weights.tolist() == [0.0]
     assert_allclose(model.predict_proba(X)[:, 1], np.mean(y))
@@ -332,3 +338,129 @@ def test_a_users_classifier_is_kept_with_its_sign(tmp_path: Any) -> None:
     own = QuadBoostClassifier(dictionary=committee.TreeVoter(max_depth=2), n_estimators=4).fit(X, y)
     own.save(tmp_path / "model.committee")
     assert_array_equal(committee.load(tmp_path / "model.committee").predict_proba(X), own.predict_proba(X))
+
+
+SPLINES = make_pipeline(SplineTransformer(n_knots=4, degree=2), Ridge(alpha=5.0))
+BASES = [DecisionTreeRegressor(max_depth=2, random_state=0), SPLINES]
+STRENGTHS = {None: {}, "l1": {"alpha": 0.02}, "l2": {"alpha": 0.4}, "linf": {"alpha_max": 0.25}}
+
+
+def step(penalty, own, eta):
+    if penalty == "l1":
+        return np.sign(own) * max(abs(own) - 0.02, 0.0) / eta
+    if penalty == "l2":
+        return own / (eta + 0.4)
+    return own / eta if penalty is None else np.clip(own / eta, -0.25, 0.25)
+
+
+@pytest.mark.parametrize("base", BASES, ids=["tree", "splines"])
+@pytest.mark.parametrize("penalty", STRENGTHS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_rounds_are_those_of_the_document(penalty, base, fit_intercept):
+    X, y = numbers(2)
+    w = weights()
+    model = QuadBoostClassifier(
+        penalty, n_estimators=4, dictionary=base, fit_intercept=fit_intercept, tol=0.0, **STRENGTHS[penalty]
+    ).fit(X, y, w)
+    share, given = w / w.sum(), {"ridge__sample_weight" if base is SPLINES else "sample_weight": w}
+    target = 2.0 * y - 1.0
+    start = share @ target if fit_intercept else 0.0
+    residual, F = target - start, np.full(len(y), start)
+    risks = [share @ residual**2]
+    for t in range(4):
+        h = clone(base).fit(X, residual / np.sqrt(share @ residual**2), **given).predict(X)
+        votes, h = h, h - (share @ h if fit_intercept else 0.0)
+        eta = share @ h**2
+        assert 0.001 < eta < 0.6
+        alpha = step(penalty, share @ (h * residual), eta)
+        if alpha == 0.0:  # no voter is left that the penalty lets in
+            assert penalty == "l1" and model.committee_.n_voters == t > 0
+            break
+        assert_allclose(model.committee_.voters[t].votes(X)[:, 0, 0], votes, rtol=1e-9, atol=1e-12)
+        assert_allclose(model.committee_.weights[t], alpha, rtol=1e-9)
+        residual, F = residual - alpha * h, F + alpha * h
+        risks.append(share @ residual**2)
+    assert_allclose(model.training_risks_, risks, rtol=1e-9)
+    assert_allclose(model.decision_function(X), F, atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", STRENGTHS)
+@pytest.mark.parametrize("kind", [QuadBoostClassifier, QuadBoostRegressor])
+def test_fully_corrected_weights_are_optimal(penalty, kind):
+    X, y = numbers(2) if kind is QuadBoostClassifier else noisy_scores()
+    w = weights()
+    base = DecisionTreeRegressor(max_depth=2, random_state=0)
+    model = kind(
+        penalty, n_estimators=8, dictionary=base, reweight="fully_corrective", tol=1e-6, **STRENGTHS[penalty]
+    ).fit(X, y, w)
+    members = model.committee_.voters.estimators
+    assert len(members) > (2 if penalty == "l1" else 7)
+    target = 2.0 * y - 1.0 if kind is QuadBoostClassifier else y
+    share = w / w.sum()
+    H = np.stack([member.predict(X) for member in members], axis=1)
+    H, r = H - share @ H, target - share @ target
+
+    def risk(alpha):
+        cost = {
+            "l1": 0.04 * np.abs(alpha).sum(),
+            "l2": 0.4 * alpha @ alpha,
+            "linf": np.inf if np.abs(alpha).max() > 0.25 + 1e-12 else 0.0,
+        }
+        return share @ (r - H @ alpha) ** 2 + cost.get(penalty, 0.0)
+
+    alpha = model.committee_.weights
+    here = risk(alpha)
+    for j in range(len(alpha)):
+        for d in (1e-3, -1e-3, 1e-4, -1e-4):
+            assert risk(alpha + d * np.eye(len(alpha))[j]) > here - 1e-10
+    if penalty == "linf":
+        assert (np.abs(alpha) == 0.25).any()
+
+
+def test_several_classes_early_stopping_and_files(tmp_path):
+    X, y = numbers(3, 300)
+    model = QuadBoostClassifier(
+        "l2", alpha=1.0, n_estimators=40, dictionary=TreeRegressor(max_depth=3), early_stopping=True, random_state=0
+    ).fit(X, y)
+    voters = model.committee_.voters
+    assert set(voters.output.tolist()) == {0, 1, 2} and model.score(X, y) > 0.75
+    assert np.abs(model.committee_.margins(X, y)).max() <= 1.0
+    assert len(model.validation_risks_) <= 41 and model.validation_risks_.argmin() == len(model.validation_risks_) - 1
+    model.save(tmp_path / "model")
+    assert_array_equal(committee.load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
+    p = model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0)
+
+
+def test_units_of_numbers():
+    X, y = noisy_scores()
+    small, large = (
+        QuadBoostRegressor("l1", alpha=0.01 * unit, n_estimators=10, dictionary=TreeRegressor(max_depth=2))
+        .fit(X, unit * y)
+        .predict(X)
+        / unit
+        for unit in (1e-5, 1e5)
+    )
+    assert_allclose(small, large, rtol=1e-9)
+
+
+def test_least_squares_lines_end_after_one():
+    X, y = noisy_scores()
+    model = QuadBoostRegressor(None, dictionary=LinearRegression()).fit(X, y)
+    assert model.committee_.n_voters == 1
+    assert_allclose(model.predict(X), LinearRegression().fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_refusals():
+    X, y = numbers(2)
+    near = QuadBoostClassifier(dictionary=KNeighborsRegressor(), n_estimators=3)
+    with pytest.raises(ValueError, match=r"rows weigh differently, and dictionary=KNeighborsRegressor\(\) takes no w"):
+        near.fit(X, y, np.arange(1.0, len(y) + 1.0))
+    p = near.fit(X, y).predict_proba(X)
+    assert_allclose(near.fit(X, y, np.ones(len(y))).predict_proba(X), p, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"dictionary=KNeighborsClassifier\(\) cannot be boosted: its fit takes no sa"):
+        QuadBoostClassifier(dictionary=KNeighborsClassifier()).fit(X, y)
+    with pytest.raises(ValueError, match="alpha='theory' needs the complexity of the voters"):
+        QuadBoostClassifier(alpha="theory", dictionary=LinearRegression()).fit(X, y)
+    with pytest.raises(ValueError, match=r"dictionary=LinearRegression\(\) is no classifier"):
+        LPBoostClassifier(dictionary=LinearRegression()).fit(X, y)

@@ -17,7 +17,6 @@ from tests.oracles import votes as oracle
 
 
 def matrix(path: Any, X: Any) -> Any:
-    """The votes of all stumps."""
     dictionary = path.dictionary
     codes = dictionary.bins.encode(np.ascontiguousarray(X))
     return oracle.stump_votes(codes, dictionary.stumps, dictionary.bins.n_bins, dictionary.bins.categorical)

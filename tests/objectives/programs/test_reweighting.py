@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear
 from sklearn.linear_model import Lasso, Ridge
 
-from committee.learners.quadboost.score_runs import WeightHistory
+from committee.learners.quadboost.rounds import WeightHistory
 from committee.objectives.programs.coordinate_steps import first_largest
 from committee.objectives.programs.penalties import L1Penalty, L2Penalty, LinfPenalty, NoPenalty
 from committee.objectives.programs.penalty import Penalty

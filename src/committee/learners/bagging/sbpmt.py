@@ -17,16 +17,21 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.adaboost.emphasis import is_chance, samme_weight
+from committee.learners.adaboost import is_chance, samme_weight
 from committee.learners.bagging.subagging import SubsampledVote
 from committee.learners.bagging.subsamples import Counts, balanced_weights, draw_subsamples
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.trees.joint_likelihood import JointLikelihood, leaf_losses
-from committee.learners.trees.model_tree_limits import ModelTreeLimits, check_leaf_steps
-from committee.learners.trees.model_tree_table import ModelTree, ModelTreeTable
-from committee.learners.trees.model_tree_voters import ModelTreeVoters
+from committee.learners.trees.model_tree import (
+    ModelTree,
+    ModelTreeLimits,
+    ModelTreeTable,
+    ModelTreeVoters,
+    check_leaf_steps,
+    leaf_losses,
+)
+from committee.learners.trees.newton_boost import JointLikelihood
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, refuse_output
 from committee.vote.explain.importances import feature_importances

@@ -20,8 +20,8 @@ from committee.data.parallel import n_threads
 from committee.data.rows import row_weights, target_vector
 from committee.data.sparse import is_sparse
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.learners.trees.model_tree import ProbitModelTreeClassifier
 from committee.learners.trees.probit_boost import LogitBoostClassifier
-from committee.learners.trees.probit_model_tree import ProbitModelTreeClassifier
 from committee.objectives.losses import Squared
 
 if TYPE_CHECKING:

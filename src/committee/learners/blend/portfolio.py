@@ -16,14 +16,14 @@ from committee.data.memory_text import text_of
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.data.sparse import SparseMatrix
-from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.losses import fits_means
 from committee.learners.blend.members import Candidate, Effort, LeftOut
+from committee.learners.gradient.fit import leaves_by_rows
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.learners.gradient.leaves import leaves_by_rows
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 

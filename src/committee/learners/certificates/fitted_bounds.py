@@ -23,13 +23,13 @@ from committee.bounds.voting_margins import voting, voting_certified
 from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
 from committee.data.binning import Binned, Bins
 from committee.data.number_types import F64
-from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier
-from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
-from committee.learners.trees.model_tree_limits import depth_for
+from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV
+from committee.learners.trees.model_tree import depth_for
 from committee.learners.trees.tree import TreeVoter
 from committee.objectives.complexity import Complexity, rademacher_of_stumps
 from committee.vote.committee import Committee

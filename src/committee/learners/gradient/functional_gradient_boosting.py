@@ -1,31 +1,257 @@
-"""Gradient boosting over any regressor: classes by any loss of classes, numbers by any loss of numbers."""
+"""Gradient boosting over any regressor: least squares to the antigradient of any loss, then a step."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
 
 from committee.data.number_types import F64
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
-from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.gradient.functional_fit import FunctionalGradientBoosting
+from committee.learners.base.parameters import SHARE, fitted, parameter, required, with_parameters
+from committee.learners.base.row_sampling import RowUnits
+from committee.learners.base.user_voter import regressor_template, weight_argument
+from committee.learners.gradient.leaf_values import LeafPenalty
+from committee.learners.gradient.line_search import LineSearch
+from committee.learners.gradient.rounds import Draws
+from committee.learners.gradient.target import Target, constant_scores
+from committee.learners.gradient.validation import added_votes, held_out_votes
+from committee.learners.pools.pool import Clones
+from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.regressor_rounds import RegressorRounds
-from committee.voters.regressors import RegressorVoters
+from committee.voters.regressors import RegressorVoters, predicted
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
+
+LARGEST = 1e150  # upper limit of antigradients, as base learners square them
+
+RoundVoters: TypeAlias = RegressorVoters | RegressorRounds
+
+
+@dataclass(eq=False)
+class FunctionalRun(BoostingRun):
+    """Scores F of the training rows, and the rounds so far.
+
+    Each round fits a clone of the base learner for each score to the antigradient of the loss at F, and moves F along
+    their predictions: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search.
+    A round that changes nothing ends the run, and is dropped unless it is the first. The base learner is given the
+    rows' weights if `weighted`.
+
+    Equation: functional-gradient (docs/theory.md).
+    """
+
+    target: Target
+    X: F64
+    clones: Clones
+    draws: Draws
+    intercept: F64
+    weighted: bool
+    learning_rate: float
+    search: LineSearch | None
+    n_classes: int
+    n_threads: int
+    _idle = False
+
+    def __post_init__(self) -> None:
+        self.F = constant_scores(self.intercept, len(self.X)) if self.search is None else self.search.F
+        self.members: list[Any] = []
+        self.spreads: list[float] = []
+        self.steps: list[float] = []
+
+    def has_next(self) -> bool:
+        return not self._idle
+
+    def advance(self) -> None:
+        rows, weights = self.draws.rows_of_round(self.n_rounds)
+        if weights is None:
+            weights = self.target.w
+        used: Any = slice(None) if rows is None else rows
+        X, w = self.X[used], weights[used] if self.weighted and weights is not None else None
+        members = [self.clones.trained(X, each[used], w) for each in self._antigradient()]
+        along = np.stack([predicted(member, self.X) for member in members])
+        direction = along if len(along) > 1 else along[0]
+        if self.search is None:
+            step = self.learning_rate
+            self.F += step * direction
+        else:
+            step = self.search.step(direction, [], self.learning_rate)
+        self._idle = not self.draws.any and (step == 0.0 or not direction.any())
+        if self._idle and self.steps:
+            return
+        self.members += members
+        self.spreads += np.abs(along).max(axis=1).tolist()
+        self.steps.append(step)
+        self.n_rounds += 1
+
+    def _antigradient(self) -> F64:
+        gradient, hessian = np.empty_like(self.F), np.empty_like(self.F)
+        self.target.write_gradients(self.F, None, gradient, hessian, self.n_threads)
+        descent = -np.atleast_2d(gradient)
+        if self.target.scale is not None:
+            descent *= self.target.scale[:, None]
+        if not (np.abs(descent) < LARGEST).all():
+            raise ValueError(
+                f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or set line_search=True."
+            )
+        return descent
+
+    def voters(self, first: int, end: int) -> RoundVoters:
+        D = len(self.intercept)
+        some = slice(first * D, end * D)
+        output = np.tile(np.arange(D), end - first)
+        voters = RegressorVoters(self.members[some], output, np.array(self.spreads[some]), D, self.n_classes)
+        return voters if D == 1 else RegressorRounds(voters)
+
+    def weights(self, first: int, end: int) -> F64:
+        return np.array(self.steps[first:end], dtype=np.float64)
+
+    def committee(self, n_rounds: int) -> tuple[RoundVoters, F64]:
+        """Return the first rounds with steps other than 0, or the first round, and their steps."""
+        moved = np.flatnonzero(self.weights(0, n_rounds))
+        if not len(moved):
+            return self.voters(0, 1), self.weights(0, 1)
+        return self.voters(0, n_rounds)[moved], self.weights(0, n_rounds)[moved]
+
+
+@with_parameters
+class FunctionalGradientBoosting(Boosting):
+    """Base of the two learners: rounds of any regressor on the antigradient of a loss."""
+
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors", "regressor_rounds")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *("validation_losses_", "validation_scores_", "best_iteration_", "training_objectives_"),
+    )
+
+    validation_losses_: F64 | None = fitted(
+        """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is used; None
+        without held-out rows. Of the squared error it is half the mean square.""",
+        "float64 array or None",
+    )
+    training_objectives_: F64 | None = fitted(
+        "With line search: mean loss of the training rows before the first round and after each; it never rises.",
+        "float64 array or None",
+    )
+
+    loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
+    base: Any = parameter(
+        None,
+        """Base learner: a scikit-learn regressor, of which each round fits a clone for each score. If rows weigh
+        differently its ``fit`` must take ``sample_weight``, of a pipeline that of its last step. Categories are given
+        as their codes. None: a `TreeRegressor` of depth 3.""",
+        HasMethods(["fit", "predict"]),
+        None,
+        type_words="regressor or None",
+    )
+    n_estimators: int = shared.n_estimators(100, "early stopping ends the run, or a round changes nothing")
+    _: KW_ONLY
+    learning_rate: float = shared.learning_rate(0.1)
+    line_search: bool = parameter(
+        True,
+        """Step along each round's base learners to the least loss of all training rows, but no further than Newton's
+        step along them where the loss has a curvature of its own, times `learning_rate`; the loss then never rises.
+        False: the step is `learning_rate`.""",
+    )
+    subsample: float = parameter(
+        1.0, "Share of the rows of each round, drawn anew without replacement: each with this probability.", SHARE
+    )
+    categorical_features: Any = shared.categorical_features()
+    early_stopping: bool = shared.early_stopping("loss", "rounds up to the best one")
+    random_state: Any = shared.random_state("the held-out rows, the rows of rounds and the base learners")
+
+    @abstractmethod
+    def _chosen_loss(self) -> Loss: ...
+
+    @property
+    @abstractmethod
+    def _n_classes(self) -> int | None: ...
+
+    @abstractmethod
+    def _vote(self, voters: RoundVoters, weights: F64, link: Any, intercept: F64) -> Any: ...
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.base is not None and hasattr(self.base, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.base).input_tags.allow_nan
+        return tags
+
+    def _no_checkpoint(self, X: Any) -> str | None:
+        return f"the rounds of a {type(self).__name__} are those of its base learner, which cannot be kept"
+
+    @property
+    def _draws_rows(self) -> bool:
+        return self.subsample < 1.0
+
+    def _run(self, rows: Rows | TargetRows, random: np.random.RandomState) -> FunctionalRun:
+        given = TreeRegressor(max_depth=3) if self.base is None else self.base
+        base, threads = regressor_template("base", given, self.table_), n_threads(self.n_jobs)
+        target, seed = Target.of(self._chosen_loss(), rows), int(random.randint(2**31 - 1))
+        takes_weights = weight_argument(base) is not None
+        if not (takes_weights or rows.weigh_alike):
+            raise ValueError(
+                f"rows weigh differently, and base={self.base!r} takes no weights: its fit has no sample_weight. "
+                "Choose another base, or leave sample_weight and class_weight out."
+            )
+        intercept = target.best_constant(target.n_scores(self._n_classes))
+        units = RowUnits.of(rows, seed, threads) if self.subsample < 1.0 else None
+        n_features = rows.X.shape[1]
+        search = None
+        if self.line_search:
+            search = LineSearch(target, LeafPenalty(), constant_scores(intercept, len(rows)), threads, newton=False)
+        return FunctionalRun(
+            target,
+            rows.dense,
+            Clones(base, np.random.RandomState(seed)),
+            Draws(seed, n_features, self.subsample, n_features, by_node=False, units=units),
+            intercept,
+            weighted=takes_weights and not (rows.weigh_alike and units is None),
+            learning_rate=self.learning_rate,
+            search=search,
+            n_classes=self._n_classes or len(intercept),
+            n_threads=threads,
+        )
+
+    def _early_stopping(self, run: FunctionalRun, held_out: Rows | TargetRows) -> EarlyStopping:
+        from committee.learners.base.early_stopping import EarlyStopping
+
+        return EarlyStopping(added_votes(run, held_out, held_out.dense), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: FunctionalRun, held_out: Rows | TargetRows) -> HeldOutVotes:
+        return held_out_votes(run, held_out, held_out.dense)
+
+    def _fitted(self, run: FunctionalRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        objectives = None if run.search is None else np.array(run.search.objectives[: n_rounds + 1])
+        return {
+            "committee_": self._vote(*run.committee(n_rounds), run.target.loss.link, run.intercept),
+            "validation_losses_": None if losses is None else losses[:n_rounds],
+            "training_objectives_": objectives,
+        }
 
 
 @with_parameters
 class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoosting):
-    r"""Gradient boosting for classes over any regressor: trees, lines, splines, whatever fits numbers.
+    r"""Gradient boosting for classes over any regressor: trees, lines, splines.
 
-    Each round takes the gradients g of the loss at the scores F, fits a base learner to minus these by least squares,
+    Each round computes the gradients g of the loss at the scores F, fits a base learner to -g by least squares,
 
         b_t = argmin_b sum_i w_i (b(x_i) + g_i)^2,
 
-    and moves F along it, F <- F + a b_t(x), as far as a line search says, times `learning_rate` [1]_, [2]_. With more
-    than two classes a round has a base learner for each, and one step for all. `GradientBoostingClassifier` grows trees
-    by Newton's steps, which is quicker and usually better where trees are what is wanted.
+    and moves F along it, F <- F + a b_t(x), with the step a of a line search times `learning_rate` [1]_, [2]_. With
+    more than two classes a round has a base learner for each, and one step for all. `GradientBoostingClassifier` grows
+    trees by Newton steps, which is faster and usually better where trees are wanted.
 
     Attributes
     ----------
@@ -56,11 +282,9 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
     loss: LossChoice = parameter(
         "log_loss",
         """Loss that is boosted, and with it the link from scores to probabilities. Two classes have one score,
-        positive for the second; more have one each. A `committee.objectives.losses.Loss` of your own will do, or, with
+        positive for the second; more have one each. Or a `committee.objectives.losses.Loss`, or, with
         ``line_search=False``, a function ``(y, F) -> (gradient, hessian)``, whose hessians are not used.""",
-        str,
-        Loss,
-        callable,
+        *(str, Loss, callable),
         type_words='{"log_loss", "exponential", "probit", "squared_hinge"}, Loss or callable',
     )
 
@@ -71,18 +295,17 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
     def _n_classes(self) -> int | None:
         return len(self.classes_)
 
-    def _vote(self, voters: RegressorVoters | RegressorRounds, weights: F64, loss: Loss, intercept: F64) -> Committee:
-        link: Any = loss.link
+    def _vote(self, voters: RoundVoters, weights: F64, link: Any, intercept: F64) -> Committee:
         return Committee(voters, weights, self.classes_, link, self.table_, intercept)
 
 
 @with_parameters
 class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoosting):
-    r"""Gradient boosting for numbers over any regressor: trees, lines, splines, whatever fits numbers.
+    r"""Gradient boosting for numbers over any regressor: trees, lines, splines.
 
-    The rounds are those of `FunctionalGradientBoostingClassifier`; the loss says what is predicted. With the squared
-    error each base learner is fitted to the residuals: L2Boost [1]_. `y` may have several columns, with a base learner
-    for each in every round; then losses add up, each over the dispersion of its target.
+    The rounds are those of `FunctionalGradientBoostingClassifier`. With the squared error each base learner is fitted
+    to the residuals: L2Boost [1]_. `y` may have several columns, with a base learner for each in every round; then
+    losses add up, each over the dispersion of its target.
 
     Attributes
     ----------
@@ -111,23 +334,15 @@ class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoost
         "huber"; "poisson" (counts), "gamma" (amounts) and "tweedie" (amounts that may be 0) predict means exp(F). Or a
         `committee.objectives.losses.Loss`, or, with ``line_search=False``, a function
         ``(y, F) -> (gradient, hessian)``, whose hessians are not used.""",
-        str,
-        Loss,
-        callable,
+        *(str, Loss, callable),
         type_words="str, Loss or callable",
     )
 
     _takes_several_targets = True
+    _n_classes = None
 
     def _chosen_loss(self) -> Loss:
         return regression_loss(self.loss)
 
-    @property
-    def _n_classes(self) -> int | None:
-        return None
-
-    def _vote(
-        self, voters: RegressorVoters | RegressorRounds, weights: F64, loss: Loss, intercept: F64
-    ) -> RegressionCommittee:
-        link: Any = loss.link
+    def _vote(self, voters: RoundVoters, weights: F64, link: Any, intercept: F64) -> RegressionCommittee:
         return RegressionCommittee(voters, weights, link, self.table_, intercept)

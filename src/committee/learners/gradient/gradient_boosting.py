@@ -13,27 +13,25 @@ from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import FRACTION, NOT_NEGATIVE, parameter, with_parameters
-from committee.learners.gradient.gradient_fit import LEAF_L2, OF_THE_TREE, GradientBoosting
+from committee.learners.gradient.fit import LEAF_L2, OF_THE_TREE, GradientBoosting
+from committee.learners.gradient.rounds import TreeVoters
 from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, classification_loss, regression_loss
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
-from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.rounds import Rounds
 
 
 @with_parameters
 class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
     r"""Gradient boosting of trees for classes.
 
-    Each round takes the gradients g and hessians h of the loss at the scores F, grows trees on them, and moves F
-    along: F <- F + a b(x), with the step a = `learning_rate` [1]_, [2]_. With G and H the sums of g and h in a leaf,
-    its weight is
+    Each round computes the gradients g and hessians h of the loss at the scores F, grows trees on them, and moves F
+    along them: F <- F + a b(x), with the step a = `learning_rate` [1]_, [2]_. With G and H the sums of g and h in a
+    leaf [3]_, its weight is
 
         w = -sign(G) max(|G| - leaf_l1, 0) / (H + leaf_l2),
 
-    or exactly 0, where what it gains, s = max(|G| - leaf_l1, 0)^2 / (2 (H + leaf_l2)), does not exceed leaf_l0. Splits
-    gain V_left + V_right - V_parent with V = max(0, s - leaf_l0) (see `LeafPenalty`).
+    or exactly 0 if its gain, s = max(|G| - leaf_l1, 0)^2 / (2 (H + leaf_l2)), does not exceed leaf_l0. Splits gain
+    V_left + V_right - V_parent with V = max(0, s - leaf_l0) (see `LeafPenalty`).
 
     Attributes
     ----------
@@ -59,18 +57,16 @@ class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
     loss: LossChoice = parameter(
         "log_loss",
         """Loss that is boosted, and with it the link from scores to probabilities. Two classes have one score,
-        positive for the second; more have one each. A `committee.objectives.losses.Loss` of your own will do, or a
-        function ``(y, F) -> (gradient, hessian)`` (see `committee.objectives.losses.Derivatives`).""",
-        str,
-        Loss,
-        callable,
+        positive for the second; more have one each. Or a `committee.objectives.losses.Loss`, or a function
+        ``(y, F) -> (gradient, hessian)`` (see `committee.objectives.losses.Derivatives`).""",
+        *(str, Loss, callable),
         type_words='{"log_loss", "exponential", "probit", "squared_hinge"}, Loss or callable',
     )
     _: KW_ONLY
     tree: Literal["per_class", "shared"] = parameter(
         "per_class",
         """With more than two classes: a tree for each of them in every round, or one whose leaves hold a number for
-        each. Shared trees cost less and see what classes have in common; trees of their own fit each class better.""",
+        each. Shared trees cost less; trees of their own fit each class better.""",
         after="line_search",
     )
 
@@ -85,7 +81,7 @@ class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
     def _shared_tree(self) -> bool:
         return self.tree == "shared"
 
-    def _vote(self, voters: Forest | Rounds | LinearLeaves, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
+    def _vote(self, voters: TreeVoters, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         link: Any = loss.link
         return {
             "classes_": self.classes_,
@@ -100,18 +96,14 @@ class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
     `y` may have several columns, and predictions as many. Then losses add up, each over the dispersion of its target
     (the variance, of the squared error), so that units do not matter; penalties are of scores in units of its root.
 
-    The rounds are those of `GradientBoostingClassifier`; the loss says what is predicted. Losses without curvature
-    (absolute error, quantiles) choose splits by gradients alone, and then every leaf that does not abstain gets the
-    constant that is best for its rows.
+    The rounds are those of `GradientBoostingClassifier`. For losses without curvature (absolute error, quantiles)
+    splits are chosen by gradients alone, and then every leaf that does not abstain gets the constant of least loss for
+    its rows.
 
     Attributes
     ----------
     committee_ : RegressionCommittee
         The rounds b_t, their steps a_t as weights, and the best constant score as intercept.
-
-    References
-    ----------
-    Those of `GradientBoostingClassifier`.
 
     Examples
     --------
@@ -130,9 +122,7 @@ class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
         and "tweedie" (amounts that may be 0) predict means exp(F). Or a `committee.objectives.losses.Loss`, for other
         numbers than the defaults (``Huber(delta=5.0)``) or a loss of your own; or a function
         ``(y, F) -> (gradient, hessian)`` (see `committee.objectives.losses.Derivatives`).""",
-        str,
-        Loss,
-        callable,
+        *(str, Loss, callable),
         type_words="str, Loss or callable",
     )
     _: KW_ONLY
@@ -157,6 +147,7 @@ class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
     )
 
     _takes_several_targets = True
+    _n_classes = None
 
     def _chosen_loss(self) -> Loss:
         if self.loss not in ("quantile", "quantiles"):
@@ -174,13 +165,9 @@ class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
         return Quantile(*levels) if len(levels) == 1 else Quantiles(levels)
 
     @property
-    def _n_classes(self) -> int | None:
-        return None
-
-    @property
     def _shared_tree(self) -> bool:
         return self.tree == "shared" or (self.tree == "auto" and self._chosen_loss().n_scores() > 1)
 
-    def _vote(self, voters: Forest | Rounds | LinearLeaves, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
+    def _vote(self, voters: TreeVoters, weights: F64, loss: Loss, intercept: F64) -> dict[str, Any]:
         link: Any = loss.link
         return {"committee_": RegressionCommittee(voters, weights, link, self.table_, intercept)}

@@ -8,22 +8,14 @@ from math import inf
 import numpy as np
 
 from committee.data.number_types import F64
-from committee.learners.gradient.leaf import LeafPenalty
-from committee.learners.gradient.scores import Target
+from committee.learners.gradient.leaf_values import LeafPenalty
+from committee.learners.gradient.target import Target
 
 LARGEST_STEP = 64.0
-"""A tree whose leaves are pure may be worth any step; more than this many Newton steps are not taken at once."""
-
-LONGEST = 1.0
-"""Most of Newton's steps along an antigradient that are taken at once, of losses whose curvature is known.
-
-A voter that parts the classes lowers their loss with any step; such steps would leave probabilities of 0 and 1."""
-
-FLAT = 1e-6
-"""Share of the first slope below which a function that keeps falling is at its end; for losses without a curvature of
-their own, whose steps along an antigradient have no limit."""
-
-_MOST_TRIALS = 100
+"""Most Newton steps that are taken at once, as a tree with pure leaves lowers the loss with any step."""
+LONGEST = 1.0  # the same along an antigradient: longer steps would leave probabilities of 0 and 1
+FLAT = 1e-6  # share of the first slope at which the search ends, for losses without curvature of their own
+_MAX_TRIALS = 100
 
 
 def best_step(
@@ -35,33 +27,14 @@ def best_step(
     *,
     curved: bool = True,
 ) -> float:
-    """The a >= 0 at which a convex function is least, by Newton steps kept within brackets.
+    """Return the a >= 0 at which a convex function is least; 0 if it rises at 0.
 
-    Where a Newton step leaves the bracket, or no longer halves the slope (the curvature of absolute error is none of
-    its own), the bracket is halved instead, or the step doubled.
+    Newton steps from `start` within brackets, up to a relative precision of `tolerance`. `slope` returns derivative and
+    curvature at a; where a Newton step leaves the bracket or does not halve the slope, the bracket is halved or the
+    step doubled. The search ends at `largest`, or where the slope is at most `flat` times that at 0. Without `curved`
+    the curvature is not the true one, and a Newton step of length 0 is no minimum.
 
     Equation: line-search (docs/theory.md).
-
-    Parameters
-    ----------
-    slope : callable
-        The derivative at a, and a curvature >= 0 that need not be the true one.
-    tolerance : float, default=1e-9
-        How close to the minimum, as a share of the step.
-    start : float, default=1.0
-        The first step that is tried.
-    largest : float, default=LARGEST_STEP
-        No step is larger.
-    flat : float, default=0.0
-        The function is at its end where its slope is no more than this share of that at 0.
-    curved : bool, default=True
-        Whether the curvature is the true one, so that a Newton step of no length tells the minimum. Otherwise brackets
-        alone do.
-
-    Returns
-    -------
-    float
-        0 if the function rises at 0.
 
     Examples
     --------
@@ -73,17 +46,17 @@ def best_step(
     if not first < 0.0:
         return 0.0
     low, high, step, before = 0.0, inf, start, inf
-    for _ in range(_MOST_TRIALS):
+    for _ in range(_MAX_TRIALS):
         rise, curvature = slope(step)
         if rise == 0.0 or (rise < 0.0 and (step >= largest or rise > flat * first)):
             return step
         if rise < 0.0:
             low = step
         else:
-            high = step  # a slope that is no number lies too far out
+            high = step  # a slope of NaN lies too far out
         newton = step - rise / curvature if curvature > 0.0 else inf
-        told = curved or abs(newton - step) > tolerance * step
-        if not (told and low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
+        usable = curved or abs(newton - step) > tolerance * step
+        if not (usable and low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
             newton = 2.0 * step if high == inf else 0.5 * (low + high)
         before = abs(rise)
         newton = min(newton, largest)
@@ -94,35 +67,26 @@ def best_step(
 
 
 class LineSearch:
-    """The step along a round's trees that lowers the objective most.
+    """The step along a round's trees that lowers the objective most; scores F ``(n,)`` or ``(D, n)`` move in place.
 
-    F are the scores before the first round; they move in place.
-
-    The objective is the summed loss of the training rows, and what the leaf weights of all trees cost. A direction that
-    is Newton's has a natural length, and steps up to `LARGEST_STEP` of it are taken; one that follows the gradient
-    alone has none: its search starts at Newton's step along it, and goes no further than `LONGEST` of these. A loss
-    whose curvature is no second derivative has no Newton's step to measure by, and no limit.
+    The objective is the summed loss of the training rows plus the penalties of all leaf weights. Along Newton's
+    direction at most `LARGEST_STEP` steps are taken. Along an antigradient (not `newton`) the search starts at Newton's
+    step and goes at most `LONGEST` times as far; if the loss has no true second derivative there is no limit.
     """
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
-        self.target: Target = target
-        self.penalty: LeafPenalty = penalty
-        self.F = F
-        self.n_threads: int = n_threads
-        self.newton: bool = newton
-        self.total: float = target.total
-        self.spent = 0.0
+        self.target, self.penalty, self.F = target, penalty, F
+        self.n_threads, self.newton = n_threads, newton
+        self.total, self.spent = target.total, 0.0
         self.objectives: list[float] = [target.mean_loss(F)]
         """The objective over the total weight, before the first and after each round."""
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
-        """Move by `learning_rate` times the best step; by that itself, or not, where it would not lower the objective.
-
-        Returns the step. A step of 1 adds `direction` to the scores F, ``(n,)`` or ``(D, n)``; `leaves` are the values
-        ``(L, k)`` of each tree's, in the scores' units, none where voters are no trees.
+        """Take `learning_rate` times the best step along `direction`, or the best step, or none, if it lowers the
+        objective; return it. `leaves` ``(L, k)`` are the values of each tree's leaves, in the scores' units.
         """
         F = self.F
-        best = self._best(self._slope(F, direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))
+        best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))
         for step in (learning_rate * best, best):
             spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
             objective = self.target.mean_loss(F + step * direction) + spent / self.total
@@ -144,13 +108,12 @@ class LineSearch:
             return best_step(slope, start=start, largest=LONGEST * start)
         return best_step(slope, start=start, largest=inf, flat=FLAT, curved=False)
 
-    def _slope(self, F: F64, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
-        """Derivative and curvature of the objective, without l0, by the step."""
-        size, square = float(np.abs(leaves).sum()), float((leaves**2).sum())
+    def _slope(self, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
+        F, size, square = self.F, float(np.abs(leaves).sum()), float((leaves**2).sum())
         along = self.target.in_units(direction)
         g, h, squared = np.empty_like(F), np.empty_like(F), along**2
 
-        def slope(a: float) -> tuple[float, float]:
+        def slope(a: float) -> tuple[float, float]:  # of the objective without l0
             self.target.write_gradients(F + a * direction, self.target.w, g, h, self.n_threads)
             rise = float(np.vdot(g, along)) + self.penalty.l1 * size + self.penalty.l2 * a * square
             return rise, float(np.vdot(h, squared)) + self.penalty.l2 * square

@@ -1,4 +1,8 @@
-"""Shards of the training rows, and how they are called; a shard that is lost is made again."""
+"""Training rows in shards, perhaps on other machines: boosting's trees from sums over them.
+
+What is summed over rows is whole numbers, whose units depend on largest numbers: histograms, sums of leaves, counts. So
+trees and scores are those of the same rows in one table, to the bit, for any number of shards of any size.
+"""
 
 from __future__ import annotations
 
@@ -6,126 +10,279 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from committee import _core
 from committee.data.number_types import F64
-from committee.learners.gradient.scores import Target
-from committee.learners.gradient.shard import Shard
+from committee.learners.base.fit_record import tree_from_arrays, tree_to_arrays
+from committee.learners.base.row_sampling import Mask, RowUnits
+from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
+from committee.learners.gradient.rounds import Draws, ScoredRows
+from committee.learners.gradient.target import Target, add_tree, constant_scores
 from committee.voters.leaf_lines import LeafLines
 
-LASTING = frozenset({"make", "open", "restart", "catch_up"})
-"""Calls after which a shard's scores are others for good."""
-OF_ROUND = frozenset({"begin", "begin_with"})
-"""Calls by which a round begins."""
-ASKS_ALONE = frozenset({"scores"})
-"""Calls after which a shard is as before."""
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+LASTING = frozenset({"make", "open", "restart", "catch_up"})  # calls that change a shard's scores for good
+OF_ROUND = frozenset({"begin", "begin_with"})  # calls by which a round begins
+WITHOUT_EFFECT = frozenset({"scores", "move"})  # calls that the journal does not need: `move` is written as `catch_up`
+
+
+# --- a shard, on the machine that has its rows ------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class ScoredShard:
+    """Scores of a shard's rows in one run, and the rows of the current round with their weights."""
+
+    F: F64
+    target: Target
+    units: RowUnits | None
+    training: Mask | None
+    rows: I32 | None = None
+    w: F64 | None = None
+
+
+@dataclass(eq=False)
+class Shard:
+    """Some of the training rows, in order: codes ``(m, p)``, targets and weights, and their scores in each run.
+
+    Trees are grown elsewhere (`RowsOnShards`). The result of a call depends on the shard's rows alone, and is a whole
+    number or a largest number wherever it is summed up. `X` are the encoded rows, for lines in leaves.
+    """
+
+    codes: Any
+    n_bins: I32
+    target: Target
+    n_outputs: int
+    n_threads: int
+    X: F64 | None = None
+    line_sums: Any = None
+
+    def __post_init__(self) -> None:
+        options = {"n_outputs": self.n_outputs, "n_threads": self.n_threads}
+        self.kernel = _core.GradientShard(self.codes, self.n_bins, **options)
+        self.runs: dict[int, ScoredShard] = {}
+        self.gradient, self.hessian = np.empty(0), np.empty(0)
+        self.leaf: I32 = np.empty(0, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def open(self, run: int, intercept: F64, units: RowUnits | None, training: Mask | None) -> None:
+        """Begin a run whose scores are `intercept` ``(D,)`` and whose rows are drawn by `units`."""
+        F = constant_scores(intercept, len(self))
+        self.runs[run] = ScoredShard(F, self.target, units, training)
+        if self.gradient.shape != F.shape:
+            self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
+
+    def begin(self, run: int, share: float, seed: int) -> None:
+        state = self.runs[run]
+        units = None
+        if state.units is not None:
+            units = state.units.below(share, seed, state.training) if share < 1.0 else state.training
+        self.begin_with(run, units)
+
+    def begin_with(self, run: int, units: Mask | None) -> None:
+        """Begin a round with these units; None: all rows."""
+        state = self.runs[run]
+        rows, w = None, None
+        if state.units is not None:
+            assert units is not None
+            rows, w = state.units.rows_of(units)
+        state.rows, state.w = rows, state.target.w if w is None else w
+        state.target.write_gradients(state.F, state.w, self.gradient, self.hessian, self.n_threads)
+
+    def tree(self, run: int, k: int, features: I32 | None) -> _core.Begun:
+        state = self.runs[run]
+        return self.kernel.begin(*self._derivatives(k), state.w, state.rows, features)
+
+    def packed(self, layout: _core.WordLayout, by_units: bool, narrow: bool) -> NDArray[np.uint64]:
+        """Round gradients and hessians, and return their totals as whole numbers and the histogram of the root."""
+        totals = np.array(self.kernel.pack(layout, by_units), dtype=np.uint64)
+        return np.concatenate([totals, self.kernel.root(narrow)])
+
+    def part(self, *orders: Any) -> NDArray[np.uint64]:
+        return self.kernel.part(*orders)
+
+    def leaf_sums(self, places: I32, ids: I32, n_nodes: int, *largest: Any) -> I64:
+        sums = self.kernel.leaf_sums(places, ids, n_nodes, *largest)
+        self.leaf = self.kernel.leaf_of_row
+        return sums
+
+    def move(self, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int) -> None:
+        """Move the scores along the tree grown last, and its lines."""
+        self._complete_leaves(tree)
+        self._add(run, value, lines, step, k)
+
+    def catch_up(
+        self, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
+    ) -> None:
+        """Move the scores along a tree of an earlier round."""
+        self.leaf = self._walked(tree)
+        self._add(run, value, lines, step, k)
+
+    def _add(self, run: int, value: F64, lines: LeafLines | None, step: float, k: int) -> None:
+        F = self.runs[run].F
+        add_tree(F, self.leaf, value, step, k, self.n_threads)
+        if lines is not None:
+            assert self.X is not None
+            add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
+
+    def largest_of_lines(self, run: int, tree: tuple[Any, ...], known: bool, line_fit: LineFit, k: int) -> F64:
+        """Begin the lines of the tree grown last or, if `known`, of one from a record; return `LineSums.largest`."""
+        assert self.X is not None
+        if known:
+            self.leaf = self._walked(tree)
+        self._complete_leaves(tree)
+        of_rows = self.leaf, self.runs[run].rows, *self._derivatives(k)
+        self.line_sums = line_fit.sums(self.X, tree_from_arrays(*tree), *of_rows, self.n_threads)
+        largest: F64 = self.line_sums.largest()
+        return largest
+
+    def weights_of_lines(self, largest: F64) -> I64:
+        weights: I64 = self.line_sums.weights(largest)
+        return weights
+
+    def products_of_lines(self, largest: F64, weights: I64) -> I64:
+        products: I64 = self.line_sums.products(largest, weights)
+        return products
+
+    def scores(self, run: int, rows: NDArray[np.integer]) -> F64:
+        return self.runs[run].F[..., rows]
+
+    def restart(self, run: int, target: Target, intercept: F64) -> None:
+        """Begin a run anew on all rows, with the weights of `target`."""
+        state = self.runs[run]
+        state.target, state.units, state.training = target, None, None
+        state.F = np.repeat(intercept[:, None], len(self), axis=1).reshape(state.F.shape)
+
+    def largest_terms(self, run: int, k: int) -> F64:
+        """Return the largest gradients, hessians and weights of the round, of score k or of all that share a tree."""
+        largest: F64 = np.abs(self._terms(run, k)).max(axis=1)
+        return largest
+
+    def terms_of_leaves(self, run: int, tree: tuple[Any, ...], n_nodes: int, k: int, largest: F64) -> I64:
+        """Return sums of these over the leaves of a tree, and last the numbers of rows, ``(N, c, 4)``."""
+        self.leaf = self._walked(tree)
+        sums = _core.node_sums(self._terms(run, k), self.leaf, n_nodes, largest)
+        count = np.zeros((n_nodes, 1, sums.shape[2]), dtype=np.int64)
+        count[:, 0, 0] = np.bincount(self.leaf, minlength=n_nodes)
+        return np.concatenate([sums, count], axis=1)
+
+    def _terms(self, run: int, k: int) -> F64:
+        return leaf_terms(*self._derivatives(k), self.runs[run].w)
+
+    def _complete_leaves(self, tree: tuple[Any, ...]) -> None:
+        # leaves of rows that the tree grown last was not grown on
+        others = np.flatnonzero(self.leaf < 0).astype(np.int32)
+        if len(others):
+            self.leaf = self.leaf.copy()
+            self.leaf[others] = _core.walk_codes(self.codes, self.n_bins, tree_from_arrays(*tree), others)
+
+    def _walked(self, tree: tuple[Any, ...]) -> I32:
+        rows = np.arange(len(self), dtype=np.int32)
+        return _core.walk_codes(self.codes, self.n_bins, tree_from_arrays(*tree), rows)
+
+    def _derivatives(self, k: int) -> tuple[F64, F64]:
+        scores = slice(None) if self.gradient.ndim == 1 or self.n_outputs > 1 else k
+        return self.gradient[scores], self.hessian[scores]
+
+
+# --- calls to shards --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Call:
-    """A method of `Shard`, and what it is called with: the same for all shards, or arguments for each."""
+    """A method of `Shard` and its arguments: the same for all shards, or arguments for each."""
 
     method: str
     same: tuple[Any, ...] = ()
     each: Sequence[tuple[Any, ...]] | None = None
 
     def of(self, shard: int) -> tuple[str, tuple[Any, ...]]:
-        """Return the call of one shard."""
+        """Return method and arguments for one shard."""
         return self.method, self.same if self.each is None else self.each[shard]
 
     def made(self, shard: Shard, number: int) -> Any:
-        """Call a shard, of this number."""
         method, arguments = self.of(number)
         return getattr(shard, method)(*arguments)
 
 
 class Shards(ABC):
-    """Shards of the training rows, each a `committee.learners.gradient.shard.Shard`.
+    """All shards of the training rows; calls without a result wait for the next call that has one.
 
-    Calls that ask for nothing wait for the next one that does. A shard that is made anew from its rows has the state of
-    one that was lost once the calls of `journal` have been made.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Rows of each shard; together they are all rows, in order.
+    A shard that is rebuilt from its rows has the state of one that was lost once the calls of `journal` have been made.
+    `sizes` are the rows of each shard; together they are all rows, in order.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
         self.journal: list[Call] = []
-        """Calls that have made the shards what they are, without those that later ones have made needless."""
-        self._waiting: list[Call] = []
+        self._queue: list[Call] = []
 
     @property
     def slices(self) -> list[slice]:
-        """Rows of each shard among all."""
         return [slice(*ends) for ends in pairwise(accumulate(self.sizes, initial=0))]
 
-    def tell(self, method: str, *arguments: Any) -> None:
-        """Let each shard do something."""
-        self._waiting.append(Call(method, arguments))
+    def enqueue(self, method: str, *arguments: Any) -> None:
+        self._queue.append(Call(method, arguments))
 
-    def tell_each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> None:
-        """Let each shard do something, with arguments of its own."""
-        self._waiting.append(Call(method, each=arguments))
+    def enqueue_each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> None:
+        self._queue.append(Call(method, each=arguments))
 
     def each(self, method: str, *arguments: Any) -> list[Any]:
-        """Return what each shard returns."""
-        return self._answers(Call(method, arguments))
+        return self._replies(self._due(Call(method, arguments)))
 
     def each_of(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return what each shard returns to arguments of its own."""
-        return self._answers(Call(method, each=arguments))
+        return self._replies(self._due(Call(method, each=arguments)))
 
     def total(self, method: str, *arguments: Any) -> NDArray[Any]:
-        """Return the sum of the arrays that the shards return."""
-        return self._sum(self._ready(Call(method, arguments)))
+        return self._sum(self._due(Call(method, arguments)))
 
     def move(
         self, known: bool, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
     ) -> None:
-        """Let each move its scores along a tree: the one grown last or, if `known`, one that was grown before.
-
-        What was told to grow the tree is of no more use then.
-        """
+        """Move the scores of each along the tree grown last or, if `known`, along one from a record."""
         done = Call("catch_up", (run, tree, value, lines, step, k))
-        self._waiting.append(done if known else Call("move", done.same))
-        self._write_down(self._waiting)
+        self._queue.append(done if known else Call("move", done.same))
+        self._write_down(self._queue)
+        # the calls that grew the tree are of no more use
         self.journal = [call for call in self.journal if call.method in LASTING | OF_ROUND]
         if not known:
             self.journal.append(done)
 
-    def _answers(self, call: Call) -> list[Any]:
-        return self._replies(self._ready(call))
-
-    def _ready(self, call: Call) -> list[Call]:
-        """Return the calls that are due, the last of which asks."""
-        self._write_down([*self._waiting, call])
-        calls, self._waiting = [*self._waiting, call], []
+    def _due(self, call: Call) -> list[Call]:
+        calls, self._queue = [*self._queue, call], []
+        self._write_down(calls)
         return calls
 
     def _write_down(self, calls: Sequence[Call]) -> None:
         for call in calls:
-            if any(call is known for known in self.journal) or call.method in ASKS_ALONE | {"move"}:
+            if any(call is known for known in self.journal) or call.method in WITHOUT_EFFECT:
                 continue
-            if call.method == "begin":  # a new round: what the one before it needed is needed no more
+            if call.method == "begin":  # a new round needs nothing of the one before it
                 self.journal = [known for known in self.journal if known.method in LASTING]
             self.journal.append(call)
 
     @abstractmethod
     def _replies(self, calls: Sequence[Call]) -> list[Any]:
-        """Make the calls, and return what each shard returns to the last one."""
+        """Make the calls, and return the result of each shard for the last one."""
 
     @abstractmethod
     def _sum(self, calls: Sequence[Call]) -> NDArray[Any]:
-        """Make the calls, and return the sum of what the shards return to the last one."""
+        """Make the calls, and return the sum of the shards' results for the last one."""
 
 
 def sum_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Sum of arrays of whole numbers; a single one as it is, as copies of histograms cost as much as sending them."""
+    """Return the sum of arrays of whole numbers; a single one is not copied, as histograms are large."""
     if len(values) == 1:
         return values[0]
     total: NDArray[Any] = values[0] + values[1]
@@ -135,7 +292,7 @@ def sum_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 class ShardedCodes(ABC):
-    """Bin numbers of a table ``(n, p)`` that others hold, in shards."""
+    """Bin numbers of a table ``(n, p)`` in shards."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
@@ -152,9 +309,150 @@ class ShardedCodes(ABC):
         return self._made
 
     def new_run(self) -> int:
-        """Return the number of the next run."""
         self.n_runs += 1
         return self.n_runs - 1
 
     @abstractmethod
     def _shards(self, target: Target, n_outputs: int) -> Shards: ...
+
+
+# --- trees from sums over shards --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class RowsOnShards(ScoredRows):
+    """Training rows in shards: targets and weights of all rows are here, and run `run` of the shards is this one."""
+
+    shards: Shards
+    run: int
+    target: Target
+    grower: _core.GradientGrower
+    intercept: F64
+    draws: Draws
+    line_fit: LineFit | None = None
+    _known = False
+
+    def __post_init__(self) -> None:
+        sizes, run, draws = self.shards.sizes, self.run, self.draws
+        self.n_rows = sum(sizes)
+        self._record: FitRecord | None = None
+        self._weighted = self.target.w is not None
+        each: list[tuple[Any, ...]] = [(run, self.intercept, None, None)] * len(sizes)
+        if draws.units is not None:
+            parts = [draws.units.of_rows(rows) for rows in self.shards.slices]
+            training = [None if draws.training is None else draws.training[of] for of, _ in parts]
+            each = [(run, self.intercept, part, mask) for (_, part), mask in zip(parts, training, strict=True)]
+            self._weighted |= draws.units.weight is not None
+        self.shards.enqueue_each("open", each)
+
+    def begin(self, draws: Draws, t: int) -> None:
+        self.draws, self._t = draws, t
+        self.shards.enqueue("begin", self.run, draws.subsample, draws.seed + t)
+
+    def begin_on_all(self) -> None:
+        self.shards.enqueue("begin", self.run, 1.0, 0)
+
+    def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
+        if self._record is None:
+            return self._grown(k, features, seed)
+        from committee.learners.base.fit_record import Codec
+
+        self._known = True
+
+        def compute() -> _core.GradientTree:
+            self._known = False
+            return self._grown(k, features, seed)
+
+        return self._record.result(
+            "tree", (self._t, k, seed, features), compute, Codec(tree_to_arrays, tree_from_arrays)
+        )
+
+    def _grown(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
+        begun = self.shards.each("tree", self.run, k, features)
+        if not any(part[0] for part in begun):
+            self._draw_one()
+            begun = self.shards.each("tree", self.run, k, features)
+        scale, heaviest = self._scale(begun)
+        layout = scale.layout()
+        root, totals = self._packed(scale, layout)
+        if not scale.fine_enough(layout, *totals):
+            layout = scale.wide()
+            root, _ = self._packed(scale, layout)
+
+        def part(*orders: Any) -> NDArray[np.uint64]:
+            return np.asarray(self.shards.total("part", *orders))
+
+        def leaf_sums(places: I32, ids: I32, n_nodes: int) -> I64:
+            largest = scale.largest_gradient, scale.largest_hessian, heaviest
+            return np.asarray(self.shards.total("leaf_sums", places, ids, n_nodes, *largest))
+
+        return self.grower.grow_on_shards(scale, layout, root, features, seed, k, heaviest, part, leaf_sums)
+
+    def _draw_one(self) -> None:
+        # every round has at least one row, where the shards have drawn none
+        units = self.draws.units
+        assert units is not None
+        drawn = units.drawn(self.draws.subsample, self.draws.seed + self._t, self.draws.training)
+        of_shards = [drawn[units.of_rows(rows)[0]] for rows in self.shards.slices]
+        self.shards.enqueue_each("begin_with", [(self.run, mask) for mask in of_shards])
+
+    def _scale(self, begun: list[_core.Begun]) -> tuple[_core.RoundScale, float | None]:
+        there = [part for part in begun if part[0] > 0]
+        n, gradient, hessian, sound, by_unit, h_by_unit, units, most, heaviest = zip(*there, strict=True)
+        n_outputs = self.grower.n_outputs
+        whole = self._weighted and all(units)
+        scale = _core.RoundScale(
+            max(by_unit if whole else gradient),
+            max(h_by_unit if whole else hessian),
+            all(sound),
+            sum(units) if whole else 0,
+            max(most) if whole else 0,
+            sum(n),
+            n_outputs,
+        )
+        return scale, max(heaviest) if self._weighted else None
+
+    def _packed(self, scale: _core.RoundScale, layout: _core.WordLayout) -> tuple[NDArray[np.uint64], tuple[int, int]]:
+        found = self.shards.total("packed", layout, scale.by_units, scale.is_narrow(layout))
+        return found[2:], (int(found[0]), int(found[1]))
+
+    def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:
+        raise ValueError(
+            f"the leaves of the {self.target.loss.name} loss are medians or quantiles of their rows, which shards "
+            "cannot add up; fit on one machine, or choose another loss (loss='huber')."
+        )
+
+    def move(
+        self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
+    ) -> LeafLines | None:
+        assert along is None
+        parts, lines = tree_to_arrays(tree), None
+        if self.line_fit is not None:
+            each = self.shards.each("largest_of_lines", self.run, parts, self._known, self.line_fit, k)
+            largest = np.max(each, axis=0)
+            weights = self.shards.total("weights_of_lines", largest)
+            products = self.shards.total("products_of_lines", largest, weights)
+            lines = self.line_fit.lines(tree, largest, weights, products).times(unit)
+        self.shards.move(self._known, self.run, parts, value, lines, step, k)
+        return lines
+
+    def scores(self, rows: NDArray[np.integer]) -> F64:
+        at = np.searchsorted(rows, [0, *(part.stop for part in self.shards.slices)])  # rows are in rising order
+        of_shards = [rows[a:b] - of.start for (a, b), of in zip(pairwise(at), self.shards.slices, strict=True)]
+        return np.concatenate(self.shards.each_of("scores", [(self.run, part) for part in of_shards]), axis=-1)
+
+    def restart(self, target: Target, intercept: F64) -> None:
+        self.target = target
+        self._weighted = target.w is not None
+        parts = [target.part(rows) for rows in self.shards.slices]
+        self.shards.enqueue_each("restart", [(self.run, part, intercept) for part in parts])
+
+    def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
+        largest = np.max(self.shards.each("largest_terms", self.run, k), axis=0)
+        given = self.run, tree_to_arrays(tree), len(tree.feature), k, largest
+        found = self.shards.total("terms_of_leaves", *given)
+        sums = _core.sums_of_limbs(np.ascontiguousarray(found[:, :-1]), largest)
+        return refitted_tree(tree, sums, found[:, -1, 0], penalty, weighted=self._weighted)
+
+    def keep(self, record: FitRecord) -> None:
+        self._record = record

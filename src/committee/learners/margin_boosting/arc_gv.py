@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import with_parameters
-from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import NO_EDGE, VotingRun, by_round
-from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.margin_boosting.margin_boosting import (
+    DEEPER,
+    EVERY_STUMP,
+    NO_EDGE,
+    MarginBoosting,
+    VotingRun,
+    by_round,
+)
+from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 
 
@@ -22,16 +28,16 @@ from committee.learners.pools.pool import Candidate, Pool
 class ArcGVClassifier(MarginBoosting):
     """Arc-gv (Breiman 1999): boosting towards the largest minimum margin.
 
-    As in AdaBoost a row's weight u_i is proportional to exp(-y_i F(x_i)), F = sum_t alpha_t h_t. The step knows what
-    is reached already: with the edge g_t = sum_i u_i y_i h_t(x_i) of the voter and the least normalised margin so far,
-    r_t = max(0, min_i y_i F(x_i) / sum_s alpha_s),
+    As in AdaBoost a row's weight u_i is proportional to exp(-y_i F(x_i)), F = sum_t alpha_t h_t. The step depends on
+    the edge of the voter, g_t = sum_i u_i y_i h_t(x_i), and on the least normalised margin so far,
+    r_t = max(0, min_i y_i F(x_i) / sum_s alpha_s):
 
         alpha_t = 1/2 ln((1 + g_t) / (1 - g_t)) - 1/2 ln((1 + r_t) / (1 - r_t)).
 
-    While some training row is wrong, r_t = 0, and this is AdaBoost. From then on the steps are shorter, and if every
-    voter has the largest edge there is, the least margin tends to the largest that any vote over the dictionary has
-    [1]_ [2]_: the value of LPBoost's program without slack. AdaBoost may stay at half of that. A large minimum margin
-    need not be a small test error [3]_: noisy rows decide as much as any.
+    While some training row is misclassified, r_t = 0, and this is AdaBoost. From then on the steps are shorter. If
+    every voter has the largest edge of all, the least margin tends to the largest of any vote over the dictionary [1]_
+    [2]_, the value of LPBoost's program without slack; AdaBoost may stay at half of that. A large minimum margin need
+    not mean a small test error [3]_, as noisy rows count as much as any.
 
     With more than two classes each has a vote of its own against the rest; the largest mean vote is elected.
 
@@ -46,8 +52,8 @@ class ArcGVClassifier(MarginBoosting):
     estimator_weights_ : float64 array (P, rounds)
         alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 0 after the end.
     duality_gap_ : float64 array (P,)
-        The least of the largest edges, less the minimum margin: what any other vote over the stumps could gain at
-        most. NaN for deeper trees and given classifiers, whose largest edge is not known.
+        The least of the largest edges minus the minimum margin: upper bound on the gain of any other vote over the
+        stumps. NaN for deeper trees and given classifiers, whose largest edge is unknown.
 
     Warns
     -----
@@ -72,14 +78,8 @@ class ArcGVClassifier(MarginBoosting):
     """
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "edges_",
-        "minimum_margins_",
-        "estimator_weights_",
-        "duality_gap_",
-        "validation_errors_",
-        "validation_scores_",
-        "best_iteration_",
-        "temperature_",
+        *("edges_", "minimum_margins_", "estimator_weights_", "duality_gap_"),
+        *("validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
     )
 
     n_estimators: int = shared.n_estimators(100, "a voter is perfect, or none has an edge above the margin reached")
@@ -88,8 +88,9 @@ class ArcGVClassifier(MarginBoosting):
         1, f"{EVERY_STUMP} the one with the largest edge, so that the limit is the largest margin; {DEEPER}"
     )
 
-    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> ArcGVRun:
-        return ArcGVRun(pool, rows, positive, self.n_estimators)
+    @property
+    def _run_type(self) -> type[ArcGVRun]:
+        return ArcGVRun
 
     def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:
         margins = by_round([run.minimum_margins for run in runs], n_rounds)
@@ -103,16 +104,13 @@ class ArcGVClassifier(MarginBoosting):
 
 
 class ArcGVRun(VotingRun):
-    """The rounds for one class against the rest, with g_t, the least margin and alpha_t after each.
+    """The rounds for one class against the rest. Equation: arc-gv (docs/theory.md)."""
 
-    `bound` is the least edge that was the largest of its round: row weights under which no voter has a larger one allow
-    no vote a larger minimum margin.
+    # `bound` is the least of the largest edges of all rounds: if under some row weights no voter has a larger edge,
+    # no vote has a larger minimum margin
 
-    Equation: arc-gv (docs/theory.md).
-    """
-
-    def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int) -> None:
-        super().__init__(pool, rows, positive, most)
+    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
+        super().__init__(model, pool, rows, positive, count)
         self.edges: list[float] = []
         self.minimum_margins: list[float] = []
         self.alphas: list[float] = []
@@ -146,7 +144,6 @@ class ArcGVRun(VotingRun):
         self._u = u / u.sum()
 
     def weights_after(self, n_rounds: int) -> F64:
-        """As `VotingRun.weights_after`: alpha_t over their sum."""
         alpha = np.array(self.alphas[:n_rounds])
         perfect = np.isinf(alpha)
         weights: F64 = perfect.astype(np.float64) if perfect.any() else alpha / alpha.sum()

@@ -14,16 +14,13 @@ from scipy.special import expit
 
 from committee.data.number_types import F64
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters
-from committee.learners.margin_boosting.margin_boosting import MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import NO_EDGE, VotingRun, by_round
-from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.margin_boosting.margin_boosting import NO_EDGE, MarginBoosting, VotingRun, by_round
+from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.vote.links.probability import Link, Logistic
 
-GRID, MOST = 8, 1024
-"""Least and most steps at which the cost is looked at before its best valley is searched."""
-PER_SLOPE = 4
-"""Steps looked at while the cost of a row crosses its slope, whose width is one over the steepness."""
+GRID, MOST = 8, 1024  # least and most points of the grid of steps
+PER_SLOPE = 4  # points of the grid within the slope of a row's cost, whose width is one over the steepness
 
 
 @with_parameters
@@ -34,18 +31,17 @@ class DOOMBoostClassifier(MarginBoosting):
 
         c(m_i) = 1 - tanh(lambda m_i),
 
-    which is close to twice the share of wrong rows if lambda is large, and flat far on the wrong side: rows that are
-    hopeless are given up, where AdaBoost and arc-gv turn to them [1]_. Rows weigh as the cost decreases,
+    which for large lambda is close to twice the share of misclassified rows, and flat for very negative margins:
+    outliers lose their weight, whereas AdaBoost and arc-gv raise it [1]_. Row weights are the slopes of the cost,
     u_i ~ 1 - tanh^2(lambda m_i); the voter with the largest edge sum_i u_i y_i h(x_i) joins by
 
         F <- (1 - s) F + s h,   0 < s <= learning_rate, the s of least cost,
 
-    and the run ends when no voter has a larger edge than F itself: no way into the hull of the voters goes down. The
-    cost never rises on the way; it is not convex, so where it ends need not be the least.
+    and the run ends when no voter has a larger edge than F itself. The cost never rises; it is not convex, so that the
+    run may end at a local minimum.
 
-    The way down cannot begin at nothing. The margins of one voter are all -1 or +1, where the slope of c is the same,
-    so all rows weigh as before and the best voter is the first again: it is a minimum already, next to which no vote
-    is better. So the descent starts from the vote of a few rounds of AdaBoost, as the first DOOM did.
+    A single voter is a local minimum: its margins are all -1 or +1, where the slope of c is the same, so that the best
+    next voter is the first again. So the descent starts from the vote of a few rounds of AdaBoost, as in DOOM.
 
     With more than two classes each has a vote of its own against the rest.
 
@@ -53,7 +49,7 @@ class DOOMBoostClassifier(MarginBoosting):
     ----------
     committee_ : Committee
         The voters h_t; weights w_t, which add up to one, for each class where there are more than two. With
-        ``calibrate=None`` the probability of a row's own of two classes is 1 - c(m_i) / 2.
+        ``calibrate=None`` and two classes the probability of a row's own class is 1 - c(m_i) / 2.
     costs_ : float64 array (P, rounds)
         Mean cost of the training rows after each round, those of AdaBoost first; P = 1 for two classes, else
         n_classes, each against the rest.
@@ -79,17 +75,13 @@ class DOOMBoostClassifier(MarginBoosting):
     """
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "costs_",
-        "validation_errors_",
-        "validation_scores_",
-        "best_iteration_",
-        "temperature_",
+        *("costs_", "validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
     )
 
     steepness: float = parameter(
         10.0,
-        """lambda. The steeper, the nearer to the share of wrong rows, and the sooner rows are given up; between 2 and
-        20 by a validation set, as a rule.""",
+        """lambda. The larger, the closer the cost is to the share of misclassified rows, and the sooner outliers lose
+        their weight. Usually chosen between 2 and 20 on a validation set.""",
         POSITIVE,
     )
     _: KW_ONLY
@@ -107,8 +99,9 @@ class DOOMBoostClassifier(MarginBoosting):
         0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
     )
 
-    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> DOOMRun:
-        return DOOMRun(pool, rows, positive, self.n_estimators, self.steepness, self.n_start, self.learning_rate)
+    @property
+    def _run_type(self) -> type[DOOMRun]:
+        return DOOMRun
 
     def _link(self, count: float) -> Link:
         return Logistic(scale=2.0 * self.steepness)  # 1 - tanh(z) = 2 sigma(-2 z)
@@ -118,33 +111,15 @@ class DOOMBoostClassifier(MarginBoosting):
 
 
 class DOOMRun(VotingRun):
-    """The rounds for one class against the rest.
+    """The rounds for one class against the rest. Equation: doom (docs/theory.md)."""
 
-    Equation: doom (docs/theory.md).
-
-    Attributes
-    ----------
-    costs, steps : lists of float
-        Mean cost after each round, and s; AdaBoost's weights are shares s = alpha_t / (alpha_1 + ... + alpha_t) of the
-        vote so far.
-    """
-
-    def __init__(
-        self,
-        pool: Pool,
-        rows: DistinctRows,
-        positive: int,
-        most: int,
-        steepness: float,
-        n_start: int,
-        learning_rate: float,
-    ) -> None:
-        super().__init__(pool, rows, positive, most)
-        self.steepness: float = steepness
-        self.n_start: int = n_start
-        self.learning_rate: float = learning_rate
+    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
+        super().__init__(model, pool, rows, positive, count)
+        self.steepness: float = model.steepness
+        self.n_start: int = model.n_start
+        self.learning_rate: float = model.learning_rate
         self.costs: list[float] = []
-        self.steps: list[float] = []
+        self.steps: list[float] = []  # s; of AdaBoost alpha_t / (alpha_1 + ... + alpha_t)
         self._margins = np.zeros(len(self.y))
         self._total = 0.0
         self._edge = 0.0
@@ -185,7 +160,6 @@ class DOOMRun(VotingRun):
             self._descend()
 
     def _descend(self) -> None:
-        """Weigh the rows by the slopes of their costs."""
         self._starting = False
         flatness = np.abs(self.steepness * self._margins)
         slope = self.share * sech_squared(flatness, flatness.min())
@@ -193,15 +167,13 @@ class DOOMRun(VotingRun):
         self.least_edge: float = float(self._u @ self._margins) + NO_EDGE
 
     def _best_step(self, toward: F64) -> float:
-        """The step along ``margins + s toward`` of least cost on (0, learning_rate]; 0 if none lowers it."""
-
         def cost(s: float) -> float:
             return self._cost(self._margins + s * toward)
 
         def slope(s: float) -> float:
             return -float((self.share * sech_squared(self.steepness * (self._margins + s * toward))) @ toward)
 
-        # not convex: a look first that no slope of a row's cost fits between, then the bottom of the best valley
+        # not convex: first a grid finer than the slope of any row's cost, then the minimum next to its best point
         slopes = self.steepness * self.learning_rate * float(np.abs(toward).max())
         n = min(max(GRID, ceil(PER_SLOPE * slopes)), MOST)
         grid = (self.learning_rate * np.arange(n + 1) / n).tolist()
@@ -215,7 +187,6 @@ class DOOMRun(VotingRun):
         return float(grid[best])
 
     def weights_after(self, n_rounds: int) -> F64:
-        """As `VotingRun.weights_after`: s_t times what later rounds leave of it."""
         steps = np.array(self.steps[:n_rounds])
         left = np.append(np.cumprod(1.0 - steps[:0:-1])[::-1], 1.0)
         weights: F64 = steps * left
@@ -223,7 +194,7 @@ class DOOMRun(VotingRun):
 
 
 def sech_squared(z: F64, least: float = 0.0) -> F64:
-    """1 - tanh^2(z), up to the factor e^(-2 least): 4 e / (1 + e)^2 of e = exp(-2 |z|), without taking 1 from 1."""
+    """Return 1 - tanh^2(z), up to the factor e^(-2 least), as 4 e / (1 + e)^2 with e = exp(-2 |z|)."""
     size = np.abs(z)
     value: F64 = 4.0 * np.exp(-2.0 * (size - least)) / (1.0 + np.exp(-2.0 * size)) ** 2
     return value

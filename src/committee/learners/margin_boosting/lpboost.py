@@ -22,9 +22,14 @@ from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.user_voter import classifier_template
-from committee.learners.margin_boosting.one_against_rest import ClassRuns, VotingRun
-from committee.learners.pools.dictionaries import DICTIONARIES, dictionary_parameter
-from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
+from committee.learners.margin_boosting.margin_boosting import ClassRuns, VotingRun
+from committee.learners.pools.dictionaries import (
+    DICTIONARIES,
+    DistinctPool,
+    DistinctRows,
+    classifiers_on,
+    dictionary_parameter,
+)
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMarginLP, SoftMarginSolution
 from committee.vote.committee import Committee
@@ -39,10 +44,10 @@ class LPBoostClassifier(CalibratedClassifier):
 
         max  rho - 1 / (nu n) sum_i xi_i   s.t.  y_i sum_j alpha_j h_j(x_i) >= rho - xi_i,  sum_j alpha_j = 1,
 
-    with alpha, xi >= 0 [1]_: the mean of the lowest margins, a share nu of all, is as large as it can be. The dual
-    solution weighs the rows; the voters with the largest edges under these weights join the program; and when no voter
-    has an edge above the dual value, no voter of the whole dictionary could raise the margin, and the run ends. With
-    more than two classes each has a program of its own against the rest.
+    with alpha, xi >= 0 [1]_: the largest mean of the lowest margins, a share nu of all. The dual solution weighs the
+    rows; the voters with the largest edges under these weights join the program; and the run ends when no voter of the
+    dictionary has an edge above the dual value, as then none can raise the margin. With more than two classes each has
+    a program of its own against the rest.
 
     Attributes
     ----------
@@ -51,12 +56,12 @@ class LPBoostClassifier(CalibratedClassifier):
     rho_ : float64 array (P,)
         The margin of each program; P = 1 for two classes, else n_classes.
     soft_margin_ : float64 array (P,)
-        What is maximised: rho less the mean shortfall of the rows below it.
+        Objective of each program.
     duality_gap_ : float64 array (P,)
-        The largest edge of any voter, less `soft_margin_`: what another vote over the dictionary could gain at most.
-        For trees and classifiers, over the voters that were found.
+        The largest edge of any voter minus `soft_margin_`: upper bound on the gain of another vote over the dictionary;
+        for trees and classifiers, over the voters that were found.
     row_weights_ : float64 array (P, n)
-        The dual solutions: which rows decide. Each adds up to one; 0 for rows with a margin above rho.
+        The dual solutions. Each adds up to one; 0 for rows with a margin above rho.
 
     References
     ----------
@@ -76,18 +81,14 @@ class LPBoostClassifier(CalibratedClassifier):
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "rho_",
-        "soft_margin_",
-        "duality_gap_",
-        "row_weights_",
-        "temperature_",
+        *("rho_", "soft_margin_", "duality_gap_", "row_weights_", "temperature_"),
     )
 
     nu: float = parameter(
         0.5,
-        """In (0, 1]. At most this share of the weight of the training rows has a margin below rho. The smaller, the
-        more the hardest rows decide; where voters err on more than about nu / 2 of the rows together, the largest
-        margin is 0 and a larger nu is needed. 1 is the mean margin, which a single voter makes largest.""",
+        """At most this share of the weight of the training rows has a margin below rho. The smaller, the more the
+        hardest rows count; where every vote misclassifies more than about nu / 2 of the rows, the largest margin is 0,
+        and a larger nu is needed. 1 maximises the mean margin, for which a single voter is best.""",
         SHARE,
     )
     _: KW_ONLY
@@ -102,12 +103,12 @@ class LPBoostClassifier(CalibratedClassifier):
     thresholds: Literal["quantile", "even"] = shared.thresholds('For "stumps".')
     max_depth: int | None = shared.max_depth(2, 'For "trees".')
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
-    min_samples_leaf: int = shared.min_samples_leaf(more="Rows that look the same count once.")
+    min_samples_leaf: int = shared.min_samples_leaf(more="Equal rows count once.")
     max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
     tol: float = parameter(
         1e-6,
-        """A voter joins while its edge exceeds the value of the program by more than this: what the soft margin of the
-        result is at most below the largest.""",
+        """A voter joins while its edge exceeds the value of the program by more than this, which bounds the distance of
+        the soft margin from its maximum.""",
         Interval(Real, 0.0, 1.0, closed="left"),
     )
     categorical_features: Any = shared.categorical_features()
@@ -121,17 +122,16 @@ class LPBoostClassifier(CalibratedClassifier):
         random = tasks.random()
         pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
         n_classes = len(self.classes_)
-        runs = [LPRun(pool, distinct, k, self.n_estimators, self.nu, self.tol) for k in scored_classes(n_classes)]
+        runs = [LPRun(self, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
         run = ClassRuns(pool, distinct, runs, n_classes, rows.count)
         if tasks.record is not None:
             run.keep(tasks.record)
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))
         fitted = self._fitted(run, tasks.sample_weight)
-        self._warn_of_what_is_left(run, fitted)
+        self._warn_of_gap(run, fitted)
         return self._finished(fitted, rows, None, random, tasks)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
-        """Return the pool of voters that the parameters ask for."""
         if not isinstance(self.dictionary, str):
             return classifiers_on(rows, classifier_template("dictionary", self.dictionary, self.table_), seed)
         voters = DICTIONARIES[self.dictionary](rows, self.table_, self, n_threads(self.n_jobs))
@@ -139,7 +139,6 @@ class LPBoostClassifier(CalibratedClassifier):
         return voters.pool(binned), distinct
 
     def _fitted(self, run: ClassRuns[LPRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
-        """Return the fitted attributes as of now."""
         solutions = [one.solution for one in run.runs]
         by_class = [one.weights_after(run.n_rounds) for one in run.runs]
         used = [np.flatnonzero(weights) for weights in by_class]
@@ -159,8 +158,7 @@ class LPBoostClassifier(CalibratedClassifier):
             "row_weights_": among_all,
         }
 
-    def _warn_of_what_is_left(self, run: ClassRuns[LPRun], fitted: dict[str, Any]) -> None:
-        """Warn that the run ended before its optimum, or that the vote may say nothing."""
+    def _warn_of_gap(self, run: ClassRuns[LPRun], fitted: dict[str, Any]) -> None:
         least, gap = fitted["soft_margin_"].min(), fitted["duality_gap_"].max()
         if any(one.cut_short for one in run.runs):
             warnings.warn(
@@ -172,29 +170,28 @@ class LPBoostClassifier(CalibratedClassifier):
         elif not run.has_next() and least <= self.tol:
             warnings.warn(
                 f"nu={self.nu} is too small for these rows: the voters found have no vote with a soft margin above 0, "
-                "and this one may say nothing. Raise nu, or choose stronger voters.",
+                "and this one may be useless. Raise nu, or choose stronger voters.",
                 stacklevel=5,
             )
 
 
 class LPRun(VotingRun):
-    """The rounds of one program: voters in, weights out, rows re-weighted."""
+    """The rounds of one program."""
 
     solution: SoftMarginSolution
 
-    def __init__(self, pool: Pool, rows: DistinctRows, positive: int, most: int, nu: float, tol: float) -> None:
-        super().__init__(pool, rows, positive, most)
-        self.tol: float = tol
-        self.program: SoftMarginLP = SoftMarginLP(rows.weights, nu)
+    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
+        super().__init__(model, pool, rows, positive, count)
+        self.tol: float = model.tol
+        self.program = SoftMarginLP(rows.weights, model.nu)
         self._known: set[Hashable] = set()
         self._bound = np.inf
-        # the first rows' weights are feasible whatever nu is, so that their largest edge is a bound already
+        # the first row weights are feasible for any nu, so that their largest edge is a bound
         self._u, self._sum, self._n_weights = self.share, np.zeros(len(self.y)), 0
-        self._waiting = self._search(-np.inf)
+        self._next = self._search(-np.inf)
 
     @property
     def gap(self) -> float:
-        """Most that is still to be gained."""
         return max(0.0, self._bound - self.solution.value, self.solution.gap)
 
     def _join(self, signed: NDArray[np.int8]) -> None:
@@ -214,5 +211,4 @@ class LPRun(VotingRun):
         return found
 
     def weights_after(self, n_rounds: int) -> F64:
-        """As `VotingRun.weights_after`, after the last round: the solutions before it are not kept."""
-        return self.solution.weights
+        return self.solution.weights  # of the last round: earlier solutions are not kept

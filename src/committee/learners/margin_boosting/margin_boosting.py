@@ -1,39 +1,40 @@
-"""Boosting that looks at margins: what its learners do alike."""
+"""Base of the learners that optimise margins: votes of largest edge, one class against the rest, round by round."""
 
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.boosting import Boosting
+from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.early_stopping import EarlyStopping, weighted_error
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import classifier_template
-from committee.learners.margin_boosting.one_against_rest import ClassRuns, HeldOutErrors, VotingRun
-from committee.learners.pools.distinct_rows import DistinctPool, DistinctRows, classifiers_on
-from committee.learners.pools.pool import Pool
-from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.pools.tree_pool import TreePool
+from committee.learners.pools.dictionaries import DistinctPool, DistinctRows, StumpPool, classifiers_on
+from committee.learners.pools.pool import Candidate, Pool, TreePool
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits
+from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import HeldOutVotes
+    from committee.learners.base.fit_record import FitRecord
 
 EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
 DEEPER = "deeper trees are grown by the Gini criterion."
+NO_EDGE = 1e-12  # edges that differ by no more than this are equal but for rounding
 
 
 @with_parameters
@@ -53,36 +54,30 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
     voter: Any = shared.voter()
     min_samples_leaf: int = shared.min_samples_leaf(
-        more="Rows that look the same count once. More than 1: stumps, too, are grown by the Gini criterion."
+        more="Equal rows count once. More than 1: stumps, too, are grown by the Gini criterion."
     )
     max_bins: int = shared.max_bins()
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the held-out rows and of a given classifier")
 
-    # --- one learner's own --------------------------------------------------------------------------------------
+    @property
+    @abstractmethod
+    def _run_type(self) -> type[VotingRun]: ...
 
     @abstractmethod
-    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> VotingRun:
-        """Return the rounds for a class against the rest; `count` is how many rows the weights stand for."""
-
-    @abstractmethod
-    def _figures(self, runs: Sequence[Any], n_rounds: int) -> dict[str, Any]:
-        """Return fitted attributes beyond the committee, after so many rounds of the classes' runs."""
+    def _figures(self, runs: Sequence[Any], n_rounds: int) -> dict[str, Any]: ...
 
     def _link(self, count: float) -> Link:
-        """From scores to probabilities: weights add up to one, so that a score is a difference of shares."""
-        return Truncated(floor=0.5 / (count + len(self.classes_)))  # n rows make no class certain
-
-    # --- the rounds of all of them ------------------------------------------------------------------------------
+        # weights add up to one, so that a score is a difference of shares; n rows make no class certain
+        return Truncated(floor=0.5 / (count + len(self.classes_)))
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns[Any]:
         pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
         n_classes = len(self.classes_)
-        runs = [self._class_run(pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
+        runs = [self._run_type(self, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
         return ClassRuns(pool, distinct, runs, n_classes, rows.count)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
-        """Return the pool of voters that the parameters ask for."""
         threads = n_threads(self.n_jobs)
         if self.voter is not None:
             return classifiers_on(rows, classifier_template("voter", self.voter, self.table_), seed)
@@ -101,10 +96,10 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     def _held_out_votes(self, run: ClassRuns[Any], held_out: Rows) -> HeldOutVotes:
         from committee.learners.base.early_stopping import HeldOutVotes
 
-        def total(t: int) -> float:
+        def total_weight(t: int) -> float:
             return float(sum(one.weights_after(t).sum() for one in run.runs))
 
-        return HeldOutVotes(HeldOutErrors(run, held_out).votes_after, total, self._link(run.count))
+        return HeldOutVotes(HeldOutErrors(run, held_out).votes_after, total_weight, self._link(run.count))
 
     def _fitted(self, run: ClassRuns[Any], n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         by_class = [one.weights_after(n_rounds) for one in run.runs]
@@ -122,6 +117,121 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
-            warnings.warn(
-                "No voter beats chance: the committee says no more than a single voter that does not.", stacklevel=4
-            )
+            warnings.warn("No voter beats chance: the committee is a single voter that does not.", stacklevel=4)
+
+
+class VotingRun(ABC):
+    """A vote for class number `positive` against the rest that grows by rounds; `count` rows have the total weight.
+
+    `y` is +1 for rows of the class, -1 for all others, and `share` has the row weights, which sum to one. The next
+    voter must have an edge above `least_edge`. The run is `finished` if another round changes nothing or there are
+    `most` voters, `cut_short` if another one would have joined then, and `useless` if its one voter does not beat
+    chance.
+    """
+
+    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
+        self.pool = pool
+        self.most: int = model.n_estimators
+        self.y = np.where(rows.labels == positive, 1, -1).astype(np.int8)
+        self.share: F64 = rows.weights / rows.weights.sum()
+        self.voters: list[Candidate] = []
+        self.least_edge = NO_EDGE
+        self.finished = self.useless = self.cut_short = False
+        self._next: list[Candidate] | None = None
+
+    def keep(self, record: FitRecord) -> None:  # noqa: B027 - most runs compute nothing costly beside their searches
+        ...
+
+    def round(self) -> None:
+        joining = self._search(-np.inf) if self._next is None else self._next
+        self.voters += joining
+        signed = self.y * np.stack([*map(self.pool.votes, joining)])
+        for one in joining:
+            self.pool.forget(one)
+        self._join(signed)
+        if self.finished:
+            return
+        self._next = self._search(self.least_edge)
+        self.cut_short = bool(self._next) and len(self.voters) >= self.most
+        self.finished = self.cut_short or not self._next
+
+    @abstractmethod
+    def _search(self, least: float) -> list[Candidate]:
+        # voters whose edge sum_i u_i y_i h(x_i) under the present row weights is above `least`
+        ...
+
+    @abstractmethod
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        # weigh the newest voters, whose y_i h_j(x_i) are the rows of `signed`, and weigh the rows anew
+        ...
+
+    @abstractmethod
+    def weights_after(self, n_rounds: int) -> F64: ...
+
+
+R = TypeVar("R", bound=VotingRun)
+
+
+@dataclass(eq=False)
+class ClassRuns(BoostingRun, Generic[R]):
+    """Votes for the classes that have a score of their own, in order; they take their rounds together."""
+
+    pool: Pool
+    rows: DistinctRows
+    runs: list[R]
+    n_classes: int
+    count: float  # number of rows that the weights stand for
+
+    def has_next(self) -> bool:
+        return not all(run.finished for run in self.runs)
+
+    def advance(self) -> None:
+        self.n_rounds += 1
+        for run in self.runs:
+            if not run.finished:
+                run.round()
+
+    def keep(self, record: FitRecord) -> None:
+        self.pool.keep(record)
+        for run in self.runs:
+            run.keep(record)
+
+    def voters(self, run: NDArray[np.intp], place: NDArray[np.intp]) -> Voters:
+        """Return voters of a committee, given for each the number of its run and its place in that."""
+        found = [self.runs[k].voters[t] for k, t in zip(run.tolist(), place.tolist(), strict=True)]
+        return self.pool.voters(found, None if len(self.runs) == 1 else run, self.n_classes)
+
+
+class HeldOutErrors:
+    """Weighted error on held-out rows of votes whose weights may all change in a round."""
+
+    def __init__(self, run: ClassRuns[VotingRun], rows: Rows) -> None:
+        self.run, self.rows = run, rows
+        self._read = run.pool.read(rows.dense)
+        self._votes: list[list[NDArray[np.int8]]] = [[] for _ in run.runs]
+
+    def __call__(self, t: int) -> float:
+        return weighted_error(self.votes_after(t), self.rows)
+
+    def votes_after(self, t: int) -> F64:
+        return np.stack([self._score(k, t) for k in range(len(self.run.runs))], axis=1)
+
+    def _score(self, k: int, t: int) -> F64:
+        run, votes = self.run.runs[k], self._votes[k]
+        new = (self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :])
+        votes += [np.asarray(each, dtype=np.int8) for each in new]
+        F: F64 = np.zeros(len(self.rows))
+        for weight, some in zip(run.weights_after(t).tolist(), votes, strict=False):
+            if weight:
+                F += weight * some
+        return F
+
+
+def by_round(histories: Sequence[Sequence[float]], n_rounds: int, ended: float | None = None) -> F64:
+    """Return the runs' histories, ``(P, n_rounds)``; after a run's end `ended`, by default its last number."""
+    table = np.empty((len(histories), n_rounds))
+    for line, history in zip(table, histories, strict=True):
+        some = history[:n_rounds]
+        line[: len(some)] = some
+        line[len(some) :] = some[-1] if ended is None else ended
+    return table

@@ -16,9 +16,16 @@ from sklearn.utils._param_validation import Interval
 from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
-from committee.learners.margin_boosting.margin_boosting import DEEPER, EVERY_STUMP, MarginBoosting
-from committee.learners.margin_boosting.one_against_rest import NO_EDGE, ClassRuns, VotingRun, by_round
-from committee.learners.pools.distinct_rows import DistinctRows
+from committee.learners.margin_boosting.margin_boosting import (
+    DEEPER,
+    EVERY_STUMP,
+    NO_EDGE,
+    ClassRuns,
+    MarginBoosting,
+    VotingRun,
+    by_round,
+)
+from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.simplex_active_set import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
@@ -39,10 +46,10 @@ class MDBoostClassifier(MarginBoosting):
 
         mean(m) - D/2 s^2(m):
 
-    D is the price of variance. Column generation: the rows weigh u = 1 - A rho, those with a margin far above the
-    mean *less than nothing*; the voters with the largest edges sum_i u_i y_i h(x_i) join (a tree is trained with
-    weights abs(u_i) and labels sign(u_i) y_i); the quadratic program of all that joined is solved; and when no voter
-    has an edge above those of the vote, no voter of the whole dictionary could improve it, and the run ends.
+    D is the price of variance. Column generation: the rows weigh u = 1 - A rho, which is negative for margins far above
+    the mean; the voters with the largest edges sum_i u_i y_i h(x_i) join (a tree is trained with weights abs(u_i) and
+    labels sign(u_i) y_i); the quadratic program of all that joined is solved; and the run ends when no voter of the
+    dictionary has an edge above those of the vote, as then none can improve it.
 
     With more than two classes each has a program of its own against the rest; the largest mean vote is elected.
 
@@ -55,7 +62,7 @@ class MDBoostClassifier(MarginBoosting):
     mean_margin_, margin_variance_ : float64 array (P,)
         mean(m) and s^2(m) of the training rows.
     duality_gap_ : float64 array (P,)
-        What another vote over the dictionary could add to `objective_` at most; for deeper trees and given
+        Upper bound on what another vote over the dictionary could add to `objective_`; for deeper trees and given
         classifiers, over the voters that were found.
 
     Warns
@@ -82,14 +89,8 @@ class MDBoostClassifier(MarginBoosting):
 
     _one_blas_thread = True
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "objective_",
-        "mean_margin_",
-        "margin_variance_",
-        "duality_gap_",
-        "validation_errors_",
-        "validation_scores_",
-        "best_iteration_",
-        "temperature_",
+        *("objective_", "mean_margin_", "margin_variance_", "duality_gap_"),
+        *("validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
     )
 
     total_weight: float = parameter(
@@ -104,14 +105,15 @@ class MDBoostClassifier(MarginBoosting):
     )
     tol: float = parameter(
         1e-6,
-        """A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this:
-        what the objective is at most below the best.""",
+        """A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this,
+        which bounds the distance of the objective from its maximum.""",
         Interval(Real, 0.0, 1.0, closed="left"),
         after="n_jobs",
     )
 
-    def _class_run(self, pool: Pool, rows: DistinctRows, positive: int, count: float) -> MDRun:
-        return MDRun(pool, rows, positive, self.n_estimators, self.total_weight, count, self.tol)
+    @property
+    def _run_type(self) -> type[MDRun]:
+        return MDRun
 
     def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
         means = by_round([run.means for run in runs], n_rounds)[:, -1]
@@ -135,24 +137,15 @@ class MDBoostClassifier(MarginBoosting):
 
 
 class MDRun(VotingRun):
-    """The rounds for one class against the rest; the rows' weights stand for `count` of them.
+    """The rounds for one class against the rest. Equation: mdboost (docs/theory.md)."""
 
-    Equation: mdboost (docs/theory.md).
+    # `means`, `variances` and `gaps` are mean(m), s^2(m) and the duality gap after each round;
+    # `u` is 1 - A rho of the distinct rows, times their shares of the weight
 
-    Attributes
-    ----------
-    means, variances, gaps : lists of float
-        After each round: mean(m), s^2(m), and what is still to be gained at most.
-    u : float64 array (m,)
-        1 - A rho of the different rows, times their shares of the weight.
-    """
-
-    def __init__(
-        self, pool: Pool, rows: DistinctRows, positive: int, most: int, total_weight: float, count: float, tol: float
-    ) -> None:
-        super().__init__(pool, rows, positive, most)
-        self.price: float = total_weight * count / (count - 1.0)
-        self.tol: float = tol
+    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
+        super().__init__(model, pool, rows, positive, count)
+        self.price: float = model.total_weight * count / (count - 1.0)
+        self.tol: float = model.tol
         self.means: list[float] = []
         self.variances: list[float] = []
         self.gaps: list[float] = []
@@ -197,21 +190,17 @@ class MDRun(VotingRun):
         self._of_vote = float(self.u @ margins)
         self.least_edge: float = self._of_vote + self.tol + NO_EDGE
 
-    def keep(self, record: FitRecord, pool: Pool) -> None:
-        """As `VotingRun.keep`, and the weights."""
-        super().keep(record, pool)
+    def keep(self, record: FitRecord) -> None:
         self._record = record
 
     def _solved(self, start: F64) -> F64:
-        """Weights w of largest objective."""
-
         def compute() -> F64:
             return simplex_minimum(self.price * self._covariance, self._mean_votes, start)
 
         return compute() if self._record is None else self._record.array("weights", (self._mean_votes, start), compute)
 
     def _extend(self, signed: NDArray[np.int8]) -> None:
-        """Products of the newest voters with all; votes stay bytes, and one voter at a time becomes numbers."""
+        # votes stay int8: one voter at a time becomes float64
         before, self._signed = len(self._signed), np.concatenate([self._signed, signed])
         self._mean_votes = np.append(self._mean_votes, [float(self.share @ votes) for votes in signed])
         covariance = np.empty((len(self._signed), len(self._signed)))
@@ -223,5 +212,4 @@ class MDRun(VotingRun):
         self._covariance = covariance
 
     def weights_after(self, n_rounds: int) -> F64:
-        """As `VotingRun.weights_after`: w / D, which adds up to one."""
         return self._weights[min(n_rounds, len(self._weights)) - 1]

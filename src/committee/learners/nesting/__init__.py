@@ -1,1 +1,1 @@
-"""Voters that answer at random, boosted into sums, trees, and trees nested in trees."""
+"""Probabilistic voters, boosted into sums, trees, and trees nested in trees."""

@@ -1,29 +1,37 @@
-"""Matryoshka: trees of trees of ... of trees of probabilistic voters."""
+"""Matryoshka: trees nested in trees, of given sizes or greedily."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import log2, prod
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee import _core
+from committee.bounds.nested_trees import nesting_rate
+from committee.data.number_types import F64
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.nesting.growth import Growth
-from committee.learners.nesting.nested_fit import NestedClassifier, Run
-from committee.learners.nesting.nests import Collect, Collector, GreedyNest, Rate, nested
+from committee.learners.nesting.growth import MINUS, PLUS, Branching, Growth, Leaf, alphas
+from committee.learners.nesting.nested_classifier import NestedClassifier, Run
 
 _MOST_LEVELS = 6
-_MOST_NESTED = 30
-"""Levels of trees in trees; 30 of two nodes are a billion voters."""
+_MOST_NESTED = 30  # levels of trees in trees; 30 of two nodes are a billion voters
+
+Collect: TypeAlias = Literal["confidence", "sign"]
+Rate: TypeAlias = Literal["voters", "seconds"]
+Growing: TypeAlias = Generator[None, None, list[Leaf]]
+"""A growing tree: yields after every voter, and returns the leaves."""
 
 
 @with_parameters
 class MatryoshkaClassifier(NestedClassifier):
-    """Trees nested in trees: a sub-tree's leaves are collected, and it becomes one node of the tree around it.
+    """Trees nested in trees: the leaves of a sub-tree are collected, and it becomes one node of the tree around it.
 
     Leaves that vote + become the node's + edge, the others its - edge, so that a later voter is met by all rows that
     come through either. Collected leaves keep their own votes; then Z_+ + Z_- of the node is the bound C of the
@@ -34,17 +42,17 @@ class MatryoshkaClassifier(NestedClassifier):
     Attributes
     ----------
     committee_ : Committee
-        The voters, and where their answers lead (`graph_`).
+        The voters, and the graph of their answers (`graph_`).
     dolls_ : list of list of int
         For every collected sub-tree the graph's nodes inside it, inner ones before those around them.
 
     Notes
     -----
-    A leaf's vote is half the log-odds of the weight that leaves through it, out of what entered its tree, which in a
-    tree that is not nested is the sum of its alphas. It follows from p(l, x_i), which leaves hold beside their weights,
-    8 n bytes a leaf in float32, or twice as many, in float64, where all take at most 64 MB. Nested trees of given sizes
-    have as many leaves at a time as one tree at each level, "greedy" as many as its voters and one; its leaves keep 8 n
-    bytes more, as their next voters are kept.
+    A leaf's vote is half the log-odds of the weight that leaves through it, out of that which entered its tree; in a
+    tree that is not nested this is the sum of its alphas. It follows from p(l, x_i), which leaves keep beside their
+    weights, 8 n bytes a leaf in float32, or twice as many, in float64, where all take at most 64 MB. Nested trees of
+    given sizes have as many leaves at a time as one tree at each level, "greedy" as many as its voters and one; its
+    leaves keep 8 n bytes more, as their next voters are kept.
 
     References
     ----------
@@ -59,8 +67,6 @@ class MatryoshkaClassifier(NestedClassifier):
     >>> model = MatryoshkaClassifier(levels=5).fit(X_train, y_train)
     >>> model.score(X_test, y_test) > 0.93
     True
-    >>> model.cost_ < 20  # voters that a row meets
-    True
     """
 
     stored_attributes: ClassVar[tuple[str, ...]] = (*NestedClassifier.stored_attributes, "dolls_")
@@ -68,8 +74,7 @@ class MatryoshkaClassifier(NestedClassifier):
     shape: Literal["binary", "greedy"] | Sequence[int] = parameter(
         "binary",
         """"binary": every tree has two nodes, the 2-matryoshka. "greedy": sub-trees are collected where that lowers the
-        bound faster. A sequence: nodes of the trees at each level, the innermost first, as `bounds.matryoshka` has
-        them.""",
+        bound faster. A sequence: nodes of the trees at each level, the innermost first, as in `bounds.matryoshka`.""",
         StrOptions({"binary", "greedy"}),
         "array-like",
         type_words='{"binary", "greedy"} or sequence of int',
@@ -99,13 +104,12 @@ class MatryoshkaClassifier(NestedClassifier):
         if prod(sizes) > count:
             given = f"levels={self.levels}" if self._is("binary") else f"shape={list(self.shape)}"
             raise ValueError(
-                f"{given} asks for {prod(sizes):,} voters, more than the {count:,.0f} rows; choose fewer levels or "
+                f"{given} needs {prod(sizes):,} voters, more than the {count:,.0f} rows; choose fewer levels or "
                 "smaller trees."
             )
         return None  # the last sub-trees are collected after their last voter
 
     def _sizes(self, count: float) -> list[int]:
-        """Nodes of the trees at each level, the innermost first."""
         if self._is("binary"):
             return [2] * (self.levels or max(1, min(_MOST_LEVELS, int(log2(count)))))
         given = list(self.shape)
@@ -137,18 +141,218 @@ class MatryoshkaClassifier(NestedClassifier):
         return True
 
     def _grow(self, growth: Growth) -> Iterator[None]:
-        """By the given sizes, or greedily."""
         collector = Collector(growth, self.collect)
         if self._is("greedy"):
             return GreedyNest(growth, collector, self.rate).grow(growth.root())
         return nested(growth, collector, growth.root(), self._sizes(0.25 / growth.eps))
 
     def _fitted(self, run: Run) -> dict[str, Any]:
-        """Also the nodes inside each collected sub-tree."""
-        first = self._starts(run)[:-1]
         dolls = [
-            [node + int(by) for node in doll]
-            for growth, by in zip(run.growths, first, strict=True)
+            [node + int(first) for node in doll]
+            for growth, first in zip(run.growths, run.starts[:-1], strict=True)
             for doll in growth.collected
         ]
         return {**super()._fitted(run), "dolls_": dolls}
+
+
+@dataclass
+class Collector:
+    """Makes one node of a sub-tree: the leaves that vote + become its + edge, the others its - edge.
+
+    A leaf votes H_l, half the log-odds of the weight that leaves through it, out of that which entered. With
+    "confidence" each leaf keeps its votes, so that the node's Z_+ + Z_- is the bound C of the sub-tree; with "sign" the
+    node gets an alpha of its own in their place, after which only sqrt(C (2 - C)) is sure.
+
+    Equation: collected-leaves (docs/theory.md).
+    """
+
+    growth: Growth
+    collect: Collect
+
+    def collected(self, entry: Leaf, leaves: Sequence[Leaf], nodes: Sequence[int]) -> tuple[Leaf, Leaf]:
+        """Return the two leaves of a sub-tree grown at `entry`; the second may have no edges."""
+        growth = self.growth
+        growth.collected.append(sorted(nodes))
+        entered = self._by_reach(entry)
+        # sum D_i p(leaf, x_i) of each class, + first: the weight that leaves through a leaf
+        W = np.array(
+            [_core.branch_sums(entered, self._reach(leaf), growth.positive, growth.threads)[PLUS] for leaf in leaves]
+        )
+        positive = W[:, 0] > W[:, 1]
+        groups = [[leaves[k] for k in np.flatnonzero(members).tolist()] for members in (positive, ~positive)]
+        if self.collect == "confidence":
+            plus, minus = (growth.merged(group) for group in groups)
+            return plus, minus
+        share = np.array([W[positive].sum(axis=0), W[~positive].sum(axis=0)]) / entry.mass
+        return self._signed(entry, groups, share, nodes)
+
+    def _by_reach(self, entry: Leaf) -> F64:
+        reach = self._reach(entry)
+        return np.divide(entry.weights, reach, out=np.zeros_like(reach), where=reach > 0.0)
+
+    @staticmethod
+    def _reach(leaf: Leaf) -> F64:
+        assert leaf.reach is not None
+        return np.minimum(leaf.reach, 1.0, dtype=np.float64)  # in float32 it may exceed 1
+
+    def _signed(
+        self, entry: Leaf, groups: list[list[Leaf]], share: NDArray[np.float64], nodes: Sequence[int]
+    ) -> tuple[Leaf, Leaf]:
+        growth = self.growth
+        alpha, Z = alphas(share, growth.eps)
+        for node in nodes:
+            growth.vote[node] = [0.0, 0.0]
+        leaves = []
+        if growth.expected is not None:
+            for leaf in (leaf for group in groups for leaf in group):
+                growth.expected -= leaf.score * growth.reached(leaf)
+        for answer, group in zip((PLUS, MINUS), groups, strict=True):
+            joined = growth.merged(group)
+            vote = float(alpha[answer]) * (1.0 if answer == PLUS else -1.0)
+            for node, side in joined.edges:
+                growth.vote[node][side] = vote
+            joined.score = entry.score + vote
+            if growth.expected is not None:
+                growth.expected += joined.score * growth.reached(joined)
+            y = 2.0 * growth.positive - 1.0
+            weights = self._by_reach(entry) * self._reach(joined) * np.exp(-vote * y)
+            joined.weights = weights.astype(growth.precision)
+            growth.bound = max(growth.bound - joined.mass, 0.0) + entry.mass * float(Z[answer])
+            joined.mass = entry.mass * float(Z[answer])
+            leaves.append(joined)
+        growth.bounds[-1] = growth.bound
+        return leaves[0], leaves[1]
+
+
+def nested(growth: Growth, collector: Collector, leaf: Leaf, sizes: Sequence[int]) -> Growing:
+    """Grow a tree of ``sizes[-1]`` nodes at a leaf, each a tree of ``sizes[-2]`` nodes, and so on inwards.
+
+    Always at the leaf with the most mass. Without a useful voter the leaf is returned.
+    """
+    leaves, closed = [leaf], list[Leaf]()
+    for _ in range(sizes[-1]):
+        while leaves:
+            largest = max(leaves, key=lambda at: at.mass)
+            leaves.remove(largest)
+            before = len(growth)
+            if len(sizes) == 1:
+                found = growth.branching(largest)
+                parts = [largest] if found is None else list(growth.branch(largest, found))
+                if found is not None:
+                    yield
+            else:
+                inner = yield from nested(growth, collector, largest, sizes[:-1])
+                inside = range(before, len(growth))
+                # the two leaves of a single voter are collected as they are
+                parts = list(collector.collected(largest, inner, inside)) if len(inside) > 1 else inner
+            if len(growth) > before:
+                leaves += [part for part in parts if part.edges]
+                break
+            closed.append(largest)
+    return leaves + closed
+
+
+@dataclass(eq=False)
+class Site:
+    """A node of the greedy builder's tree: one voter, or a collected sub-tree, put at the leaf `entry`."""
+
+    entry: Leaf
+    nodes: list[int]  # the graph's nodes in it
+    seconds: float  # training time
+    parts: list[Leaf | Site]  # leaves or sites after its answers, + first
+    above: Site | None  # the site before it, by `answer`
+    answer: int
+
+    def sites(self) -> list[Site]:
+        return [self, *(site for part in self.parts if isinstance(part, Site) for site in part.sites())]
+
+    def leaves(self) -> list[Leaf]:
+        return [leaf for part in self.parts for leaf in (part.leaves() if isinstance(part, Site) else [part])]
+
+
+class GreedyNest:
+    """The greedy matryoshka: grow at the leaf of most mass, and collect where that lowers the bound faster.
+
+    After each new voter every sub-tree that holds it is tested, the outermost first. Of a sub-tree with T voters and
+    bound C the simple rate is (C(T + 1) - C(T - 1)) / 2 and the nested one C / T (gamma_E + psi(C) + 1 / C - 1); where
+    the nested one is less, the sub-tree's leaves are collected (Grossmann, section 5.4, eqs. 12 to 14). The next voter,
+    trained for C(T + 1), is used when its leaf's turn comes.
+
+    Equation: greedy-matryoshka (docs/theory.md).
+    """
+
+    def __init__(self, growth: Growth, collector: Collector, rate: Rate) -> None:
+        self.growth, self.collector, self.rate = growth, collector, rate
+        self.next_voter: dict[Leaf, tuple[Branching | None, float]] = {}
+
+    def grow(self, root: Leaf) -> Growing:
+        """Grow voter after voter until no leaf can be improved, and return the leaves."""
+        top: Site | None = None
+        while True:
+            leaf = self._best([root] if top is None else top.leaves())
+            if leaf is None:
+                return [root] if top is None else top.leaves()
+            found, seconds = self.next_voter.pop(leaf)
+            assert found is not None
+            parts: list[Leaf | Site] = list(self.growth.branch(leaf, found))
+            above: Site | None = None
+            answer = PLUS
+            if top is not None:
+                places = ((site, k) for site in top.sites() for k, part in enumerate(site.parts))
+                above, answer = next((site, k) for site, k in places if site.parts[k] is leaf)
+            site = Site(leaf, [len(self.growth) - 1], seconds, parts, above, answer)
+            if above is None:
+                top = site
+            else:
+                above.parts[answer] = site
+            self._collect(site)
+            yield
+
+    def _best(self, leaves: Sequence[Leaf]) -> Leaf | None:
+        for leaf in sorted((leaf for leaf in leaves if leaf.edges or not len(self.growth)), key=lambda at: -at.mass):
+            if self.voter_at(leaf)[0] is not None:
+                return leaf
+        return None
+
+    def voter_at(self, leaf: Leaf) -> tuple[Branching | None, float]:
+        """Return the next voter of a leaf and its training time; it is trained once."""
+        if leaf not in self.next_voter:
+            begun = time.perf_counter()
+            found = self.growth.branching(leaf)
+            self.next_voter[leaf] = found, time.perf_counter() - begun
+        return self.next_voter[leaf]
+
+    def _collect(self, newest: Site) -> None:
+        last = newest.entry.mass - sum(leaf.mass for leaf in newest.leaves())
+        around: list[Site] = []
+        site: Site | None = newest
+        while site is not None:
+            around.append(site)
+            site = site.above
+        for outer in reversed(around):
+            if len(outer.sites()) > 1 and self.pays_nested(outer, newest, last):
+                leaves, nodes = outer.leaves(), [node for site in outer.sites() for node in site.nodes]
+                outer.seconds = sum(site.seconds for site in outer.sites())
+                outer.parts = list(self.collector.collected(outer.entry, leaves, nodes))
+                outer.nodes = sorted(nodes)
+                for leaf in leaves:
+                    self.next_voter.pop(leaf, None)
+                return
+
+    def pays_nested(self, site: Site, newest: Site, last: float) -> bool:
+        """Return whether a sub-tree's bound decreases faster nested; the newest voter has lowered it by `last`."""
+        leaves = site.leaves()
+        C = sum(leaf.mass for leaf in leaves) / site.entry.mass
+        best = self._best(leaves)
+        if best is None or not 0.0 < C < 1.0:
+            return False
+        found, seconds = self.voter_at(best)
+        assert found is not None
+        coming = best.mass * (1.0 - float(found.Z.sum()))
+        T = sum(len(inner.nodes) for inner in site.sites())
+        change = -(last + coming) / site.entry.mass
+        nested_rate = float(nesting_rate(T, C))
+        if self.rate == "voters":
+            return nested_rate < change / 2.0
+        spent = sum(inner.seconds for inner in site.sites())
+        return nested_rate * T / spent < change / (newest.seconds + seconds)

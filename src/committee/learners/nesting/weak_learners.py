@@ -1,4 +1,4 @@
-"""Weak learners of a node: a stump, or a classifier of the user's."""
+"""Weak learners of a node: a soft stump or a user's classifier, and estimates of q from drawn answers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from math import log
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.learners.nesting.draws import Answer, Sampling, Stopping, estimated_by_draws
-from committee.learners.pools.classifier_pool import Clones
-from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, prob_positive
+from committee.learners.pools.pool import Clones
+from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, estimated, prob_positive
 from committee.voters.soft_stumps import SoftStumps
 
 if TYPE_CHECKING:
@@ -23,97 +23,89 @@ if TYPE_CHECKING:
     from committee.data.rows import Rows
     from committee.learners.base.fit_record import FitRecord, Parts
 
-Normaliser = Callable[[F64], float]
+Answer: TypeAlias = Callable[[], NDArray[np.bool_]]  # one random answer on every training row
+Normaliser: TypeAlias = Callable[[F64], float]  # Z of an estimate of q
+Stopping: TypeAlias = int | Literal["first_rise", "stopwatch", "look_ahead"]
+"""A number of draws, or a rule of the source document, the second as a forecast or as it is written."""
 StumpFound: TypeAlias = tuple[int, int, bool, float, float, "NDArray[np.uint32] | None"]
-"""As `committee._core.StumpSearch.best` returns it."""
+"""Result of `committee._core.StumpSearch.best`."""
+
+MOST_DRAWS = 1000  # draws after which either rule ends: Z never rises for a voter with a constant answer
+LEAST_Z = 1e-300  # Z of a voter that is never wrong, in logarithms
 
 
 @dataclass
 class Trained:
-    """A voter trained at one node, and how likely it says + on each training row."""
+    """A voter trained at one node, and its probabilities q of + on the training rows."""
 
-    voter: Any
-    """What the weak learner makes its collection of."""
-    q: F64 | None
-    """``(n,)``: probabilities of + on the training rows, exact or estimated; None for an oracle that has not answered
-    yet."""
-    n_draws: int = 0
-    """Answers that q was estimated from; 0 where it is exact."""
+    voter: Any  # in the weak learner's own form
+    q: F64 | None  # (n,); None for an oracle without answers so far
+    n_draws: int = 0  # answers that q was estimated from; 0 where it is exact
     answers: Callable[[np.random.Generator], NDArray[np.bool_]] | None = None
-    """One answer of an oracle on every training row, drawn by a generator; None where q is known."""
+    """Draws one answer of an oracle on every training row; None where q is known."""
 
 
 class WeakLearner(Protocol):
     """Search for a voter for weighted rows of two classes."""
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """Return a voter for rows of these weights (not normalised); None where there is nothing to tell apart."""
+        """Return a voter for rows of these weights (not normalised); None without rows of both classes."""
 
-    def constant(self) -> Trained | None:
-        """Return the voter that always says +, for rows that nothing tells apart; None if there is none such."""
+    def constant(self) -> Trained | None: ...
 
-    def voters(self, trained: list[Trained]) -> SoftStumps | OracleVoters:
-        """Return the trained voters as a collection, for a graph."""
+    def voters(self, trained: list[Trained]) -> SoftStumps | OracleVoters: ...
 
 
 class StumpLearner:
-    """Soft stumps: column and threshold by the least Z, at a softness of a share of each column's standard deviation.
+    """Soft stumps: column and threshold of least Z, at a softness that is a share of the column's standard deviation.
 
-    Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so Z cannot decrease as s grows
-    (docs/theory.md): of all softnesses allowed the least Z takes the least. It is therefore given, not sought.
+    Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so that Z cannot decrease as s
+    grows (docs/theory.md): the least Z has the least softness, which is therefore a parameter.
     """
 
     def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
-        # a node looks at one column, which takes several times as long to read where it stands row by row
         self._record: FitRecord | None = None
-        self.columns: F64 = np.asfortranarray(rows.dense)
-        self.threads: int = threads
-        self.edges: F64 = binned.bins.edges
-        self.offset, n_bins = binned.bins.offset, binned.bins.n_bins
+        self.columns: F64 = np.asfortranarray(rows.dense)  # a node reads one column
+        self.threads, self.edges, self.offset = threads, binned.bins.edges, binned.bins.offset
         spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
-        with np.errstate(over="ignore"):  # beyond all numbers q is 1/2 everywhere
-            self.softness: NDArray[Any] = np.minimum(softness * spread, np.finfo(np.float64).max)
-        positions = bin_positions(self.columns, binned)
+        with np.errstate(over="ignore"):  # q is 1/2 everywhere
+            self.softness: F64 = np.minimum(softness * spread, np.finfo(np.float64).max)
         self.search = _core.StumpSearch(
-            binned.dense, n_bins, binned.bins.categorical, positive, positions, self.edges, self.offset, self.softness,
-            threads,
+            binned.dense, binned.bins.n_bins, binned.bins.categorical, positive, bin_positions(self.columns, binned),
+            self.edges, self.offset, self.softness, threads,
         )  # fmt: skip
 
     def keep(self, record: FitRecord) -> None:
-        """From now on record the stumps that are found, and take known ones from the record."""
+        """Record stumps from now on, and take those known from the record."""
         self._record = record
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """The stump of least Z."""
         feature, edge, ascending, missing, _, words = self._best(weights)
         if feature < 0:
             return None
+        c, s = 0.0, 0.0
         if words is None:
             c, s = float(self.edges[self.offset[feature] + edge]), float(self.softness[feature])
-        else:
-            c, s = 0.0, 0.0
         return self._trained((feature, c, s, ascending, missing, words))
 
     def _best(self, weights: NDArray[Any]) -> StumpFound:
         if self._record is None:
             return self.search.best(weights)
-        from committee.learners.base.fit_record import Codec  # few fits have a checkpoint
+        from committee.learners.base.fit_record import Codec
 
-        form = Codec(_parts_of_stump, self._known)
+        form = Codec(_parts_of_stump, self._restored)
         return self._record.result("stump", (weights,), lambda: self.search.best(weights), form)
 
-    def _known(self, numbers: NDArray[Any], words: NDArray[np.uint32]) -> StumpFound:
-        """Undo `_parts_of_stump`."""
+    def _restored(self, numbers: NDArray[Any], words: NDArray[np.uint32]) -> StumpFound:
         feature, edge, ascending, missing, Z, has_words = numbers.tolist()
         j, at = int(feature), int(edge)
         if not -1 <= j < self.columns.shape[1] or (j >= 0 and not -1 <= at < self.offset[j + 1] - self.offset[j]):
             raise ValueError("a stump is on no column or threshold of the table")
         if not 0.0 <= missing <= 1.0:
-            raise ValueError("a stump answers missing values with no probability")
+            raise ValueError("a stump has no probability for missing values")
         return j, at, bool(ascending), missing, Z, words if has_words else None
 
     def constant(self) -> Trained | None:
-        """A stump that all values are above."""
         return self._trained((0, -np.inf, 0.0, True, 1.0, None))
 
     def _trained(self, stump: Any) -> Trained:
@@ -122,7 +114,6 @@ class StumpLearner:
         return Trained(stump, alone.probabilities(self.columns[:, feature, None], self.threads)[:, 0])
 
     def voters(self, trained: list[Trained]) -> SoftStumps:
-        """As flat arrays."""
         return SoftStumps.of([one.voter for one in trained], self.columns.shape[1])
 
 
@@ -137,16 +128,12 @@ class VoterLearner:
     def __init__(
         self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
     ) -> None:
-        self.clones: Clones = Clones(voter, random)
-        self.estimate = estimate
-        self.X = rows.dense
-        self.y: NDArray[np.int64] = positive.astype(np.int64)
-        self.count: float = rows.count
+        self.clones, self.estimate = Clones(voter, random), estimate
+        self.X, self.y, self.count = rows.dense, positive.astype(np.int64), rows.count
         self.seed: int = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """A clone of the voter, fitted on the rows that count."""
-        # hard voters upstream leave most rows of a deep node without weight
+        # rows without weight are left out: hard voters upstream leave most rows of a deep node without
         heavy = np.flatnonzero(weights > 0)
         if len(np.unique(self.y[heavy])) < 2:
             return None
@@ -158,77 +145,23 @@ class VoterLearner:
         return Trained(member, prob_positive(member, self.X))
 
     def constant(self) -> Trained | None:
-        """None: a user's voter says what it says."""
         return None
 
     def voters(self, trained: list[Trained]) -> OracleVoters:
-        """Collect them; an oracle answers on new rows as often as it did on the training rows."""
+        # an oracle is drawn on new rows as often as on the training rows
         n_draws = [one.n_draws if is_only_drawn(one.voter) else 0 for one in trained]
         return OracleVoters([one.voter for one in trained], np.array(n_draws, np.int64), self.estimate, self.seed)
 
 
-@dataclass
-class Asked:
-    """A voter trained at one node, of which more answers may be drawn."""
-
-    voter: Any
-    sampling: Sampling
-
-    def trained(self) -> Trained:
-        """The voter with the estimate as of now."""
-        return Trained(self.voter, self.sampling.q(), self.sampling.n_draws)
-
-
-class SampledLearner:
-    """A weak learner whose voters' probabilities are estimated from their answers.
-
-    Oracles have no other way; of voters whose q is known, answers are drawn by it, to see what estimating costs.
-    """
-
-    def __init__(
-        self, learner: WeakLearner, stopping: Stopping, estimate: Estimate, random: np.random.RandomState
-    ) -> None:
-        self.learner: WeakLearner = learner
-        self.stopping = stopping
-        self.estimate = estimate
-        self.random = random
-
-    def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
-        """Train a voter, and estimate q from its answers; `Z` is the normaliser of an estimate."""
-        begun = time.perf_counter()
-        found = self.learner.train(weights)
-        if found is None:
-            return None
-        seconds = time.perf_counter() - begun
-        q, R = estimated_by_draws(self._answer(found), Z, self.stopping, self.estimate, seconds)
-        return Trained(found.voter, q, R)
-
-    def asked_once(self, weights: NDArray[Any]) -> Asked | None:
-        """Train a voter and draw one answer."""
-        found = self.learner.train(weights)
-        return None if found is None else Asked(found.voter, Sampling(self._answer(found), self.estimate))
-
-    def _answer(self, found: Trained) -> Answer:
-        """Answers of a voter, by a generator of its own."""
-        rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
-        return partial(_by_chance, found.q, rng) if found.answers is None else partial(found.answers, rng)
-
-
-def _by_chance(q: F64 | None, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Answers of a voter whose probabilities are known."""
-    assert q is not None
-    return np.asarray(rng.random(len(q)) < q)
-
-
 def is_only_drawn(voter: Any) -> bool:
-    """Tell whether a voter only answers, and has no probabilities to look at."""
+    """Return whether a voter has random answers, but no probabilities."""
     return isinstance(voter, DrawnVoter) and not any(
         hasattr(voter, name) for name in ("prob_positive", "predict_proba")
     )
 
 
 def check_answers(voter: Any) -> None:
-    """Refuse a voter that answers neither with probabilities nor at random."""
+    """Raise ValueError if a voter has neither probabilities nor random answers."""
     if not any(hasattr(voter, name) for name in ("prob_positive", "predict_proba", "draw")):
         raise ValueError(
             f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one."
@@ -236,7 +169,7 @@ def check_answers(voter: Any) -> None:
 
 
 def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
-    """Weighted standard deviation of every column of numbers, missing values left out, ``(p,)``; 0 for categories."""
+    """Return the weighted standard deviation of every column, ``(p,)``, without missing values; 0 for categories."""
     s = np.zeros(X.shape[1])
     for j in np.flatnonzero(~categorical).tolist():
         x, w = X[:, j], weights
@@ -244,15 +177,15 @@ def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
             x, w = x[~gone], w[~gone]
         largest = float(np.abs(x).max(initial=0.0))
         if largest > 0.0:
-            x = x / largest  # whose squares are numbers
+            x = x / largest  # so that squares do not overflow
             s[j] = largest * np.sqrt(np.average((x - np.average(x, weights=w)) ** 2, weights=w))
     return s
 
 
 def bin_positions(X: F64, binned: Binned) -> F64:
-    """For every bin of every column the middle of the values in it, end to end; categories 0, empty bins an edge.
+    """Return the middle of the values in every bin of every column, end to end; 0 for categories, an edge if empty.
 
-    A bin of one distinct value, as all are of a column with few, stands exactly where its rows are.
+    A bin of one distinct value has exactly this position.
     """
     bins, codes = binned.bins, binned.dense
     positions = []
@@ -274,3 +207,104 @@ def bin_positions(X: F64, binned: Binned) -> F64:
         middle[empty] = np.where(np.isfinite(least), least, most)[empty]
         positions.append(np.where(np.isfinite(middle), middle, 0.0))
     return np.concatenate(positions) if positions else np.empty(0)
+
+
+# --- probabilities estimated from drawn answers -----------------------------------------------------------------------
+
+
+@dataclass
+class Asked:
+    """A voter trained at one node, whose estimate of q may have more draws."""
+
+    voter: Any
+    sampling: Sampling
+
+    def trained(self) -> Trained:
+        return Trained(self.voter, self.sampling.q(), self.sampling.n_draws)
+
+
+class SampledLearner:
+    """A weak learner whose voters' probabilities are estimated from their answers.
+
+    Oracles have no others; of voters whose q is known, answers are drawn by it.
+    """
+
+    def __init__(
+        self, learner: WeakLearner, stopping: Stopping, estimate: Estimate, random: np.random.RandomState
+    ) -> None:
+        self.learner, self.stopping, self.estimate, self.random = learner, stopping, estimate, random
+
+    def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
+        """Train a voter, and estimate q from its answers."""
+        begun = time.perf_counter()
+        found = self.learner.train(weights)
+        if found is None:
+            return None
+        seconds = time.perf_counter() - begun
+        q, R = estimated_by_draws(self._answer(found), Z, self.stopping, self.estimate, seconds)
+        return Trained(found.voter, q, R)
+
+    def asked_once(self, weights: NDArray[Any]) -> Asked | None:
+        found = self.learner.train(weights)
+        return None if found is None else Asked(found.voter, Sampling(self._answer(found), self.estimate))
+
+    def _answer(self, found: Trained) -> Answer:
+        rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
+        if found.answers is not None:
+            return partial(found.answers, rng)
+        assert found.q is not None
+        return partial(_by_chance, found.q, rng)
+
+
+def _by_chance(q: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
+    return np.asarray(rng.random(len(q)) < q)
+
+
+class Sampling:
+    """Answers drawn of one voter, and the estimate of q from them."""
+
+    def __init__(self, answer: Answer, estimate: Estimate) -> None:
+        self.answer, self.estimate = answer, estimate
+        self.count = answer().astype(np.int64)
+        self.n_draws = 1
+
+    def again(self) -> None:
+        self.count += self.answer()
+        self.n_draws += 1
+
+    def q(self) -> F64:
+        return estimated(self.count, self.n_draws, self.estimate)
+
+
+def estimated_by_draws(
+    answer: Answer, Z: Normaliser, stopping: Stopping, estimate: Estimate, seconds: float
+) -> tuple[F64, int]:
+    """Draw answers until a rule ends it, and return the estimate of q ``(n,)`` and the number of draws.
+
+    "first_rise" ends when the estimate of Z rises for the first time. "stopwatch" compares the decrease of ln Z per
+    second of one more draw, ln(Z' / Z) / s, with that of the next voter, forecast as ln(Z_1) / S, where Z_1 is Z after
+    the first draw, and S the `seconds` of training plus those of that draw. (Grossmann, section 3.2, trains the next
+    voter, which is `look_ahead`.)
+
+    Equation: stopwatch (docs/theory.md).
+    """
+    begun = time.perf_counter()
+    sampling = Sampling(answer, estimate)
+    q = sampling.q()
+    last = log(max(Z(q), LEAST_Z))
+    next_voter = last / max(seconds + time.perf_counter() - begun, 1e-9)
+    most = MOST_DRAWS if isinstance(stopping, str) else stopping
+    while most > sampling.n_draws:
+        begun = time.perf_counter()
+        sampling.again()
+        q = sampling.q()
+        if not isinstance(stopping, str):
+            continue
+        now = log(max(Z(q), LEAST_Z))
+        if stopping == "first_rise" and now > last:
+            break
+        next_draw = (now - last) / max(time.perf_counter() - begun, 1e-9)
+        if stopping == "stopwatch" and next_draw > next_voter:
+            break
+        last = now
+    return q, sampling.n_draws

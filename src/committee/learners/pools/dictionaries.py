@@ -1,48 +1,233 @@
-"""Dictionaries of voters by the names that users give: the bins that they need, and pools of their voters."""
+"""Stumps as a pool: all of a dictionary, and all subsets of categories, from one pass over the table."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from committee.data.binning import Binned, Bins
+from committee import _core
+from committee.data.binning import Binned, Bins, Codes, column_codes
 from committee.data.frames import TableSchema
-from committee.data.number_types import F64
+from committee.data.number_types import F64, I8
 from committee.data.rows import Rows, TargetRows
+from committee.data.sparse import Matrix
 from committee.learners.base.parameters import parameter
-from committee.learners.pools.pool import Pool
-from committee.learners.pools.stump_pool import StumpPool
-from committee.learners.pools.tree_pool import TreePool
+from committee.learners.pools.pool import Candidate, ClassifierPool, Pool, TreePool
+from committee.objectives.programs.coordinate_steps import TIE, first_largest
+from committee.objectives.programs.penalty import Penalty
+from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits
-from committee.voters.stump_dictionary import StumpDictionary
+from committee.voters.stump_dictionary import StumpDictionary, Stumps
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord, Parts
+
+
+Found: TypeAlias = tuple[float, list[Candidate]]
+
+
+class StumpPool(Pool):
+    """All stumps of a dictionary and their complements, from sums of the signed row weights per cell.
+
+    The key of a listed stump is its number, with its sign where complements are candidates of their own; that of a
+    subset of categories, which is not listed, its column and votes by bin.
+    """
+
+    exhaustive = True
+
+    def __init__(self, binned: Binned, dictionary: StumpDictionary, n_threads: int, *, centred: bool = False) -> None:
+        self.codes, self.bins, self.dictionary, self.centred = binned.codes, binned.bins, dictionary, centred
+        self.cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
+        self.mean: F64 = dictionary.mean if centred else np.zeros(len(dictionary))
+        self.eta: F64 = dictionary.mean_square - self.mean**2
+        self._votes: dict[Hashable, I8] = {}
+        self._record: FitRecord | None = None
+
+    def keep(self, record: FitRecord) -> None:
+        self._record = record
+
+    def _recorded(self, given: tuple[Any, ...], compute: Callable[[], Found], *, signed: bool) -> Found:
+        if self._record is None:
+            return compute()
+        from committee.learners.base.fit_record import Codec
+
+        form = Codec(_parts, lambda *parts: self._restored(*parts, signed=signed))
+        return self._record.result("stumps", given, compute, form)
+
+    # --- searches ---------------------------------------------------------------------------------------------------
+
+    def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
+        def compute() -> Found:
+            found = self._best(s, penalty, alpha)
+            return 0.0, [] if found is None else [found]
+
+        given = (s, sorted(map(repr, alpha.items()))) if self._record else ()
+        _, candidates = self._recorded(given, compute, signed=False)
+        return candidates[0] if candidates else None
+
+    def _best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
+        sums = self.cells.sums(s)
+        # 0 but for rounding, as the residual of an intercept is centred
+        total = float(s.sum()) if self.centred else 0.0
+        now = np.zeros(len(self.dictionary))
+        for key, weight in alpha.items():
+            if isinstance(key, int):
+                now[key] = weight
+        if penalty.kernel is not None:
+            mean, kernel = self.mean if self.centred else None, (penalty.kernel, penalty.strength)
+            j, largest = self.dictionary.best_listed(sums, total, mean, self.eta, now, kernel, TIE)
+        else:
+            c = self.dictionary.correlations(sums) - self.mean * total
+            j = first_largest(penalty.decrease(c, self.eta, now)[0])
+            largest = float(c[j]) if j >= 0 else 0.0
+        listed = None if j < 0 else self.listed(j, largest)
+        subset = self._best_subset(sums, penalty, alpha) if self.dictionary.subsets else None
+        if subset is None or listed is None:
+            return subset or listed
+        return max(listed, subset, key=lambda one: _decrease(one, penalty, alpha))  # of equal ones the listed stump
+
+    def _best_subset(self, sums: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
+        c, subsets = self.dictionary.best_subset(sums)
+        total = float(sums[: self.dictionary.offset[1]].sum())
+        candidates = []
+        for value, (column, by_bin) in zip(c.tolist(), subsets, strict=True):
+            mean = 0.0
+            if self.centred:
+                cells = slice(int(self.dictionary.offset[column]), int(self.dictionary.offset[column + 1]))
+                mean = float(by_bin @ self.dictionary.cell_weight[cells]) / self.dictionary.total
+            candidates.append(self._subset(column, by_bin, value - mean * total, mean))
+        at = first_largest(np.array([_decrease(one, penalty, alpha) for one in candidates]))
+        return None if at < 0 else candidates[at]
+
+    def largest(self, s: F64, centre: F64, least: float, most: int, known: set[Hashable]) -> Found:
+        given = (s, least, most, sorted(map(repr, known))) if self._record else ()
+        return self._recorded(given, lambda: self._largest(s, least, most, known), signed=True)
+
+    def _largest(self, s: F64, least: float, most: int, known: set[Hashable]) -> Found:
+        sums = self.cells.sums(s)
+        c = self.dictionary.correlations(sums)
+        value, subsets = self.dictionary.best_subset(sums)
+        sizes = np.abs(np.concatenate([c, value]))
+        candidates: list[Candidate] = []
+        for j in np.argsort(-sizes, kind="stable").tolist():
+            if sizes[j] <= least or len(candidates) == most:
+                break
+            if j >= len(c):  # the best subsets have their signs already
+                column, by_bin = subsets[j - len(c)]
+                one = self._subset(column, by_bin, float(sizes[j]))
+            else:
+                sign = -1 if c[j] < 0.0 else 1
+                one = Candidate((j, sign), self._alone(j), float(sizes[j]), sign=sign)
+            if one.key not in known:
+                candidates.append(one)
+        return float(sizes.max()), candidates
+
+    # --- candidates -------------------------------------------------------------------------------------------------
+
+    def listed(self, j: int, c: float = 0.0) -> Candidate:
+        return Candidate(j, self._alone(j), c, float(self.eta[j]), float(self.mean[j]))
+
+    def _alone(self, j: int) -> Stumps:
+        every, one = self.dictionary.stumps, slice(j, j + 1)  # a view: a committee may take thousands of them
+        return Stumps(every.feature[one], every.bin[one], every.missing[one])
+
+    def _subset(self, column: int, by_bin: I8, c: float, mean: float = 0.0) -> Candidate:
+        left = (by_bin[:-1] < 0,)
+        stump = Stumps(np.array([column], np.int32), np.array([-1], np.int32), by_bin[-1:], left)
+        return Candidate((column, by_bin.tobytes()), stump, c, 1.0 - mean * mean, mean)
+
+    def stand_in(self, row_weights: F64) -> Candidate:
+        if len(self.dictionary):
+            return self.listed(0)
+        column, by_bin = self.dictionary.best_subset(np.arange(float(self.dictionary.offset[-1])) % 2 - 0.5)[1][0]
+        return self._subset(column, by_bin, 0.0)
+
+    def _restored(
+        self, value: Any, number: Any, sign: Any, sizes: Any, extent: Any, by_bin: Any, *, signed: bool
+    ) -> Found:
+        candidates, first = [], 0
+        for j, side, (c, mean), length in zip(
+            number.tolist(), sign.tolist(), sizes.tolist(), extent.tolist(), strict=True
+        ):
+            if not -len(self.bins.n_bins) <= j < len(self.dictionary) or abs(side) != 1:
+                raise ValueError("a stump is not in the dictionary")
+            if j < 0:
+                if length != self.bins.n_bins[-1 - j] + 1:
+                    raise ValueError("a subset has not a vote for every bin")
+                candidates.append(self._subset(-1 - j, by_bin[first : first + length], c, mean))
+            elif signed:
+                candidates.append(Candidate((j, side), self._alone(j), c, sign=side))
+            else:
+                candidates.append(self.listed(j, c))
+            first += length
+        return float(value), candidates
+
+    # --- votes ------------------------------------------------------------------------------------------------------
+
+    def votes(self, candidate: Candidate) -> I8:
+        if candidate.key not in self._votes:
+            self._votes[candidate.key] = self.votes_on(self.codes, candidate)
+        return self._votes[candidate.key]
+
+    def forget(self, candidate: Candidate) -> None:
+        self._votes.pop(candidate.key, None)
+
+    def read(self, X: Matrix) -> Codes:
+        return self.bins.encode(X)
+
+    def votes_on(self, rows: Any, candidate: Candidate) -> I8:
+        column, by_bin = self._by_bin(candidate)
+        votes: I8 = by_bin[column_codes(rows, column)]
+        return votes
+
+    def _by_bin(self, candidate: Candidate) -> tuple[int, I8]:
+        stump: Stumps = candidate.voter
+        by_bin = next(stump.by_bin(self.bins))
+        return int(stump.feature[0]), by_bin if candidate.sign > 0 else -by_bin
+
+    def subtract(self, residual: F64, candidate: Candidate, step: float) -> None:
+        column, by_bin = self._by_bin(candidate)  # all rows of a cell have the same change
+        self.cells.shift(residual, column, -step * (by_bin.astype(np.float64) - candidate.mean))
+
+    def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Forest:
+        stumps = Stumps.joined([one.voter for one in candidates])
+        flip = np.array([one.sign < 0 for one in candidates])
+        return self.dictionary.to_forest(stumps, n_classes=n_classes, output=output, flip=flip)
+
+
+def _decrease(one: Candidate, penalty: Penalty, alpha: Mapping[Hashable, float]) -> float:
+    now = alpha.get(one.key, 0.0)
+    return float(penalty.decrease(np.array([one.c]), np.array([one.eta]), np.array([now]))[0][0])
+
+
+def _parts(found: Found) -> Parts:
+    # numbers (-1 - column of a subset), signs, correlations and means, votes by bin of the candidates
+    value, candidates = found
+    number, by_bin = [], [np.empty(0, np.int8)]
+    for one in candidates:
+        first = one.key if isinstance(one.key, int) else one.key[0]  # type: ignore[index]
+        subset = isinstance(one.key, tuple) and isinstance(one.key[1], bytes)
+        number.append(-1 - first if subset else first)
+        by_bin.append(np.frombuffer(one.key[1], np.int8) if subset else by_bin[0])  # type: ignore[index]
+    return [
+        np.array(value),
+        np.array(number, dtype=np.int64),
+        np.array([one.sign for one in candidates], dtype=np.int64),
+        np.array([(one.c, one.mean) for one in candidates]).reshape(-1, 2),
+        np.array([len(votes) for votes in by_bin[1:]], dtype=np.int64),
+        np.concatenate(by_bin),
+    ]
 
 
 class Dictionary(ABC):
-    """Voters of one kind for the rows of a fit.
+    """Voters of one kind for the rows of a fit, within the limits of the learner's parameters.
 
-    Parameters
-    ----------
-    rows : Rows or TargetRows
-        The training rows.
-    table : TableSchema
-        Their columns.
-    learner : estimator
-        Its parameters say which voters of the kind there are.
-    n_threads : int
-        Ceiling on the number of threads.
-
-    Attributes
-    ----------
-    binned : Binned
-        The training rows in the bins that the voters need.
-
-    Raises
-    ------
-    ValueError
-        If no voter parts the rows.
+    `binned` has the training rows in the bins that the voters need. Raises ValueError if no voter parts the rows.
     """
 
     binned: Binned
@@ -63,7 +248,6 @@ class ListedStumps(Dictionary):
         self.binned, self.stumps = listed_stumps(rows, table, learner.n_thresholds, learner.thresholds, n_threads)
 
     def pool(self, binned: Binned, row_weights: F64 | None = None) -> StumpPool:
-        """As `Dictionary.pool`, by the training rows' own weights."""
         return StumpPool(binned, self.stumps, self.n_threads, centred=row_weights is not None)
 
 
@@ -71,39 +255,36 @@ class AllStumps(ListedStumps):
     """Stumps between any two bins, of which a column has at most `max_bins`, and any subset of categories."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
-        self.n_threads: int = n_threads
+        self.n_threads = n_threads
         self.binned = rows.binned(table, learner.max_bins, n_threads)
-        found = StumpDictionary.of(self.binned, rows.weights, subsets=True, n_threads=n_threads)
+        self.stumps = found = StumpDictionary.of(self.binned, rows.weights, subsets=True, n_threads=n_threads)
         splits_categories = any(
             np.count_nonzero(found.cell_count[found.offset[j] : found.offset[j + 1]]) > 1
             for j in np.flatnonzero(self.binned.bins.categorical).tolist()
         )
         if not len(found) and not splits_categories:
             raise _empty("all_stumps")
-        self.stumps = found
 
 
 class GrownTrees(Dictionary):
     """Trees within the limits of the learner, grown for each round's row weights."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
-        self.n_threads: int = n_threads
-        self.limits: GrowthLimits = GrowthLimits.of(learner)
+        self.n_threads, self.limits = n_threads, GrowthLimits.of(learner)
         self.binned = rows.binned(table, learner.max_bins, n_threads)
         if np.array_equal(self.binned.dense.min(axis=0), self.binned.dense.max(axis=0)):
             raise _empty("trees")
 
     def pool(self, binned: Binned, row_weights: F64 | None = None) -> TreePool:
-        """As `Dictionary.pool`."""
         return TreePool(binned, self.limits, self.n_threads, row_weights)
 
 
 DICTIONARIES: dict[str, type[Dictionary]] = {"stumps": ListedStumps, "all_stumps": AllStumps, "trees": GrownTrees}
-"""Every dictionary under its name; a further one is one more class, in a file of its own, and one more entry."""
+"""Every dictionary under its name."""
 
 
 def dictionary_parameter(text: str, estimators: str = "classifier") -> Any:
-    """Declare the parameter of a learner that chooses its voters; `estimators` says which it takes."""
+    """Declare the parameter of a learner that chooses its voters; `estimators` names those that it takes."""
     return parameter(
         "stumps",
         text,
@@ -120,7 +301,7 @@ def listed_stumps(
     thresholds: Literal["quantile", "even"],
     n_threads: int,
 ) -> tuple[Binned, StumpDictionary]:
-    """Return the training rows in bins, and the stumps of `ListedStumps` between these."""
+    """Return the training rows in bins, and the stumps between these."""
     if thresholds == "even":
         bins = Bins.even(rows.cells, table.n_categories, n_thresholds)
     else:
@@ -138,3 +319,43 @@ def _empty(name: str) -> ValueError:
         f"dictionary={name!r} is empty: every column of X is constant, so nothing parts the rows. Give columns that "
         "vary."
     )
+
+
+class DistinctRows:
+    """Distinct rows of a training set (equal cells and class), each with the summed weight of its copies.
+
+    Voters vote alike on equal rows. So a program over these rows is the same, to the bit, for a row of weight k and k
+    rows, and in any order of the rows. `first` is the first row of each group, `labels` and `weights` are ``(m,)``.
+    """
+
+    def __init__(self, cells: NDArray[Any], rows: Rows) -> None:
+        if cells.dtype.kind == "f":
+            cells = cells + 0.0  # -0.0 becomes 0.0
+        labels = np.ascontiguousarray(rows.labels)[:, None]
+        bytes_of_row = np.hstack([np.ascontiguousarray(cells).view(np.uint8), labels.view(np.uint8)])
+        keys = np.ascontiguousarray(bytes_of_row).view(np.dtype((np.void, bytes_of_row.shape[1])))[:, 0]
+        _, self.first, self._group = np.unique(keys, return_index=True, return_inverse=True)
+        self.labels: NDArray[np.uint16] = rows.labels[self.first]
+        self.weights: F64 = np.bincount(self._group, rows.weights).astype(np.float64)
+        self._share = rows.weights / self.weights[self._group]
+
+    @classmethod
+    def in_bins(cls, binned: Binned, rows: Rows) -> tuple[Self, Binned]:
+        distinct = cls(binned.dense, rows)
+        codes: Any = np.ascontiguousarray(binned.dense[distinct.first])
+        return distinct, Binned(binned.bins, codes)
+
+    def shared_out(self, u: F64) -> F64:
+        """Divide weights of the distinct rows among all rows, ``(n,)``."""
+        return np.asarray(u[self._group] * self._share)
+
+
+DistinctPool: TypeAlias = tuple[Pool, DistinctRows]
+
+
+def classifiers_on(rows: Rows, voter: Any, seed: int) -> DistinctPool:
+    """Return a pool of clones of a user's classifier on the distinct rows, and these rows."""
+    distinct = DistinctRows(rows.dense, rows)
+    X = np.ascontiguousarray(rows.dense[distinct.first])
+    # files hold the labels' type
+    return ClassifierPool(voter, X, seed, lambda weights: weights * len(weights), labels=np.int8), distinct

@@ -1,63 +1,59 @@
-"""A pool of candidate voters: the best one for signed row weights."""
+"""Pools of candidate voters: the best voter for signed row weights."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from committee import _core
+from committee.data.binning import Binned
 from committee.data.number_types import F64, I8
+from committee.learners.base.user_voter import fit_weighted, seeded
 from committee.objectives.programs.penalty import Penalty
+from committee.voters.estimators import EstimatorVoters
+from committee.voters.forest import Forest
+from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
 from committee.voters.protocol import Voters
+from committee.voters.regressors import RegressorVoters, predicted
+from committee.voters.signed import SignedVoters
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A voter that was found for signed row weights s."""
 
-    key: Hashable
-    """Number of the voter in its pool; the same key is the same voter."""
-    voter: Any
-    """What the pool makes a voter of a committee of."""
+    key: Hashable  # equal keys of a pool are the same voter
+    voter: Any  # the pool's own form of the voter, from which it makes voters of a committee
     c: float
-    """Its correlation sum_i s_i h(x_i), centred where the pool centres votes. Of row weights u it is the edge, with
-    s_i = u_i y_i; of residuals r the correlation with them, with s_i = w_i r_i."""
-    eta: float = 1.0
-    """Its (centred) mean square."""
-    mean: float = 0.0
-    """Its mean vote; 0 where votes are not centred."""
-    sign: int = 1
-    """-1: its complement votes."""
+    """Correlation sum_i s_i h(x_i), centred where the pool centres votes. With s_i = u_i y_i it is the edge under row
+    weights u, with s_i = w_i r_i the correlation with residuals r."""
+    eta: float = 1.0  # its (centred) mean square
+    mean: float = 0.0  # its mean vote; 0 where votes are not centred
+    sign: int = 1  # -1: its complement votes
 
 
 class Pool(ABC):
-    """Voters of one kind, any of which a round may take.
-
-    What a round looks for is the same for all learners: for signed row weights s, the voter h whose correlation
-    ``sum_i s_i h(x_i)`` is largest, or lowers a penalised risk most.
-    """
+    """Voters of one kind, searched for the largest correlation ``sum_i s_i h(x_i)`` with signed row weights s."""
 
     exhaustive: ClassVar[bool]
-    """Whether every voter is looked at; else candidates are trained, and a better one may be found later."""
-    has_complements: ClassVar[bool] = True
-    """Whether the complement of a voter, which votes -h, can be a voter too."""
+    """Every voter is searched; otherwise candidates are trained, and a better one may be found later."""
+    has_complements: ClassVar[bool] = True  # the complement of a voter, which votes -h, can be a voter too
 
     @abstractmethod
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
-        """Return the candidate that lowers the penalised quadratic risk most; None if there is none.
+        """Return the candidate that lowers the penalised quadratic risk most, or None.
 
-        Parameters
-        ----------
-        s : float64 array (n,)
-            Row weights times residuals.
-        penalty : Penalty
-            Penalty on the weights of voters.
-        alpha : mapping
-            Present weights that would be set anew, by key; empty where a voter counts as new each time.
+        `s` are row weights times residuals, ``(n,)``; `alpha` has the present weights, by key, that would be set anew,
+        and is empty where a voter counts as new each time.
         """
 
     @abstractmethod
@@ -66,135 +62,228 @@ class Pool(ABC):
     ) -> tuple[float, list[Candidate]]:
         """Return the largest correlation of all voters, and the candidates of the largest correlations.
 
-        Parameters
-        ----------
-        s : float64 array (n,)
-            Row weights times classes of -1 and +1.
-        centre : float64 array (n,)
-            Mean of these so far.
-        least : float
-            Only candidates whose correlation is above this.
-        most : int
-            At most so many.
-        known : set
-            Keys of candidates that are not wanted again.
+        `s` are row weights times classes of -1 and +1, ``(n,)``, `centre` their mean over the rounds so far. The
+        candidates have correlations above `least` and keys that are not in `known`; at most `most` are returned.
         """
 
     @abstractmethod
     def votes(self, candidate: Candidate) -> I8 | F64:
-        """Votes of a candidate on the training rows, ``(n,)``: -1, 0, 1 or numbers; kept until they are forgotten."""
+        """Return votes of a candidate on the training rows, ``(n,)``, kept until `forget` is called."""
 
     @abstractmethod
-    def forget(self, candidate: Candidate) -> None:
-        """Drop the kept votes of a candidate, a byte or a number for each row."""
+    def forget(self, candidate: Candidate) -> None: ...
 
     def subtract(self, residual: F64, candidate: Candidate, step: float) -> None:
-        """``residual -= step * (h - mean)``, in place."""
+        """Subtract ``step * (h - mean)`` from `residual` in place."""
         residual -= step * (self.votes(candidate) - candidate.mean)
 
     def read(self, X: F64) -> Any:
-        """Return other rows as `votes_on` takes them."""
+        """Return other rows in the form that `votes_on` takes."""
         return X
 
     @abstractmethod
-    def votes_on(self, rows: Any, candidate: Candidate) -> I8 | F64:
-        """Votes of a candidate on other rows, ``(m,)``."""
+    def votes_on(self, rows: Any, candidate: Candidate) -> I8 | F64: ...
 
     @abstractmethod
     def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Voters:
         """Return voters of a committee.
 
-        Parameters
-        ----------
-        candidates : sequence of T
-        output : intp array (T,) or None
-            Column of the score that each votes on, with -1 or +1 (or 0), or a number. None: they name one of two
-            classes, or are numbers that tell these apart.
-        n_classes : int
-            Number of scores, or 2.
+        `output` ``(T,)`` is the column of the score that each candidate votes on. None: candidates vote for one of two
+        classes.
         """
 
     @abstractmethod
     def stand_in(self, row_weights: F64) -> Candidate:
-        """Return some candidate, to stand with a weight of 0 for none; one that is trained needs row weights."""
+        """Return any candidate, for a committee in which no voter has weight."""
+
+    def keep(self, record: FitRecord) -> None:  # noqa: B027 - voters of a user cannot be recorded
+        """Record searches from now on, and take those known from the record."""
 
 
 class TrainedPool(Pool):
-    """Voters that are trained: signs of s are the classes, sizes the row weights.
+    """Voters that are trained: signs of s are the classes, absolute values the row weights.
 
-    For a voter of -1 and +1 the weight that it gets right less the weight that it gets wrong is its correlation.
-
-    Parameters
-    ----------
-    row_weights : float64 array (n,) or None, default=None
-        Votes are centred by their means under these weights, which sum to one; None: they are not.
+    With `row_weights` ``(n,)``, which sum to one, votes are centred by their means under these weights.
     """
 
     exhaustive = False
-    needs_both: ClassVar[bool] = False
-    """Whether rows of a single class train nothing."""
+    needs_both: ClassVar[bool] = False  # nothing is trained on rows of a single class
 
     def __init__(self, row_weights: F64 | None = None) -> None:
         self.row_weights = row_weights
         self._first: Candidate | None = None
         self._n_trained = 0
-        self._votes: dict[Hashable, I8] = {}
+        self._votes: dict[Hashable, Any] = {}
 
-    @abstractmethod
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
         """Return a voter trained on weighted rows of two classes, and its votes on them."""
+        raise NotImplementedError
 
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
-        """As `Pool.best`: the voter that was trained, whatever it is worth."""
         positive = s > 0.0
         if not s.any() or (self.needs_both and positive.all() | ~positive.any()):
             return None
-        return self._candidate(positive, np.abs(s), s)
+        return self._trained(positive, np.abs(s), s)
 
     def largest(
         self, s: F64, centre: F64, least: float, most: int, known: set[Hashable]
     ) -> tuple[float, list[Candidate]]:
-        """As `Pool.largest`, of one candidate, whose correlation is large but need not be the largest.
-
-        The row weights of a program of few voters are on few rows, often of one class, from which there is little to
-        learn. So a voter is first trained half-way to the mean of all row weights so far, and if that one has no edge
-        under the row weights, then on these themselves, and at last on the mean.
-        """
+        # The row weights of a program of few voters lie on few rows, often of one class, from which there is little to
+        # learn. So a voter is trained half-way to the mean of all row weights so far; if it has no edge under the
+        # present ones, on these themselves, and at last on the mean.
         reached = -np.inf
         for signed in (0.5 * (s + centre), s, centre):
             weights, positive = np.abs(signed), ~np.signbit(signed)  # a row without weight keeps the class of its zero
             if len(np.unique(positive[weights > 0.0])) < 2:
-                continue  # all the weight is on one class: there is nothing to learn
-            candidate = self._candidate(positive, weights, s)
+                continue
+            candidate = self._trained(positive, weights, s)
             reached = max(reached, candidate.c)
             if candidate.c > least:
                 return candidate.c, [candidate]
             self.forget(candidate)
         return reached, []
 
-    def _candidate(self, positive: NDArray[np.bool_], weights: F64, s: F64) -> Candidate:
+    def _trained(self, positive: NDArray[np.bool_], weights: F64, s: F64) -> Candidate:
         voter, votes = self.train(positive, weights)
-        key, c, mean = self._n_trained, float(s @ votes), 0.0
+        c, mean = float(s @ votes), 0.0
         if self.row_weights is not None:
             mean = float(self.row_weights @ votes)
             c -= mean * float(s.sum())
-        candidate = Candidate(key, voter, c, 1.0 - mean**2, mean)
-        self._votes[key] = votes
+        return self._added(Candidate(self._n_trained, voter, c, 1.0 - mean**2, mean), votes)
+
+    def _added(self, candidate: Candidate, votes: I8 | F64) -> Candidate:
+        self._votes[candidate.key] = votes
         self._n_trained += 1
         self._first = self._first or candidate
         return candidate
 
-    def votes(self, candidate: Candidate) -> I8:
-        """As `Pool.votes`."""
+    def votes(self, candidate: Candidate) -> Any:
         return self._votes[candidate.key]
 
     def forget(self, candidate: Candidate) -> None:
-        """As `Pool.forget`; such votes cannot be asked for again."""
         del self._votes[candidate.key]
 
     def stand_in(self, row_weights: F64) -> Candidate:
-        """As `Pool.stand_in`: the first that was trained, or else one for signs that alternate."""
         if self._first is None:
             s = np.where(np.arange(len(row_weights)) % 2, 1.0, -1.0) * row_weights
-            return self._candidate(s > 0.0, np.abs(s), s)
+            return self._trained(s > 0.0, np.abs(s), s)
         return self._first
+
+
+class TreePool(TrainedPool):
+    """Trees of two classes, grown by the Gini criterion; every node searches all columns."""
+
+    def __init__(self, binned: Binned, limits: GrowthLimits, n_threads: int, row_weights: F64 | None = None) -> None:
+        super().__init__(row_weights)
+        self.binned = binned
+        self.grower: _core.Grower | RecordedGrower = grower(binned, "gini", 2, limits, n_threads)
+
+    def keep(self, record: FitRecord) -> None:
+        from committee.learners.base.fit_record import RecordedGrower
+
+        self.grower = RecordedGrower(self.grower, self.binned, record)
+
+    def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[tuple[_core.GrownTree, NDArray[np.int32]], I8]:
+        tree = self.grower.grow_classes(positive.astype(np.uint16), weights, None, 0)
+        label, votes = signed_votes(tree)
+        return (tree, label), votes
+
+    def votes_on(self, rows: F64, candidate: Candidate) -> I8:
+        return (2 * self.voters([candidate], None, 2).votes(rows)[:, 0] - 1).astype(np.int8)
+
+    def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Forest:
+        trees = [one.voter[0] for one in candidates]
+        signs = [one.sign * np.where(one.voter[1] < 0, 0, 2 * one.voter[1] - 1) for one in candidates]
+        if output is None:
+            label = [np.where(sign == 0, -1, sign > 0).astype(np.int32) for sign in signs]
+            return forest_of(trees, self.binned.bins, 2, label=label)
+        columns = (output[:, None] == np.arange(n_classes)).astype(np.float64)
+        value = [sign[:, None] * column for sign, column in zip(signs, columns, strict=True)]
+        return forest_of(trees, self.binned.bins, n_classes, value=value)
+
+
+class Clones:
+    """Clones of a user's estimator, each with seeds of its own and trained on weighted rows."""
+
+    def __init__(self, voter: Any, random: np.random.RandomState) -> None:
+        self.voter, self.random = voter, random
+
+    def trained(self, X: F64, y: NDArray[Any], weights: F64 | None) -> Any:
+        member: Any = seeded(clone(self.voter), int(self.random.randint(2**31 - 1)))
+        return fit_weighted(member, X, y, weights)
+
+
+class ClassifierPool(TrainedPool):
+    """Clones of a user's classifier, trained to tell -1 from +1; they have no complements.
+
+    `scaled` maps row weights to those that the classifier is given: classifiers with a penalty take their sum for a
+    number of rows. `labels` is the type of the labels that it is given.
+    """
+
+    has_complements = False
+    needs_both = True
+
+    def __init__(
+        self,
+        voter: Any,
+        X: F64,
+        seed: int,
+        scaled: Callable[[F64], F64],
+        row_weights: F64 | None = None,
+        labels: type[np.integer[Any]] = np.int64,
+    ) -> None:
+        super().__init__(row_weights)
+        self.clones = Clones(voter, np.random.RandomState(seed))
+        self.X, self.scaled, self.labels = X, scaled, labels
+
+    def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
+        member = self.clones.trained(self.X, np.where(positive, 1, -1).astype(self.labels), self.scaled(weights))
+        return member, _signs(member, self.X)
+
+    def votes_on(self, rows: F64, candidate: Candidate) -> I8:
+        return _signs(candidate.voter, rows)
+
+    def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Voters:
+        voters = EstimatorVoters([one.voter for one in candidates], np.array([-1, 1]))
+        return voters if output is None else SignedVoters(voters, output, n_classes)
+
+
+def _signs(member: Any, X: F64) -> I8:
+    return np.where(member.predict(X) > 0, 1, -1).astype(np.int8)
+
+
+class RegressorPool(TrainedPool):
+    """Clones of a user's regressor, each fitted by least squares to the residuals over their root mean square.
+
+    So voters do not shrink as residuals do, and weights and penalties keep their meaning from round to round. The rows
+    weigh `row_weights`, which sum to one; the regressor is given `weights_of_fits`.
+    """
+
+    has_complements: ClassVar[bool] = False
+
+    def __init__(
+        self, voter: Any, X: F64, seed: int, row_weights: F64, weights_of_fits: F64 | None, *, centred: bool
+    ) -> None:
+        super().__init__(row_weights)
+        self.clones = Clones(voter, np.random.RandomState(seed))
+        self.X, self.w, self.weights_of_fits, self.centred = X, row_weights, weights_of_fits, centred
+
+    def _trained(self, positive: NDArray[np.bool_], weights: F64, s: F64) -> Candidate:
+        residual = s / self.w
+        size = float(np.sqrt(self.w @ residual**2)) or 1.0
+        voter = self.clones.trained(self.X, residual / size, self.weights_of_fits)
+        votes = predicted(voter, self.X)
+        mean = float(self.w @ votes) if self.centred else 0.0
+        about = votes - mean
+        fitted = voter, float(np.abs(votes).max())
+        return self._added(Candidate(self._n_trained, fitted, float(s @ about), float(self.w @ about**2), mean), votes)
+
+    def votes_on(self, rows: F64, candidate: Candidate) -> F64:
+        return predicted(candidate.voter[0], rows)
+
+    def voters(
+        self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int
+    ) -> RegressorVoters:
+        members, spread = zip(*(one.voter for one in candidates), strict=True)
+        of_score = np.zeros(len(candidates), dtype=np.intp) if output is None else output
+        return RegressorVoters(members, of_score, np.array(spread), 1 if output is None else n_classes, n_classes)

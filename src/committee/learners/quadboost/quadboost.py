@@ -2,29 +2,253 @@
 
 from __future__ import annotations
 
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, scored_classes
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
-from committee.learners.base.parameters import NOT_NEGATIVE, POSITIVE, parameter, with_parameters
-from committee.learners.quadboost.quad_fit import QuadBoost
-from committee.learners.quadboost.quad_voters import ScoreTargets
+from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
+from committee.learners.base.user_voter import classifier_template, regressor_template, weight_argument
+from committee.learners.pools.dictionaries import DICTIONARIES, StumpPool, dictionary_parameter
+from committee.learners.pools.pool import ClassifierPool, Pool, RegressorPool
+from committee.learners.quadboost.rounds import HeldOutRisk, QuadRun, Schedule, ScoreTargets, products_pay
+from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
+from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
+from committee.objectives.programs.penalty import Penalty
 from committee.vote.committee import Committee
-from committee.vote.links.mean import Identity
-from committee.vote.links.probability import Truncated
+from committee.vote.links.mean import Identity, MeanLink
+from committee.vote.links.probability import Link, Truncated
 from committee.vote.regression import RegressionCommittee
+
+if TYPE_CHECKING:
+    from committee.learners.base.early_stopping import HeldOutVotes
+
+
+@with_parameters
+class QuadBoost(Boosting):
+    """Base of the two learners: rounds on the residual."""
+
+    _voter_parameter = "dictionary"
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *("strength_", "training_risks_", "validation_risks_", "validation_scores_", "best_iteration_"),
+    )
+
+    strength_: float = fitted("lambda or the bound that was used.", "float")
+
+    penalty: Literal["l1", "l2", "linf", "kl"] | None = parameter(
+        "l1",
+        """Penalty of the weights: 2 lambda ||alpha||_1, lambda ||alpha||_2^2, or |alpha_j| <= `alpha_max`. "kl": lambda
+        times the Kullback-Leibler divergence of weights below `alpha_max`, scaled to that of "l2" for small weights.
+        "l1" keeps the committee small and stops by itself; the others need a limit on the rounds.""",
+        StrOptions(PENALTIES.keys()),
+        None,
+    )
+    _: KW_ONLY
+    alpha: float | Literal["theory"] = parameter(
+        0.01,
+        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. "theory": the value under which the penalised
+        risk is the bound, 4 R for "l1" and 8 sqrt(T) R for "l2", with R the Rademacher complexity of the stumps on
+        these rows, drawn with `random_state`, and T = `n_estimators`; far more than is best for predictions.""",
+        NOT_NEGATIVE,
+    )
+    alpha_max: float = parameter(
+        0.3,
+        """Most that a round may give a voter, > 0, with ``penalty="linf"`` and "kl"; unless ``reweight="none"`` most
+        that it has.""",
+        POSITIVE,
+    )
+    n_estimators: int = parameter(
+        1000, "Most rounds. A voter may be chosen again, so there may be fewer voters.", COUNT
+    )
+    dictionary: Any = dictionary_parameter(
+        """Voters to choose from, voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
+        column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
+        of categories. "trees": grown on the signs of the residuals weighted with their absolute values. Any classifier
+        whose ``fit`` takes ``sample_weight`` is trained in the same way. A regressor is fitted to the residuals over
+        their root mean square, and votes with its predictions; its ``fit`` must take ``sample_weight`` only if rows
+        weigh differently.""",
+        "classifier or regressor",
+    )
+    n_thresholds: int = shared.n_thresholds('For "stumps".')
+    thresholds: Literal["quantile", "even"] = shared.thresholds('For "stumps".')
+    max_depth: int | None = shared.max_depth(2, 'For "trees".')
+    max_leaf_nodes: int | None = shared.max_leaf_nodes(more='For "trees".')
+    min_samples_leaf: int = shared.min_samples_leaf(more='For "trees".')
+    max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
+    reweight: Literal["none", "chosen", "every_k", "fully_corrective"] = parameter(
+        "chosen",
+        """Treatment of the weights that voters have. "chosen": that of a voter that is chosen again is set anew, its
+        own part taken out of the vote first. "none": they stay; such a voter counts as one more, and its weights add
+        up, so that with "l2" and "linf" the number of rounds matters more than the penalty. "every_k",
+        "fully_corrective": after every `reweight_interval` rounds, or after each one, all are set to the optimum over
+        the voters present: LASSO, ridge, or least squares in a box, on the matrix of votes.""",
+    )
+    reweight_interval: int = parameter(10, """Rounds between two re-weightings, for "every_k".""", COUNT)
+    fit_intercept: bool = shared.fit_intercept()
+    tol: float = parameter(
+        1e-4,
+        """The rounds end when no voter can lower the penalised risk by more than ``tol**2`` of the target's mean
+        square. 0: never, but for `n_estimators`.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+    )
+    categorical_features: Any = shared.categorical_features()
+    early_stopping: bool = shared.early_stopping("quadratic risk", "weights of the best round")
+    random_state: Any = shared.random_state("the held-out rows and of the members")
+
+    @abstractmethod
+    def target_of(self, rows: Any) -> ScoreTargets:
+        """Return the targets of these rows."""
+
+    @abstractmethod
+    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
+        """Return the committee of weighted voters that was trained on `count` rows."""
+
+    @abstractmethod
+    def link_of(self, count: float) -> Link | MeanLink:
+        """Return the link of a committee that was trained on `count` rows."""
+
+    def _check_parameters(self) -> None:
+        regressor = hasattr(self.dictionary, "__sklearn_tags__") and is_regressor(self.dictionary)
+        if not regressor:  # which is trained without weights where rows weigh alike
+            super()._check_parameters()
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.dictionary in ("stumps", "all_stumps")
+
+    def _run(self, rows: Any, random: np.random.RandomState) -> QuadRun:
+        run = self._score_runs(rows, self.target_of(rows), int(random.randint(2**31 - 1)))
+        run.count, run.most = rows.count, self.n_estimators
+        if hasattr(self, "_skl_callbacks"):
+            run.rounds_at_once = 1
+        return run
+
+    @property
+    def _one_blas_thread(self) -> bool:  # type: ignore[override]
+        return self.reweight in ("every_k", "fully_corrective")
+
+    def _early_stopping(self, run: QuadRun, held_out: Any) -> EarlyStopping:
+        return EarlyStopping(self._held_out_risk(run, held_out), self.n_iter_no_change, first=0)
+
+    def _held_out_votes(self, run: QuadRun, held_out: Any) -> HeldOutVotes:
+        from committee.learners.base.early_stopping import HeldOutVotes
+
+        risk = self._held_out_risk(run, held_out)
+        return HeldOutVotes(risk.votes_after, risk.total_weight, self.link_of(run.count))
+
+    def _held_out_risk(self, run: QuadRun, held_out: Any) -> HeldOutRisk:
+        run.rounds_at_once = 1
+        return HeldOutRisk(run, held_out.cells, self.target_of(held_out))
+
+    def _fitted(self, run: QuadRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        members, weights, intercept = run.committee(n_rounds)
+        return {
+            "committee_": self.committee_of(members, weights, intercept, run.count),
+            "strength_": self.strength_,
+            "training_risks_": run.training_risks(n_rounds),
+            "validation_risks_": None if losses is None else losses[: n_rounds + 1],
+        }
+
+    def _warn(self, run: QuadRun, fitted: dict[str, Any]) -> None:
+        runs = run.runs
+        missed = max(one.missed for one in runs)
+        if missed > 0.0:
+            warnings.warn(
+                f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
+                "voters that are nearly alike may do; its weights are the best found. Raise tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if fitted["committee_"].weights.any():
+            return
+        largest = max(one.largest / (one.scale or 1.0) for one in runs)
+        why = "no voter is correlated with y"
+        if largest > 1e-12:
+            kind = penalty_class(self.penalty)
+            known = f"the largest correlation of a voter with y is {max(one.largest for one in runs):.3g}"
+            remedy = f"{kind.weakens} {kind.parameter}"
+            why = f"{self.penalty} with strength {self.strength_:.3g} admits no voter, as {known}; {remedy}"
+        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=4)
+
+    def _score_runs(self, rows: Any, target: ScoreTargets, seed: int) -> QuadRun:
+        threads = n_threads(self.n_jobs)
+        every = {"every_k": self.reweight_interval, "fully_corrective": 1}.get(self.reweight, 0)
+        schedule = Schedule(self.tol, every, as_new=self.reweight == "none")
+        K = target.n_outputs
+        centre = target.weights if self.fit_intercept else None
+        pools: Sequence[Pool]
+        if isinstance(self.dictionary, str):
+            known = DICTIONARIES[self.dictionary](rows, self.table_, self, threads)
+            first = known.pool(known.binned, centre)
+            pools = [first] * K  # one that trains voters counts those of its own score
+            if not first.exhaustive:
+                pools = [first, *(known.pool(known.binned, centre) for _ in range(1, K))]
+        else:
+            pools = self._pools_of_estimator(rows, target, seed)
+        penalty = self._penalty(lambda: self._complexity(pools[0], rows.weights, seed))
+        if isinstance(pools[0], StumpPool) and products_pay(len(rows), pools[0].dictionary, self.n_estimators * K):
+            return QuadRun.on_products(pools[0], target, penalty, schedule, threads)
+        return QuadRun.on_residuals(pools, target, penalty, schedule)
+
+    def _pools_of_estimator(self, rows: Any, target: ScoreTargets, seed: int) -> list[Pool]:
+        seeds, w, count = range(seed, seed + target.n_outputs), target.weights, rows.count
+        if is_regressor(self.dictionary):
+            voter = regressor_template("dictionary", self.dictionary, self.table_)
+            given = None if rows.weigh_alike else rows.weights
+            if given is not None and weight_argument(voter) is None:
+                raise ValueError(
+                    f"rows weigh differently, and dictionary={self.dictionary!r} takes no weights: its fit has no "
+                    "sample_weight. Choose another regressor, or leave sample_weight and class_weight out."
+                )
+            return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
+        voter, centre = (
+            classifier_template("dictionary", self.dictionary, self.table_),
+            w if self.fit_intercept else None,
+        )
+
+        def scaled(weights: F64) -> F64:
+            return np.asarray(count * weights / weights.sum())
+
+        return [ClassifierPool(voter, rows.cells, k, scaled, centre) for k in seeds]
+
+    def _penalty(self, complexity: Callable[[], float]) -> Penalty:
+        def theory() -> float:
+            return theory_alpha(str(self.penalty), complexity(), self.n_estimators)
+
+        penalty = penalty_class(self.penalty).of(self.alpha, self.alpha_max, theory)
+        self.strength_ = penalty.strength
+        return penalty
+
+    def _complexity(self, pool: Pool, weights: F64, seed: int) -> float:
+        if not isinstance(pool, StumpPool):
+            raise ValueError(
+                f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
+                f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
+            )
+        options: Any = {"sample_weight": weights, "constant": self.fit_intercept, "random_state": seed}
+        return rademacher_of_stumps(pool.dictionary, pool.cells, len(weights), **options).estimate
 
 
 @with_parameters
 class QuadBoostClassifier(BaseClassifier, QuadBoost):
-    """QuadBoost: a vote fitted by least squares, one voter at a time, with its weights held down.
+    """QuadBoost: a vote fitted by penalised least squares, one voter at a time.
 
     Each round takes the voter whose correlation with the residual, mu - M = (1/n) sum_i h(x_i) (y_i - F(x_i)), lowers
     the penalised quadratic risk most, to the weight that is best for it; with eta = (1/n) sum_i h(x_i)^2:
@@ -37,16 +261,16 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
     kl     a tanh(v), eta a tanh(v) + lambda a v = mu - M, with a = alpha_max
     ====== =============================================================
 
-    No row weights change and nothing is exponential, which makes rounds cheap: over a finite dictionary they do not
-    look at the rows at all, but at products of voters. More than two classes: each against the rest, over one
-    dictionary. `QuadBoostClassifierCV` chooses the strength, `quadboost_path` shows all of them.
+    Row weights do not change, so that rounds over a finite dictionary need only the products of voters, not the rows.
+    More than two classes: each against the rest, over one dictionary. `QuadBoostClassifierCV` chooses the strength,
+    `quadboost_path` computes the committees of all strengths.
 
     Attributes
     ----------
     committee_ : Committee
-        The voters, with positive weights (a voter of negative weight is turned round; a user's estimator keeps its
-        sign). Two classes: voters name classes. More: scores -1, 0, +1 in the column of the class they speak of.
-        Regressors have scores that are numbers.
+        The voters, with positive weights: a voter of negative weight is replaced by its complement, but a user's
+        estimator keeps its sign. Two classes: votes are classes. More: votes are scores -1, 0, +1 of one class. Votes
+        of regressors are numbers.
     training_risks_ : float64 array (rounds + 1,)
         Quadratic risk before the first round and after each one, summed over the classes; without the penalty.
     validation_risks_ : float64 array or None
@@ -61,8 +285,8 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
 
     Notes
     -----
-    Probabilities are (1 + F)/2, cut off at what n rows cannot tell from 0 and 1: the quadratic loss has
-    p_1 - p_0 as its minimiser.
+    Probabilities are (1 + F)/2, as p_1 - p_0 minimises the quadratic loss, truncated by Laplace's estimate of a class
+    that none of n rows has.
 
     References
     ----------
@@ -83,29 +307,26 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
     random_state: Any = shared.random_state('the held-out rows, the members and the signs behind ``alpha="theory"``')
 
     def target_of(self, rows: Rows) -> ScoreTargets:
-        """Signs of the classes that have a score of their own."""
         y = signs_of(rows.labels, len(self.classes_))
         return ScoreTargets(y, rows.weights / rows.weights.sum(), self.fit_intercept, labels=len(y) == 1)
 
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee:
-        """Committee of weighted voters, trained on `count` rows."""
         intercept = start if self.fit_intercept else None
         return classes_committee(self.classes_, voters, weights, intercept, count, self.table_)
 
     def link_of(self, count: float) -> Truncated:
-        """Link of a committee that was trained on `count` rows."""
         return class_link(count, len(self.classes_))
 
 
 def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
-    """Targets -1 and +1: of the second of two classes, or of each class against the rest, ``(K, n)``."""
+    """Return targets -1 and +1 of the second of two classes, or of each class against the rest, ``(K, n)``."""
     return np.where(labels == np.array(scored_classes(n_classes))[:, None], 1.0, -1.0)
 
 
 def classes_committee(
     classes: NDArray[Any], voters: Any, weights: F64, start: F64 | None, count: float, table: TableSchema
 ) -> Committee:
-    """Committee of a classifier that was trained on `count` rows."""
+    """Return the committee of a classifier that was trained on `count` rows."""
     intercept = start
     if start is not None and len(start) == 1 and voters.kind == "label":
         intercept = np.array([-0.5, 0.5]) * start
@@ -113,17 +334,13 @@ def classes_committee(
 
 
 def class_link(count: float, n_classes: int) -> Truncated:
-    """Link of a classifier.
-
-    Scores are differences of probabilities. None of these is called less than what `count` rows cannot tell from zero,
-    Laplace's estimate of a class that none of them has.
-    """
+    """Return the link of a classifier: scores are differences of probabilities, truncated by Laplace's estimate."""
     return Truncated(floor=0.5 / (count + n_classes))
 
 
 @with_parameters
 class QuadBoostRegressor(BaseRegressor, QuadBoost):
-    """QuadBoost on numbers: voters of -1 and +1, or regressors, weighted to fit the target by penalised least squares.
+    """QuadBoost for numbers: voters of -1 and +1, or regressors, weighted by penalised least squares.
 
     The rounds of `QuadBoostClassifier`, with real targets: F(x) = F_0 + sum_t alpha_t h_t(x). With stumps this is an
     additive model, a step function of each column.
@@ -154,30 +371,26 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
     _: KW_ONLY
     alpha: float = parameter(
         0.01,
-        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. "l1" keeps a voter whose correlation with the
-        residual exceeds it: its lambda is in units of the target, and for targets of another scale than 1 it should be
-        scaled with them. The lambda of "l2" and of "kl" has no units.""",
+        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. The lambda of "l1" is in units of the target,
+        with which it should be scaled; that of "l2" and "kl" has no units.""",
         NOT_NEGATIVE,
     )
     alpha_max: float = parameter(
         0.3,
         """Most that a round may give a voter, > 0, in units of the target, with ``penalty="linf"`` and "kl"; unless
-        ``reweight="none"`` most that it has. For targets of another scale than 1 it should be scaled with them.""",
+        ``reweight="none"`` most that it has. It should be scaled with the target.""",
         POSITIVE,
     )
 
     def target_of(self, rows: TargetRows) -> ScoreTargets:
-        """Numbers to predict."""
         if len(rows) < 2:
             raise ValueError(f"n_samples={len(rows)}: X holds one row of any weight; voters need at least two to part.")
         weights = rows.weights / rows.weights.sum()
         return ScoreTargets(rows.target[None], weights, self.fit_intercept, labels=False)
 
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> RegressionCommittee:
-        """Committee of weighted voters."""
         intercept = start if self.fit_intercept else None
         return RegressionCommittee(voters, weights, self.link_of(count), self.table_, intercept)
 
     def link_of(self, count: float) -> Identity:
-        """Link of a committee that was trained on `count` rows."""
         return Identity()

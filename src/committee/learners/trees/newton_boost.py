@@ -1,14 +1,20 @@
-"""Newton boosting of scores on the whole table, one line or one stump at a time."""
+"""Boosted scores on the whole table, one line or one stump at a time: Newton steps per class, or joint gradient steps.
+
+A Newton step fits one score to its own question, "class k or not?". A joint step moves the scores of all classes along
+the gradient of one likelihood (Zheng and Liu's gradient ProbitBoost). Scores are ``(n, O)``: O = 1 for two classes,
+otherwise K.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit, log_ndtr
 
 from committee import _core
 from committee.data.design import Design
@@ -17,7 +23,6 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, scored_classes
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import StagedLoss
-from committee.learners.trees.model_tree_table import SCORE_CAP
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
 from committee.voters.linear_scores import LinearScores
@@ -27,10 +32,72 @@ from committee.voters.training_record import TrainingRecord
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
-MAX_HALVINGS = 30
-"""A step that overshoots is halved this often before boosting gives up."""
-ROUNDING = 1e-14
-"""A change of the risk below this share of it is rounding: boosting has converged."""
+I32 = NDArray[np.int32]
+LineStep: TypeAlias = tuple[I32, F64, F64]  # design column, intercept and slope of a step of every output, (O,) each
+
+SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
+"""Limit of training scores, which a separable leaf reaches; with a much lower one outliers would stop the boosting of a
+leaf whose other rows still gain (with 8 for probit, balance_scale loses 4 points)."""
+MAX_HALVINGS = 30  # A step that overshoots is halved at most so often
+ROUNDING = 1e-14  # A relative change of the risk below this is rounding: boosting has converged
+MAX_CUTS = 10  # cuts of the stumps of scores that would pass the cap; the last leaves them out
+
+
+# --- losses -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JointLikelihood:
+    """ln P of the classes of rows, P(k | x) = Psi(F_k) / sum_j Psi(F_j), Psi = Phi or sigma, and its derivatives.
+
+    For two classes P = Psi(F) and Psi(-F). In several scores the log-likelihood is not concave, so that boosting
+    follows its gradient, with steps by Fisher's information.
+    """
+
+    link: LinkName
+
+    def log_shares(self, F: F64) -> F64:
+        curve = log_ndtr if self.link == "probit" else log_expit
+        if F.shape[1] == 1:
+            return np.concatenate([curve(-F), curve(F)], axis=1)
+        L: F64 = curve(F)
+        L -= L.max(axis=1, keepdims=True)
+        L -= np.log(np.exp(L).sum(axis=1, keepdims=True))
+        return L
+
+    def losses(self, F: F64, labels: NDArray[np.uint16]) -> F64:
+        losses: F64 = -self.log_shares(F)[np.arange(len(F)), labels]
+        return losses
+
+    def risk(self, F: F64, labels: NDArray[np.uint16], v: F64) -> float:
+        return float(v @ self.losses(F, labels) / v.sum())
+
+    def gradient(self, F: F64, labels: NDArray[np.uint16]) -> F64:
+        """Return the gradient of ln P(y | x), ``(n, O)``: lambda(F_k) ([y = k] - P(k)), lambda = Psi' / Psi.
+
+        Equation: joint-gradient (docs/theory.md).
+        """
+        if F.shape[1] == 1:
+            sign = np.where(labels == 1, 1.0, -1.0)[:, None]
+            return np.asarray(sign * self._rates(sign * F))
+        own = labels[:, None] == np.arange(F.shape[1])
+        gradient: F64 = self._rates(F) * (own - np.exp(self.log_shares(F)))
+        return gradient
+
+    def information(self, F: F64, d: F64) -> F64:
+        """Return the expected squared derivative of ln P(y | x) along d ``(n, O)`` per row: Var_P(lambda(F_k) d_k)."""
+        if F.shape[1] == 1:
+            return (self._rates(F) * self._rates(-F) * d**2)[:, 0]
+        P, slope = np.exp(self.log_shares(F)), self._rates(F) * d
+        mean = (P * slope).sum(axis=1, keepdims=True)
+        variance: F64 = (P * (slope - mean) ** 2).sum(axis=1)
+        return variance
+
+    def _rates(self, F: F64) -> F64:
+        return _core.newton_terms(self.link, np.ascontiguousarray(F).ravel())[0].reshape(F.shape)
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -51,55 +118,60 @@ class NewtonBoost:
         return len(scored_classes(self.n_classes))
 
     def signs(self, labels: NDArray[np.uint16]) -> F64:
-        """+1 where a row is of the output's class, -1 elsewhere, ``(n, O)``."""
         return np.where(labels[:, None] == np.array(scored_classes(self.n_classes)), 1.0, -1.0)
 
     def risk_of(self, f: F64, sign: F64, v: F64) -> float:
-        """Mean loss of one output's scores ``(n,)`` under row weights v."""
         return float(v @ _core.newton_terms(self.link, sign * f)[2] / v.sum())
+
+    def shortened(self, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
+        """Return scores f after a step, their mean risk, and the share of the step that was taken.
+
+        A full Newton step may overshoot where curvatures vanish: it is halved until the risk decreases.
+        """
+        share = 1.0
+        for _ in range(MAX_HALVINGS + 1):
+            after = f + share * step
+            mean = self.risk_of(after, sign, v)
+            if mean <= risk * (1.0 + ROUNDING):
+                break
+            share *= 0.5
+        return after, mean, share
 
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """A boosted score and how it came about."""
+    """A boosted score with its training history."""
 
-    voters: LinearScores | Forest
-    """One linear score, or the stumps in the order of their steps and outputs."""
-    path: NDArray[np.int32]
-    """``(O, B)``: choice of every step: a design column (lines) or a column of the table (stumps); -1: a constant, -2:
-    no step was taken."""
-    risk: F64
-    """``(O, B + 1)``: mean training loss before and after every step."""
+    voters: LinearScores | Forest  # one linear score, or the stumps in the order of their steps and outputs
+    path: I32
+    """``(O, B)``: design column (lines) or column of the table (stumps) of every step; -1: a constant, -2: no step."""
+    risk: F64  # (O, B + 1): mean training loss before and after every step
 
 
 class NewtonRun(BoostingRun):
-    """Newton steps of the scores of all classes, side by side; each step is a round."""
+    """Steps of the scores of all classes, side by side; each step is a round."""
 
     finished = False
 
     def __init__(self, boost: NewtonBoost, rows: Rows) -> None:
-        self.boost: NewtonBoost = boost
-        self.rows: Rows = rows
+        self.boost, self.rows = boost, rows
 
     def has_next(self) -> bool:
-        """Tell whether the last round has changed anything."""
         return not self.finished
 
     @abstractmethod
     def votes(self, X: F64, t: int) -> F64:
-        """Votes ``(n, O)`` of step t = 1, 2, ... on rows; each step is looked at once, in order."""
+        """Return votes ``(n, O)`` of step t = 1, 2, ... on rows; called once for each step, in order."""
 
     @abstractmethod
-    def boosted(self, n_rounds: int) -> Boosted:
-        """Return the scores after the first steps."""
+    def boosted(self, n_rounds: int) -> Boosted: ...
 
     def held_out_risk(self, held_out: Rows) -> StagedLoss:
-        """Follow the risk of held-out rows."""
+        """Return the risk of held-out rows after each step."""
         start = np.zeros((len(held_out.labels), self.boost.n_outputs))
         return StagedLoss(lambda t: self.votes(held_out.dense, t), self._risk_of(held_out), start)
 
     def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
-        """Risk of the rows by their scores, summed over the outputs."""
         signs = self.boost.signs(held_out.labels)
 
         def risk(F: F64) -> float:
@@ -108,13 +180,21 @@ class NewtonRun(BoostingRun):
         return risk
 
 
-# -- lines --------------------------------------------------------------------------------------------------
+class JointRun(NewtonRun):
+    """Held-out risk of joint steps: that of the likelihood of all classes."""
+
+    def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
+        likelihood = JointLikelihood(self.boost.link)
+        return lambda F: likelihood.risk(F, held_out.labels, held_out.weights)
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
 
 
 class LineRun(NewtonRun):
     """Component-wise: every step adds the line of one design column; the sum is one linear score.
 
-    The kernel takes all steps at once. Where each is looked at they are walked again one by one, and the steps up to
+    The kernel takes all steps at once. With held-out rows the steps are computed again one by one, and the steps up to
     the best one are taken anew.
     """
 
@@ -126,125 +206,99 @@ class LineRun(NewtonRun):
         self.D = rows.designed(self.design)
 
     def advance(self) -> None:
-        """Take all steps the first time; then count one more, or all of them."""
         if not self.n_rounds:
-            self.all: Boosted = self._boosted(self.boost.n_steps)
+            self.all = self._boosted(self.boost.n_steps)
         n_steps = self.all.path.shape[1]
         self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
         self.finished = self.n_rounds == n_steps
 
     def held_out_risk(self, held_out: Rows) -> StagedLoss:
-        """Follow the risk of held-out rows."""
         self.one_by_one = True
         self._held_out = self.design.matrix(held_out.dense)
         return super().held_out_risk(held_out)
 
     def votes(self, X: F64, t: int) -> F64:
-        """Votes of the next step on the held-out rows."""
         if t == 1:
-            self._steps = self._walk()
+            self._steps = self._line_steps()
         column, intercept, slope = next(self._steps)
         return intercept + slope * np.where(column < 0, 0.0, self._held_out[:, np.maximum(column, 0)])
 
     def boosted(self, n_rounds: int) -> Boosted:
-        """Return the scores after the first steps."""
-        if n_rounds == self.all.path.shape[1]:
-            return self.all
-        return self._boosted(n_rounds)
+        return self.all if n_rounds == self.all.path.shape[1] else self._boosted(n_rounds)
 
     def _boosted(self, n_steps: int) -> Boosted:
-        """Take so many steps from the start."""
         boost, rows, n = self.boost, self.rows, len(self.rows.labels)
-        everyone, cap = np.arange(n, dtype=np.int32), SCORE_CAP[boost.link]
         intercept, coefficient, _, path, risk = _core.linear_boost(
-            self.D, everyone, np.array([0, n]), rows.labels, rows.weights, boost.n_outputs, boost.link, n_steps,
-            boost.tol, cap, boost.by_likelihood, True, boost.threads,
+            self.D, np.arange(n, dtype=np.int32), np.array([0, n]), rows.labels, rows.weights, boost.n_outputs,
+            boost.link, n_steps, boost.tol, SCORE_CAP[boost.link], boost.by_likelihood, True, boost.threads,
         )  # fmt: skip
-        return linear_voters(boost, rows, self.design, self.D, intercept[0], coefficient[0], path[0], risk[0])
+        return self._voters(intercept[0], coefficient[0], path[0], risk[0])
 
-    def _walk(self) -> Iterator[tuple[NDArray[np.int32], F64, F64]]:
-        """Design column, intercept and slope of every step of every output, ``(O,)`` each."""
-        return _line_steps(self.boost, self.rows, self.D, self.all)
+    def _voters(self, intercept: F64, coefficient: F64, path: I32, risk: F64) -> Boosted:
+        boost, rows, design = self.boost, self.rows, self.design
+        class_weight: F64 = np.bincount(rows.labels, rows.weights, boost.n_classes).astype(np.float64)
+        taken = max(1, int((path > -2).sum(axis=1).max()))  # steps that some score has taken
+        path, risk = path[:, :taken].copy(), risk[:, : taken + 1].copy()
+        first = self.D[0]  # means are taken about it, so that a column far from 0 loses no digits
+        centre = first + np.average(self.D - first, axis=0, weights=rows.weights)
+        chosen = path >= 0
+        decrease = (risk[:, :-1] - risk[:, 1:])[chosen]
+        of_columns = np.bincount(design.source[path[chosen]], decrease, len(design.fill)).astype(np.float64)
+        record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], of_columns[None])
+        voters = LinearScores.everywhere(
+            design, intercept, coefficient, boost.link, SCORE_CAP[boost.link], class_weight, len(rows.labels), record
+        )
+        return Boosted(voters, path, risk)
 
-
-def linear_voters(
-    boost: NewtonBoost,
-    rows: Rows,
-    design: Design,
-    D: F64,
-    intercept: F64,
-    coefficient: F64,
-    path: NDArray[np.int32],
-    risk: F64,
-) -> Boosted:
-    """Put together the sums of the lines and how they came about, without the steps that no score has taken."""
-    n, cap = len(rows.labels), SCORE_CAP[boost.link]
-    class_weight: F64 = np.bincount(rows.labels, rows.weights, boost.n_classes).astype(np.float64)
-    taken = max(1, int((path > -2).sum(axis=1).max()))
-    path, risk = path[:, :taken].copy(), risk[:, : taken + 1].copy()
-    first = D[0]  # means are taken about it, so that a column far from 0 loses no digits
-    centre = first + np.average(D - first, axis=0, weights=rows.weights)
-    record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], _risk_decrease(path, risk, design)[None])
-    voters = LinearScores.everywhere(design, intercept, coefficient, boost.link, cap, class_weight, n, record)
-    return Boosted(voters, path, risk)
-
-
-def _risk_decrease(path: NDArray[np.int32], risk: F64, design: Design) -> F64:
-    """Decrease of the risk by the steps on each column of the table, ``(p,)``."""
-    chosen = path >= 0
-    decrease = (risk[:, :-1] - risk[:, 1:])[chosen]
-    return np.bincount(design.source[path[chosen]], decrease, len(design.fill)).astype(np.float64)
-
-
-def _line_steps(
-    boost: NewtonBoost, rows: Rows, D: F64, boosted: Boosted
-) -> Iterator[tuple[NDArray[np.int32], F64, F64]]:
-    """Design column, intercept and slope of every step of every output, ``(O,)`` each.
-
-    The kernel keeps the sum of its steps alone; their columns determine the rest.
-    """
-    v, signs = rows.weights, boost.signs(rows.labels)
-    F = np.zeros_like(signs)
-    for step in range(boosted.path.shape[1]):
-        column = boosted.path[:, step]
-        intercept, slope = np.zeros((2, boost.n_outputs))
-        for k in np.flatnonzero(column > -2).tolist():
-            x = D[:, column[k]] if column[k] >= 0 else np.zeros(len(D))
-            unit = float(np.abs(x).max()) or 1.0  # in which squares are numbers
-            x = x / unit
-            gradient, curvature, _ = _core.newton_terms(boost.link, signs[:, k] * F[:, k])
-            w, response = v * curvature, signs[:, k] * gradient / curvature
-            w /= w.sum()
-            centre, level = np.average(x, weights=w), np.average(response, weights=w)
-            spread = w @ (x - centre) ** 2
-            b = w @ ((x - centre) * response) / spread if spread > 0 else 0.0
-            line, _, share = shortened(boost, F[:, k], level + b * (x - centre), signs[:, k], v, boosted.risk[k, step])
-            F[:, k] = line
-            intercept[k], slope[k] = share * (level - b * centre), share * b / unit
-        yield column, intercept, slope
+    def _line_steps(self) -> Iterator[LineStep]:
+        # the kernel returns the sum of its steps alone; their columns determine the rest
+        boost, v, signs = self.boost, self.rows.weights, self.boost.signs(self.rows.labels)
+        F = np.zeros_like(signs)
+        for step in range(self.all.path.shape[1]):
+            column = self.all.path[:, step]
+            intercept, slope = np.zeros((2, boost.n_outputs))
+            for k in np.flatnonzero(column > -2).tolist():
+                x = self.D[:, column[k]] if column[k] >= 0 else np.zeros(len(self.D))
+                unit = float(np.abs(x).max()) or 1.0  # so that squares do not overflow
+                x = x / unit
+                gradient, curvature, _ = _core.newton_terms(boost.link, signs[:, k] * F[:, k])
+                w, response = v * curvature, signs[:, k] * gradient / curvature
+                w /= w.sum()
+                centre, level = np.average(x, weights=w), np.average(response, weights=w)
+                spread = w @ (x - centre) ** 2
+                b = w @ ((x - centre) * response) / spread if spread > 0 else 0.0
+                risk = self.all.risk[k, step]
+                F[:, k], _, share = boost.shortened(F[:, k], level + b * (x - centre), signs[:, k], v, risk)
+                intercept[k], slope[k] = share * (level - b * centre), share * b / unit
+            yield column, intercept, slope
 
 
-def shortened(boost: NewtonBoost, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
-    """Scores f after a step, their mean risk, and the share of the step that was taken.
+class JointLineRun(JointRun, LineRun):
+    """Every step adds to each class's score the line that is nearest to its gradient."""
 
-    A full Newton step may overshoot where curvatures have all but vanished: it is halved until the risk decreases.
-    """
-    share = 1.0
-    for _ in range(MAX_HALVINGS + 1):
-        after = f + share * step
-        mean = boost.risk_of(after, sign, v)
-        if mean <= risk * (1.0 + ROUNDING):
-            break
-        share *= 0.5
-    return after, mean, share
+    def _boosted(self, n_steps: int) -> Boosted:
+        boost, rows, n = self.boost, self.rows, len(self.rows.labels)
+        intercept, coefficient, _, path, risk, lines = _core.joint_boost(
+            self.D, np.arange(n, dtype=np.int32), np.array([0, n]), rows.labels, rows.weights, boost.n_outputs,
+            boost.link, n_steps, boost.tol, SCORE_CAP[boost.link], boost.threads,
+        )  # fmt: skip
+        self.lines = lines[0]
+        # a score that takes no steps is a constant: no row is of its class
+        still = (path[0] == -2).all(axis=1)
+        self.lines[still, 0, 0] = intercept[0, still]
+        return self._voters(intercept[0], coefficient[0], path[0], risk[0])
+
+    def _line_steps(self) -> Iterator[LineStep]:
+        for step in range(self.all.path.shape[1]):
+            yield self.all.path[:, step], self.lines[:, step, 0], self.lines[:, step, 1]
 
 
-# -- stumps -------------------------------------------------------------------------------------------------
+# --- stumps -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Stump:
-    """A regression stump of one output: what each node adds to the score, and the column it looks at."""
+    """A regression stump of one output: the values that its nodes add to the score, and its column."""
 
     output: int
     tree: _core.GrownTree
@@ -256,8 +310,7 @@ class StumpScore:
     """The boosted score of one output."""
 
     def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
-        self.boost: NewtonBoost = boost
-        self.output: int = output
+        self.boost, self.output = boost, output
         self.growing: _core.Grower | RecordedGrower = growing
         self.sign: F64 = boost.signs(rows.labels)[:, output]
         self.v = rows.weights / rows.weights.sum()
@@ -265,15 +318,19 @@ class StumpScore:
         self.risks: list[float] = [boost.risk_of(self.f, self.sign, self.v)]
         self.ended = False
 
-    def step(self) -> Stump:
-        """Grow the next stump; one that adds nothing, as any later one would, if the risk does not decrease."""
-        gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
-        w, z = self.v * curvature, self.sign * gradient / curvature
-        tree = self.growing.grow_targets(z, w, None, 0)
+    def grown(self, target: F64, w: F64) -> tuple[_core.GrownTree, F64, F64]:
+        """Return the stump nearest to a target under weights w, its values, and its predictions of the rows."""
+        tree = self.growing.grow_targets(target, w, None, 0)
         leaf = tree.leaf_of_row
-        value = leaf_means(leaf, len(tree.feature), w, z)
+        value = leaf_means(leaf, len(tree.feature), w, target)
         tree.forget_rows()
-        f, risk, share = shortened(self.boost, self.f, value[leaf], self.sign, self.v, self.risks[-1])
+        return tree, value, value[leaf]
+
+    def step(self) -> Stump:
+        """Return the next stump; one of value 0, as all later ones, if the risk does not decrease."""
+        gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
+        tree, value, at_rows = self.grown(self.sign * gradient / curvature, self.v * curvature)
+        f, risk, share = self.boost.shortened(self.f, at_rows, self.sign, self.v, self.risks[-1])
         decrease = self.risks[-1] - risk
         if decrease <= ROUNDING * risk or decrease < self.boost.tol or np.abs(f).max() > SCORE_CAP[self.boost.link]:
             self.ended = True
@@ -284,60 +341,124 @@ class StumpScore:
 
 
 class StumpRun(NewtonRun):
-    """Every step adds a regression stump of the working response to each score; missing values learn their side.
-
-    Parameters
-    ----------
-    boost, rows, table
-        As for `LineRun`.
-    """
+    """Every step adds a regression stump of the working response to each score; missing values learn their side."""
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
-        binned = rows.binned(table, boost.max_bins, boost.threads)
-        growing = grower(binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
-        self.binned = binned
-        self.scores: list[StumpScore] = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
+        self.binned = rows.binned(table, boost.max_bins, boost.threads)
+        growing = grower(self.binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
+        self.scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
         self.rounds: list[list[Stump]] = []
 
     def keep(self, record: FitRecord) -> None:
-        """As `BoostingRun.keep`: the stumps."""
-        from committee.learners.base.fit_record import RecordedGrower  # few fits have a checkpoint
+        from committee.learners.base.fit_record import RecordedGrower
 
         for score in self.scores:
             score.growing = RecordedGrower(score.growing, self.binned, record)
 
     def advance(self) -> None:
-        """Grow a stump for each score that has not ended."""
         stumps = [score.step() for score in self.scores if not score.ended]
         # a committee needs a voter, even one that adds nothing
-        stumps = [stump for stump in stumps if stump.column > -2 or not self.rounds]
-        self.finished: bool = not stumps
+        self._add([stump for stump in stumps if stump.column > -2 or not self.rounds])
+
+    def _add(self, stumps: list[Stump]) -> None:
+        self.finished = not stumps
         if stumps:
             self.rounds.append(stumps)
             self.n_rounds += 1
 
     def votes(self, X: F64, t: int) -> F64:
-        """Votes of step t on rows."""
         return self._voters(self.rounds[t - 1]).tally(X)
 
     def boosted(self, n_rounds: int) -> Boosted:
-        """Return the scores after the first steps."""
         rounds = self.rounds[:n_rounds]
         path = np.full((len(self.scores), len(rounds)), -2, dtype=np.int32)
         for b, stumps in enumerate(rounds):
             for stump in stumps:
                 path[stump.output, b] = stump.column
-        last = [len(score.risks) - 1 for score in self.scores]
-        risk = np.array(
-            [[s.risks[min(b, end)] for b in range(len(rounds) + 1)] for s, end in zip(self.scores, last, strict=True)]
-        )
+        risk = np.array([[s.risks[min(b, len(s.risks) - 1)] for b in range(len(rounds) + 1)] for s in self.scores])
         return Boosted(self._voters([stump for stumps in rounds for stump in stumps]), path, risk)
 
     def _voters(self, stumps: list[Stump]) -> Forest:
-        """Make voters of stumps; each adds to the score of its own output alone."""
         K = self.boost.n_outputs
         value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
         forest = forest_of([stump.tree for stump in stumps], self.binned.bins, self.boost.n_classes, value=value)
         # a regression tree's sums are its weight and its weighted response
         return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """The stump nearest to the gradient of one score, and its predictions of the training rows."""
+
+    stump: Stump
+    at_rows: F64
+    gain: float  # first-order decrease of the risk along it
+
+    def times(self, share: float) -> Direction:
+        stump = replace(self.stump, value=share * self.stump.value)
+        return Direction(stump, share * self.at_rows, share * self.gain)
+
+
+class JointStumpRun(JointRun, StumpRun):
+    """Every step adds to each class's score the regression stump that is nearest to its gradient."""
+
+    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
+        super().__init__(boost, rows, table)
+        self.likelihood = JointLikelihood(boost.link)
+        self.v = rows.weights / rows.weights.sum()
+        self.F = np.zeros((len(self.v), boost.n_outputs))
+        self.risk = self.likelihood.risk(self.F, rows.labels, self.v)
+        for score in self.scores:
+            score.risks = [self.risk / len(self.scores)]
+
+    def advance(self) -> None:
+        gradient = self.likelihood.gradient(self.F, self.rows.labels)
+        nearest = [self._nearest(score, gradient[:, score.output].copy()) for score in self.scores]
+        stumps = self._moved(nearest)
+        ended = not stumps
+        if not stumps and not self.rounds:  # a committee needs a voter, even one that adds nothing
+            stumps = [replace(each.stump, value=np.zeros_like(each.stump.value), column=-2) for each in nearest]
+        self._add(stumps)
+        self.finished = ended
+
+    def _nearest(self, score: StumpScore, r: F64) -> Direction:
+        tree, value, at_rows = score.grown(r, self.v)
+        return Direction(Stump(score.output, tree, value, int(tree.feature[0])), at_rows, float(self.v @ (r * at_rows)))
+
+    def _moved(self, nearest: list[Direction]) -> list[Stump]:
+        # the stump of a score that would pass the cap is halved, and after ten times left out
+        for cut in range(MAX_CUTS + 1):
+            d, gain = np.zeros_like(self.F), sum(each.gain for each in nearest)
+            for each in nearest:
+                d[:, each.stump.output] = each.at_rows
+            F, risk, eta = self._shortened(d, gain)
+            over = np.abs(F).max(axis=0) > SCORE_CAP[self.boost.link]
+            if not over.any():
+                break
+            share = 0.5 if cut + 1 < MAX_CUTS else 0.0
+            nearest = [each.times(share) if over[each.stump.output] else each for each in nearest]
+        decrease = self.risk - risk
+        if decrease <= ROUNDING * self.risk or decrease < self.boost.tol or over.any():
+            return []
+        self.F, self.risk = F, risk
+        part = {each.stump.output: each.gain / gain for each in nearest}
+        for score in self.scores:
+            score.risks.append(score.risks[-1] - part[score.output] * decrease)
+        return [each.times(eta).stump for each in nearest]
+
+    def _shortened(self, d: F64, gain: float) -> tuple[F64, float, float]:
+        # Fisher's step along d, halved until the risk decreases
+        information = float(self.v @ self.likelihood.information(self.F, d))
+        # in single precision: sums of rows that are repeated, not weighed, differ in their last digits, and so would
+        # the choice among equally good stumps of the next step
+        with np.errstate(over="ignore"):
+            eta = float(np.float32(gain / information)) if gain > 0.0 and information > 0.0 else 0.0
+        eta = eta if np.isfinite(eta) else 0.0
+        for _ in range(MAX_HALVINGS + 1):
+            F = self.F + eta * d
+            risk = self.likelihood.risk(F, self.rows.labels, self.v)
+            if risk <= self.risk * (1.0 + ROUNDING):
+                break
+            eta *= 0.5
+        return F, risk, eta

@@ -18,8 +18,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.trees.gradient_steps import JointLineRun, JointStumpRun
-from committee.learners.trees.newton_boost import LineRun, NewtonBoost, NewtonRun, StumpRun
+from committee.learners.trees.newton_boost import JointLineRun, JointStumpRun, LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.linear_scores import LinearScores
@@ -45,20 +44,16 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
     _link: ClassVar[Link]
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "linear_scores")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "feature_path_",
-        "risk_path_",
-        "validation_risks_",
-        "validation_scores_",
-        "best_iteration_",
+        *("feature_path_", "risk_path_", "validation_risks_", "validation_scores_", "best_iteration_"),
     )
 
     n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
     _: KW_ONLY
     learner: Literal["line", "stump"] = parameter(
         "line",
-        """Function that a step adds. Lines make a linear model that can be read off; they see categories as 0/1
-        columns and a missing value as the column's mean with a column of its own for being missing. Stumps make a
-        sum of step functions; categories are split into subsets, and missing values learn their side.""",
+        """Function that a step adds. Lines make a linear model; categories are 0/1 columns, and a missing value is the
+        column's mean, with a 0/1 column of its own. Stumps make a sum of step functions; categories are split into
+        subsets, and missing values learn their side.""",
     )
     steps: Literal["newton", "gradient"] = parameter(
         "newton",
@@ -74,7 +69,7 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
     early_stopping: bool = shared.early_stopping("risk", "steps up to the best one")
 
     def _most_tasks(self, X: Any) -> int:
-        return 0 if self.learner == "line" else self.n_estimators  # lines are the kernel's affair
+        return 0 if self.learner == "line" else self.n_estimators  # the kernel takes all steps of lines at once
 
     def _check_parameters(self) -> None:
         if self.learner == "stump" and self.selection != "error":
@@ -89,15 +84,9 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
             )
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> NewtonRun:
-        boost = NewtonBoost(
-            len(self.classes_),
-            self._loss,
-            self.n_estimators,
-            self.selection == "likelihood",
-            self.tol,
-            self.max_bins,
-            n_threads(self.n_jobs),
-        )
+        by_likelihood, threads = self.selection == "likelihood", n_threads(self.n_jobs)
+        limits = self.n_estimators, by_likelihood, self.tol, self.max_bins, threads
+        boost = NewtonBoost(len(self.classes_), self._loss, *limits)
         return RUNS[self.steps, self.learner](boost, rows, self.table_)
 
     def _early_stopping(self, run: NewtonRun, held_out: Rows) -> EarlyStopping:
@@ -121,18 +110,16 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
     @property
     def coef_(self) -> F64:
         """Coefficients ``(n_outputs, n_design_columns)`` in the columns' own units."""
-        coef: F64 = self._line().coefficient[0].copy()
-        return coef
+        return np.array(self._line().coefficient[0])
 
     @property
     def intercept_(self) -> F64:
         """Intercepts ``(n_outputs,)``."""
-        intercept: F64 = self._line().intercept[0].copy()
-        return intercept
+        return np.array(self._line().intercept[0])
 
     @property
     def design_names_(self) -> list[str]:
-        """Factor of each coefficient in words: a column, one of its categories, or that it is missing."""
+        """Name of each design column: a column, one of its categories, or an indicator of missing values."""
         return self._line().design.names(self.table_)
 
     @property
@@ -167,11 +154,10 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     with few coefficients if the steps are few [1]_. ``learner="stump"`` adds a regression stump [2]_. More
     than two classes: one score for each ("class k or not"), P(k) = Phi(F_k) / sum_j Phi(F_j).
 
-    ``steps="gradient"`` is gradient ProbitBoost [2]_: it maximises the likelihood of that P(k) in all scores together.
-    The gradient of a row of class y is r_k = lambda(F_k) ([y = k] - P(k)), for two classes y lambda(y F); for each
-    class the line or stump d_k that is nearest to it joins, and all by one step, eta = sum v r . d / sum v Var_P(lambda
-    d) (that of Fisher scoring along d), halved until the risk -ln P(y) decreases. Newton's step would need a concave
-    likelihood, which in several scores this is not.
+    ``steps="gradient"`` is gradient ProbitBoost [2]_: it maximises the likelihood of that P(k) in all scores together,
+    which is not concave. The gradient of a row of class y is r_k = lambda(F_k) ([y = k] - P(k)), for two classes
+    y lambda(y F). For each class the line or stump d_k that is nearest to it joins, and all by one step of Fisher
+    scoring, eta = sum v r . d / sum v Var_P(lambda d), halved until the risk -ln P(y) decreases.
 
     Attributes
     ----------
@@ -183,21 +169,20 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
         otherwise one for each class.
     intercept_ : float64 array (n_outputs,)
     design_names_ : list of str
-        What each coefficient multiplies.
+        Names of the design columns.
     feature_path_ : int32 array (n_outputs, steps)
-        Choice of every step: a design column (lines) or a column of the table (stumps); -1: a constant; -2: the
-        score had stopped.
+        Design column (lines) or column of the table (stumps) of every step; -1: a constant; -2: no step was taken.
     risk_path_ : float64 array (n_outputs, steps + 1)
-        Mean risk before and after every step; it never rises. Of "gradient" steps their sum over the outputs is the
-        risk, which decreases by each in proportion to sum v r_k d_k.
+        Mean risk before and after every step; it never rises. Of "gradient" steps the sum over the outputs is the risk,
+        and each output's decrease is in proportion to sum v r_k d_k.
     validation_risks_ : float64 array or None
         Held-out risk after each step, summed over the outputs, when early stopping is on.
 
     Notes
     -----
-    With enough steps and columns that determine the coefficients, lines reach the maximum likelihood fit of
-    probit regression; fewer steps shrink it. Where a line parts the classes there is none: steps that would
-    take a training score past +-20 are not taken. A step that overshoots is halved until the risk decreases.
+    With enough steps lines reach the maximum likelihood fit of probit regression, if it is unique; fewer steps shrink
+    it. Separable classes have none: steps that would take a training score past +-20 are not taken. A step that
+    overshoots is halved until the risk decreases.
 
     References
     ----------
@@ -243,9 +228,9 @@ class LogitBoostClassifier(ScoreBoostClassifier):
 
     Notes
     -----
-    The scores of more than two classes are those of separate questions, or with ``steps="gradient"`` of the likelihood
-    of P(k); Friedman et al. tie them to a sum of zero instead. Where a line parts the classes, steps that would take a
-    training score past +-40 are not taken.
+    The scores of more than two classes are fitted one against the rest, or with ``steps="gradient"`` by the likelihood
+    of P(k); Friedman et al. constrain their sum to zero instead. Steps that would take a training score past +-40 are
+    not taken.
 
     References
     ----------

@@ -1,24 +1,30 @@
-"""A classification tree on the native kernels."""
+"""Single trees on the native kernels: of classes, of numbers, and stumps that may abstain."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from committee._core import Grower
+from committee._core import Grower, GrownTree
 from committee.data.binning import Binned
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows
+from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
+from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
-from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower
+from committee.vote.regression import RegressionCommittee
+from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, heaviest_class, leaf_means
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 @with_parameters
@@ -40,12 +46,11 @@ class TreeParameters:
 
 @with_parameters
 class TreeVoter(BaseClassifier, TreeParameters):
-    """A classification tree: the usual voter, and a classifier of its own.
+    """A classification tree, alone or as a voter.
 
-    Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column; missing
-    values learn their side, categories are split into subsets without one-hot columns. With two classes the
-    best subset is found exactly (Breiman et al. 1984, Theorem 4.5), with more the best prefix over the
-    orderings by each class's share.
+    Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column [1]_. Missing
+    values learn their side, categories are split into subsets without one-hot columns: with two classes the best subset
+    (Theorem 4.5 of [1]_), with more the best prefix over the orderings by each class's share.
 
     Attributes
     ----------
@@ -54,7 +59,7 @@ class TreeVoter(BaseClassifier, TreeParameters):
 
     References
     ----------
-    L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and Regression Trees.
+    .. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and Regression Trees.
 
     Examples
     --------
@@ -69,9 +74,7 @@ class TreeVoter(BaseClassifier, TreeParameters):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.")
 
-    @property
-    def _takes_sparse(self) -> bool:
-        return True
+    _takes_sparse = True
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
@@ -82,10 +85,152 @@ class TreeVoter(BaseClassifier, TreeParameters):
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def validated(self) -> Self:
-        """Refuse parameters out of their range as `fit` does, where `grower` is used without it."""
+        """Validate the parameters as `fit` does, and return the estimator."""
         self._validate_params()
         return self
 
     def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
-        """Return the kernel that grows trees with this voter's parameters on a binned table."""
+        """Return the kernel that grows trees with these parameters on a binned table."""
         return grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)
+
+
+@with_parameters
+class TreeRegressor(BaseRegressor, TreeParameters):
+    """A regression tree: a leaf predicts the weighted mean of its training rows.
+
+    Splits maximise the decrease of the weighted squared error,
+
+        sum_left w (y - mean_left)^2 + sum_right w (y - mean_right)^2,
+
+    over at most `max_bins` thresholds a column. Missing values learn their side, and categories are split into the best
+    two sets, which are intervals in the order of their mean targets [1]_ [2]_. `y` may have several columns: then
+    squared errors, each over its target's variance, are summed, and categories tried in the order of each one's means.
+
+    Attributes
+    ----------
+    committee_ : RegressionCommittee
+        A committee of one.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and Regression Trees.
+    .. [2] W. Fisher (1958). On grouping for maximum homogeneity. JASA 53.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from committee import TreeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = TreeRegressor(max_depth=2).fit(X, y)
+    >>> tree.committee_.n_nodes, round(tree.score(X, y), 2)
+    (7, 0.43)
+    """
+
+    _takes_sparse = True
+    _takes_several_targets = True
+
+    _: KW_ONLY
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows", classes=False)
+
+    def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
+        binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        growing = grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
+        tree = growing.grow_targets(rows.comparable, rows.weights, None, seed)
+        value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
+        # a regression tree's sums are its weight and its weighted targets
+        q = rows.n_targets
+        forest = forest_of([tree], binned.bins, q, value=[value.reshape(-1, q)], weight=[tree.sums[:, 0]])
+        return {"committee_": RegressionCommittee(forest, np.ones(1), Identity(), self.table_)}
+
+
+# --- stumps that may abstain ------------------------------------------------------------------------------------------
+
+
+def abstention_z(right: float, wrong: float, n_classes: int) -> float:
+    """Return Z of voting with shares P right and N wrong, the rest abstaining.
+
+    Z = 1 - P - N + K P^(1/K) (N / (K - 1))^((K - 1)/K) if (K - 1) P > N, else 1: the least of
+    1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)) over alpha.
+
+    Equation: abstentions (docs/theory.md).
+    """
+    K = n_classes
+    if (K - 1) * right <= wrong:
+        return 1.0
+    return float(1.0 - right - wrong + K * right ** (1 / K) * (wrong / (K - 1)) ** ((K - 1) / K))
+
+
+def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
+    """Return the votes of a grown stump's nodes of least Z: each leaf its heaviest class or -1."""
+    leaves = np.flatnonzero(tree.feature < 0)
+    W = tree.sums[leaves] / tree.sums[leaves].sum()
+    heaviest, right = heaviest_class(W), W.max(axis=1)
+    wrong = W.sum(axis=1) - right
+    every = np.ones(len(leaves), dtype=bool)
+    choices = [every, *np.eye(len(leaves), dtype=bool)] if len(leaves) > 1 else [every]
+    Z = [abstention_z(right[v].sum(), wrong[v].sum(), W.shape[1]) for v in choices]
+    voting = next(v for v, z in zip(choices, Z, strict=True) if z <= min(Z) + 1e-12)  # the first, but for rounding
+    label = np.full(len(tree.feature), -1, dtype=np.int32)
+    label[leaves[voting]] = heaviest[voting]
+    return label
+
+
+@with_parameters
+class AbstainingStump(BaseClassifier):
+    """One split whose sides vote for a class or abstain, h in {-1, 0, +1} [1]_.
+
+    The best stump has the least
+
+        Z = A + K P^(1/K) (N / (K - 1))^((K - 1)/K),
+
+    with P, N, A the shares of weight voted right, voted wrong and not voted; for two classes
+    Z = 1 - (sqrt P - sqrt N)^2. The form for many classes is derived in docs/theory.md#abstaining-votes. `vote` returns
+    abstentions; `predict` returns the first class for such a row, and `predict_proba` equal probabilities.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        A committee of one.
+
+    References
+    ----------
+    .. [1] R. Schapire, Y. Singer (1999). Improved boosting algorithms using confidence-rated predictions. Machine
+       Learning 37.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AbstainingStump
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> stump = AbstainingStump().fit(X, y)
+    >>> sorted(set(stump.vote(X).tolist()))
+    [-1, 1]
+    """
+
+    _: KW_ONLY
+    min_samples_leaf: int = shared.min_samples_leaf(more="A leaf is a side of the split.")
+    min_weight_leaf: float = shared.min_weight_leaf()
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    n_jobs: int | None = shared.n_jobs()
+
+    _takes_sparse = True
+
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
+        binned = rows.binned(self.table_, self.max_bins, threads)
+        limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
+        growing = grower(binned, "abstaining", n_classes, limits, threads)
+        tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
+        voters = forest_of([tree], binned.bins, n_classes, label=[best_abstention(tree)])
+        return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
+
+    def vote(self, X: Any) -> NDArray[Any]:
+        """Return h(x), ``(n,)``: for two classes -1, 0 (abstains) or +1; for more the class number, or -1."""
+        return self.committee_.votes(self.validate_rows(X), n_threads=n_threads(self.n_jobs))[:, 0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # a voter may abstain on most rows
+        return tags

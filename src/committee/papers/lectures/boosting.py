@@ -12,7 +12,7 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.papers.lectures.plan import LecturePlan
 from committee.papers.shared.cells import Task, timed

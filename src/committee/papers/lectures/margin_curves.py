@@ -11,7 +11,7 @@ import numpy as np
 from committee.bounds import voting, voting_certified
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.learners.adaboost.adaboost import AdaBoostClassifier
+from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.trained_ensembles import for_vote
 from committee.papers.shared.tables import labels_of
 from committee.report.crossvalidation import Split, Table

@@ -121,7 +121,7 @@ def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Commit
     >>> committee.n_voters, np.unique(committee.votes(fold.rows[1])).tolist()
     (20, [-1, 1])
     """
-    from committee.learners.adaboost.adaboost import AdaBoostClassifier
+    from committee.learners.adaboost import AdaBoostClassifier
     from committee.learners.bagging.random_forest import RandomForestClassifier
 
     learner = AdaBoostClassifier if ensemble == ADABOOST else RandomForestClassifier

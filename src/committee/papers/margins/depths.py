@@ -65,7 +65,7 @@ def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
 
 
 def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
-    from committee.learners.adaboost.adaboost import AdaBoostClassifier
+    from committee.learners.adaboost import AdaBoostClassifier
     from committee.learners.margin_boosting.arc_gv import ArcGVClassifier
     from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier
     from committee.learners.margin_boosting.mdboost import MDBoostClassifier

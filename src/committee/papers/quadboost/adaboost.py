@@ -136,6 +136,6 @@ class GrownSearch(AdaBoostSearch):
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
         """See `SearchedMethod`."""
-        from committee.learners.adaboost.adaboost import AdaBoostClassifier
+        from committee.learners.adaboost import AdaBoostClassifier
 
         return AdaBoostClassifier(int(params["rounds"]), calibrate=None, n_jobs=1).fit(X, y)

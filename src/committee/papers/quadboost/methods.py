@@ -52,7 +52,7 @@ class QuadBoostSearch:
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
         """See `SearchedMethod`."""
-        from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+        from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV
 
         model = QuadBoostClassifierCV(
             self.penalty,

@@ -1,0 +1,408 @@
+"""AdaBoost: discrete, confidence-rated and abstaining votes; any number of classes."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.number_types import F64
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.boosting import Boosting, BoostingRun
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.parameters import parameter, with_parameters
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Link, Logistic, Softmax
+from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
+from committee.voters.protocol import Voters
+
+if TYPE_CHECKING:
+    from committee._core import Criterion, GrownTree
+    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss
+    from committee.learners.base.fit_record import FitRecord, RecordedGrower
+
+MAX_STEP = 600.0
+"""Largest weight of a voter: exp(600), the ratio of the factors of wrong and right rows, is still a float64."""
+
+
+@with_parameters
+class AdaBoostClassifier(Boosting, CalibratedClassifier):
+    """AdaBoost on native trees, or on any classifier that takes weights.
+
+    Each round fits a voter h_t to weighted rows, gives it a weight alpha_t, and raises the weights of the rows that
+    it misclassifies. The committee is F(x) = sum_t alpha_t h_t(x).
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters h_t and weights alpha_t.
+    estimator_errors_ : float64 array (rounds,)
+        Weighted error of each voter under the weights it was trained on.
+    normalisers_ : float64 array (rounds,)
+        Z_t, the sum of the row weights after the update of round t. The training error of discrete and
+        confidence-rated committees of two classes is at most the product of the Z_t.
+    validation_errors_ : float64 array or None
+        Held-out error after each round, with early stopping.
+
+    References
+    ----------
+    .. [1] Y. Freund, R. Schapire (1997). A decision-theoretic generalization of on-line learning and an
+       application to boosting. JCSS 55.
+    .. [2] R. Schapire, Y. Singer (1999). Improved boosting algorithms using confidence-rated predictions.
+       Machine Learning 37.
+    .. [3] J. Zhu, H. Zou, S. Rosset, T. Hastie (2009). Multi-class AdaBoost. Statistics and Its Interface 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import AdaBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaBoostClassifier(n_estimators=100, vote="confidence").fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.95
+    True
+    """
+
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *("estimator_errors_", "normalisers_", "validation_errors_", "validation_scores_"),
+        *("best_iteration_", "temperature_"),
+    )
+
+    n_estimators: int = shared.n_estimators(50, "a voter is perfect, none beats chance, or early stopping ends the run")
+    _: KW_ONLY
+    max_depth: int | None = shared.max_depth(1, "1: stumps.")
+    max_leaf_nodes: int | None = shared.max_leaf_nodes()
+    learning_rate: float = shared.learning_rate(1.0)
+    vote: Literal["discrete", "confidence", "abstaining"] = parameter(
+        "discrete",
+        """"discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME).
+        "confidence": a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-);
+        with more than two classes AdaBoost.MH. "abstaining": stumps whose sides may abstain. eps = 1 / (2 n).""",
+    )
+    voter: Any = shared.voter()
+    criterion: Literal["gini", "entropy", "error"] = parameter(
+        "gini",
+        """Split criterion of discrete trees; the other votes have their own. "error": least weighted error, which for
+        stumps finds the best one.""",
+    )
+    min_samples_leaf: int = shared.min_samples_leaf()
+    min_weight_leaf: float = shared.min_weight_leaf("current weight")
+    max_features: int | float | str | None = shared.max_features()
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("the held-out rows and the features of `max_features`")
+
+    _voter_parameter = "voter"
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.voter is None
+
+    def _check_parameters(self) -> None:
+        if self.vote == "abstaining" and (self.max_depth != 1 or self.max_leaf_nodes not in (None, 2)):
+            raise ValueError(
+                f"vote='abstaining' boosts stumps; max_depth is {self.max_depth!r} and max_leaf_nodes is "
+                f"{self.max_leaf_nodes!r}. Set max_depth=1 and max_leaf_nodes=None."
+            )
+        if self.voter is not None and self.vote != "discrete":
+            raise ValueError(f"vote={self.vote!r} needs the native trees; set voter=None, or vote='discrete'.")
+        super()._check_parameters()
+
+    def _run(self, rows: Rows, random: np.random.RandomState) -> AdaBoostRun:
+        seed = int(random.randint(2**31 - 1))
+        return TreeRun(self, rows, seed) if self.voter is None else VoterRun(self, rows, seed)
+
+    def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
+        from committee.learners.base.early_stopping import EarlyStopping
+
+        return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: AdaBoostRun, held_out: Rows) -> HeldOutVotes:
+        from committee.learners.base.early_stopping import HeldOutVotes
+
+        def total_weight(t: int) -> float:
+            return float(sum(abs(step.alpha) for step in run.steps[:t]))
+
+        return HeldOutVotes(
+            self._added_votes(run, held_out).after, total_weight, run.link, names_classes=self.vote == "discrete"
+        )
+
+    @staticmethod
+    def _added_votes(run: AdaBoostRun, held_out: Rows) -> StagedLoss:
+        from committee.learners.base.early_stopping import StagedLoss, weighted_error
+
+        def votes(t: int) -> F64:
+            return run.voters(t - 1, t).tally(held_out.cells, np.array([run.steps[t - 1].alpha]))
+
+        return StagedLoss(votes, lambda F: weighted_error(F, held_out))
+
+    def _fitted(self, run: AdaBoostRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        steps = run.steps[:n_rounds]
+        alpha = np.array([step.alpha for step in steps])
+        return {
+            "committee_": Committee(run.voters(0, n_rounds), alpha, self.classes_, run.link, self.table_),
+            "estimator_errors_": np.array([step.error for step in steps]),
+            "normalisers_": np.array([step.normaliser for step in steps]),
+            "validation_errors_": None if losses is None else losses[:n_rounds],
+        }
+
+    def _warn(self, run: AdaBoostRun, fitted: dict[str, Any]) -> None:
+        if run.steps[0].useless:
+            warnings.warn(
+                f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter "
+                "that predicts the class frequencies.",
+                stacklevel=4,
+            )
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Decisions of one round."""
+
+    alpha: float
+    factor: F64  # (N, K), or (N, 2 K) for AdaBoost.MH: multiplies the weight of each row by its leaf and class
+    error: float
+    normaliser: float
+    label: NDArray[np.int32] | None = None
+    value: F64 | None = None
+    useless: bool = False  # no better than chance: the voter should not join
+
+
+class AdaBoostRun(BoostingRun):
+    """Rounds that train a voter, weigh it, and weigh the rows anew."""
+
+    link: Link
+
+    def __init__(self, model: AdaBoostClassifier, rows: Rows) -> None:
+        self.rows, self.n_classes = rows, len(model.classes_)
+        self.row_weights: F64 = rows.weights / rows.weights.sum()
+        self.steps: list[Round] = []
+
+    def has_next(self) -> bool:
+        # a perfect voter ends the run; one no better than chance joins only if it is the first
+        if self.steps and (self.steps[-1].error <= 0.0 or self.steps[-1].useless):
+            return False
+        self._next = self._train()
+        return not (self._next.useless and self.steps)
+
+    def advance(self) -> None:
+        self.steps.append(self._next)
+        self.n_rounds += 1
+
+    @abstractmethod
+    def _train(self) -> Round: ...
+
+    @abstractmethod
+    def voters(self, first: int, end: int) -> Voters: ...
+
+
+class TreeRun(AdaBoostRun):
+    """The rounds on native trees."""
+
+    def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
+        super().__init__(model, rows)
+        self.seed, self.threads = seed, n_threads(model.n_jobs)
+        self.rule = RULES[model.vote](self.n_classes, rows.count, model.learning_rate)
+        self.link = self.rule.link
+        if self.rule.one_versus_rest:
+            self.row_weights = np.repeat(self.row_weights[:, None] / self.n_classes, self.n_classes, axis=1)
+        self.binned = rows.binned(model.table_, model.max_bins, self.threads)
+        self.grower: _core.Grower | RecordedGrower = grower(
+            self.binned, self.rule.criterion or model.criterion, self.n_classes, GrowthLimits.of(model), self.threads
+        )
+        self.trees: list[GrownTree] = []
+
+    def keep(self, record: FitRecord) -> None:
+        from committee.learners.base.fit_record import RecordedGrower
+
+        self.grower = RecordedGrower(self.grower, self.binned, record)
+
+    def _train(self) -> Round:
+        labels = self.rows.labels
+        if self.steps:
+            last = self.trees[-1]
+            _core.scale_rows(self.row_weights, last.leaf_of_row, labels, self.steps[-1].factor, self.threads)
+            last.forget_rows()
+        tree = self.grower.grow_classes(labels, self.row_weights, None, self.seed + len(self.trees))
+        self.trees.append(tree)
+        return self.rule.round(tree)
+
+    def voters(self, first: int, end: int) -> Voters:
+        steps = self.steps[first:end]
+        names_classes = self.steps[0].label is not None
+        votes: Any = {"label": [s.label for s in steps]} if names_classes else {"value": [s.value for s in steps]}
+        return forest_of(self.trees[first:end], self.binned.bins, self.n_classes, **votes)
+
+
+class VoterRun(AdaBoostRun):
+    """The rounds on a user's classifier: SAMME by its predictions."""
+
+    link = Softmax()
+
+    def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
+        from committee.learners.base.user_voter import classifier_template
+        from committee.learners.pools.pool import Clones
+
+        super().__init__(model, rows)
+        self.classes: NDArray[Any] = model.classes_
+        self.y: NDArray[Any] = model.classes_[rows.labels]
+        self.learning_rate: float = model.learning_rate
+        voter = classifier_template("voter", model.voter, model.table_)
+        self.clones = Clones(voter, np.random.RandomState(seed))
+        self.estimators: list[Any] = []
+
+    def _train(self) -> Round:
+        weights = self.row_weights
+        voter = self.clones.trained(self.rows.dense, self.y, weights)
+        wrong = voter.predict(self.rows.dense) != self.y
+        error = float(weights[wrong].sum())
+        useless = is_chance(error, self.n_classes)
+        weight = samme_weight(error, 0.5 / self.rows.count, self.n_classes)
+        alpha = 1.0 if useless else samme_step(self.learning_rate, weight)
+        weights *= np.where(wrong, *reversed(samme_factors(alpha, self.n_classes)))
+        Z = float(weights.sum())
+        weights /= Z
+        self.estimators.append(voter)
+        return Round(alpha, np.empty((0, self.n_classes)), error, Z, useless=useless)
+
+    def voters(self, first: int, end: int) -> Voters:
+        from committee.voters.estimators import EstimatorVoters
+
+        return EstimatorVoters(self.estimators[first:end], self.classes)
+
+
+# --- votes, weights and updates of a round ----------------------------------------------------------------------------
+
+
+def samme_weight(error: float, eps: float, n_classes: int) -> float:
+    """Return ln((1 - err) / err) + ln(K - 1); a perfect voter is taken to err on half a row, eps = 1 / (2 n).
+
+    Equation: samme (docs/theory.md).
+    """
+    error = error if error > 0.0 else eps
+    return float(np.log((1.0 - error) / error) + np.log(n_classes - 1.0))
+
+
+def samme_step(learning_rate: float, weight: float) -> float:
+    """Return the weight of a voter, at most `MAX_STEP`."""
+    return min(learning_rate * weight, MAX_STEP)
+
+
+def samme_factors(alpha: float, n_classes: int) -> tuple[float, float]:
+    """Return the weight factors of right and wrong rows: exp(-a), exp(a / (K - 1)), a = alpha (K - 1) / K."""
+    # their quotient is exp(alpha); with these powers their weighted sum is the Z of the exponential loss
+    K = n_classes
+    return float(np.exp(-alpha * (K - 1) / K)), float(np.exp(alpha / K))
+
+
+def is_chance(error: float, n_classes: int) -> bool:
+    return error >= 1.0 - 1.0 / n_classes - 1e-12
+
+
+class Rule(ABC):
+    """Vote of a tree's leaves, weight of the tree and factors of the row weights, from its class weights per leaf."""
+
+    link: Link = Softmax()
+    criterion: Criterion | None = None  # split criterion of the vote; None: the user's choice
+    one_versus_rest = False
+
+    def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
+        self.n_classes, self.learning_rate = n_classes, learning_rate
+        self.eps: float = 0.5 / count
+
+    @abstractmethod
+    def round(self, tree: GrownTree) -> Round: ...
+
+
+class Discrete(Rule):
+    """SAMME (Zhu et al. 2009): a leaf votes for its heaviest class; with K = 2 it is AdaBoost."""
+
+    def round(self, tree: GrownTree) -> Round:
+        W, label = shares(tree), leaf_labels(tree)
+        is_right = label[:, None] == np.arange(self.n_classes)
+        error = float(W[~is_right].sum())
+        useless = is_chance(error, self.n_classes)
+        alpha = 1.0 if useless else samme_step(self.learning_rate, samme_weight(error, self.eps, self.n_classes))
+        right, wrong = samme_factors(alpha, self.n_classes)
+        factor, Z = normalised(np.where(is_right, right, wrong), W)
+        return Round(alpha, factor, error, Z, label=label, useless=useless)
+
+
+class Confidence(Rule):
+    """Confidence-rated votes (Schapire & Singer 1999): a leaf's vote is c = 1/2 ln((W_+ + eps) / (W_- + eps)).
+
+    eps = 1 / (2 n). A row's weight is multiplied by exp(-y c). More than two classes: AdaBoost.MH, one weight and c per
+    class, "class k or not". Equation: confidence-leaf (docs/theory.md).
+    """
+
+    link: Link = Logistic(scale=2.0)
+    criterion: Criterion | None = "confidence"
+
+    def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
+        self.one_versus_rest: bool = n_classes > 2
+        super().__init__(n_classes, count * (n_classes if self.one_versus_rest else 1), learning_rate)
+
+    def round(self, tree: GrownTree) -> Round:
+        W = shares(tree)
+        no, yes = W[:, 0::2], W[:, 1::2]  # two classes: columns 0 and 1 are "no" and "yes" of the second class
+        most = 0.5 * MAX_STEP / self.learning_rate
+        c = np.clip(0.5 * np.log((yes + self.eps) / (no + self.eps)), -most, most)
+        error = float(np.minimum(no, yes).sum())  # the sign of c goes with the heavier side
+        factor = np.empty_like(W)
+        factor[:, 0::2] = np.exp(self.learning_rate * c)
+        factor[:, 1::2] = np.exp(-self.learning_rate * c)
+        factor, Z = normalised(factor, W)
+        full_step_z = 2.0 * float(np.sqrt(no * yes).sum())
+        return Round(self.learning_rate, factor, error, Z, value=c, useless=full_step_z >= 1.0 - 1e-12)
+
+
+class Abstaining(Rule):
+    """Votes with abstentions: each side of a stump votes for a class or abstains (h = 0).
+
+    With P the weight voted right and N the weight voted wrong, alpha = learning_rate ln((K - 1) (P + eps) / (N + eps)),
+    eps = 1 / (2 n). Rows that it abstains on keep their weight.
+    """
+
+    criterion: Criterion | None = "abstaining"
+
+    def round(self, tree: GrownTree) -> Round:
+        from committee.learners.trees.tree import best_abstention
+
+        K, W, label = self.n_classes, shares(tree), best_abstention(tree)
+        is_right = label[:, None] == np.arange(K)
+        is_wrong = (label >= 0)[:, None] & ~is_right
+        P, N = float(W[is_right].sum()), float(W[is_wrong].sum())
+        useless = (K - 1) * P <= N * (1.0 + 1e-12)
+        odds = (K - 1) * (P + self.eps) / (N + self.eps)
+        alpha = 1.0 if useless else samme_step(self.learning_rate, float(np.log(odds)))
+        right, wrong = samme_factors(alpha, K)
+        factor, Z = normalised(np.select([is_right, is_wrong], [right, wrong], 1.0), W)
+        error = N if P + N > 1.0 - 1e-12 else max(N, self.eps)  # a voter that abstains is not perfect
+        return Round(alpha, factor, error, Z, label=label, useless=useless)
+
+
+RULES: dict[str, type[Rule]] = {"discrete": Discrete, "confidence": Confidence, "abstaining": Abstaining}
+"""``vote=`` of AdaBoostClassifier."""
+
+
+def shares(tree: GrownTree) -> F64:
+    """Return the share of the total weight of each leaf and class, ``(N, K)``; 0 in inner nodes."""
+    W: F64 = np.where((tree.feature < 0)[:, None], tree.sums, 0.0)
+    W /= W.sum()
+    return W
+
+
+def normalised(factor: F64, W: F64) -> tuple[F64, float]:
+    """Return the factors scaled so that the new weights sum to 1, and their normaliser Z."""
+    Z = float((W * factor).sum())
+    return factor / Z, Z

@@ -1,1 +1,0 @@
-"""AdaBoost, and its round as a rule."""

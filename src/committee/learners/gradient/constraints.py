@@ -1,0 +1,221 @@
+"""Monotone and interaction constraints: from the parameters of users to directions and groups of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.frame_columns import is_frame
+from committee.data.frames import TableSchema
+from committee.data.names import hint_of_names, listing
+
+
+def column_number(column: Any, table: TableSchema, parameter: str) -> int:
+    """Return the number of a column given by name or number; errors name the `parameter`.
+
+    Raises TypeError if it is neither a name nor a number, ValueError if there is no such column.
+    """
+    if isinstance(column, str):
+        names = table.names or ()
+        if column not in names:
+            known = hint_of_names(column, names) if names else "X is an array without names, give numbers"
+            raise ValueError(f"{parameter} names {column!r}, which is no column of X; {known}")
+        return names.index(column)
+    if not isinstance(column, Integral) or isinstance(column, bool):
+        raise TypeError(
+            f"{parameter} has {column!r} of type {type(column).__name__} for a column; use names or whole numbers."
+        )
+    number = int(column)
+    if not 0 <= number < table.n_features:
+        raise ValueError(f"{parameter} has column {number}; X has columns 0 to {table.n_features - 1}.")
+    return number
+
+
+def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
+    """Raise ValueError if columns are given by number and the columns of X have other numbers for names (pandas)."""
+    if not any(isinstance(column, Integral) for column in columns) or not is_frame(X):
+        return
+    names = list(X.columns)
+    if any(isinstance(name, Integral) for name in names) and names != list(range(len(names))):
+        raise ValueError(
+            f"{parameter} gives columns by number, and the columns of X have other numbers for names, "
+            f"{listing(names, 5)}: it could mean either. Make the names text, X.columns = X.columns.astype(str), and "
+            "give them."
+        )
+
+
+# --- monotone constraints ---------------------------------------------------------------------------------------------
+
+
+def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
+    """Return the direction in which a score may move with each column, ``(p,)``; None if all are free.
+
+    `constraints` is a mapping of columns or array-like ``(p,)`` of -1 (never rises with the column), 1 (never falls)
+    and 0 (free). Raises TypeError or ValueError if a column or direction is not valid.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from committee.data.frames import TableSchema
+    >>> directions({"age": 1}, TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0]}))).tolist()
+    [0, 1]
+    """
+    if constraints is None:
+        return None
+    p = len(table.categorical)
+    listed = _by_column(constraints, table) if isinstance(constraints, Mapping) else constraints
+    given = np.asarray(listed, dtype=object)  # which makes no text of the numbers beside it
+    if given.shape != (p,):
+        raise ValueError(
+            f"monotonic_constraints has shape {given.shape}; it needs one of -1, 0 and 1 for each of the {p} columns, "
+            "or a dict of columns."
+        )
+    for j, direction in enumerate(given.tolist()):
+        if direction not in (-1, 0, 1) or isinstance(direction, bool):
+            raise ValueError(f"monotonic_constraints has {direction!r} for column {table.column(j)!r}; use -1, 0 or 1.")
+        if direction and table.n_levels[j]:
+            raise ValueError(
+                f"monotonic_constraints has {direction} for column {table.column(j)!r}, whose categories have no "
+                "order; use 0, or make it a number."
+            )
+    signs = given.astype(np.int8)
+    return signs if signs.any() else None
+
+
+def _by_column(constraints: Mapping[Any, Any], table: TableSchema) -> list[Any]:
+    found: dict[int, Any] = {}
+    for column, direction in constraints.items():
+        j = column_number(column, table, "monotonic_constraints")
+        if j in found:
+            raise ValueError(f"monotonic_constraints has column {table.column(j)!r} twice, by name and number.")
+        found[j] = direction
+    return [found.get(j, 0) for j in range(table.n_features)]
+
+
+def directions_of_scores(
+    constraints: Any, table: TableSchema, n_scores: int, classes: NDArray[Any] | None
+) -> NDArray[np.int8] | None:
+    """Return the direction in which each score may move with each column, ``(n_scores, p)``; None if all are free.
+
+    More than two `classes`: a mapping of classes, or one row or mapping for each. Several numbers (no `classes`): one
+    row or mapping for each, or directions for all of them.
+    """
+    if constraints is None or (isinstance(constraints, Mapping) and not constraints):
+        return None
+    several, by_name = _is_per_score(constraints), isinstance(constraints, Mapping)
+    if n_scores == 1:
+        if several:
+            raise ValueError(
+                "monotonic_constraints holds dicts or lists, as for more than two classes, but here each row has one "
+                "score; give one direction for each column (with two classes that of the second)."
+            )
+        of_score = [constraints]
+    elif classes is None:
+        if several and by_name:
+            raise ValueError(
+                f"monotonic_constraints is a dict of dicts or lists, as for classes, but the {n_scores} predicted "
+                "numbers of a row have no names; give a list with one dict or row for each."
+            )
+        of_score = _rows(constraints, n_scores, "predicted number") if several else [constraints] * n_scores
+    elif not several:
+        raise ValueError(
+            f"monotonic_constraints has one direction for each column, but each of the {n_scores} classes has a score "
+            f"of its own; give it by class, as in {{{classes.tolist()[-1]!r}: {{column: 1}}}}, or one row for each."
+        )
+    elif by_name:
+        known = classes.tolist()
+        unknown = [label for label in constraints if label not in known]
+        if unknown:
+            raise ValueError(
+                f"monotonic_constraints has the key {unknown[0]!r}, which is no class of y; its classes are {known}."
+            )
+        of_score = [constraints.get(label) for label in known]
+    else:
+        of_score = _rows(constraints, n_scores, "class")
+    found = [directions(each, table) for each in of_score]
+    if all(each is None for each in found):
+        return None
+    return np.array([np.zeros(table.n_features, dtype=np.int8) if each is None else each for each in found])
+
+
+def _rows(constraints: Any, n_scores: int, of: str) -> list[Any]:
+    if len(constraints) != n_scores:
+        raise ValueError(f"monotonic_constraints has {len(constraints)} rows; it needs one for each {of}, {n_scores}.")
+    return list(constraints)
+
+
+def columns_with_directions(constraints: Any) -> list[Any]:
+    """Return the names and numbers of columns that monotone constraints have as keys."""
+    if constraints is None:
+        return []
+    parts = _parts(constraints) if _is_per_score(constraints) else [constraints]
+    return [column for part in parts if isinstance(part, Mapping) for column in part]
+
+
+def _is_per_score(constraints: Any) -> bool:
+    return any(np.iterable(part) and not isinstance(part, str) for part in _parts(constraints))
+
+
+def _parts(constraints: Any) -> Iterable[Any]:
+    return constraints.values() if isinstance(constraints, Mapping) else constraints
+
+
+# --- interaction constraints ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Limits of the columns that the splits on a path from a root to a leaf use."""
+
+    most: int = 0  # columns of a path; 0: any number
+    groups: list[NDArray[np.int32]] = field(default_factory=list)
+    """Sets of columns in rising order, one of which holds all columns of a path; empty: no limit."""
+
+
+def interactions(constraints: Any, table: TableSchema) -> Interactions:
+    """Return the limits of "pairwise", "no_interactions", an iterable of groups of columns, or None.
+
+    Columns in no group are one more group, as in scikit-learn. Raises TypeError or ValueError if a group or column is
+    not valid.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from committee.data.frames import TableSchema
+    >>> table = TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0], "height": [3.0]}))
+    >>> [group.tolist() for group in interactions([["size", "height"]], table).groups]
+    [[0, 2], [1]]
+    """
+    if constraints is None:
+        return Interactions()
+    if isinstance(constraints, str):
+        return Interactions({"no_interactions": 1, "pairwise": 2}[constraints])
+    groups = [
+        {column_number(each, table, "interaction_constraints") for each in group} for group in _groups(constraints)
+    ]
+    groups.append(set(range(table.n_features)).difference(*groups))
+    if any(len(group) == table.n_features for group in groups):
+        return Interactions()
+    return Interactions(groups=[np.array(sorted(group), dtype=np.int32) for group in groups if group])
+
+
+def columns_in_groups(constraints: Any) -> list[Any]:
+    """Return the names and numbers of columns in interaction constraints."""
+    if constraints is None or isinstance(constraints, str):
+        return []
+    return [column for group in _groups(constraints) for column in group]
+
+
+def _groups(constraints: Any) -> Iterator[Iterable[Any]]:
+    for group in constraints.tolist() if isinstance(constraints, np.ndarray) else constraints:
+        if isinstance(group, str) or not isinstance(group, Iterable):
+            raise TypeError(
+                f"interaction_constraints has {group!r} where a group of columns belongs; write [{group!r}] for a "
+                "group of one."
+            )
+        yield group

@@ -1,0 +1,348 @@
+"""The rounds of gradient boosting: gradients, trees that follow them, a step, new scores."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.binning import Binned, Bins
+from committee.data.number_types import F64
+from committee.learners.base.boosting import BoostingRun
+from committee.learners.base.fit_record import leaf_of_rows
+from committee.learners.base.row_sampling import Mask, RowUnits
+from committee.learners.gradient.leaf_values import (
+    LeafPenalty,
+    LineFit,
+    add_lines,
+    leaf_terms,
+    node_sums,
+    refitted_tree,
+)
+from committee.learners.gradient.line_search import LineSearch
+from committee.learners.gradient.target import Target, add_tree, refits
+from committee.vote.committee import Committee
+from committee.vote.regression import RegressionCommittee
+from committee.voters.forest import Forest
+from committee.voters.growing import forest_of
+from committee.voters.leaf_lines import LeafLines
+from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import Rounds
+
+if TYPE_CHECKING:
+    from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower
+
+I32 = NDArray[np.int32]
+TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Rows and columns of each round, drawn by numbers that depend on the seed and the round alone."""
+
+    seed: int
+    n_features: int
+    subsample: float
+    features_of_tree: int
+    by_node: bool  # the grower draws columns for each node
+    units: RowUnits | None  # rows as they are drawn; None where every round has all of them
+    training: Mask | None = None  # units of the training rows; None: all
+
+    @property
+    def any(self) -> bool:
+        """Two rounds may differ in their rows or columns."""
+        return self.by_node or self.subsample < 1.0 or self.features_of_tree < self.n_features
+
+    def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
+        """Return the rows of round t in rising order, and the weights of all rows; None: all, and unchanged."""
+        if self.units is None:
+            return None, None
+        if self.subsample < 1.0:
+            return self.units.rows_of(self.units.drawn(self.subsample, self.seed + t, self.training))
+        assert self.training is not None
+        return self.units.rows_of(self.training)
+
+    def features_of_round(self, t: int) -> I32 | None:
+        """Return the columns of round t in rising order; None: all."""
+        if self.features_of_tree == self.n_features:
+            return None
+        random = np.random.default_rng((self.seed, t))
+        chosen = random.choice(self.n_features, self.features_of_tree, replace=False, shuffle=False)
+        return np.sort(chosen).astype(np.int32)
+
+
+class ScoredRows(ABC):
+    """Training rows with their scores F, in memory or sharded over workers, on which a round's trees are grown."""
+
+    n_rows: int
+    line_fit: LineFit | None  # None: leaves are constants
+
+    @abstractmethod
+    def begin(self, draws: Draws, t: int) -> None:
+        """Compute gradients and hessians on the rows of round t."""
+
+    @abstractmethod
+    def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
+        """Grow the tree of score k, or of all scores, on some of the columns."""
+
+    @abstractmethod
+    def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:
+        """Return the leaf values of least loss, for losses with `leaf_constant`."""
+
+    @abstractmethod
+    def move(
+        self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
+    ) -> LeafLines | None:
+        """Move the scores, or the array `along`, by a step along the tree grown last, and return its lines.
+
+        Its nodes add `value`, in the scores' own units; gradients have the units `unit`.
+        """
+
+    @abstractmethod
+    def scores(self, rows: NDArray[np.integer]) -> F64: ...
+
+    @abstractmethod
+    def restart(self, target: Target, intercept: F64) -> None:
+        """Reset all scores and use all rows; no tree is grown from now on."""
+
+    @abstractmethod
+    def begin_on_all(self) -> None:
+        """Compute gradients and hessians on all rows, after `restart`."""
+
+    @abstractmethod
+    def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
+        """Return a tree with the leaf weights of all rows; it counts as the tree grown last."""
+
+    @abstractmethod
+    def keep(self, record: FitRecord) -> None:
+        """Record trees from now on, and take those known from the record."""
+
+
+@dataclass(eq=False)
+class RowsInMemory(ScoredRows):
+    """Training rows on this machine; `X` are the encoded rows, for lines in leaves."""
+
+    target: Target
+    grower: _core.GradientGrower | RecordedGradientGrower
+    F: F64
+    binned: Binned
+    line_fit: LineFit | None
+    X: F64 | None
+    n_threads: int
+
+    def __post_init__(self) -> None:
+        self.n_rows = self.F.shape[-1]
+        self.gradient, self.hessian = np.empty_like(self.F), np.empty_like(self.F)
+        self.rows: I32 | None = None
+        self.w: F64 | None = None
+        self.leaf = np.empty(0, dtype=np.int32)
+
+    def begin(self, draws: Draws, t: int) -> None:
+        self.rows, w = draws.rows_of_round(t)
+        self.w = self.target.w if w is None else w
+        self.begin_on_all()
+
+    def begin_on_all(self) -> None:
+        self.target.write_gradients(self.F, self.w, self.gradient, self.hessian, self.n_threads)
+
+    def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
+        gradient, hessian = self._derivatives(k)
+        tree = self.grower.grow(gradient, hessian, self.rows, features, seed, k, self.w)
+        self.leaf = self.grower.leaf_of_row
+        return tree
+
+    def _derivatives(self, k: int) -> tuple[F64, F64]:
+        scores = slice(None) if self.F.ndim == 1 or self.grower.n_outputs > 1 else k
+        return self.gradient[scores], self.hessian[scores]
+
+    def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:
+        # Penalties choose the splits, and the leaves that abstain: a value of 0 stays 0. The others are not shrunk, but
+        # stay within the node's bounds, so that monotone constraints hold.
+        single = value.shape[1] == 1
+        used: Any = slice(None) if self.rows is None else self.rows
+        y, F = np.atleast_2d(self.target.y), np.atleast_2d(self.F)
+        y = y[k : k + 1] if single and len(y) > 1 else y
+        residual = y[:, used].astype(np.float64) - (F[k : k + 1] if single else F)[:, used]
+        leaf = self.leaf[used]
+        # 16 bits are enough for the leaves of most trees, and are sorted in linear time
+        order = np.argsort(leaf.astype(np.int16) if len(value) < 1 << 15 else leaf, kind="stable")
+        end = np.cumsum(np.bincount(leaf, minlength=len(value)))
+        weights = None if self.w is None else self.w[used][order]
+        new = value.copy()
+        for score, part in enumerate(residual):
+            ordered = part[order]
+            for i in np.flatnonzero(value[:, score]).tolist():
+                rows = slice(end[i - 1] if i else 0, end[i])
+                if rows.start < rows.stop:
+                    w = None if weights is None else weights[rows]
+                    best = self.target.leaf_constant(ordered[rows], w, k + score)
+                    new[i, score] = min(max(best, bounds[i, 0]), bounds[i, 1])
+        return new
+
+    def move(
+        self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
+    ) -> LeafLines | None:
+        F = self.F if along is None else along
+        add_tree(F, self.leaf, value, step, k, self.n_threads)
+        if self.line_fit is None:
+            return None
+        assert self.X is not None
+        sums = self.line_fit.sums(self.X, tree, self.leaf, self.rows, *self._derivatives(k), self.n_threads)
+        lines = LeafLines(*sums.lines(self.line_fit.l2)).times(unit)
+        add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
+        return lines
+
+    def scores(self, rows: NDArray[np.integer]) -> F64:
+        return self.F[..., rows]
+
+    def restart(self, target: Target, intercept: F64) -> None:
+        self.target, self.rows, self.w = target, None, target.w
+        self.F = np.repeat(intercept[:, None], self.n_rows, axis=1).reshape(self.F.shape)
+
+    def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
+        self.leaf = leaf_of_rows(self.binned, tree, None)
+        sums = node_sums(leaf_terms(*self._derivatives(k), self.w), self.leaf, len(tree.feature))
+        count = np.bincount(self.leaf, minlength=len(tree.feature))
+        return refitted_tree(tree, sums, count, penalty, weighted=self.w is not None)
+
+    def keep(self, record: FitRecord) -> None:
+        from committee.learners.base.fit_record import RecordedGradientGrower
+
+        self.grower = RecordedGradientGrower(self.grower, self.binned, record)
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTree:
+    """A tree of a round: its structure, and the numbers and lines that its nodes add to the scores."""
+
+    tree: _core.GradientTree
+    value: F64
+    lines: LeafLines | None
+
+
+@dataclass(eq=False)
+class GradientRun(BoostingRun):
+    """Scores F of the training rows, and the rounds so far.
+
+    A round computes gradients and hessians at F, grows a tree for each score or, if `shared`, one for all, and moves F
+    along them: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search. A round
+    that changes nothing ends the run, and is dropped unless it is the first. The run goes on from the rounds of the
+    committee `earlier`.
+    """
+
+    target: Target
+    scored: ScoredRows
+    bins: Bins
+    n_classes: int
+    intercept: F64
+    earlier: Committee | RegressionCommittee | None
+    shared: bool
+    draws: Draws
+    learning_rate: float
+    search: LineSearch | None
+    _idle = False
+
+    def __post_init__(self) -> None:
+        self.n_rounds = self.n_earlier = self.earlier.n_voters if self.earlier else 0
+        self.n_trees: int = 1 if self.shared else len(self.intercept)
+        self.refit: bool = refits(self.target.loss)
+        self.grown: list[BoostedTree] = []
+        self.steps: list[float] = []
+
+    def has_next(self) -> bool:
+        return not self._idle
+
+    def advance(self) -> None:
+        t, search = self.n_rounds, self.search
+        self.scored.begin(self.draws, t)
+        features = self.draws.features_of_round(t)
+        # with a line search F waits until the step is known
+        direction = None if search is None else np.zeros_like(search.F)
+        step = self.learning_rate if search is None else 1.0
+        grown = []
+        for k in range(self.n_trees):
+            tree = self.scored.grow(k, features, self.draws.seed + t * self.n_trees + k)
+            grown.append(self._along(tree, step, k, direction))
+        if search is not None and direction is not None:
+            leaves = [one.value[one.tree.feature < 0] / self._unit(k) for k, one in enumerate(grown)]
+            step = search.step(direction, leaves, self.learning_rate)
+        self._idle = not self.draws.any and (step == 0.0 or not any(_core.largest_size(one.value) for one in grown))
+        if self._idle and self.steps:
+            return
+        self.grown += grown
+        self.steps.append(step)
+        self.n_rounds += 1
+
+    def replay(self, target: Target, penalty: LeafPenalty, intercept: F64, n_rounds: int) -> None:
+        """Refit the leaves of the first rounds on all rows after some were held out; splits stay.
+
+        Each leaf gets the penalised weight of all its rows, at the scores after the refitted rounds before it.
+        """
+        self.target, self.intercept = target, intercept
+        self.scored.restart(target, intercept)
+        grown, self.grown = self.grown, []
+        for t in range(n_rounds):
+            self.scored.begin_on_all()
+            for k in range(self.n_trees):
+                tree = self.scored.regrown(grown[t * self.n_trees + k].tree, k, penalty)
+                self.grown.append(self._along(tree, self.steps[t], k))
+        self.steps = self.steps[:n_rounds]
+        self.n_rounds = n_rounds
+
+    def keep(self, record: FitRecord) -> None:
+        self.scored.keep(record)
+
+    def _unit(self, k: int) -> F64:
+        if self.target.scale is None:
+            return np.ones(1)
+        return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
+
+    def _along(self, tree: _core.GradientTree, step: float, k: int, direction: F64 | None = None) -> BoostedTree:
+        value = tree.value if self.target.scale is None else tree.value * self._unit(k)
+        if not math.isfinite(_core.largest_size(value)):
+            raise ValueError(
+                f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
+                "leaf_l2 or min_hessian_leaf."
+            )
+        if self.refit:
+            bounds = tree.bounds if self.n_trees == 1 else tree.bounds * self._unit(k)
+            value = self.scored.best_constants(tree, value, bounds, k)
+        return BoostedTree(tree, value, self.scored.move(tree, value, self._unit(k), step, k, direction))
+
+    # --- voters -----------------------------------------------------------------------------------------------------
+
+    def voters(self, first: int, end: int) -> TreeVoters:
+        n = self.n_earlier
+        if self.earlier is None or first >= n:
+            return self._grown(first - n, end - n)
+        before: Any = self.earlier.voters[first:end]
+        return before if end <= n else _concatenated(before, self._grown(0, end - n))
+
+    def weights(self, first: int, end: int) -> F64:
+        before = [] if self.earlier is None else self.earlier.weights.tolist()
+        return np.array([*before, *self.steps][first:end])
+
+    def _grown(self, first: int, end: int) -> TreeVoters:
+        grown = self.grown[first * self.n_trees : end * self.n_trees]
+        trees = [one.tree for one in grown]
+        weight = [w for tree in trees if (w := tree.weight) is not None]
+        assert len(weight) in (0, len(trees))  # rows have weights in all rounds or in none
+        per_tree = self.n_classes if self.n_trees == 1 else 1
+        forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight or "rows")
+        lines = [one.lines for one in grown if one.lines is not None]
+        if lines:
+            return LinearLeaves(forest, LeafLines.concatenate(lines), self.n_trees)
+        return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
+
+
+def _concatenated(earlier: TreeVoters, later: Any) -> TreeVoters:
+    if isinstance(earlier, LinearLeaves):
+        return LinearLeaves.concatenate([earlier, later])
+    if isinstance(earlier, Rounds):
+        return Rounds(Forest.concatenate([earlier.forest, later.forest]), earlier.n_outputs)
+    return Forest.concatenate([earlier, later])

@@ -1,0 +1,139 @@
+"""Loss of scores: targets and weights of rows, gradients, best constants, and the scores of grown trees.
+
+Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.number_types import F64
+from committee.data.rows import Rows, TargetRows, rounded_scale
+from committee.learners.gradient.leaf_values import add_lines
+from committee.objectives.losses import Loss, write_gradients
+from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import Rounds
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A loss, the targets or class numbers of n rows, and their weights; None: equal weights.
+
+    Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Then losses add up, each divided by the square of
+    the score's `scale`, as gradients are taken of scores in units of it.
+    """
+
+    loss: Loss
+    y: NDArray[np.generic]
+    w: F64 | None
+    scale: F64 | None = None  # unit of each score, (D,), where each has a target of its own
+
+    @classmethod
+    def of(cls, loss: Loss, rows: Rows | TargetRows, scale: F64 | None = None) -> Self:
+        """Return the target of these rows; `scale` is that of other rows, if known. Raises ValueError if the loss does
+        not take such targets.
+        """
+        y = rows.labels if isinstance(rows, Rows) else rows.target
+        loss.check_target(y)
+        if y.ndim == 2 and (n_scores := loss.n_scores()) > 1:
+            raise ValueError(
+                f"the {loss.name} loss predicts {n_scores} numbers of one target, and y has {y.shape[1]} columns; "
+                "choose a loss of one number, or wrap the learner in sklearn.multioutput.MultiOutputRegressor."
+            )
+        targets, w = np.ascontiguousarray(y.T), None if rows.uniform else rows.weights
+        if y.ndim == 2 and scale is None:
+            scale = np.array([_scale(loss, target, rows.weights) for target in targets])
+        return cls(loss, targets, w, scale)
+
+    @property
+    def total(self) -> float:
+        return float(self.y.shape[-1] if self.w is None else self.w.sum())
+
+    def n_scores(self, n_classes: int | None) -> int:
+        """Return the number of scores of a row; `n_classes` is None where numbers are predicted."""
+        return len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
+
+    def of_rows(self, rows: NDArray[np.integer], w: F64 | None) -> Self:
+        return replace(self, y=self.y[..., rows], w=w)
+
+    def part(self, rows: slice) -> Self:
+        """Return the target of some rows, with their weights."""
+        return replace(self, y=self.y[..., rows], w=None if self.w is None else self.w[rows])
+
+    def best_constant(self, n_scores: int) -> F64:
+        """Return the best scores if they are equal for all rows, ``(n_scores,)``."""
+        if self.y.ndim == 2:
+            return np.array([self.loss.best_constant(y, self.w, 1).item() for y in self.y])
+        best = self.loss.best_constant(self.y, self.w, n_scores)
+        return np.asarray(best, dtype=np.float64).reshape(n_scores)
+
+    def mean_loss(self, F: F64) -> float:
+        shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight may overflow
+        if self.scale is None:
+            return float(np.average(self.loss.value(self.y, F), weights=shares))
+        each = [np.average(self.loss.value(y, f), weights=shares) for y, f in zip(self.y, F, strict=True)]
+        return float((np.array(each) / self.scale**2).sum())
+
+    def write_gradients(self, F: F64, w: F64 | None, gradient: F64, hessian: F64, n_threads: int) -> None:
+        """Write gradients and hessians of rows of weights w at scores F, with respect to scores in their units."""
+        write_gradients(self.loss, self.y, F, w, gradient, hessian, n_threads)
+        if self.scale is not None:
+            gradient /= self.scale[:, None]
+
+    def in_units(self, scores: F64) -> F64:
+        return scores if self.scale is None else scores / self.scale[:, None]
+
+    def leaf_constant(self, residual: F64, w: F64 | None, score: int) -> Any:
+        """Return the best constant to add to a score in a leaf; None where a Newton step is as good."""
+        return self.loss.leaf_constant(residual, w, score if self.y.ndim == 1 else 0)
+
+
+def _scale(loss: Loss, y: NDArray[np.generic], w: F64) -> float:
+    # root of the target's dispersion about its best constant, sum of w g^2 over sum of w h: for the squared error the
+    # standard deviation
+    constant = np.asarray(loss.best_constant(y, w, 1), dtype=np.float64).reshape(1)
+    gradient, hessian = loss.gradient_hessian(y, np.repeat(constant, len(y)), None)
+    share = w / w.sum()
+    return rounded_scale(float((share * gradient**2).sum()) / float((share * hessian).sum()))
+
+
+def refits(loss: Loss) -> bool:
+    """Return whether leaves get the best constants of the loss, such as medians, in place of Newton steps."""
+    return loss.leaf_constant(np.zeros(1), None) is not None
+
+
+def constant_scores(intercept: F64, n: int) -> F64:
+    """Return scores of n rows before the first round, ``(n,)`` or ``(D, n)``."""
+    F = np.repeat(intercept[:, None], n, axis=1)
+    return F[0] if len(intercept) == 1 else F
+
+
+def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
+    """Add a step along a tree to scores ``(n,)`` or ``(D, n)`` in place: F <- F + step b(x).
+
+    `leaf` ``(n,)`` is the leaf of each row; `value` ``(N, k)`` is added to scores `first` to first + k - 1.
+    """
+    if F.ndim == 1:
+        _core.add_leaf_values(F, leaf, step * value[:, 0], n_threads)
+        return
+    for k in range(value.shape[1]):
+        _core.add_leaf_values(F[first + k], leaf, step * value[:, k], n_threads)
+
+
+def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> None:
+    """Add rounds (`Forest`, `Rounds` or `LinearLeaves`) to scores of encoded rows in place, bit by bit as in fit."""
+    for t, step in enumerate(weights.tolist()):
+        one = voters[t]
+        forest = one.forest if isinstance(one, (Rounds, LinearLeaves)) else one
+        assert forest.value is not None
+        leaves = np.ascontiguousarray(forest.apply(X, n_threads).T)
+        for k, (leaf, value) in enumerate(zip(leaves, np.split(forest.value, forest.offset[1:-1]), strict=True)):
+            add_tree(F, leaf, value, step, k, n_threads)
+            if isinstance(one, LinearLeaves):
+                nodes = np.arange(*forest.offset[k : k + 2])
+                add_lines(F, one.lines.take(nodes), X, leaf, step, k, n_threads)

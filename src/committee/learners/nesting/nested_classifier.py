@@ -1,0 +1,389 @@
+"""Base of the classifiers of probabilistic voters: one graph for each score."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from committee.data.number_types import F64
+from committee.data.parallel import n_threads
+from committee.data.rows import scored_classes
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import (
+    COUNT,
+    FRACTION,
+    NOT_NEGATIVE,
+    POSITIVE,
+    fitted,
+    parameter,
+    with_parameters,
+)
+from committee.learners.base.user_voter import classifier_template
+from committee.learners.nesting.growth import Growth
+from committee.learners.nesting.weak_learners import (
+    SampledLearner,
+    Stopping,
+    StumpLearner,
+    VoterLearner,
+    WeakLearner,
+    check_answers,
+    is_only_drawn,
+)
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Link, Logistic, Truncated
+from committee.voters.path_majority import MAX_PATHS, PathMajority
+from committee.voters.soft_stumps import SoftStumps
+from committee.voters.vote_graph import VoteGraph, Walk
+
+if TYPE_CHECKING:
+    from committee.data.rows import Rows
+
+
+_MOST_BYTES = 2**26  # weights of all leaves that may be kept in float64; where there are more, all are kept in float32
+
+_OF_VOTERS = {
+    "bounds_": np.float64,
+    "normalisers_": np.float64,
+    "edges_": np.float64,
+    "reach_": np.float64,
+    "entropies_": np.float64,
+    "n_draws_": np.int64,
+}
+"""Fitted attributes that have a number for each voter."""
+
+
+@dataclass
+class Run:
+    """A graph for each score, and the seed of sampled paths."""
+
+    growths: list[Growth]
+    seed: int
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """First node of each score's graph among all, and at last the number of nodes."""
+        return np.concatenate([[0], np.cumsum([len(growth) for growth in self.growths])]).astype(np.int64)
+
+
+@with_parameters
+class NestedClassifier(CalibratedClassifier):
+    """Base of the classifiers whose voters have random answers, on a path through a graph."""
+
+    _voter_parameter = "voter"
+    _looks_ahead: ClassVar[bool] = False
+    voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)
+    stored_attributes: ClassVar[tuple[str, ...]] = (*_OF_VOTERS, "bound_", "cost_", "temperature_")
+
+    bounds_: F64 = fitted(
+        """Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; of more than two
+        classes score after score.""",
+        "float64 array (T,)",
+    )
+    bound_: float = fitted(
+        "The last of them; of more than two classes the sum over scores, which bounds the expected training error.",
+        "float",
+    )
+    normalisers_: F64 = fitted("Z_+ + Z_- of each voter under the weights it was trained with.", "float64 array (T,)")
+    edges_: F64 = fitted("1/2 minus its expected error under these weights.", "float64 array (T,)")
+    entropies_: F64 = fitted(
+        """Entropy of these weights relative to the rows' own, sum_i D_i ln(w_i / D_i): 0 where they are equal; its
+        exponential is the share of the rows that weights as even would lie on.""",
+        "float64 array (T,)",
+    )
+    reach_: F64 = fitted("Expected share of training rows that meet each voter.", "float64 array (T,)")
+    cost_: float = fitted(
+        "Expected number of voters that a training row meets; of more than two classes in all scores together.", "float"
+    )
+    n_draws_: NDArray[np.int64] = fitted("Answers that q was estimated from; 0 where it is known.", "int64 array (T,)")
+
+    _: KW_ONLY
+    voter: Any = parameter(
+        None,
+        """Voter of each node, in place of soft stumps: any classifier whose ``fit`` takes ``sample_weight``
+        and that has ``predict_proba``, ``prob_positive(X)`` (the probability of +1, exact) or only ``draw(X, rng)``
+        (one answer a row, above 0 for +1, drawn anew at each call). It is fitted on classes 0 and 1.""",
+        HasMethods(["fit"]),
+        None,
+        type_words="classifier or None",
+    )
+    softness: float = parameter(
+        0.35,
+        """Softness s of the stumps, in standard deviations of their column: q(x) = Phi((x_j - c) / s). 0: hard stumps.
+        It is not fitted, as the least Z would always have the least softness (docs/theory.md). The default was the best
+        of seven over 30 tables (docs/decisions.md).""",
+        NOT_NEGATIVE,
+    )
+    n_draws: int | Literal["first_rise", "stopwatch", "look_ahead"] | None = parameter(
+        None,
+        """Estimate q on the training rows from that many answers, or draw until the estimate of Z first rises, or while
+        a draw lowers the bound faster than the next voter would, per second measured (such a run cannot be repeated
+        exactly): "stopwatch" forecasts the next voter, "look_ahead", of sums alone, trains it. None: q is known; for an
+        oracle that can only be drawn from it means "first_rise".""",
+        COUNT,
+    )
+    estimate: Literal["map", "ml"] = parameter("map", "Estimate of q from draws: (1 + count) / (R + 2), or count / R.")
+    target_bound: float | None = parameter(
+        None, "Stop when the bound on the expected training error is at most this, in (0, 1).", FRACTION
+    )
+    target_error: float | None = parameter(
+        None,
+        """Stop when E[H] misclassifies at most this share of the training rows, in (0, 1); of more than two classes all
+        scores together, each its share of it. E[H] is then kept beside the weights, 8 bytes a row and score.""",
+        FRACTION,
+    )
+    time_budget: float | None = parameter(
+        None,
+        """Stop after this many seconds, above 0; one voter is always trained. Such a run cannot be repeated
+        exactly.""",
+        POSITIVE,
+    )
+    method: Literal["expected", "likely_path", "sampled", "majority"] = parameter(
+        "expected",
+        """Score of the committee. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node;
+        it evaluates the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values.
+        "majority": 2 P - 1, with P the probability that H(x) > 0, as returned by `predict_proba`
+        with ``calibrate=None``.""",
+    )
+    n_paths: int = parameter(
+        1000,
+        """Paths that P is estimated from where they are too many to add up: its standard error is at most
+        1 / (2 sqrt(n_paths)).""",
+        Interval(Integral, 1, MAX_PATHS, closed="both"),
+    )
+    max_bins: int = shared.max_bins()
+    categorical_features: Any = shared.categorical_features()
+    random_state: Any = shared.random_state("sampled paths, of draws and of given classifiers")
+    n_jobs: int | None = shared.n_jobs()
+
+    def _most_tasks(self, X: Any) -> None:
+        return None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.voter is not None:
+            check_answers(self.voter)
+        if self.n_draws == "look_ahead" and not self._looks_ahead:
+            raise ValueError(
+                "n_draws='look_ahead' is for sums, in which voters follow each other; use 'stopwatch', its forecast, "
+                "or ProbabilisticAdaBoostClassifier."
+            )
+
+    def _no_checkpoint(self, X: Any) -> str | None:
+        for name in (name for name, used in self._clocks().items() if used):
+            return f"{name}={getattr(self, name)!r} makes the fit depend on the time it takes"
+        return super()._no_checkpoint(X)
+
+    def _clocks(self) -> dict[str, bool]:
+        # parameters that make the fit depend on the time it takes
+        return {"time_budget": self.time_budget is not None, "n_draws": self.n_draws in ("stopwatch", "look_ahead")}
+
+    def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+        most = self._most_voters(rows.count)
+        random = tasks.random()
+        run = Run(self._growths(rows, random), int(random.randint(2**31 - 1)))
+        if tasks.record is not None:
+            for growth in run.growths:
+                if isinstance(growth.learner, StumpLearner):
+                    growth.learner.keep(tasks.record)
+        growers = [self._grow(growth) for growth in run.growths]
+        # every score gets its first voter before any gets its second, so that there is a committee at all times
+        for growth, grower in zip(run.growths, growers, strict=True):
+            next(grower, None)
+            if not len(growth):
+                raise ValueError(
+                    f"voter={self.voter!r} has no rows of two classes to learn from: beside the heaviest rows the "
+                    "weights of all others round to nothing. Give a sample_weight of fewer magnitudes."
+                )
+        if all(growth.useless for growth in run.growths):
+            warnings.warn(
+                f"No voter beats chance (edge {run.growths[0].edges[0]:.3g}): the committee is a single voter that "
+                "predicts the class frequencies.",
+                stacklevel=4,
+            )
+        tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
+        return self._finished(self._fitted(run), rows, None, random, tasks)
+
+    @property
+    def _calibrates(self) -> bool:
+        # fits on other rows would take more time than a budget has, and by the clock they would be others
+        return super()._calibrates and not any(self._clocks().values())
+
+    def _strength(self, committee: Committee) -> float:
+        return 1.0  # a row meets some of the voters, however many there are
+
+    def _trained(self, run: Run, growers: list[Iterator[None]], most: int | None, begun: float) -> Iterator[None]:
+        # one graph after the other; the first voter of each is there already
+        target = None if self.target_bound is None else self.target_bound / len(growers)
+        error = None if self.target_error is None else self.target_error / len(growers)
+        for number, (growth, grower) in enumerate(zip(run.growths, growers, strict=True), start=1):
+            until = None if self.time_budget is None else begun + self.time_budget * number / len(growers)
+            yield
+            while not (
+                (target is not None and growth.bound <= target)
+                or (error is not None and growth.training_error() <= error)
+                or (until is not None and time.perf_counter() >= until)
+                or (most is not None and len(growth) >= most)
+                or next(grower, _ENDED) is _ENDED
+            ):
+                yield
+
+    @abstractmethod
+    def _most_voters(self, count: float) -> int | None:
+        # None where growth ends by itself
+        ...
+
+    @abstractmethod
+    def _grow(self, growth: Growth) -> Iterator[None]:
+        # yields after each voter
+        ...
+
+    def _most_leaves(self, count: float) -> int:
+        return 1  # that keep their weights at a time
+
+    def _keeps_reach(self) -> bool:
+        return False
+
+    def _growths(self, rows: Rows, random: np.random.RandomState) -> list[Growth]:
+        threads = n_threads(self.n_jobs)
+        weights = rows.weights / rows.weights.sum()
+        member = (
+            None if self.voter is None else classifier_template("voter", self.voter, self.table_, votes_by_class=False)
+        )
+        binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
+        kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
+        precision = np.float64 if kept <= _MOST_BYTES else np.float32
+        growths = []
+        for k in scored_classes(len(self.classes_)):
+            positive = (rows.labels == k).astype(np.uint8)
+            learner: WeakLearner
+            if binned is not None:
+                learner = StumpLearner(rows, binned, positive, self.softness, threads)
+            else:
+                learner = VoterLearner(member, rows, positive, random, self.estimate)
+            sampled = None
+            if self.n_draws is not None or is_only_drawn(member):
+                stopping: Stopping = "first_rise" if self.n_draws is None else self.n_draws
+                sampled = SampledLearner(learner, stopping, self.estimate, random)
+            expected = None if self.target_error is None else np.zeros(len(rows))
+            limits = 0.25 / rows.count, threads, precision, self._keeps_reach()
+            growths.append(Growth(learner, positive, weights, *limits, sampled, expected))
+        return growths
+
+    def _fitted(self, run: Run) -> dict[str, Any]:
+        growths, graph = run.growths, self._graph(run)
+        weights = np.ones(len(graph))
+        voters: VoteGraph | PathMajority = graph
+        link: Link = Logistic(2.0)
+        if self.method == "majority":
+            voters, weights = PathMajority(graph, self.n_paths), np.ones(1)
+            link = Truncated(floor=growths[0].eps)
+        return {
+            "committee_": Committee(voters, weights, self.classes_, link, self.table_),
+            "bounds_": np.concatenate([growth.bounds for growth in growths]),
+            "normalisers_": np.concatenate([growth.normalisers for growth in growths]),
+            "edges_": np.concatenate([growth.edges for growth in growths]),
+            "reach_": np.concatenate([growth.shares for growth in growths]),
+            "entropies_": np.concatenate([growth.entropies for growth in growths]),
+            "bound_": float(sum(growth.bound for growth in growths)),
+            "cost_": float(sum(sum(growth.shares) for growth in growths)),
+            "n_draws_": np.array([one.n_draws for growth in growths for one in growth.trained], dtype=np.int64),
+        }
+
+    def _graph(self, run: Run) -> VoteGraph:
+        start = run.starts
+        following = [
+            np.where(np.array(growth.following) >= 0, np.array(growth.following) + first, -1)
+            for growth, first in zip(run.growths, start[:-1], strict=True)
+        ]
+        walk: Walk = "expected" if self.method == "majority" else self.method
+        return VoteGraph(
+            run.growths[0].learner.voters([one for growth in run.growths for one in growth.trained]),
+            np.concatenate(following).astype(np.int32),
+            np.concatenate([np.array(growth.vote) for growth in run.growths]),
+            start,
+            len(self.classes_),
+            walk,
+            run.seed,
+        )
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        if len(self.classes_) == 1:
+            return
+        T = len(self.graph_.next)
+        for name, dtype in _OF_VOTERS.items():
+            numbers = getattr(self, name, None)
+            if numbers is None and name == "entropies_":
+                continue  # older files do not have it
+            if not isinstance(numbers, np.ndarray) or numbers.dtype != dtype or numbers.shape != (T,):
+                raise ValueError(f"{name} are not {T} numbers of type {np.dtype(dtype)}, one for each voter")
+
+    @property
+    def graph_(self) -> VoteGraph:
+        """Graph of the voters and their answers."""
+        check_is_fitted(self)
+        voters = self.committee_.voters
+        graph = voters.graph if isinstance(voters, PathMajority) else voters
+        if not isinstance(graph, VoteGraph):
+            raise AttributeError("this model has no graph: it was trained on rows of one class.")
+        return graph
+
+    @property
+    def feature_importances_(self) -> F64:
+        """Share of the stumps on each column in the decrease of the bound, ``(p,)``."""
+        graph = self.graph_
+        if not isinstance(graph.voters, SoftStumps):
+            raise AttributeError("feature_importances_ needs stumps; a voter of one's own may look at any column.")
+        before = np.append(1.0, self.bounds_[:-1])
+        before[graph.start[:-1]] = 1.0
+        # a sub-tree collected by sign may raise the bound
+        earned = np.maximum(before - self.bounds_, 0.0)
+        decrease: F64 = np.bincount(graph.voters.feature, earned, self.n_features_in_).astype(np.float64)
+        decrease /= max(decrease.sum(), np.finfo(np.float64).tiny)
+        return decrease
+
+    def cost(self, X: Any) -> F64:
+        """Return the number of voters that each row meets, ``(n,)``: expected, or on its path if `method` takes one.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+        """
+        graph = self.graph_
+        return graph.cost(self.committee_.encode(self.validate_rows(X)), n_threads(self.n_jobs))
+
+    def vote_probability(self, X: Any) -> tuple[F64, F64]:
+        """Return the probability that the random score H(x) is above 0, and its standard error, for any `method`.
+
+        Exact, with an error of 0, where the graph of each score has at most 4,096 paths, as a tree of no more voters;
+        otherwise the share among `n_paths` sampled paths, seeded.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+
+        Returns
+        -------
+        probability, standard_error : float64 arrays
+            ``(n,)`` each for two classes; else ``(n, K)``, of "class k or not".
+        """
+        rows = self.committee_.encode(self.validate_rows(X)) if hasattr(self, "committee_") else self.validate_rows(X)
+        P, error = PathMajority(self.graph_, self.n_paths).probability(rows, n_threads(self.n_jobs))
+        return (P[:, 0], error[:, 0]) if len(self.classes_) == 2 else (P, error)
+
+
+_ENDED = object()

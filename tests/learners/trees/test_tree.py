@@ -1,0 +1,456 @@
+"""TreeVoter against scikit-learn's tree, and what that tree cannot do: categories and missing values."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.exceptions import DataConversionWarning
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from committee import AbstainingStump, GradientBoostingRegressor, RandomForestRegressor, TreeRegressor, TreeVoter
+from committee.data.rows import MAX_TARGET, target_vector
+from committee.learners.trees.tree import abstention_z
+from tests.oracles import adaboost as oracle
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def coarse(seed: int = 0, n: int = 400, n_classes: int = 3) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Few distinct values, as bins keep them all, and noise, so that leaves stay impure."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-6, 7, size=(n, 5)) / 2.0
+    score = X[:, 0] + X[:, 1] * (X[:, 2] > 0) + rng.normal(size=n)
+    return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+
+
+def random_weights(n: int = 400) -> NDArray[np.float64]:
+    return np.random.default_rng(1).exponential(size=n)
+
+
+def leaves(tree: TreeVoter, X: Any) -> NDArray[np.int32]:
+    return tree.committee_.voters.apply(tree.table_.encode(X))[:, 0]
+
+
+def assert_same_partition(ours: NDArray[Any], theirs: NDArray[Any]) -> None:
+    pairs = np.unique(np.column_stack([ours, theirs]), axis=0)
+    assert len(pairs) == len(np.unique(ours)) == len(np.unique(theirs))
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"max_depth": 1},
+    {"max_depth": 3},
+    {"max_depth": 6, "min_samples_leaf": 7},
+    {"max_leaf_nodes": 2},
+    {"max_leaf_nodes": 9},
+    {"max_leaf_nodes": 20, "max_depth": 4},
+    {"min_samples_leaf": 25},
+    {"min_impurity_decrease": 0.012},
+    {"min_weight_leaf": 0.04},
+    {"min_samples_leaf": 5, "min_weight_leaf": 0.02, "max_leaf_nodes": 12, "min_impurity_decrease": 0.002},
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_same_partition_as_scikit_learn(limits, criterion, n_classes):
+    """Random weights leave no two splits equally good, and leaves of a few rows stay impure."""
+    X, y = coarse(n_classes=n_classes)
+    w = random_weights()
+    limits = {"min_samples_leaf": 5} | limits
+    ours = TreeVoter(criterion=criterion, **limits).fit(X, y, w)
+    theirs_of = {"min_weight_leaf": "min_weight_fraction_leaf"}
+    named = {theirs_of.get(name, name): value for name, value in limits.items()}
+    if criterion == "entropy" and "min_impurity_decrease" in named:
+        named["min_impurity_decrease"] /= np.log(2)  # bits there, nats here
+    theirs = DecisionTreeClassifier(criterion=criterion, random_state=0, **named).fit(X, y, w)
+    assert theirs.get_n_leaves() > 1
+    assert ours.committee_.n_nodes == theirs.tree_.node_count
+    assert_same_partition(leaves(ours, X), theirs.apply(X))
+    # new rows may differ: between values that a node lacks, our threshold is half-way in the table, theirs in the node
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9, atol=1e-12)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@given(seeds, st.sampled_from([2, 3, 4]), st.sampled_from(["gini", "entropy"]), st.integers(1, 3))
+def test_small_trees_of_scikit_learn(seed, n_classes, criterion, max_depth):
+    X, y = coarse(seed, 150, n_classes)
+    w = np.random.default_rng(seed).exponential(size=150)
+    limits = {"criterion": criterion, "max_depth": max_depth, "min_samples_leaf": 6}
+    theirs = DecisionTreeClassifier(**limits).fit(X, y, w)
+    ours = TreeVoter(**limits).fit(X, y, w)
+    # by what the leaves say: rounding may have theirs split a pure one
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-7, atol=1e-12)
+    assert_allclose(ours.feature_importances_, theirs.feature_importances_, rtol=1e-7, atol=1e-12)
+
+
+def test_probabilities_are_the_shares_of_weight_in_the_leaf():
+    X, y = coarse()
+    w = random_weights()
+    tree = TreeVoter(max_depth=3).fit(X, y, w)
+    leaf, p = leaves(tree, X), tree.predict_proba(X)
+    for number in np.unique(leaf):
+        inside = leaf == number
+        shares = np.array([w[inside & (y == k)].sum() for k in range(3)]) / w[inside].sum()
+        assert_allclose(p[inside], np.tile(shares, (inside.sum(), 1)), rtol=1e-9, atol=1e-12)
+
+
+def test_best_leaves_come_first():
+    """With a number of leaves, the tree of k leaves is that of k + 1 before its last split."""
+    X, y = coarse()
+    trees = [TreeVoter(max_leaf_nodes=k, min_samples_leaf=5).fit(X, y, random_weights()) for k in range(2, 12)]
+    gains = [np.sort(tree.committee_.voters.gain)[::-1] for tree in trees]
+    for fewer, more in pairwise(trees):
+        pairs = np.unique(np.column_stack([leaves(fewer, X), leaves(more, X)]), axis=0)
+        assert len(pairs) == len(np.unique(leaves(more, X))) == len(np.unique(leaves(fewer, X))) + 1
+    assert_allclose(gains[0].sum() / gains[-1].sum(), gains[-1][0] / gains[-1].sum(), rtol=1e-9)
+
+
+# --- categories ---------------------------------------------------------------------------------------------
+
+
+def of_categories(rng: np.random.Generator, n: int = 200, k: int = 7) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    letters = rng.choice(list("abcdefghijklmnop")[:k], n)
+    share = {letter: rng.random() for letter in np.unique(letters)}
+    y = (rng.random(n) < np.array([share[letter] for letter in letters])).astype(int)
+    y[:2] = 0, 1
+    return pl.DataFrame({"letter": letters}), y
+
+
+def split_loss(y: NDArray[np.int64], left: NDArray[np.bool_], criterion: str) -> float:
+    loss = 0.0
+    for side in (left, ~left):
+        p = np.bincount(y[side], minlength=2) / max(side.sum(), 1)
+        p = p[p > 0]
+        loss += side.sum() * (1 - (p**2).sum() if criterion == "gini" else -(p * np.log(p)).sum())
+    return float(loss)
+
+
+@given(seeds, st.integers(2, 7), st.sampled_from(["gini", "entropy"]))
+def test_two_classes_find_the_best_of_all_subsets(seed, k, criterion):
+    frame, y = of_categories(np.random.default_rng(seed), 80, k)
+    letters = frame["letter"].to_numpy()
+    present = np.unique(letters)
+    subsets = [s for size in range(1, len(present)) for s in combinations(present, size)]
+    best = min((split_loss(y, np.isin(letters, s), criterion) for s in subsets), default=np.inf)
+    tree = TreeVoter(max_depth=1, criterion=criterion).fit(frame, y)
+    leaf = leaves(tree, frame)
+    ours = split_loss(y, leaf == leaf[0], criterion)
+    assert ours == pytest.approx(min(best, split_loss(y, np.ones(80, bool), criterion)), rel=1e-9, abs=1e-9)
+
+
+def test_more_categories_than_fit_a_word():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 300, 3000)
+    good = rng.random(300) < 0.5
+    frame = pl.DataFrame({"code": [f"c{c}" for c in code]})
+    tree = TreeVoter(max_depth=1, max_bins=1000).fit(frame, good[code])
+    assert tree.score(frame, good[code]) == 1.0
+    numbers = TreeVoter(max_depth=1, max_bins=1000, categorical_features=[0]).fit(code[:, None] / 2, good[code])
+    assert numbers.score(code[:, None] / 2, good[code]) == 1.0
+    assert (
+        TreeVoter(max_depth=1, max_bins=1000).fit(code[:, None] / 2, good[code]).score(code[:, None] / 2, good[code])
+        < 0.7
+    )
+
+
+# --- missing values -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("like", ["low", "high"])
+def test_the_side_of_missing_values_is_learnt(like):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = (x > 0).astype(int)
+    gone = rng.random(400) < 0.3
+    y[gone] = like == "high"
+    x[gone] = np.nan
+    tree = TreeVoter(max_depth=1).fit(x[:, None], y)
+    assert tree.score(x[:, None], y) == 1.0
+    assert tree.predict([[np.nan]]) == [int(like == "high")]
+
+
+def test_being_missing_can_be_all_there_is_to_know():
+    gone = np.random.default_rng(0).random(100) < 0.4
+    X = np.where(gone, np.nan, 3.5)[:, None]
+    tree = TreeVoter().fit(X, gone)
+    assert tree.score(X, gone) == 1.0
+    assert tree.predict([[-1e9], [1e9], [np.nan]]).tolist() == [False, False, True]
+    frame = pl.DataFrame({"c": [None if g else "x" for g in gone]})
+    assert TreeVoter().fit(frame, gone).score(frame, gone) == 1.0
+
+
+def test_missing_categories_join_a_side():
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("abcd"), 400)
+    y = np.isin(letters, ["a", "c"])
+    values = [None if letter == "c" else letter for letter in letters.tolist()]
+    frame = pl.DataFrame({"letter": values})
+    tree = TreeVoter(max_depth=1).fit(frame, y)
+    assert tree.score(frame, y) == 1.0
+    assert tree.predict(pl.DataFrame({"letter": ["never seen"]})).tolist() == [True]
+
+
+def test_missing_values_against_a_value_below_all_or_above_all():
+    """A side that is learnt lowers the impurity at least as much as either of these fillings."""
+    X, y = coarse(3)
+    w = random_weights()
+    X[np.random.default_rng(4).random(X.shape) < 0.2] = np.nan
+    root = TreeVoter(max_depth=1).fit(X, y, w).committee_.voters.gain[0] / w.sum()
+    for value in (-1e6, 1e6):
+        tree = DecisionTreeClassifier(max_depth=1).fit(np.nan_to_num(X, nan=value), y, w).tree_
+        share = tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
+        assert root >= tree.impurity[0] - (share * tree.impurity)[1:].sum() - 1e-9
+
+
+def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 5)
+    y = X[:, 0] != X[:, 1]
+    assert TreeVoter(max_depth=2).fit(X, y).score(X, y) == 0.5
+    assert TreeVoter(max_depth=2, min_impurity_decrease=-np.inf).fit(X, y).score(X, y) == 1.0
+
+
+def coarse_numbers(seed: int = 0, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-6, 7, size=(n, 5)) / 2.0
+    return X, X[:, 0] + X[:, 1] * (X[:, 2] > 0) + rng.normal(size=n)
+
+
+def uniform_weights(n: int = 400) -> NDArray[np.float64]:
+    return np.random.default_rng(1).exponential(size=n)
+
+
+REGRESSOR_LIMITS: list[dict[str, Any]] = [
+    {"max_depth": 1},
+    {"max_depth": 5},
+    {"max_leaf_nodes": 9},
+    {"max_leaf_nodes": 20, "max_depth": 4},
+    {"min_samples_leaf": 25},
+    {"min_impurity_decrease": 0.03},
+    {"min_weight_leaf": 0.04},
+    {"min_samples_leaf": 5, "min_weight_leaf": 0.02, "max_leaf_nodes": 12, "min_impurity_decrease": 0.005},
+]
+
+
+@pytest.mark.parametrize("limits", REGRESSOR_LIMITS, ids=str)
+def test_same_tree_as_scikit_learn(limits):
+    X, y = coarse_numbers()
+    w = uniform_weights()
+    theirs = {{"min_weight_leaf": "min_weight_fraction_leaf"}.get(name, name): v for name, v in limits.items()}
+    peer = DecisionTreeRegressor(**theirs, random_state=0).fit(X, y, w)
+    tree = TreeRegressor(**limits).fit(X, y, w)
+    assert tree.committee_.n_nodes == peer.tree_.node_count
+    assert_allclose(tree.predict(X), peer.predict(X), rtol=1e-9)
+    forest = tree.committee_.voters
+    assert_allclose(np.sort(forest.weight), np.sort(peer.tree_.weighted_n_node_samples), rtol=1e-9)
+    assert_array_equal(np.sort(forest.count), np.sort(peer.tree_.n_node_samples))
+    assert_allclose(tree.feature_importances_, peer.feature_importances_, rtol=1e-9, atol=1e-12)
+
+
+def test_leaves_are_weighted_means():
+    X, y = coarse_numbers()
+    w = uniform_weights()
+    tree = TreeRegressor(max_leaf_nodes=7).fit(X, y, w)
+    leaf = tree.committee_.voters.apply(X)[:, 0]
+    for number in np.unique(leaf):
+        inside = leaf == number
+        assert_allclose(tree.predict(X[inside]), np.average(y[inside], weights=w[inside]), rtol=1e-12)
+
+
+def test_the_best_two_sets_of_categories():
+    rng = np.random.default_rng(2)
+    colour = rng.integers(0, 5, 200)
+    y = rng.normal(size=5)[colour] + rng.normal(size=200)
+    frame = pl.DataFrame({"colour": [f"c{c}" for c in colour]})
+    tree = TreeRegressor(max_depth=1).fit(frame, y)
+
+    def error(left: NDArray[np.bool_]) -> float:
+        return float(sum(((y[side] - y[side].mean()) ** 2).sum() for side in (left, ~left)))
+
+    sets = [set(some) for size in (1, 2) for some in combinations(range(5), size)]
+    best = min(error(np.isin(colour, list(some))) for some in sets)
+    assert_allclose(((y - tree.predict(frame)) ** 2).sum(), best, rtol=1e-12)
+
+
+def test_missing_values_learn_their_side():
+    X = np.array([[0.0], [0.1], [1.0], [1.1], [np.nan], [np.nan]])
+    for y in ([0.0, 0.0, 5.0, 5.0, 5.0, 5.0], [0.0, 0.0, 5.0, 5.0, 0.0, 0.0]):
+        assert TreeRegressor().fit(X, y).predict(X).tolist() == y
+
+
+@pytest.mark.parametrize("y", [[3.5] * 4, [0.0] * 4, [1e-300] * 4, [-1e150] * 4])
+def test_a_constant_is_predicted_exactly(y):
+    tree = TreeRegressor().fit([[0.0], [1.0], [2.0], [3.0]], y)
+    assert tree.committee_.n_nodes == 1
+    assert tree.predict([[9.0]]).tolist() == y[:1]
+
+
+def test_large_offsets_cost_no_split():
+    X, y = coarse_numbers()
+    plain, far = TreeRegressor(max_leaf_nodes=8).fit(X, y), TreeRegressor(max_leaf_nodes=8).fit(X, y + 1e9)
+    assert_allclose(far.predict(X) - 1e9, plain.predict(X), atol=1e-5)
+
+
+def test_the_score_is_not_offered_as_a_decision():
+    assert not hasattr(TreeRegressor().fit(*coarse_numbers()), "decision_function")
+
+
+# -- targets ------------------------------------------------------------------------------------------------
+
+
+def test_targets_come_in_many_ways():
+    for y in ([1, 2], (1.0, 2.0), np.array([1, 2], dtype=np.uint8), pl.Series([1.0, 2.0]), np.array([1, 2.0], object)):
+        target = target_vector(y)
+        assert target.dtype == np.float64 and target.tolist() == [1.0, 2.0]
+    assert target_vector([True, False]).tolist() == [1.0, 0.0]
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        assert target_vector([[1.0], [2.0]]).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y to be passed, but the target y is None"),
+        ([1.0, np.nan, 2.0], "Input y contains NaN: row 1 has no number"),
+        (np.array([1.0, 2.0, None], dtype=object), "Input y contains NaN: row 2"),
+        ([1.0, -np.inf], r"y\[1\] is -inf; targets must be finite"),
+        ([1.0, 1e200], r"y\[1\] is 1e\+200.*within -1e\+150 and 1e\+150.*rescale"),
+        (["a", "b"], r"y holds text, 'a' in row 0; a regressor predicts numbers. Take a classifier for classes"),
+        (["1.5", "2"], r"y holds text, '1.5' in row 0; .* for numbers that were read as text, y.astype\(float\)"),
+        (np.array([1.0, "b"], dtype=object), "y holds text, 'b' in row 1"),
+        (pl.Series(["x"]), "y holds text, 'x' in row 0"),
+        ([1 + 2j, 3.0], "Complex data not supported"),
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), "y holds datetime64.* values, such as 2020-01-01"),
+        ([[1.0, 2.0], [3.0, 4.0]], "y has 2 columns, and this learner predicts one number a row"),
+    ],
+)
+def test_targets_that_are_none(y, message):
+    with pytest.raises(ValueError, match=message):
+        target_vector(y)
+
+
+def test_the_largest_targets_are_kept():
+    X = np.arange(6.0)[:, None]
+    y = [-MAX_TARGET, MAX_TARGET] * 3
+    assert TreeRegressor().fit(X, y).predict(X).tolist() == y
+
+
+@pytest.mark.parametrize("learner", [TreeRegressor(), RandomForestRegressor(2), GradientBoostingRegressor()], ids=str)
+def test_targets_whose_weighted_squares_are_no_number_are_refused(learner):
+    X, y = np.arange(40.0)[:, None], np.where(np.arange(40) % 3, 1e150, 0.0)
+    with pytest.raises(ValueError, match=r"y holds numbers up to 1e\+150, and the rows weigh 4e\+09 .* Rescale y or"):
+        learner.fit(X, y, np.full(40, 1e8))
+    assert np.isfinite(learner.fit(X, y / 1e10, np.full(40, 1e3)).feature_importances_).all()
+
+
+def table(rng: np.random.Generator, n: int = 60, n_classes: int = 2):
+    X = rng.normal(size=(n, 3))
+    y = np.where(np.abs(X[:, 0]) > 1, X[:, 0] > 0, rng.integers(0, n_classes, n)).astype(int)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y, rng.exponential(size=n)
+
+
+@given(seeds, st.integers(8, 60))
+def test_two_classes_have_the_least_z_of_all(seed, n):
+    X, y, w = table(np.random.default_rng(seed), n)
+    stump = AbstainingStump().fit(X, y, w)
+    try:
+        best = next(oracle.abstaining(X, y, w, 1.0, 1))
+    except oracle.TieError:
+        assume(False)
+    assert stump.committee_.voters.feature[0] == best.feature
+    assert_allclose(stump.committee_.voters.threshold[0], best.threshold)
+    for rows in (X, np.random.default_rng(0).normal(size=(40, 3))):
+        assert_array_equal(stump.vote(rows), best.say(rows)[:, 0])
+
+
+@given(seeds, st.integers(3, 5))
+def test_many_classes_have_the_least_z_of_all(seed, n_classes):
+    """Each side votes for any class or refuses; Z is minimised over alpha by search."""
+    X, y, w = table(np.random.default_rng(seed), 30, n_classes)
+    w = w / w.sum()
+    stump = AbstainingStump().fit(X, y, w)
+    vote = stump.vote(X)
+    P, N = w[vote == y].sum(), w[(vote >= 0) & (vote != y)].sum()
+    ours = abstention_z(P, N, n_classes)
+    shares = []
+    for _, _, left in oracle.stumps(X):
+        W = [oracle.class_weights(side, y, w, n_classes) for side in (left, ~left)]
+        for a in range(-1, n_classes):
+            for b in range(-1, n_classes):
+                voted = [(side, k) for side, k in zip(W, (a, b), strict=True) if k >= 0]
+                right = sum(side[k] for side, k in voted)
+                shares.append((right, sum(side.sum() for side, _ in voted) - right))
+    assert ours <= min(abstention_z(p, n, n_classes) for p, n in shares) + 1e-9
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_z_is_the_least_over_alpha(n_classes):
+    rng = np.random.default_rng(n_classes)
+    for _ in range(50):
+        right, wrong, refused = rng.dirichlet([1, 1, 1])
+
+        def loss(alpha: float, right: float = right, wrong: float = wrong, refused: float = refused) -> float:
+            return refused + right * np.exp(-alpha) + wrong * np.exp(alpha / (n_classes - 1))
+
+        least = minimize_scalar(loss, bounds=(0, 50), method="bounded", options={"xatol": 1e-10}).fun
+        assert abstention_z(right, wrong, n_classes) == pytest.approx(least, abs=1e-7)
+    if n_classes == 2:
+        assert abstention_z(0.5, 0.2, 2) == pytest.approx(1 - (np.sqrt(0.5) - np.sqrt(0.2)) ** 2)
+    assert abstention_z(0.0, 0.5, n_classes) == 1.0
+
+
+def test_silent_where_it_knows_nothing():
+    x = np.arange(100.0)
+    y = np.where(x < 60, np.arange(100) % 2, 1)
+    stump = AbstainingStump().fit(x[:, None], y)
+    assert_array_equal(stump.vote(x[:, None]), x >= 59)  # the last of the mixture is a 1
+    refused = stump.vote(x[:, None]) == 0
+    assert_array_equal(stump.predict(x[:, None])[refused], 0)
+    assert_allclose(stump.predict_proba(x[:, None])[refused], 0.5)
+    assert_array_equal(stump.predict_proba(x[:, None])[~refused], [[0.0, 1.0]] * (~refused).sum())
+    assert stump.committee_.n_voters == 1
+
+
+def test_votes_of_many_classes_are_their_numbers():
+    x = np.arange(90.0)
+    y = np.array(["a", "b", "c"])[np.where(x < 30, 2, np.arange(90) % 2)]
+    stump = AbstainingStump().fit(x[:, None], y)
+    assert set(stump.vote(x[:, None]).tolist()) == {-1, 2}
+    assert set(stump.predict(x[:30, None])) == {"c"}
+    assert_allclose(stump.predict_proba(x[30:, None]), 1 / 3)
+
+
+def test_categories_and_missing_values():
+    letters = np.array(list("abcd") * 25)
+    y = np.where(np.isin(letters, ["b", "d"]), 1, np.arange(100) // 4 % 2)
+    stump = AbstainingStump().fit(pl.DataFrame({"letter": letters}), y)
+    assert stump.vote(pl.DataFrame({"letter": ["a", "b", "c", "d"]})).tolist() == [0, 1, 0, 1]
+    gone = np.arange(100) % 4 == 0
+    X = np.where(gone, np.nan, np.random.default_rng(0).normal(size=100))[:, None]
+    y = np.where(gone, 1, np.arange(100) // 2 % 2)
+    assert AbstainingStump().fit(X, y).vote([[np.nan], [0.0]]).tolist() == [1, 0]
+
+
+def test_limits_of_a_side():
+    X, y, w = table(np.random.default_rng(0), 200)
+    for fewest in (1, 60, 100):
+        assert AbstainingStump(min_samples_leaf=fewest).fit(X, y).committee_.voters.count.min() >= fewest
+    voters = AbstainingStump(min_weight_leaf=0.3).fit(X, y, w).committee_.voters
+    assert voters.weight.min() >= 0.3 * w.sum() * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("y", [[0, 1] * 10, [0, 1, 1, 1] * 5, [0, 1, 2, 1] * 5])
+def test_nothing_to_split(y):
+    stump = AbstainingStump().fit(np.ones((20, 1)), y)
+    assert stump.committee_.n_nodes == 1
+    assert_array_equal(stump.predict(np.ones((3, 1))), np.bincount(y).argmax())
