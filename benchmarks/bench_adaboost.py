@@ -17,7 +17,7 @@ from benchmarks.pairing import Work, collect, timed
 from benchmarks.races import OURS, PLAIN, Target, race
 from benchmarks.tables import Table, collisions, hastie
 from committee import AdaBoostClassifier, _core
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.data.frames import TableSchema
 from committee.learners.adaboost import Discrete
 from committee.voters.growing import GrowthLimits, grower

@@ -11,7 +11,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Trial, Work, interleave
 from benchmarks.tables import collisions
-from committee.data.binning import Bins
+from committee.data.bins import Bins
 
 
 def contenders(X: NDArray[np.float64]) -> dict[str, Work]:

@@ -29,7 +29,7 @@ from benchmarks.r_side import r_has, r_numbers
 from benchmarks.races import OURS, PLAIN, Program, Target, race
 from benchmarks.tables import Table, collisions, hastie
 from committee import RandomForestClassifier, RandomForestRegressor, _core
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 from committee.learners.bagging.forest_trees import RowDraw, rows_where
 

@@ -23,7 +23,7 @@ from benchmarks.pairing import Clock, Spread, Work, collect, interleave, timed
 from benchmarks.peak_memory import FIT_IN, memory_figure, print_peak
 from benchmarks.tables import Table, collisions, hastie
 from committee import GradientBoostingClassifier, _core
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.data.frames import TableSchema
 
 LEAVES, STEP, BINS, FEWEST = 31, 0.1, 255, 20

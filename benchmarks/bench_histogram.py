@@ -15,7 +15,7 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Trial, collect, timed
 from benchmarks.tables import collisions
 from committee import _core
-from committee.data.binning import Bins
+from committee.data.bins import Bins
 
 Rows = NDArray[np.int32] | None
 COLUMNS = 28

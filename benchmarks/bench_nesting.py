@@ -17,7 +17,7 @@ from committee import (
     MatryoshkaClassifier,
     ProbabilisticAdaBoostClassifier,
 )
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 
 F64 = NDArray[np.float64]

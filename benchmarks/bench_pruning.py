@@ -25,8 +25,7 @@ from benchmarks.pruned_ensembles import ENSEMBLES, MOST_ROWS, tables, trained
 from benchmarks.pruning_picture import draw_curves
 from benchmarks.pruning_ways import ALL, LEAVES, LEVELS, WAYS, Measures
 from committee import LeafReweighter
-from committee.files.code_digest import code_digest
-from committee.files.journal import Cell, Journal
+from committee.files.journal import Cell, Journal, code_digest
 
 SHARES = {"1/3": 1 / 3, "1/10": 0.1, "1/30": 1 / 30, "1/100": 0.01}
 """Of the ensemble's nodes, falling."""

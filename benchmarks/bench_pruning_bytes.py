@@ -25,8 +25,7 @@ from benchmarks.figures import QUICK_RESULTS, RESULTS, Figure, Findings, Measure
 from benchmarks.pairing import Spread, interleave
 from benchmarks.pruned_ensembles import MOST_ROWS, Trained, tables, trained
 from committee import prune
-from committee.files.code_digest import code_digest
-from committee.files.journal import Cell, Journal
+from committee.files.journal import Cell, Journal, code_digest
 
 ENSEMBLE = "RF(500)"
 MAX_LOSS = 0.005

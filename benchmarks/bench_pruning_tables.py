@@ -31,8 +31,7 @@ from benchmarks.pairing import Spread
 from benchmarks.pruned_ensembles import MOST_ROWS, Trained, tables, trained
 from benchmarks.pruning_ways import judged
 from committee import LeafReweighter
-from committee.files.code_digest import code_digest
-from committee.files.journal import Cell, Journal
+from committee.files.journal import Cell, Journal, code_digest
 
 SHARE = 0.1
 """Of the nodes."""

@@ -15,7 +15,7 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, collect, interleave, timed
 from benchmarks.tables import collisions
 from committee import QuadBoostClassifier, _core, quadboost_path
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 from committee.learners.pools.dictionaries import StumpPool
 from committee.learners.quadboost.rounds import QuadRun, Schedule, ScoreTargets

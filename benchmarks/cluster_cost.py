@@ -32,7 +32,7 @@ from benchmarks.bench_scale import CELLS_OF_LEVEL, cluster, level_seconds
 from benchmarks.code import code_of
 from benchmarks.figures import RESULTS
 from committee.dask.shards import FAN
-from committee.files.replacement import write_file
+from committee.files.writing import write_file
 
 LEAVES, LEVELS, COLUMNS, BINS = 32, 5, 28, 256
 BYTES_OF_CELL = 16

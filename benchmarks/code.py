@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from committee.files.code_digest import code_digest
-from committee.files.journal import Journal
+from committee.files.journal import Journal, code_digest
 
 
 def code_of(module: str) -> str:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks import machine
 from benchmarks.code import code_of
 from benchmarks.pairing import Clock, Spread, Trial
-from committee.files.replacement import write_file
+from committee.files.writing import write_file
 
 RESULTS = Path(__file__).parent / "results"
 QUICK_RESULTS = RESULTS / "quick"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.pruning_ways import ALL, DEPTHS, FIRST, LEAVES, LEVELS, REFINED, WHOLE
-from committee.files.replacement import replacing
+from committee.files.writing import replacing
 from committee.papers.shared.figures import plain
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ import committee.dask
 from benchmarks import machine
 from benchmarks.code import code_of, kept_cells
 from benchmarks.figures import RESULTS
-from committee.files.replacement import write_file
+from committee.files.writing import write_file
 
 WORKERS = (1, 2, 4, 7)
 SHARDED = ("GradientBoostingClassifier", "GradientBoostingRegressor")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import load, load_of_other_processors, quartiles, short, verdict
-from committee.files.replacement import write_file
+from committee.files.writing import write_file
 
 README = Path(__file__).parent / "README.md"
 ON_PAGES = {

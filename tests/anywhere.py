@@ -44,8 +44,7 @@ PROCESSES = (
     "tests/core/test_threads.py::test_a_forked_child_can_use_threads_too",
     "tests/dask/test_failures.py::test_a_worker_is_killed",
     "tests/dask/test_failures.py::test_two_fits_at_once",
-    "tests/files/test_replacement.py",
-    "tests/files/test_scratch.py",
+    "tests/files/test_writing.py",
     "tests/test_extras.py",
     "tests/test_docs.py::test_example_runs[small_ensemble.py]",
 )
@@ -58,12 +57,12 @@ COMMANDS = (
     "tests/cli/test_words.py",
 )
 FILES = (
-    "tests/data/pieces/test_sources.py",
-    "tests/data/test_read.py",
+    "tests/data/out_of_core/test_sources.py",
+    "tests/data/readers/test_tables.py",
     "tests/files/test_journal.py",
     "tests/files/test_store.py",
 )
-DATES = ("tests/data/test_time_words.py", "tests/data/test_columns.py", "tests/cli/test_files_as_they_are.py")
+DATES = ("tests/data/test_dates.py", "tests/data/test_frames.py", "tests/cli/test_files_as_they_are.py")
 CACHES = ("tests/report/displays", "tests/mlflow", "tests/vote/explain/test_importances.py")
 
 

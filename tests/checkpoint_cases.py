@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 import committee as c
+from committee.files.documents import Tensors
 from committee.files.kinds import describe_model
-from committee.files.tensors import Tensors
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 import safetensors.numpy
 from hypothesis import strategies as st
 
-from committee.files.store import ModelFileError, digest, load, ordered
+from committee.files.store import ModelFileError, digest, load, sort_metadata
 
 
 def refused(path: Path, content: bytes | None, message: str) -> None:
@@ -42,7 +42,7 @@ def craft(content: bytes, change: Change) -> bytes:
     arrays = {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
     change(document, arrays)
     text = json.dumps(document)
-    return ordered(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
+    return sort_metadata(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
 
 
 # -- changes --------------------------------------------------------------------------------------------------

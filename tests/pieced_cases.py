@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 def sampled(most: int) -> Iterator[None]:
     """Let edges be learned from at most so many rows."""
     with (
-        patch("committee.data.binning.MAX_SAMPLE", most),
-        patch("committee.data.pieces.first_look.MAX_SAMPLE", most),
+        patch("committee.data.bins.MAX_SAMPLE", most),
+        patch("committee.data.out_of_core.first_look.MAX_SAMPLE", most),
     ):
         yield
 

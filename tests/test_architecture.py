@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from committee import load
-from committee.data.lazy_names import names_of_stub
+from committee.data.packages import stub_imports
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "committee"
@@ -268,7 +268,7 @@ def test_predict_loads_what_it_needs(model, most, tmp_path):
 def test_names_of_a_stub_are_those_of_its_package(face):
     stub = PACKAGE / face / "__init__.pyi"
     package = import_module(".".join(["committee", *Path(face).parts]))
-    names = names_of_stub(str(stub))
+    names = stub_imports(str(stub))
     assert names and set(names) <= set(package.__all__) <= set(dir(package))
     for name, module in names.items():
         assert getattr(package, name) is getattr(import_module(module), name)

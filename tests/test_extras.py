@@ -11,7 +11,7 @@ import pytest
 import committee
 from committee.cli import entry
 from committee.cli.entry import NEEDED
-from committee.data.extras import EXTRAS
+from committee.data.packages import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -47,7 +47,7 @@ REFUSALS = """
 import committee
 from committee import report
 from committee.data.examples import load_example
-from committee.data.read import read_table
+from committee.data.readers.tables import read_table
 from committee.report.page import Section, render_page
 from committee.report.grid import Grid, rich_table
 X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from committee.data.lazy_names import lazy_names, names_of_stub
+from committee.data.packages import lazy_attributes, stub_imports
 
-_NAMES = names_of_stub(__file__)
+_NAMES = stub_imports(__file__)
 
 _CALLBACKS = frozenset({"MemberLines"})
 
@@ -97,7 +97,7 @@ def model(name: str, numbers: bool = False) -> Any:
 
 
 # imported when first used, so that `import committee` costs little
-_imported, __dir__ = lazy_names(__name__, _NAMES)
+_imported, __dir__ = lazy_attributes(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:

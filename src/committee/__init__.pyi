@@ -1,9 +1,9 @@
 from typing import Any
 
-from committee.data.pieces.scan import Pieces as Pieces
-from committee.data.pieces.scan import scan as scan
-from committee.files.checkpoint import Checkpoint as Checkpoint
-from committee.files.checkpoint import CheckpointError as CheckpointError
+from committee.data.out_of_core.scan import Pieces as Pieces
+from committee.data.out_of_core.scan import scan as scan
+from committee.files.journal import Checkpoint as Checkpoint
+from committee.files.journal import CheckpointError as CheckpointError
 from committee.files.store import ModelFileError as ModelFileError
 from committee.files.store import load as load
 from committee.learners.adaboost import AdaBoostClassifier as AdaBoostClassifier

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from committee.bounds import ln_tree_class, voting, voting_certified, voting_margins
 from committee.bounds.base_class import splits_of_bins, splits_of_rows
 from committee.bounds.voting_margins import DRAWN, THETAS
-from committee.data.binning import Bins
+from committee.data.bins import Bins
 from committee.objectives.pac_bayes import kl_inverse
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)

@@ -13,7 +13,7 @@ from committee import (
     RandomForestClassifier,
     TreeVoter,
 )
-from committee.files.provenance import Estimate
+from committee.files.documents import Estimate
 from committee.report.comparison import compare
 from committee.report.comparison_page import render_report
 from committee.report.evaluation_page import evaluation_page

@@ -10,7 +10,7 @@ import pytest
 
 from committee import load
 from committee.data.frames import TableSchema
-from committee.data.reading.number_forms import COMMA, THOUSANDS, numbers, with_sign
+from committee.data.readers.cells import COMMA, THOUSANDS, parse_numbers, with_sign
 from tests.cli.calls import fail, run, succeed, without_provenance
 from tests.crafted_sheets import xlsx
 
@@ -231,7 +231,7 @@ def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(l
     contrary = [[*row[:6], "03/14/2024", *row[7:]] for row in cells()[:3]]
     new = written(tmp_path / "new.csv", [*cells()[3:5], *contrary])
     for each in (new, pieced(new)):
-        assert "a cell has the month first ('03/14/2024' in row 2); say --dates month-first" in fail(
+        assert "a cell has the month first ('03/14/2024' in row 2); give --dates month-first" in fail(
             "predict", model, each
         )
     assert "column 'day' is read with the day before the month" in fail("evaluate", model, new, "-t", "answer")
@@ -244,7 +244,7 @@ def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(l
     assert "column 'day' is read with the month before the day" in fail(
         "predict", other, written(new, [[*row[:6], "14/03/2024", *row[7:]] for row in cells()[:3]])
     )
-    assert "column 'day' has the day first ('14/03/2024' in row 0), and --dates says month-first" in fail(
+    assert "column 'day' has the day first ('14/03/2024' in row 0), and --dates is month-first" in fail(
         "fit", new, *TREE, "--dates", "month-first"
     )
     assert (
@@ -253,7 +253,7 @@ def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(l
     # learned from dates that cannot be mistaken: a file that leaves it open is not guessed
     iso = written(tmp_path / "iso.csv", cells(day="2024-{m:02}-{d:02}"))
     succeed("fit", iso, *TREE, "-o", other)
-    assert "say which: --dates day-first or --dates month-first" in fail("predict", other, table)
+    assert "choose with --dates day-first or --dates month-first" in fail("predict", other, table)
     succeed("predict", other, table, "--dates", "day-first")
     # in pieces all rows settle it, not only the first
     monkeypatch.setattr("committee.cli.training_table.SHOWN_ROWS", 30)
@@ -307,7 +307,9 @@ def test_numbers_with_signs_against_pythons_own_formats():
                 minus = ["-" if v < 0 else "" for v in values]
                 for place in ("{m}{t}{s}", "{m}{s}{t}", "{s} {m}{t}", "{m}{t} {s}"):
                     shown = [place.format(m=m, t=t.strip(), s=sign) for m, t in zip(minus, texts, strict=True)]
-                    found = numbers(pl.Series(shown), with_sign(base, sign))
+                    found = parse_numbers(pl.Series(shown), with_sign(base, sign))
                     scale = 100.0 if sign == "%" else 1.0
                     np.testing.assert_allclose(found.to_numpy(), values / scale, rtol=1e-15)
-        assert numbers(pl.Series(["1 \u00a4", "x", f"{sign}1{sign}x", ""]), with_sign(COMMA, sign)).null_count() >= 3
+        assert (
+            parse_numbers(pl.Series(["1 \u00a4", "x", f"{sign}1{sign}x", ""]), with_sign(COMMA, sign)).null_count() >= 3
+        )

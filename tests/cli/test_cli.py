@@ -26,7 +26,7 @@ from committee import (
 )
 from committee.cli.main import COMMANDS, LazyCommands
 from committee.data.examples import load_example
-from committee.data.read import read_table, split_target
+from committee.data.readers.tables import read_table, split_target
 from committee.report import ContributionDisplay
 from tests.cli.calls import run, succeed
 from tests.patience import PATIENCE

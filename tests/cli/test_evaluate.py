@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, RandomForestClassifier, load
-from committee.data.reading.number_forms import COMMA
+from committee.data.readers.cells import COMMA
 from tests.cli.calls import fail, succeed
 
 

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeRegressor, learner, load
 from committee.cli import fit_progress
-from committee.data.read import read_table, split_target
-from committee.data.task import task_of
+from committee.data.labels import infer_task
+from committee.data.readers.tables import read_table, split_target
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 from tests.cli.calls import fail, succeed
@@ -237,7 +237,7 @@ def test_refused(table):
     ],
 )
 def test_task_of_a_target(y, task):
-    assert task_of(np.array(y)) == task
+    assert infer_task(np.array(y)) == task
 
 
 def test_figures_of_numbers_have_the_digits_of_the_vote():

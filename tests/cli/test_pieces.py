@@ -339,7 +339,7 @@ def test_a_command_that_is_ended_leaves_no_scratch_folder(tmp_path):
 import sys, time
 from pathlib import Path
 from committee.cli import main
-from committee.files.scratch import scratch_folder
+from committee.files.writing import scratch_folder
 
 def command():
     with scratch_folder(Path(sys.argv[1])):

@@ -20,7 +20,7 @@ from committee import (
 from committee.bounds import equilibrium_margin
 from committee.cli import margins as margins_command
 from committee.data.examples import load_example
-from committee.data.read import split_target
+from committee.data.readers.tables import split_target
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from tests.cli.calls import fail, succeed
 

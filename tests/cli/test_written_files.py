@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from committee import TreeVoter
 from committee.cli.main import app
-from committee.data.read import read_table, split_target
+from committee.data.readers.tables import read_table, split_target
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions, links and pipes")
 

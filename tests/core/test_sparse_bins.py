@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from committee import _core
-from committee.data.binning import Bins, column_codes
-from committee.data.sparse import SparseMatrix
+from committee.data.bins import Bins, column_codes
+from committee.data.matrices import SparseMatrix
 
 
 def table(n: int, p: int, seed: int, density: float, n_values: int) -> scipy.sparse.csr_array:
@@ -57,7 +57,7 @@ def test_bins_are_those_of_the_dense_table(n, p, seed, density, n_values, max_bi
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bins_of_sampled_columns(weighted, monkeypatch):
     """More rows than are sampled: few values are read whole, many at the sampled rows."""
-    monkeypatch.setattr("committee.data.binning.MAX_SAMPLE", 500)
+    monkeypatch.setattr("committee.data.bins.MAX_SAMPLE", 500)
     weights = np.random.default_rng(3).exponential(size=3000) if weighted else None
     for n_values in (6, 300):
         for threads in (1, 4):

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from committee.data.columns import MOST_LEVELS
+from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.frames import TableSchema
-from committee.data.many_levels import ManyLevels
 from committee.data.rows import Rows, TargetRows
-from committee.data.target_statistics import N_FOLDS
+from committee.data.target_statistics import N_FOLDS, HighCardinality
 from tests.oracles.bins import first_axis, shrunk_means
 
 
@@ -29,17 +28,19 @@ def rows_of(frame: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None = Non
     X = table.encode(frame)
     weights = np.ones(len(X)) if weights is None else weights
     kept = weights > 0
-    levels = ManyLevels.of_table(X[kept], table, 255, "rate of 1")
+    levels = HighCardinality.of_table(X[kept], table, 255, "rate of 1")
     rows = Rows(X[kept], y[kept], weights[kept], uniform=False, levels=levels)
     return rows.with_numbers(table)
 
 
 def test_few_levels_stay_codes():
-    frame, y = table_of(200, MOST_LEVELS)
+    frame, y = table_of(200, MAX_SUBSET_CATEGORIES)
     rows, table = rows_of(frame, y)
     assert rows.levels is None
-    assert table.n_categories.tolist() == [0, MOST_LEVELS]
-    narrow = ManyLevels.of_table(table.encode(frame), table, MOST_LEVELS - 1, "")  # fewer bins than levels
+    assert table.n_categories.tolist() == [0, MAX_SUBSET_CATEGORIES]
+    narrow = HighCardinality.of_table(
+        table.encode(frame), table, MAX_SUBSET_CATEGORIES - 1, ""
+    )  # fewer bins than levels
     assert narrow is not None
     assert narrow.columns == (1,)
 
@@ -48,7 +49,7 @@ def test_levels_without_rows_do_not_count():
     frame, y = table_of(300, 40)
     frame["town"] = frame["town"].where(np.arange(300) < 150, "town 0")
     weights = np.ones(300)
-    weights[(frame["town"].factorize()[0] >= MOST_LEVELS)] = 0.0
+    weights[(frame["town"].factorize()[0] >= MAX_SUBSET_CATEGORIES)] = 0.0
     rows, table = rows_of(frame, y, weights)
     assert rows.levels is None
     assert table.values == ()
@@ -76,7 +77,7 @@ def test_numbers_to_predict():
     target = rng.normal(size=30)[frame["town"].factorize()[0]] + rng.normal(size=300)
     table = TableSchema.learn(frame)
     X = table.encode(frame)
-    levels = ManyLevels.of_table(X, table, 255, "mean")
+    levels = HighCardinality.of_table(X, table, 255, "mean")
     assert levels is not None
     rows, table = TargetRows(X, target, np.ones(300), uniform=True, levels=levels).with_numbers(table)
     fold = (levels.contents % np.uint64(N_FOLDS)).tolist()
@@ -90,7 +91,7 @@ def test_numbers_to_predict():
 def several_rows_of(frame: pd.DataFrame, Y: np.ndarray, weights: np.ndarray) -> tuple[TargetRows, TableSchema]:
     table = TableSchema.learn(frame)
     X, kept = table.encode(frame), weights > 0
-    levels = ManyLevels.of_table(X[kept], table, 255, "target score")
+    levels = HighCardinality.of_table(X[kept], table, 255, "target score")
     return TargetRows(X[kept], Y[kept], weights[kept], uniform=False, levels=levels).with_numbers(table)
 
 
@@ -185,8 +186,6 @@ def test_a_table_of_levels_alone():
     assert_allclose(rows.X[:, 0], rate, atol=1e-15)
     assert_allclose(table.encode(frame[["town"]])[:, 0], rate, atol=1e-15)
 
-
-# --- theorems -------------------------------------------------------------------------------------------------
 
 small = st.tuples(st.integers(0, 10_000), st.sampled_from([2, 3, 4]))
 

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import stat
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
@@ -22,8 +20,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
-from committee.files import json_text, store
-from committee.files.store import Storable, digest, load, ordered
+from committee.files import store
+from committee.files.store import Storable, digest, load, sort_metadata
 from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from tests.crafted_files import craft, load_damaged, refused
@@ -34,9 +32,6 @@ def cases() -> list[Any]:
     listed = [(name, make, data) for name, make in LEARNERS.items() for data in (table, matrix)]
     listed += [(name, make, matrix) for name, make in BINARY.items()]
     return [pytest.param(make, data, id=f"{name}-{data.__name__}") for name, make, data in listed]
-
-
-# -- there and back -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("make", "data"), cases())
@@ -87,9 +82,6 @@ def test_classes_keep_their_type(labels, tmp_path):
     assert [type(label) for label in loaded.predict(X).tolist()] == [type(c) for c in model.predict(X).tolist()]
 
 
-# -- what cannot be saved -----------------------------------------------------------------------------------
-
-
 def test_a_random_generator_is_stored_as_none(tmp_path):
     X, y = matrix()
     model = boosted(random_state=np.random.RandomState(0)).fit(X, y)
@@ -134,51 +126,22 @@ def test_parameters_spoilt_after_fitting(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# -- writing ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def model() -> BaseEstimator:
     X, y = matrix()
     return boosted(n_estimators=2).fit(X, y)
 
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
-
-
 def test_arrays_start_at_a_multiple_of_eight_after_fewer_than_eight_blanks():
     arrays = {"a": np.arange(3.0), "b": np.arange(2, dtype=np.int8)}
     for n in range(8):
-        made = ordered(safetensors.numpy.save(arrays, {"of": "x" * n, "be": ""}))
+        made = sort_metadata(safetensors.numpy.save(arrays, {"of": "x" * n, "be": ""}))
         length = int.from_bytes(made[:8], "little")
         header = made[8 : 8 + length]
         assert length % 8 == 0 and length - len(header.rstrip()) < 8
         assert list(json.loads(header)["__metadata__"]) == ["be", "of"]
         for name, array in safetensors.numpy.load(made).items():
             np.testing.assert_array_equal(array, arrays[name])
-
-
-@posix
-def test_permissions(model, tmp_path):
-    path = tmp_path / "model"
-    before = os.umask(0o027)
-    try:
-        model.save(path)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o640
-        path.chmod(0o600)
-        model.save(path)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    finally:
-        os.umask(before)
-
-
-@posix
-def test_a_link_stays_a_link(model, tmp_path):
-    (tmp_path / "real").write_text("old", "utf-8")
-    (tmp_path / "link").symlink_to("real")
-    model.save(tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    load(tmp_path / "real")
 
 
 @pytest.mark.parametrize("failing", ["os.fsync", "pathlib.Path.replace"])
@@ -201,18 +164,6 @@ def test_where_no_model_can_go(model, tmp_path):
     with pytest.raises(ValueError, match="not a regular file"):
         model.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_write_protected_file_is_not_replaced(model, tmp_path, monkeypatch):
-    path = tmp_path / "model"
-    path.write_text("old", "utf-8")
-    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anything, so the mode alone shows nothing
-    with pytest.raises(PermissionError, match="write-protected"):
-        model.save(path)
-    assert path.read_text("utf-8") == "old"
-
-
-# -- files that are no models -------------------------------------------------------------------------------
 
 
 def with_metadata(metadata: dict[str, str] | None) -> bytes:
@@ -255,7 +206,7 @@ def test_foreign_files(tmp_path, content, message):
 
 @pytest.mark.parametrize("where", ["header", "document"])
 def test_a_text_of_too_many_values_is_not_taken_apart(where, tmp_path, monkeypatch):
-    monkeypatch.setattr(json_text, "MAX_VALUES", 1000)
+    monkeypatch.setattr(store, "MAX_VALUES", 1000)
     inner = "{" + '"a": ",[{:\\"",' * 400 + '"format": "committee"}'
     refused(tmp_path / "model", with_document(inner), "'schema_version' is absent")
     if where == "document":
@@ -377,9 +328,6 @@ def test_every_flipped_byte_of_the_arrays_is_noticed(tmp_path):
         content[at] ^= 0x10
         refused(tmp_path / "model", bytes(content), "do not match their digest")
         content[at] ^= 0x10
-
-
-# -- limits -------------------------------------------------------------------------------------------------
 
 
 def test_the_limits_that_are_written_down_are_those_of_the_code():

@@ -21,7 +21,7 @@ import polars as pl
 import safetensors.numpy
 
 from committee.data.frames import TableSchema
-from committee.files.store import ModelFileError, digest, load, ordered
+from committee.files.store import ModelFileError, digest, load, sort_metadata
 from tests.crafted_files import places
 
 SEEDS = Path(__file__).parents[1] / "golden"
@@ -379,7 +379,7 @@ def written(document: Document, arrays: Arrays) -> bytes:
     """The file of a document and arrays, with their digest."""
     text = json.dumps(document)
     arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-    return ordered(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
+    return sort_metadata(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
 
 
 def use(model: Any, path: Path) -> None:

@@ -5,7 +5,7 @@ The cases follow from the code: what has changed meets new ones, and the same co
 
 import pytest
 
-from committee.files.code_digest import code_digest
+from committee.files.journal import code_digest
 from tests.crafted_files import places
 from tests.fuzz import CORPUS, FUZZERS, ROUND, fuzzer, time_limit
 from tests.fuzz.loop import SLOWEST, fuzz

@@ -58,7 +58,7 @@ from committee import (
     TreeVoter,
     prune,
 )
-from committee.files.provenance import Estimate, Provenance
+from committee.files.documents import Estimate, Provenance
 from committee.learners.reweighting.leaf_cuts import share_subtrees
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
 from committee.report.known_rows import row_sketch

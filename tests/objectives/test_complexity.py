@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from committee import _core
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.objectives.complexity import rademacher, rademacher_of_stumps, theory_alpha
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import bounds as oracle

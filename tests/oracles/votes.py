@@ -260,11 +260,11 @@ def rounds(
 
 def carried(link, shares: F64, total: float, n_steps: int = 20_000) -> F64:
     """``(places, K)`` of one row's shares ``(places, D)``: change of p where each feature alone goes a step further."""
-    base, of_features = shares[-1], shares[:-1]
-    middle = base + (np.arange(n_steps)[:, None] + 0.5) / n_steps * of_features.sum(axis=0)
+    base, feature_pieces = shares[-1], shares[:-1]
+    middle = base + (np.arange(n_steps)[:, None] + 0.5) / n_steps * feature_pieces.sum(axis=0)
     out = np.zeros((len(shares), link.probability(base[None], total).shape[1]))
     out[-1] = link.probability(base[None], total)[0]
-    for j, share in enumerate(of_features):
+    for j, share in enumerate(feature_pieces):
         half = share / n_steps / 2.0
         out[j] = (link.probability(middle + half, total) - link.probability(middle - half, total)).sum(axis=0)
     return out

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import committee
-from committee.files.tensors import Tensors
+from committee.files.documents import Tensors
 from committee.learners.reweighting.leaf_cuts import TreeNodes
 from committee.voters.flat_trees import DTYPES
 from committee.voters.forest import Forest

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.data.frames import TableSchema
 from committee.objectives.programs.named_penalties import PENALTIES
 from committee.objectives.programs.penalties import NoPenalty

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.bounds.arguments import count
-from committee.data.binning import Bins
+from committee.data.bins import Bins
 
 
 def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:
@@ -52,7 +52,7 @@ def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
     --------
     >>> import numpy as np
     >>> from committee.bounds.base_class import splits_of_bins
-    >>> from committee.data.binning import Bins
+    >>> from committee.data.bins import Bins
     >>> bins = Bins.learn(np.array([[1.0], [2.0], [4.0]]), None, np.zeros(1, np.int32), 255)
     >>> splits_of_bins(bins, np.array([False])), splits_of_bins(bins, np.array([True]))
     (2, 5)

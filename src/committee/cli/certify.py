@@ -13,7 +13,7 @@ from committee.cli.files import load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile, RowsAre, check_choice
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids
-from committee.data.names import printable
+from committee.data.text import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,9 +18,8 @@ from committee.cli.unknown_categories import notes_of_unknown
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.data.pieces.scan import Pieces
-    from committee.data.reading.file_format import FileFormat
-    from committee.data.reading.known_columns import KnownColumns
+    from committee.data.out_of_core.scan import Pieces
+    from committee.data.readers.file_format import FileFormat, KnownColumns
 
 Target = Annotated[str | None, typer.Option("--target", "-t", help="Column that holds the labels.")]
 TaskOption = Annotated[
@@ -60,18 +59,19 @@ def read_for(
 
     Columns of `ids` are read as they are, those of `answers` as numbers though the model has not learned from them.
     """
-    from committee.data.read import read_noted
-    from committee.data.reading.cell_forms import NUMBERS
-    from committee.data.reading.in_numbers import in_numbers
-    from committee.data.reading.missing_cells import words_of_marks
+    from committee.data.readers.cell_forms import convert_columns
+    from committee.data.readers.cells import NUMBER_FORMATS, missing_marks_note
+    from committee.data.readers.tables import read_table_with_notes
 
     known = known_columns(learner, ids, answers)
-    read = read_noted(data, drop=table.dropped, form=form_for(learner, table), known=known, rows_needed=rows_needed)
+    read = read_table_with_notes(
+        data, drop=table.dropped, form=form_for(learner, table), known=known, rows_needed=rows_needed
+    )
     say_notes(read.notes)
     marks: dict[str, Counter[str]] = {}
-    times = {name: form for name, form in known.forms.items() if form not in NUMBERS}
-    frame = in_numbers(read.frame, times, table.dates, marks)
-    say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
+    times = {name: form for name, form in known.forms.items() if form not in NUMBER_FORMATS}
+    frame = convert_columns(read.frame, times, table.dates, marks)
+    say_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
     return _as_learned(learner, frame)
 
 
@@ -84,15 +84,15 @@ def _as_learned(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
         written.setdefault(name.replace(" ", "_"), []).append(name)
     same = {written[name][0]: name for name in learned if len(written.get(name, ())) == 1}
     if same:
-        from committee.data.names import listing
+        from committee.data.text import quoted
 
-        note(f"taken for the columns of the model whose names have underscores for spaces: {listing(same)}")
+        note(f"taken for the columns of the model whose names have underscores for spaces: {quoted(same)}")
     return frame.rename(same)
 
 
 def known_columns(learner: Any, ids: Sequence[str] = (), answers: Sequence[str] = ()) -> KnownColumns:
     """What a model knows of the columns of files."""
-    from committee.data.reading.known_columns import KnownColumns
+    from committee.data.readers.file_format import KnownColumns
 
     forms, (names, text) = forms_of(learner), learned_columns(learner)
     of_answers = {name: form for name in answers if (form := form_of_answers(learner, name)) is not None}
@@ -155,11 +155,9 @@ def pieced_columns_of(
     """
     import polars as pl
 
-    from committee.data.pieces.columns_with_forms import with_forms
-    from committee.data.pieces.text_columns import with_text
-    from committee.data.pieces.text_files import TextFiles
-    from committee.data.reading.in_numbers import PLAIN
-    from committee.data.reading.text_forms import refuse_percentages
+    from committee.data.out_of_core.file_sources import TextFiles, columns_as_text, convert_files
+    from committee.data.readers.cell_forms import PLAIN
+    from committee.data.readers.text_columns import reject_percentages
 
     names, text = learned_columns(learner)
     if names is None:
@@ -174,21 +172,20 @@ def pieced_columns_of(
     rows = _written_otherwise(rows.select(texts))
     new = forms_of_new_numbers(rows, separator_of(pieces), {*text, *forms}, table.decimal)
     say_notes(new.notes)
-    refuse_percentages(rows, new.forms, known)
+    reject_percentages(rows, new.forms, known)
     plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
     text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
     how = {"missing": form_for(learner, table).missing, "dates": table.dates, "verbatim": tuple(others)}
-    source = with_forms(with_text(pieces.source, text), forms, **how, marks={} if marks is None else marks)
+    source = convert_files(columns_as_text(pieces.source, text), forms, **how, marks={} if marks is None else marks)
     return replace(pieces, source=source, columns=(*names, *others))
 
 
 def _written_otherwise(rows: pl.DataFrame) -> pl.DataFrame:
     """Columns of text without common marks for missing cells, but for those that are plain numbers then."""
-    from committee.data.reading.cells import as_numbers
-    from committee.data.reading.missing_cells import are_common_marks
+    from committee.data.readers.cells import are_missing_marks, parse_plain_numbers
 
-    found = [column.set(are_common_marks(column), None) for column in rows.get_columns()]
-    return rows.select(column for column in found if as_numbers(column).null_count() > column.null_count())
+    found = [column.set(are_missing_marks(column), None) for column in rows.get_columns()]
+    return rows.select(column for column in found if parse_plain_numbers(column).null_count() > column.null_count())
 
 
 def learned_columns(learner: Any) -> tuple[Any, list[str]]:
@@ -214,6 +211,6 @@ def choose_learned(data: str, learned: Sequence[str], names: Sequence[str]) -> N
 
 
 def _columns(names: Sequence[str]) -> str:
-    from committee.data.names import listing
+    from committee.data.text import quoted
 
-    return f"{'column' if len(names) == 1 else 'columns'} {listing(names)}"
+    return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"

@@ -26,8 +26,8 @@ from committee.cli.terminal import (
     say_notes,
 )
 from committee.cli.time_limits import check_time_limit
-from committee.data.counts import counted
-from committee.files.replacement import write_file
+from committee.data.text import pluralize
+from committee.files.writing import write_file
 from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
-    from committee.data.task import Task
+    from committee.data.labels import Task
     from committee.report.comparison import Comparison
 
 
@@ -159,13 +159,13 @@ def compare(
 def _task(target: str, y: NDArray[Any], task: str | None) -> Task:
     """What is predicted, which is said where it is inferred and could be otherwise."""
     from committee.cli.task import of_target, refuse_decimals, refuse_spoilt_numbers
-    from committee.data.task import task_of
+    from committee.data.labels import infer_task
 
     if task == "classes":
         refuse_decimals(target, y)
     if task is None:
         refuse_spoilt_numbers(target, y)
-        task = task_of(y)
+        task = infer_task(y)
         told = of_target(target, y, task == "numbers")
         if "--task" in told:
             say(told)
@@ -200,7 +200,7 @@ def _table_to_compare(
 ) -> tuple[TrainingTable, str, str]:
     """Features and labels, name of the label column, and name of the table."""
     from committee.cli.training_table import TrainingTable, whole_table
-    from committee.data.read import split_target
+    from committee.data.readers.tables import split_target
 
     if bool(data) == (example is not None):
         raise ValueError("give a table: either DATA or --example, and not both")
@@ -227,11 +227,11 @@ def _example(example: str, categorical: tuple[str, ...], drop: tuple[str, ...]) 
     import polars as pl
 
     from committee.data.examples import load_example
-    from committee.data.names import known_names
+    from committee.data.text import check_names
 
     frame = load_example(example)
     for option, names in (("--categorical", categorical), ("--drop", drop)):
-        known_names(names, frame.columns, option)
+        check_names(names, frame.columns, option)
     return frame.with_columns(pl.col(categorical).cast(pl.String)).drop(drop)
 
 
@@ -249,25 +249,25 @@ def _sample(
     from committee.cli.pieced_forms import forms_of_pieces
     from committee.cli.reading import watched
     from committee.cli.training_table import SHOWN_ROWS, labels_of, learned_from
-    from committee.data.pieces.columns_with_forms import with_forms
-    from committee.data.pieces.row_draw import drawn_rows, read_rows
-    from committee.data.read import split_target
-    from committee.data.reading.missing_cells import words_of_marks
-    from committee.data.task import task_of
+    from committee.data.labels import infer_task
+    from committee.data.out_of_core.file_sources import convert_files
+    from committee.data.out_of_core.scan import draw_stratified_rows, read_numbered_rows
+    from committee.data.readers.cells import missing_marks_note
+    from committee.data.readers.tables import split_target
 
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")
     found = forms_of_pieces(scanned(data, table, text=categorical), target, table, categorical, SHOWN_ROWS)
     marks: dict[str, Counter[str]] = {}
     how = {"missing": table.form.missing, "dates": table.dates, "marks": marks}
-    pieces = replace(found.pieces, source=with_forms(found.pieces.source, found.forms, **how))
+    pieces = replace(found.pieces, source=convert_files(found.pieces.source, found.forms, **how))
     files, pieces = pieces.files, watched(pieces, "reading", wanted=progress)
     y = labels_of(pieces, target)
-    rows = drawn_rows(y if task_of(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
-    say(f"{words_of(pieces)}; a sample of {len(rows):,} of {counted(len(y), 'row')}")
-    frame = read_rows(pieces, rows)
-    files.refuse_changes()
-    notes = (*found.notes, *(words_of_marks(name, counts) for name, counts in marks.items()))
+    rows = draw_stratified_rows(y if infer_task(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
+    say(f"{words_of(pieces)}; a sample of {len(rows):,} of {pluralize(len(y), 'row')}")
+    frame = read_numbered_rows(pieces, rows)
+    files.check_unchanged()
+    notes = (*found.notes, *(missing_marks_note(name, counts) for name, counts in marks.items()))
     say_notes(notes)
     return learned_from(*split_target(frame, target), table, notes, categorical=categorical), paths_of(pieces)
 

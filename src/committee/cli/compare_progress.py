@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from committee.cli.terminal import console, say
-from committee.data.names import printable
+from committee.data.text import printable
 from committee.report.metric_choice import known_metric
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typer
 from committee.cli.files import check_writable
 from committee.cli.table_options import split_names
 from committee.cli.terminal import Debug, errors_in_one_line, say
-from committee.data.counts import counted
+from committee.data.text import pluralize
 
 
 def convert(
@@ -70,20 +70,20 @@ def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
         if labels.count(label) > 1:
             raise ValueError(f"--classes has {name!r} {labels.count(label)} times; give each class a name of its own")
     if len(names) != model.n_classes:
-        classes = counted(model.n_classes, "class", "classes")
-        raise ValueError(f"--classes has {counted(len(names), 'name')}; the model votes for {classes}")
+        classes = pluralize(model.n_classes, "class", "classes")
+        raise ValueError(f"--classes has {pluralize(len(names), 'name')}; the model votes for {classes}")
     return replace(model, classes=np.array(labels))
 
 
 def _words(committee: Any) -> str:
     """What has been read."""
-    from committee.data.names import listing
+    from committee.data.text import quoted
 
     table = committee.table
     n = None if table is None else table.n_features
-    columns = "columns that the voters read themselves" if n is None else counted(n, "column")
+    columns = "columns that the voters read themselves" if n is None else pluralize(n, "column")
     named = "" if table is None or table.names is not None else " without names, taken by their place"
     labels = getattr(committee, "classes", None)
-    votes = "predicts a number" if labels is None else f"votes for the classes {listing(labels.tolist(), 8)}"
-    size = f"{counted(committee.n_voters, 'voter')} with {counted(committee.n_nodes, 'node')}"
+    votes = "predicts a number" if labels is None else f"votes for the classes {quoted(labels.tolist(), 8)}"
+    size = f"{pluralize(committee.n_voters, 'voter')} with {pluralize(committee.n_nodes, 'node')}"
     return f"{size} on {columns}{named}; {votes}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from committee.files.provenance import Provenance
+    from committee.files.documents import Provenance
 
 
 def keep_provenance(model: Any, made_of: Any) -> None:

@@ -11,8 +11,8 @@ from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, print_grids, say
-from committee.data.counts import counted
-from committee.files.replacement import write_file
+from committee.data.text import pluralize
+from committee.files.writing import write_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def evaluate(
 def words_of_target(target: str, learner: Any, y: NDArray[Any]) -> str:
     """What the model predicts: classes or numbers."""
     if hasattr(learner, "classes_"):
-        return f"target {target!r}: {counted(len(learner.classes_), 'class', 'classes')}"
+        return f"target {target!r}: {pluralize(len(learner.classes_), 'class', 'classes')}"
     return f"target {target!r}: numbers from {y.min():.6g} to {y.max():.6g}"
 
 

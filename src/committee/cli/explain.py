@@ -13,8 +13,8 @@ from committee.cli.model_options import ModelFile
 from committee.cli.pictures import check_picture, write_picture
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, console, errors_in_one_line, print_grids, say
-from committee.data.names import printable
-from committee.files.replacement import write_file
+from committee.data.text import printable
+from committee.files.writing import write_file
 
 
 @takes_table_options
@@ -86,14 +86,14 @@ def _class_of(learner: Any, label: str | None) -> Any:
     """A class of the model by its name."""
     if label is None:
         return None
-    from committee.data.names import hint_of_names
+    from committee.data.text import suggest_names
 
     classes = getattr(learner, "classes_", None)
     if classes is None:
         raise ValueError(f"--class {label}: the {type(learner).__name__} predicts numbers; leave it out")
     by_name = {str(known): known for known in classes.tolist()}
     if label not in by_name:
-        raise ValueError(f"--class {label!r} is no class of the model; {hint_of_names(label, list(by_name))}")
+        raise ValueError(f"--class {label!r} is no class of the model; {suggest_names(label, list(by_name))}")
     from committee.report.row_shares import explains_probabilities
 
     if len(by_name) == 2 and not explains_probabilities(learner):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from committee.files.replacement import check_replaceable
+from committee.files.writing import check_replaceable
 
 
 def load_learner(path: Path) -> Any:

@@ -21,7 +21,7 @@ from committee.cli.table_options import FILES, TrainingOptions, split_names, tak
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say, say_notes
 from committee.cli.time_limits import check_time_limit
 from committee.cli.training_table import training_table
-from committee.data.reading.missing_cells import words_of_marks
+from committee.data.readers.cells import missing_marks_note
 from committee.report.peers import PEERS
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def fit(
     """
     with errors_in_one_line(debug, output, checkpoint):
         from committee.cli.task import of_target
-        from committee.files.provenance import Provenance
+        from committee.files.documents import Provenance
         from committee.report.known_rows import row_sketch
         from committee.report.prediction_sets import model_inside, sets_grid
 
@@ -185,8 +185,8 @@ def fit(
             learner = _fitted(learner, rows, conformal, checkpoint)
         seconds = time.perf_counter() - start
         if rows.files is not None:
-            rows.files.refuse_changes()
-        say_notes(words_of_marks(name, counts) for name, counts in rows.marks.items())
+            rows.files.check_unchanged()
+        say_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
         remember(learner, rows.forms, rows.missing)
         learner.provenance_ = made
         if output is not None:
@@ -232,12 +232,12 @@ def _predicts_quantiles(learner: Any) -> bool:
 
 def _check_options(model: str, task: str | None, folds: int | None) -> None:
     """Refuse a model that is none, or not for the task, before the table is read."""
-    from committee.data.names import hint_of_names
+    from committee.data.text import suggest_names
 
     if model not in MODELS:
         if model in PEERS:
             raise ValueError(f"{model} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}")
-        raise ValueError(f"there is no model {model!r}; {hint_of_names(model, list(MODELS))}")
+        raise ValueError(f"there is no model {model!r}; {suggest_names(model, list(MODELS))}")
     if folds is not None and model == "committee":
         raise ValueError("--folds is for single learners; the folds of the committee are -p cv=NUMBER")
     if folds is not None and (folds < 0 or folds == 1):
@@ -251,21 +251,21 @@ def _check_options(model: str, task: str | None, folds: int | None) -> None:
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
     """Whether numbers are to be predicted: as the user says, or else as the target looks."""
     from committee.cli.task import refuse_decimals, refuse_spoilt_numbers
-    from committee.data.task import are_whole, task_of
+    from committee.data.labels import all_integers, infer_task
 
     if task is not None:
         if task == "classes":
             refuse_decimals(target, y)
         return task == "numbers"
     if model not in MODELS_OF_NUMBERS:
-        if y.dtype.kind in "iuf" and not are_whole(y):
+        if y.dtype.kind in "iuf" and not all_integers(y):
             raise ValueError(
                 f"target {target!r} holds numbers, and {model} predicts classes only; of numbers choose out of"
                 f" {', '.join(MODELS_OF_NUMBERS)}"
             )
         return False
     refuse_spoilt_numbers(target, y)
-    return task_of(y) == "numbers"
+    return infer_task(y) == "numbers"
 
 
 def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.terminal import console, say
-from committee.data.names import printable
+from committee.data.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

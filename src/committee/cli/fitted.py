@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from committee.cli.spoken import in_options
 from committee.cli.terminal import print_grids, say
-from committee.data.counts import counted
+from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
-    from committee.files.provenance import Estimate
+    from committee.files.documents import Estimate
 
 TIMED_ROWS = 1000
 """Prediction is timed on that many rows."""
@@ -35,11 +35,11 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
     else:  # of a committee that has seen one class alone
         say(f"on rows not seen in training: not known, as {_too_few(learner, table.y, folds)}")
     held = len(getattr(learner, "reserved_rows_", ()))
-    kept = f"; {counted(held, 'row')} held out as its reserve" if held else ""
-    voters = counted(vote.n_voters, "fit") if members else counted(vote.n_voters, "voter")
+    kept = f"; {pluralize(held, 'row')} held out as its reserve" if held else ""
+    voters = pluralize(vote.n_voters, "fit") if members else pluralize(vote.n_voters, "voter")
     say(
-        f"{model}: {voters} with {counted(vote.n_nodes, 'node')}, learned from"
-        f" {counted(len(table.y) - held, 'row')} x {counted(table.rows.width, 'column')} in {seconds:.2f} s{kept}"
+        f"{model}: {voters} with {pluralize(vote.n_nodes, 'node')}, learned from"
+        f" {pluralize(len(table.y) - held, 'row')} x {pluralize(table.rows.width, 'column')} in {seconds:.2f} s{kept}"
     )
     if members:
         print_grids([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
@@ -58,7 +58,7 @@ def say_estimate(learner: Any, table: TrainingTable, folds: int) -> Estimate | N
     if table.files is not None:
         say("on rows not seen in training: not known, as tables in pieces have no folds; keep rows for evaluate")
         return None
-    from committee.files.provenance import Estimate
+    from committee.files.documents import Estimate
     from committee.report.out_of_fold import out_of_fold
 
     try:
@@ -87,7 +87,7 @@ def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
         return "there is one row only" if len(y) == 1 else "all rows are of one class"
     if hasattr(learner, "classes_") and len(y) >= 2 * folds:
         return f"no class has rows for {folds} folds"
-    return f"{counted(len(y), 'row')} {'is' if len(y) == 1 else 'are'} too few for {folds} folds"
+    return f"{pluralize(len(y), 'row')} {'is' if len(y) == 1 else 'are'} too few for {folds} folds"
 
 
 def _on_training_rows(learner: Any, table: TrainingTable, *, judged: bool) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from committee.cli.terminal import note, notes_on_warnings
-from committee.data.extras import needed
+from committee.data.packages import require_package
 from committee.vote.adapters.boosted_model import BoostedModel
 from committee.vote.adapters.boosters import BOOSTERS, parts_of_model, regression_parts_of_model
 from committee.vote.committee import Committee
@@ -158,7 +158,7 @@ def _lacks(error: Exception) -> str:
 
 def _skops(path: Path) -> Any:
     """scikit-learn's models as skops keeps them, which runs no code of the file."""
-    needed("skops", "a .skops file")
+    require_package("skops", "a .skops file")
     from zipfile import BadZipFile
 
     from skops.io import get_untrusted_types, load

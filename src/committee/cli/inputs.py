@@ -16,9 +16,9 @@ from committee.cli.table_options import TableOptions
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.data.pieces.piece import Piece
-    from committee.data.pieces.scan import Pieces
-    from committee.data.reading.file_format import FileFormat
+    from committee.data.out_of_core.scan import Pieces
+    from committee.data.out_of_core.sources import Piece
+    from committee.data.readers.file_format import FileFormat
 
 LARGE = 2**28
 """Bytes of a file whose predictions are made in pieces, without being asked for."""
@@ -39,7 +39,7 @@ def are_in_pieces(data: Sequence[Path], memory_limit: str | None = None, scratch
     >>> are_in_pieces([Path("a.csv")]), are_in_pieces([Path("a.csv"), Path("b.csv")]), are_in_pieces([Path("*.csv")])
     (False, True, True)
     """
-    from committee.data.pieces.found_files import ENDINGS
+    from committee.data.out_of_core.found_files import ENDINGS
 
     if len(data) > 1 or scratch is not None:
         return True
@@ -50,7 +50,7 @@ def are_in_pieces(data: Sequence[Path], memory_limit: str | None = None, scratch
 
 def is_large(file: Path) -> bool:
     """Say whether a file is better predicted in pieces: larger than `LARGE`, and of a kind that can be read so."""
-    from committee.data.pieces.found_files import ENDINGS
+    from committee.data.out_of_core.found_files import ENDINGS
 
     return file.name.lower().endswith(ENDINGS) and file.is_file() and file.stat().st_size > LARGE
 
@@ -84,10 +84,9 @@ def scanned(
     ValueError
         If they are of several kinds, of none that is read in pieces, or an option names a column that is not there.
     """
-    from committee.data.names import known_names
-    from committee.data.pieces.scan import scan
-    from committee.data.pieces.text_columns import with_text
-    from committee.data.pieces.text_files import TextFiles
+    from committee.data.out_of_core.file_sources import TextFiles, columns_as_text
+    from committee.data.out_of_core.scan import scan
+    from committee.data.text import check_names
 
     try:
         pieces = scan([str(path) for path in data], memory_limit=memory_limit, scratch=scratch)
@@ -96,8 +95,8 @@ def scanned(
     if isinstance(pieces.source, TextFiles):
         pieces = replace(pieces, source=replace(pieces.source, form=form or table.form))
     names = list(pieces.source.names or ())
-    left_out = set(known_names(table.dropped, names, "--drop"))
-    source = with_text(pieces.source, known_names(text, names, "--categorical"))
+    left_out = set(check_names(table.dropped, names, "--drop"))
+    source = columns_as_text(pieces.source, check_names(text, names, "--categorical"))
     return replace(pieces, source=source, columns=tuple(name for name in names if name not in left_out))
 
 

@@ -11,7 +11,7 @@ from committee.cli.files import check_writable, load_learner
 from committee.cli.model_options import AnswersColumn, ModelFile
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, print_grids, say
-from committee.files.replacement import write_file
+from committee.files.writing import write_file
 
 
 @takes_table_options

@@ -14,9 +14,8 @@ from committee.cli.columns import features_of, learned_columns, read_for
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import note, say_notes
 from committee.cli.unknown_categories import notes_of_unknown
-from committee.data.counts import counted
-from committee.data.names import listing
-from committee.data.task import are_whole
+from committee.data.labels import all_integers
+from committee.data.text import pluralize, quoted
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def labelled_rows(learner: Any, data: Path | Sequence[Path], target: str | None,
     """
     from committee.cli.inputs import are_in_pieces, name_of_data
     from committee.cli.tables_together import read_together
-    from committee.data.read import split_target
+    from committee.data.readers.tables import split_target
 
     if target in _learned(learner):
         raise ValueError(f"target {target!r} is a column that the model learned from; name the one that it predicts")
@@ -89,7 +88,7 @@ def _only_unknown(learner: Any, columns: list[str]) -> str:
     learned = _learned(learner)
     unknown = [name for name in columns if name not in learned] if learned else []
     if len(unknown) != 1:
-        among = f": one of {listing(unknown)}" if unknown else ""
+        among = f": one of {quoted(unknown)}" if unknown else ""
         raise ValueError(f"--target is missing: name the column that holds the answers{among}")
     note(f"target {unknown[0]!r}: the only column that the model does not know")
     return unknown[0]
@@ -115,18 +114,18 @@ def like_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray
     unknown = np.array([text not in spelled for text in texts])
     if unknown.all():
         raise ValueError(
-            f"target {target!r} holds {listing(texts, 5)}, none of which is a class of the model: {listing(spelled, 5)}"
+            f"target {target!r} holds {quoted(texts, 5)}, none of which is a class of the model: {quoted(spelled, 5)}"
         )
     if not unknown.any():
         return np.asarray(np.array([spelled[text] for text in texts])[place])
     others = [text for text in texts if text not in spelled]
     if classes.dtype.kind != "U" and values.dtype.kind != classes.dtype.kind:
         raise ValueError(
-            f"target {target!r} holds {listing(others, 5)}, and the classes of the model are numbers;"
+            f"target {target!r} holds {quoted(others, 5)}, and the classes of the model are numbers;"
             " leave these rows out"
         )
     n = int(unknown[place].sum())
-    unknown_ones = f"{counted(n, 'row')} of {listing(others, 5)}, which the model does not know"
+    unknown_ones = f"{pluralize(n, 'row')} of {quoted(others, 5)}, which the model does not know"
     note(f"target {target!r}: {unknown_ones}, {'counts' if n == 1 else 'count'} as wrong")
     known = [spelled.get(text, value) for text, value in zip(texts, values.tolist(), strict=True)]
     return np.asarray(np.array([str(label) for label in known] if classes.dtype.kind == "U" else known)[place])
@@ -134,4 +133,4 @@ def like_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray
 
 def _text(label: Any) -> str:
     """A label in words; 1.0 is 1, as files hold it now as the one and now as the other."""
-    return str(int(label)) if isinstance(label, float) and are_whole(np.array([label])) else str(label)
+    return str(int(label)) if isinstance(label, float) and all_integers(np.array([label])) else str(label)

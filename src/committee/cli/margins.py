@@ -16,7 +16,7 @@ from committee.cli.pictures import check_picture, write_picture
 from committee.cli.remembered import remember_as
 from committee.cli.table_options import TableOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say, say_notes
-from committee.data.counts import counted
+from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,7 +96,7 @@ def margins(
             say_notes(notes_of_loss(before, after, learner, found, on))
         if rows is not None:
             write_predictions(_every_row(learner, given, before, after), rows)
-            say(f"margins of {counted(before.n_rows, 'row')} written to {rows}")
+            say(f"margins of {pluralize(before.n_rows, 'row')} written to {rows}")
         if picture is not None:
             write_picture(_picture(before, after), picture)
             say(f"picture written to {picture}")
@@ -157,7 +157,7 @@ def margin_grids(before: MarginDistribution, after: MarginDistribution | None, l
     columns = [_figures(before, ln_size)] + ([] if after is None else [_figures(after, ln_size)])
     rows = [(name, *(column[name] for column in columns)) for name in columns[0]]
     headings = ("", "") if after is None else ("", "before", "after")
-    grids = [Grid(f"Margins of {counted(before.n_rows, 'row')}", headings, tuple(rows), "l" + "r" * len(columns))]
+    grids = [Grid(f"Margins of {pluralize(before.n_rows, 'row')}", headings, tuple(rows), "l" + "r" * len(columns))]
     if found is not None:
         old, new = learner.committee_, found.committee_
         better = "larger" if found.objective_.maximises else "smaller"
@@ -178,7 +178,7 @@ def notes_of_loss(
     old, new = learner.committee_.n_voters, found.committee_.n_voters
     against = []
     if new < FEW * old and old > 1:
-        against.append(f"only {counted(new, 'voter')} of {old:,} {'keeps' if new == 1 else 'keep'} a weight")
+        against.append(f"only {pluralize(new, 'voter')} of {old:,} {'keeps' if new == 1 else 'keep'} a weight")
     if after is not None and after.error > before.error:
         against.append(f"the vote errs on {after.error:.1%} of these rows, and before on {before.error:.1%}")
     if against and on == "train":

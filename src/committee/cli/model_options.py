@@ -32,7 +32,7 @@ RowsAre = Annotated[
 
 def check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
     """Refuse a value that is none of those known, before any work is done."""
-    from committee.data.names import hint_of_names
+    from committee.data.text import suggest_names
 
     if given not in known:
-        raise ValueError(f"{option} {given!r} is unknown; {hint_of_names(given, list(known))}")
+        raise ValueError(f"{option} {given!r} is unknown; {suggest_names(given, list(known))}")

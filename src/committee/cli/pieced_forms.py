@@ -12,9 +12,9 @@ from committee.cli.table_options import TableOptions
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.data.pieces.scan import Pieces
-    from committee.data.reading.cell_forms import CellForms
-    from committee.data.reading.typed_text import NumbersSoFar
+    from committee.data.out_of_core.scan import Pieces
+    from committee.data.readers.cell_forms import ColumnFormats
+    from committee.data.readers.text_columns import PlainNumbers
 
 LOOKED_AT = 10_000
 """Rows by which it is found how a model's columns are written in new files."""
@@ -46,27 +46,28 @@ def forms_of_pieces(
     pieces: Pieces, target: str, table: TableOptions, categorical: Sequence[str], n_rows: int
 ) -> PiecedForms:
     """Find how numbers and dates are written: by the first rows, and of codes and days by all."""
-    from committee.data.pieces.text_columns import with_text
-    from committee.data.pieces.text_files import TextFiles
-    from committee.data.reading.cell_forms import forms_of_times
-    from committee.data.reading.missing_cells import without_marks
+    from committee.data.out_of_core.file_sources import TextFiles, columns_as_text
+    from committee.data.readers.cell_forms import find_time_formats
+    from committee.data.readers.cells import replace_missing_marks
 
     form = table.form
-    found = PiecedForms(pieces, rows=without_marks(first_rows(pieces, n_rows), form.missing))
+    found = PiecedForms(pieces, rows=replace_missing_marks(first_rows(pieces, n_rows), form.missing))
     texts = [*categorical]
     if isinstance(pieces.source, TextFiles):
         codes, notes = codes_of_pieces(pieces, found.rows, texts)
         texts += codes
         if codes:
-            pieces = replace(pieces, source=with_text(pieces.source, texts))
-            found = PiecedForms(pieces, notes=notes, rows=without_marks(first_rows(pieces, n_rows), form.missing))
+            pieces = replace(pieces, source=columns_as_text(pieces.source, texts))
+            found = PiecedForms(
+                pieces, notes=notes, rows=replace_missing_marks(first_rows(pieces, n_rows), form.missing)
+            )
         found = _with_numbers(found, table, texts, n_rows)
     else:
         found, codes = _with_numbers_of_text(found, table, texts)
         texts += codes
     others = {target, *texts, *found.forms}
     candidates = [column for column in found.rows.get_columns() if column.name not in others]
-    times = forms_of_times(candidates, form.dates)
+    times = find_time_formats(candidates, form.dates)
     settled = {} if form.dates is not None else settled_dates(found.pieces, times)
     no_longer = {times.unsure[name] for name in settled}
     notes = (*found.notes, *(each for each in times.notes if each not in no_longer))
@@ -77,27 +78,27 @@ def _with_numbers(found: PiecedForms, table: TableOptions, texts: Sequence[str],
     """Find how numbers of text files are written."""
     import polars as pl
 
-    from committee.data.pieces.text_columns import with_text
-    from committee.data.reading.cell_forms import words_of_points
-    from committee.data.reading.known_columns import NOTHING
-    from committee.data.reading.number_forms import COMMA, base_of, have_points_between_thousands
-    from committee.data.reading.text_forms import without_common_marks
+    from committee.data.out_of_core.file_sources import columns_as_text
+    from committee.data.readers.cell_forms import grouping_points_note
+    from committee.data.readers.cells import COMMA, format_base, have_grouping_points
+    from committee.data.readers.file_format import NO_KNOWN_COLUMNS
+    from committee.data.readers.text_columns import replace_common_marks
 
     marked = found.rows
-    rows, _ = without_common_marks(marked, NOTHING, texts)
+    rows, _ = replace_common_marks(marked, NO_KNOWN_COLUMNS, texts)
     numbers = forms_of_new_numbers(rows, separator_of(found.pieces), texts, table.decimal)
     plain = _became_numbers(marked, rows)
     pieces, forms, notes = found.pieces, plain | numbers.forms, (*found.notes, *numbers.notes)
     pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64 and column.name not in plain]
-    if pointed and (table.decimal == "," or COMMA in map(base_of, numbers.forms.values())):
+    if pointed and (table.decimal == "," or COMMA in map(format_base, numbers.forms.values())):
         # a point before three digits is no decimal point here, though the reader takes it for one
-        source = with_text(pieces.source, pointed)
+        source = columns_as_text(pieces.source, pointed)
         written = first_rows(replace(pieces, source=source, columns=tuple(pointed)), n_rows)
-        if grouped := [name for name in pointed if have_points_between_thousands(written[name])]:
-            pieces = replace(pieces, source=with_text(pieces.source, [*texts, *grouped]))
+        if grouped := [name for name in pointed if have_grouping_points(written[name])]:
+            pieces = replace(pieces, source=columns_as_text(pieces.source, [*texts, *grouped]))
             rows = rows.with_columns(written[name] for name in grouped)
             forms |= dict.fromkeys(grouped, COMMA)
-            notes += (words_of_points(grouped),)
+            notes += (grouping_points_note(grouped),)
     return PiecedForms(pieces, forms, notes, rows=rows)
 
 
@@ -107,27 +108,30 @@ def _with_numbers_of_text(
     """Find the columns of text, of files that bring types along, that are numbers; and the codes among them."""
     import polars as pl
 
-    from committee.data.reading.cell_forms import words_of_points
-    from committee.data.reading.digit_codes import words_of_codes
-    from committee.data.reading.in_numbers import in_numbers
-    from committee.data.reading.known_columns import NOTHING
-    from committee.data.reading.number_forms import COMMA
-    from committee.data.reading.text_forms import without_common_marks
-    from committee.data.reading.typed_text import SEPARATOR, pointed_columns, words_of_numbers
+    from committee.data.readers.cell_forms import convert_columns, grouping_points_note
+    from committee.data.readers.cells import COMMA
+    from committee.data.readers.file_format import NO_KNOWN_COLUMNS
+    from committee.data.readers.text_columns import (
+        SEPARATOR,
+        digit_codes_note,
+        grouping_point_columns,
+        plain_numbers_note,
+        replace_common_marks,
+    )
 
     written = found.rows
     looked = _numbers_of_text(found.pieces, written, texts, table.form.missing)
     codes = {name: each.codes.example for name, each in looked.items() if each.codes.are_codes}
     whole = {name: each.form for name, each in looked.items() if each.form is not None}
     stay = [*texts, *(name for name in looked if name not in whole)]
-    rows, _ = without_common_marks(in_numbers(written, whole), NOTHING, stay)
+    rows, _ = replace_common_marks(convert_columns(written, whole), NO_KNOWN_COLUMNS, stay)
     plain = _became_numbers(written, rows)
     numbers = forms_of_new_numbers(rows, SEPARATOR, stay, table.decimal)
-    grouped = pointed_columns(written.select(list(whole)), table.decimal, numbers.forms)
+    grouped = grouping_point_columns(written.select(list(whole)), table.decimal, numbers.forms)
     new = [name for name in whole if name not in grouped]
-    notes = [words_of_codes([pl.Series(name, [cell]) for name, cell in codes.items()])] if codes else []
-    notes += [words_of_numbers(new)] if new else []
-    notes += [words_of_points(grouped)] if grouped else []
+    notes = [digit_codes_note([pl.Series(name, [cell]) for name, cell in codes.items()])] if codes else []
+    notes += [plain_numbers_note(new)] if new else []
+    notes += [grouping_points_note(grouped)] if grouped else []
     forms = plain | whole | numbers.forms | dict.fromkeys(grouped, COMMA)
     rows = rows.with_columns(written.select(grouped))
     return PiecedForms(found.pieces, forms, (*found.notes, *notes, *numbers.notes), rows=rows), list(codes)
@@ -137,7 +141,7 @@ def _became_numbers(written: pl.DataFrame, rows: pl.DataFrame) -> dict[str, str]
     """Columns that are text as they are written, and plain numbers in the rows as they are read."""
     import polars as pl
 
-    from committee.data.reading.in_numbers import PLAIN
+    from committee.data.readers.cell_forms import PLAIN
 
     texts = [column.name for column in written.get_columns() if column.dtype == pl.String]
     return {name: PLAIN for name in texts if rows[name].dtype != pl.String}
@@ -145,39 +149,40 @@ def _became_numbers(written: pl.DataFrame, rows: pl.DataFrame) -> dict[str, str]
 
 def _numbers_of_text(
     pieces: Pieces, rows: pl.DataFrame, texts: Collection[str], missing: Sequence[str]
-) -> dict[str, NumbersSoFar]:
+) -> dict[str, PlainNumbers]:
     """Look at all rows of the columns of text that are plain numbers in the first ones."""
     import polars as pl
 
-    from committee.data.reading.cells import plain_numbers
-    from committee.data.reading.missing_cells import without_marks
-    from committee.data.reading.typed_text import NumbersSoFar
+    from committee.data.readers.cells import infer_plain_numbers, replace_missing_marks
+    from committee.data.readers.text_columns import PlainNumbers
 
     columns = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in texts]
-    looked = {column.name: NumbersSoFar() for column in columns if plain_numbers(column) is not None}
+    looked = {column.name: PlainNumbers() for column in columns if infer_plain_numbers(column) is not None}
     if looked:
         for piece in replace(pieces, columns=tuple(looked)):
-            frame = without_marks(frame_of(piece), missing)
+            frame = replace_missing_marks(frame_of(piece), missing)
             for name, each in looked.items():
                 each.take(frame[name])
     return looked
 
 
-def forms_of_new_numbers(rows: pl.DataFrame, separator: str, known: Collection[str], decimal: str | None) -> CellForms:
+def forms_of_new_numbers(
+    rows: pl.DataFrame, separator: str, known: Collection[str], decimal: str | None
+) -> ColumnFormats:
     """Find how numbers of text files are written, but for the columns that are `known`."""
     import polars as pl
 
-    from committee.data.reading.cell_forms import forms_of_numbers
-    from committee.data.reading.digit_codes import are_codes
+    from committee.data.readers.cell_forms import find_number_formats
+    from committee.data.readers.cells import are_digit_codes
 
     texts = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in known]
-    return forms_of_numbers([column for column in texts if not are_codes(column)], decimal, separator)
+    return find_number_formats([column for column in texts if not are_digit_codes(column)], decimal, separator)
 
 
 def separator_of(pieces: Pieces) -> str:
     """What stands between cells of text files; of others what their rules for numbers are those of."""
-    from committee.data.pieces.text_files import TextFiles
-    from committee.data.reading.typed_text import SEPARATOR
+    from committee.data.out_of_core.file_sources import TextFiles
+    from committee.data.readers.text_columns import SEPARATOR
 
     return pieces.source.separator if isinstance(pieces.source, TextFiles) else SEPARATOR
 
@@ -186,25 +191,26 @@ def codes_of_pieces(pieces: Pieces, rows: pl.DataFrame, texts: Collection[str]) 
     """Find columns of digits that begin with zeros, by all rows of text files; and what to say of them."""
     import polars as pl
 
-    from committee.data.pieces.text_columns import with_text
-    from committee.data.reading.digit_codes import CodesSoFar, may_have_codes, words_of_codes
-    from committee.data.reading.separated_text import SeparatedText
-    from committee.data.reading.table_file import table_file
+    from committee.data.out_of_core.file_sources import columns_as_text
+    from committee.data.readers.cells import DigitCodes
+    from committee.data.readers.file_format import table_file
+    from committee.data.readers.formats import SeparatedText
+    from committee.data.readers.text_columns import digit_codes_note, may_have_codes
 
     whole = [column.name for column in rows.get_columns() if column.dtype.is_integer() and column.name not in texts]
     form = pieces.source.form  # type: ignore[attr-defined]  # of text files
     if not whole or not any(may_have_codes(SeparatedText.of(table_file(path), form)) for path in pieces.source.files):  # type: ignore[attr-defined]
         return [], ()
-    found = {name: CodesSoFar() for name in whole}
-    for piece in replace(pieces, source=with_text(pieces.source, [*texts, *whole]), columns=tuple(whole)):
+    found = {name: DigitCodes() for name in whole}
+    for piece in replace(pieces, source=columns_as_text(pieces.source, [*texts, *whole]), columns=tuple(whole)):
         frame = frame_of(piece)
         for name in whole:
             found[name].take(frame[name])
     codes = {name: each.example for name, each in found.items() if each.are_codes}
-    return list(codes), (words_of_codes([pl.Series(name, [cell]) for name, cell in codes.items()]),) if codes else ()
+    return list(codes), (digit_codes_note([pl.Series(name, [cell]) for name, cell in codes.items()]),) if codes else ()
 
 
-def settled_dates(pieces: Pieces, times: CellForms) -> dict[str, str]:
+def settled_dates(pieces: Pieces, times: ColumnFormats) -> dict[str, str]:
     """Settle by all rows which of day and month is first, where the first rows leave it open.
 
     Raises
@@ -212,23 +218,23 @@ def settled_dates(pieces: Pieces, times: CellForms) -> dict[str, str]:
     ValueError
         If rows settle it in different ways.
     """
-    from committee.data.reading.cell_words import cells_in_rows
-    from committee.data.reading.time_forms import order_of, seconds, swapped
+    from committee.data.dates import day_month_order, parse_seconds, swap_day_month
+    from committee.data.readers.cells import describe_cells
 
-    open_ones = {name: form for name, form in times.forms.items() if order_of(form) and name in times.unsure}
+    open_ones = {name: form for name, form in times.forms.items() if day_month_order(form) and name in times.unsure}
     settled: dict[str, str] = {}
     if not open_ones:
         return settled
     for piece in replace(pieces, columns=tuple(open_ones)):
         frame = frame_of(piece)
         for name, form in open_ones.items():
-            column, other = frame[name], swapped(form) or form
-            day, month = seconds(column, form).is_not_null(), seconds(column, other).is_not_null()
+            column, other = frame[name], swap_day_month(form) or form
+            day, month = parse_seconds(column, form).is_not_null(), parse_seconds(column, other).is_not_null()
             for here, there, own in ((day, month, form), (month, day, other)):
                 if (here & ~there).any() and settled.setdefault(name, own) != own:
                     raise ValueError(
                         f"{piece.name}: column {name!r} has dates with the day first and with the month first"
-                        f" ({cells_in_rows(column, here & ~there)}); write them as 2024-12-31"
+                        f" ({describe_cells(column, here & ~there)}); write them as 2024-12-31"
                     )
     return settled
 

@@ -19,16 +19,16 @@ from committee.cli.reading import watched
 from committee.cli.standard_input import STANDARD
 from committee.cli.table_options import TableOptions, split_names, takes_table_options
 from committee.cli.terminal import Debug, Progress, errors_in_one_line, notes_on_warnings, say, say_notes
-from committee.data.names import known_names, printable
-from committee.data.reading.missing_cells import words_of_marks
+from committee.data.readers.cells import missing_marks_note
+from committee.data.text import check_names, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
 
-    from committee.data.pieces.cells_alongside import CellsAlongside
-    from committee.data.pieces.scan import Pieces
+    from committee.data.out_of_core.file_sources import RawCellReader
+    from committee.data.out_of_core.scan import Pieces
 
 
 @takes_table_options
@@ -73,8 +73,8 @@ def predict(
     with errors_in_one_line(debug, output), notes_on_warnings():
         import polars as pl
 
-        from committee.data.pieces.cells_alongside import CellsAlongside
-        from committee.data.reading.cells_as_they_stand import cells_as_they_stand
+        from committee.data.out_of_core.file_sources import RawCellReader
+        from committee.data.readers.tables import read_raw_cells
 
         to_screen = output is None or output == STANDARD
         place = None if to_screen else output
@@ -91,17 +91,17 @@ def predict(
         if are_in_pieces(data) or is_large(data[0]):
             pieces = scanned(data, table, form=form_for(learner, table))
             marks: dict[str, Counter[str]] = {}
-            cells = CellsAlongside(pieces.source, known_names(names, pieces.source.names or (), "--id"))
+            cells = RawCellReader(pieces.source, check_names(names, pieces.source.names or (), "--id"))
             check_writable(place, read=paths_of(pieces))
             say(words_of(pieces))
             if to_screen and sys.stdout.isatty():
                 progress = False  # predictions and a bar would be mixed up
             pieces = pieced_columns_of(learner, pieces, table, names, marks=marks)
             _write_parts(_parts(watched(pieces, "predicting", wanted=progress), answers, cells), place)
-            say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
+            say_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
         else:
             frame = read_for(learner, data[0], table, ids=names, rows_needed=False)
-            shown = cells_as_they_stand(data[0], names, table.form, "--id") if names else pl.DataFrame()
+            shown = read_raw_cells(data[0], names, table.form, "--id") if names else pl.DataFrame()
             result = answers.of(features_of(learner, frame, str(data[0]), names), shown)
             if place is None:
                 _show(result.write_csv())
@@ -133,7 +133,7 @@ def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:
     say(f"{n:,} predictions written to {output}")
 
 
-def _parts(pieces: Pieces, answers: Answers, cells: CellsAlongside) -> Iterator[pl.DataFrame]:
+def _parts(pieces: Pieces, answers: Answers, cells: RawCellReader) -> Iterator[pl.DataFrame]:
     """Predict the rows of one piece after the other; of no rows there is one part, without any."""
     from committee.cli.inputs import frame_of
 
@@ -147,7 +147,7 @@ def _parts(pieces: Pieces, answers: Answers, cells: CellsAlongside) -> Iterator[
                 part = answers.of(X, cells.next_rows(len(piece)))
             yield part
             empty = False
-    files.refuse_changes()
+    files.check_unchanged()
     if empty:
         yield answers.of_no_rows()
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from committee.files.replacement import replacing
+from committee.files.writing import replacing
 
 if TYPE_CHECKING:
     import polars as pl

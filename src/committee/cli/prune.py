@@ -15,7 +15,7 @@ from committee.cli.model_options import RowsAre, check_choice
 from committee.cli.remembered import remember, remember_as
 from committee.cli.table_options import TrainingOptions, takes_table_options
 from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say
-from committee.data.counts import counted
+from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     from committee.cli.labelled_rows import LabelledRows
@@ -181,19 +181,19 @@ def _forest(
     from committee import RandomForestClassifier, RandomForestRegressor
     from committee.cli.labelled_rows import LabelledRows
     from committee.cli.training_table import whole_table
-    from committee.data.task import task_of
+    from committee.data.labels import infer_task
     from committee.report.known_rows import provenance_of
 
     if target is None:
         raise ValueError("--target is missing: name the column that holds the classes or numbers")
     read = whole_table(source, target, table, ())
-    kind = RandomForestRegressor if task_of(read.y) == "numbers" else RandomForestClassifier
+    kind = RandomForestRegressor if infer_task(read.y) == "numbers" else RandomForestClassifier
     with notes_on_warnings():
         forest: Any = kind(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
     remember(forest, read.forms, read.missing)
     made = provenance_of(forest, read.X, target=target, data=source.name)
     forest.provenance_ = replace(made, written=None if hasattr(forest, "classes_") else read.target_form)
-    say(f"forest of {counted(trees, 'tree')}, trained on {counted(len(read.y), 'row')}")
+    say(f"forest of {pluralize(trees, 'tree')}, trained on {pluralize(len(read.y), 'row')}")
     return forest, LabelledRows(read.X, read.y, target)
 
 
@@ -247,7 +247,7 @@ def _sizes(before: Any, after: Any, judging: LabelledRows | None, test: Path | N
     title = "Size"
     if judging is not None:
         both = [evaluate(model, judging.X, judging.y) for model in (before, after)]
-        title = f"Size, and figures on {counted(len(judging.y), 'row')} of {test}"
+        title = f"Size, and figures on {pluralize(len(judging.y), 'row')} of {test}"
         wanted = ("accuracy", "log_loss", "rmse", "r2")
         figures = [each for each in both[0].figures if each.name in wanted] or both[0].figures
         rows += [(each.heading, f"{each.value:.4f}", f"{both[1][each.name]:.4f}") for each in figures]
@@ -300,7 +300,7 @@ def _on_these_rows(before: Any, after: Any, rows: LabelledRows, on: str) -> str:
         "train": "of the training",
     }[on]
     return (
-        f"the smaller model on {counted(found.n_rows, 'row')} {by}: accuracy {1.0 - found.error:.4f}, which flatters,"
+        f"the smaller model on {pluralize(found.n_rows, 'row')} {by}: accuracy {1.0 - found.error:.4f}, which flatters,"
         " as they chose its votes"
     )
 

@@ -10,11 +10,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.terminal import console
-from committee.data.pieces.over_files import OverFiles
+from committee.data.out_of_core.sources import DerivedFiles
 
 if TYPE_CHECKING:
-    from committee.data.pieces.piece import Piece
-    from committee.data.pieces.scan import Pieces
+    from committee.data.out_of_core.scan import Pieces
+    from committee.data.out_of_core.sources import Piece
 
 
 def watched(pieces: Pieces, words: str, *, wanted: bool | None, bar: bool = True) -> Pieces:
@@ -38,7 +38,7 @@ def watched(pieces: Pieces, words: str, *, wanted: bool | None, bar: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedFiles(OverFiles):
+class WatchedFiles(DerivedFiles):
     """Files whose passes are numbered and shown."""
 
     words: str

@@ -27,7 +27,7 @@ def set_parameters(learner: Any, name: str, settings: list[str]) -> None:
     >>> tree
     TreeVoter(max_depth=3)
     """
-    from committee.data.names import hint_of_names
+    from committee.data.text import suggest_names
 
     for setting in settings:
         parameter, equals, text = setting.partition("=")
@@ -36,7 +36,7 @@ def set_parameters(learner: Any, name: str, settings: list[str]) -> None:
             raise ValueError(f"-p {setting!r} must read NAME=VALUE, as in -p n_estimators=200")
         known = learner.get_params()
         if parameter not in known:
-            raise ValueError(f"{name} has no parameter {parameter!r}; {hint_of_names(parameter, list(known))}")
+            raise ValueError(f"{name} has no parameter {parameter!r}; {suggest_names(parameter, list(known))}")
         learner.set_params(**{parameter: value_of(text)})
 
 

@@ -25,7 +25,7 @@ def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
     ValueError
         If `-` is named twice, or nothing comes.
     """
-    from committee.files.scratch import scratch_folder
+    from committee.files.writing import scratch_folder
 
     if STANDARD not in data:
         yield list(data)

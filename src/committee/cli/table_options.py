@@ -12,7 +12,7 @@ import typer
 
 from committee.cli.standard_input import standard_input_as_file
 from committee.cli.terminal import errors_in_one_line
-from committee.data.reading.file_format import DATE_ORDERS, FileFormat
+from committee.data.readers.file_format import DATE_ORDERS, FileFormat
 
 Separator = Annotated[
     str | None,

@@ -12,13 +12,13 @@ from committee.cli.inputs import frame_of, paths_of, scanned
 from committee.cli.pieced_forms import separator_of
 from committee.cli.table_options import TableOptions
 from committee.cli.terminal import say, say_notes
-from committee.data.counts import counted
+from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.data.pieces.scan import Pieces
-    from committee.data.reading.known_columns import KnownColumns
+    from committee.data.out_of_core.scan import Pieces
+    from committee.data.readers.file_format import KnownColumns
 
 
 def read_together(
@@ -43,19 +43,18 @@ def read_together(
     """
     import polars as pl
 
-    from committee.data.reading.known_columns import KnownColumns
-    from committee.data.reading.memory_room import refuse_more_cells
-    from committee.data.reading.missing_cells import words_of_marks
+    from committee.data.readers.cells import missing_marks_note
+    from committee.data.readers.file_format import KnownColumns, check_table_size
 
     pieces = scanned(data, table, form=form_for(learner, table))
     files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
-    say(f"{counted(len(paths_of(pieces)), 'file')}, read as one table")
+    say(f"{pluralize(len(paths_of(pieces)), 'file')}, read as one table")
     separator = separator_of(pieces)
     pieces = pieced_columns_of(learner, pieces, table, answers=[target], marks=marks)
-    refuse_more_cells(_n_rows(pieces), len(pieces.columns or ()))
+    check_table_size(_n_rows(pieces), len(pieces.columns or ()))
     frame = pl.concat([frame_of(piece) for piece in pieces], how="vertical_relaxed")
-    files.refuse_changes()
-    say_notes(words_of_marks(name, counts, learned=True) for name, counts in marks.items())
+    files.check_unchanged()
+    say_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
     if not hasattr(learner, "classes_"):
         form = form_of_answers(learner, target)
         known = KnownColumns(forms={target: form}) if form else KnownColumns(answers=frozenset([target]))
@@ -72,8 +71,8 @@ def _with_numbers(
     frame: pl.DataFrame, target: str, known: KnownColumns, table: TableOptions, separator: str
 ) -> pl.DataFrame:
     """Answers as numbers, which have been read as they stand."""
-    from committee.data.reading.text_forms import read_forms
+    from committee.data.readers.text_columns import convert_text_columns
 
-    numbers, found = read_forms(frame.select(target), known, (), table.decimal, separator)
+    numbers, found = convert_text_columns(frame.select(target), known, (), table.decimal, separator)
     say_notes(found.notes)
     return frame.with_columns(numbers[target])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.data.counts import counted
-from committee.data.task import MOST_NUMERIC_CLASSES, are_whole
+from committee.data.labels import MOST_NUMERIC_CLASSES, all_integers
+from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
         return
     import polars as pl
 
-    from committee.data.reading.nearly_numeric import nearly_numeric_columns
+    from committee.data.readers.features import nearly_numeric_columns
 
     for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
         raise ValueError(
@@ -30,7 +30,7 @@ def refuse_spoilt_numbers(target: str, y: NDArray[Any]) -> None:
 
 def refuse_decimals(target: str, y: NDArray[Any]) -> None:
     """Refuse numbers with decimals as classes."""
-    if y.dtype.kind == "f" and not are_whole(y):
+    if y.dtype.kind == "f" and not all_integers(y):
         first = float(y[y != np.floor(y)][0])
         raise ValueError(
             f"target {target!r} holds numbers with decimals, such as {first:.10g}, which are no classes; leave --task"
@@ -41,9 +41,9 @@ def refuse_decimals(target: str, y: NDArray[Any]) -> None:
 def of_target(target: str, y: NDArray[Any], numbers: bool) -> str:
     """What is predicted, and how to have it otherwise."""
     values = np.unique(y).tolist()
-    either = y.dtype.kind in "iuf" and are_whole(y) and len(values) > 2
+    either = y.dtype.kind in "iuf" and all_integers(y) and len(values) > 2
     if numbers:
         otherwise = "; --task classes takes them for classes" if either and len(values) <= len(y) // 2 else ""
         return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{otherwise}"
     otherwise = "; --task numbers takes them for numbers" if either else ""
-    return f"target {target!r}: {counted(len(values), 'class', 'classes')}{otherwise}"
+    return f"target {target!r}: {pluralize(len(values), 'class', 'classes')}{otherwise}"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from committee.cli.spoken import in_options
-from committee.data.extras import MissingExtraError
-from committee.data.names import printable
+from committee.data.packages import MissingExtraError
+from committee.data.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from committee.data.pieces.scan import Pieces
-    from committee.data.pieces.unchanged import FileStates
+    from committee.data.out_of_core.scan import FileStamps, Pieces
 
 SHOWN_ROWS = 10_000
 """Of a table in pieces what is said of its rows is said of the first so many."""
@@ -54,7 +53,7 @@ class TrainingTable:
     X: Any
     y: NDArray[Any]
     rows: pl.DataFrame
-    files: FileStates | None = None
+    files: FileStamps | None = None
     notes: tuple[str, ...] = ()
     forms: dict[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -102,9 +101,9 @@ def training_table(
     numbers: bool = False,
 ) -> TrainingTable:
     """Read a table whole, or the labels of one in pieces; point out what is odd, and leave out identifiers."""
-    from committee.data.pieces.columns_with_forms import with_forms
-    from committee.data.reading.features import chosen_features
-    from committee.data.reading.in_numbers import PLAIN, WHOLE, in_numbers
+    from committee.data.out_of_core.file_sources import convert_files
+    from committee.data.readers.cell_forms import PLAIN, WHOLE, convert_columns
+    from committee.data.readers.features import select_features
 
     if not are_in_pieces(data, memory_limit, scratch):
         return whole_table(data[0], target, table, categorical, numbers=numbers)
@@ -115,15 +114,15 @@ def training_table(
     assert pieces.columns is not None
     files, seen = pieces.files, watched(pieces, "reading", wanted=progress, bar=bar)
     how = {"missing": table.form.missing, "dates": table.dates}
-    y = labels_of(replace(seen, source=with_forms(seen.source, found.forms, **how)), target)
+    y = labels_of(replace(seen, source=convert_files(seen.source, found.forms, **how)), target)
     forms = _without(found.forms, target)
-    rows = in_numbers(found.rows.drop(target), forms, table.dates)
-    chosen = chosen_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
+    rows = convert_columns(found.rows.drop(target), forms, table.dates)
+    chosen = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
     notes = (*found.notes, *chosen.notes)
     say_notes(notes)
     columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
     marks: dict[str, Counter[str]] = {}
-    seen = replace(seen, source=with_forms(seen.source, forms, **how, marks=marks), columns=columns)
+    seen = replace(seen, source=convert_files(seen.source, forms, **how, marks=marks), columns=columns)
     kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
     of_target = found.forms.get(target)
     return TrainingTable(
@@ -143,11 +142,11 @@ def whole_table(
     data: Path, target: str, table: TrainingOptions, categorical: Sequence[str], *, numbers: bool = False
 ) -> TrainingTable:
     """Read a table whole, point out what is odd of it, and leave out identifiers; `numbers`: the target holds such."""
-    from committee.data.read import read_noted, split_target
-    from committee.data.reading.known_columns import KnownColumns
+    from committee.data.readers.file_format import KnownColumns
+    from committee.data.readers.tables import read_table_with_notes, split_target
 
     known = KnownColumns(answers=frozenset([target] if numbers else []))
-    read = read_noted(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
+    read = read_table_with_notes(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
     say_notes(read.notes)
     X, y = split_target(read.frame, target)
     learned = learned_from(X, y, table, read.notes, _without(read.forms, target), categorical)
@@ -170,13 +169,14 @@ def learned_from(
 
     `notes` have been said before.
     """
-    from committee.data.reading.cell_forms import forms_of_times
-    from committee.data.reading.features import chosen_features
-    from committee.data.reading.in_numbers import in_numbers
+    from committee.data.readers.cell_forms import convert_columns, find_time_formats
+    from committee.data.readers.features import select_features
 
-    times = forms_of_times([column for column in X.get_columns() if column.name not in categorical], table.form.dates)
-    X = in_numbers(X, times.forms)
-    chosen = chosen_features(X, table.kept, categorical=categorical)
+    times = find_time_formats(
+        [column for column in X.get_columns() if column.name not in categorical], table.form.dates
+    )
+    X = convert_columns(X, times.forms)
+    chosen = select_features(X, table.kept, categorical=categorical)
     found = (*times.notes, *chosen.notes)
     say_notes(found)
     X = X.drop(chosen.left_out)
@@ -195,15 +195,15 @@ def labels_of(pieces: Pieces, target: str) -> NDArray[Any]:
     """
     import numpy as np
 
-    from committee.data.names import hint_of_names
-    from committee.data.pieces.targets import TargetsSoFar
+    from committee.data.out_of_core.training_pass import TargetCollector
+    from committee.data.text import suggest_names
 
     names = pieces.columns or ()
     if target not in names:
-        raise ValueError(f"target {target!r} is no column; {hint_of_names(target, names)}")
+        raise ValueError(f"target {target!r} is no column; {suggest_names(target, names)}")
     if len(names) == 1:
         raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
-    found = TargetsSoFar(target, None)
+    found = TargetCollector(target, None)
     for piece in replace(pieces, columns=(target,)):
         with piece.named_in_errors():
             labels = piece.column(target)

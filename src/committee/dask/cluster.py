@@ -15,8 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
-from committee.data.names import known_names
-from committee.data.pieces.dask_collections import DaskPartitions
+from committee.data.out_of_core.sources import DaskSource
+from committee.data.text import check_names
 
 if TYPE_CHECKING:
     from distributed import Client, Future, WorkerPlugin
@@ -284,7 +284,7 @@ AHEAD = 2
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterPartitions(DaskPartitions):
+class ClusterPartitions(DaskSource):
     """A Dask collection whose partitions are fetched one after the other."""
 
     cluster: Cluster
@@ -314,7 +314,7 @@ def without_named(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         raise ValueError(f"{what}={name!r} is the name of a column, and X is an array; give an array as {what}")
     columns = list(X.columns)
     for what, name in named.items():
-        known_names([name], columns, what)
+        check_names([name], columns, what)
     kept = [name for name in columns if name not in named.values()]
     found = {what: X[name] for what, name in named.items()}
     return X[kept], found.get("y", y), found.get("sample_weight", sample_weight)

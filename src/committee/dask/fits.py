@@ -11,13 +11,12 @@ import numpy as np
 
 from committee.dask.cluster import Cluster, needed, outside_of_tasks, without_named
 from committee.dask.members import ClusterMembers, fit_learner, fit_members, fit_table, gathered
+from committee.data.out_of_core.scan import FileStamps, Pieces
+from committee.data.out_of_core.sources import DaskSource
+from committee.data.out_of_core.training_pass import Storage
 from committee.data.parallel import members_by
-from committee.data.pieces.dask_collections import DaskPartitions
-from committee.data.pieces.scan import Pieces
-from committee.data.pieces.storage import Storage
-from committee.data.pieces.unchanged import FileStates
-from committee.data.rows import counted, row_weights
-from committee.files.scratch import scratch_folder
+from committee.data.rows import nonzero_weights, row_weights
+from committee.files.writing import scratch_folder
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.gradient.fit import GradientBoosting
 
@@ -150,7 +149,7 @@ def sharded_table(
     from committee.dask.sharded_table import ShardedTable, first_look, rows_of  # cannot be imported without Dask
 
     delayed = needed("dask").delayed
-    source = DaskPartitions(X)
+    source = DaskSource(X)
     parts = source.delayed_parts()
     sizes, example = source.known_sizes, None
     if sizes is not None:
@@ -163,7 +162,7 @@ def sharded_table(
         raise ValueError("X has 0 rows; at least one is needed.")
     keep = None
     if sample_weight is not None:
-        keep = counted(row_weights(sample_weight, np.empty((sum(sizes), 0))))
+        keep = nonzero_weights(row_weights(sample_weight, np.empty((sum(sizes), 0))))
         keep = None if keep.all() else keep
     categorical_features, max_bins = estimator.categorical_features, estimator.max_bins
     look = first_look(cluster, parts, sizes, keep, categorical_features, max_bins)
@@ -175,7 +174,7 @@ def sharded_table(
         example,
         y,
         sample_weight,
-        FileStates.of(()),
+        FileStamps.of(()),
         storage,
         cluster,
         parts,

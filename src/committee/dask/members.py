@@ -15,8 +15,8 @@ from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, ClusterPartitions, Sent, needed
+from committee.data.out_of_core.scan import Pieces
 from committee.data.parallel import members_by
-from committee.data.pieces.scan import Pieces
 
 if TYPE_CHECKING:
     from distributed import Future

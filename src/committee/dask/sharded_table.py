@@ -16,13 +16,12 @@ from committee import _core
 from committee.dask.cluster import Cluster, needed
 from committee.dask.members import refuse_other_version
 from committee.dask.shards import HeldShard, ShardHomes, ShardsOnWorkers, hold
-from committee.data.frame_columns import is_frame, open_frame
+from committee.data.columns import is_frame, open_frame
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
-from committee.data.pieces.first_look import FirstLook
-from committee.data.pieces.looked_elsewhere import LookedElsewhere
-from committee.data.pieces.piece import Piece
-from committee.data.pieces.pieced_matrix import PiecedMatrix
+from committee.data.out_of_core.first_look import TableSummary
+from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix, RemoteTrainingPieces
+from committee.data.out_of_core.sources import Piece
 from committee.learners.gradient.shards import ShardedCodes, Shards
 from committee.learners.gradient.target import Target
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedTable(LookedElsewhere):
+class ShardedTable(RemoteTrainingPieces):
     """Dask collection whose partitions were scanned once by the workers.
 
     Parameters
@@ -50,16 +49,16 @@ class ShardedTable(LookedElsewhere):
     homes: list[ShardHomes] = field(default_factory=list)
     """Shard placements to close when the fit ends."""
 
-    def looked_again(self, counted: Mask | None, max_bins: int) -> ShardedTable:
+    def rescan(self, counted: Mask | None, max_bins: int) -> ShardedTable:
         same = counted is self.counted or (
             counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
         )
-        if same and max_bins <= self.look.max_bins:
+        if same and max_bins <= self.summary.max_bins:
             return self
-        look = first_look(self.cluster, self.parts, self.sizes, counted, self.look.categorical_features, max_bins)
-        return replace(self, look=look, counted=counted)
+        look = first_look(self.cluster, self.parts, self.sizes, counted, self.summary.categorical_features, max_bins)
+        return replace(self, summary=look, counted=counted)
 
-    def matrix(self, table: TableSchema, digests: bool) -> PiecedMatrix:
+    def matrix(self, table: TableSchema, digests: bool) -> OutOfCoreMatrix:
         return ShardedMatrix(self, table, digests)
 
     @cached_property
@@ -88,7 +87,7 @@ def first_look(
     counted: Mask | None,
     categorical_features: Any,
     max_bins: int,
-) -> FirstLook:
+) -> TableSummary:
     """Scan partitions on the workers and merge the results."""
     delayed, first, row = needed("dask").delayed, 0, 0
     looks = []
@@ -97,7 +96,7 @@ def first_look(
         looks.append(delayed(_look)(part, number, n, first, keep, categorical_features, max_bins))
         row, first = row + n, first + (n if keep is None else int(keep.sum()))
     found = cluster.fetched(cluster.client.compute(delayed(list)(looks)))
-    merged = FirstLook(categorical_features, max_bins)
+    merged = TableSummary(categorical_features, max_bins)
     for number, look in enumerate(found):
         with Piece(None, f"partition {number}").named_in_errors():
             merged = merged.merged(look)
@@ -106,13 +105,13 @@ def first_look(
 
 def _look(
     X: Any, number: int, n: int, first: int, keep: Mask | None, categorical_features: Any, max_bins: int
-) -> FirstLook:
-    piece, look = Piece(X, f"partition {number}"), FirstLook(categorical_features, max_bins)
+) -> TableSummary:
+    piece, look = Piece(X, f"partition {number}"), TableSummary(categorical_features, max_bins)
     with piece.named_in_errors():
         if len(piece) != n:
             raise ValueError(f"it has {len(piece)} rows, and y has {n} there; partition both alike")
         if n:
-            look.look(piece.X, first, keep)
+            look.add(piece.X, first, keep)
     return look
 
 
@@ -125,16 +124,16 @@ def rows_of(X: Any) -> tuple[int, Any]:
 
 
 @dataclass(eq=False)
-class ShardedMatrix(PiecedMatrix):
+class ShardedMatrix(OutOfCoreMatrix):
     """Encoded matrix of a Dask collection whose bin codes stay on the workers."""
 
-    elsewhere: ClassVar[bool] = True
-    looked: ShardedTable
+    is_remote: ClassVar[bool] = True
+    training: ShardedTable
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
         """Fetch the rows of one partition after the other."""
-        first, cluster = 0, self.looked.cluster
-        for number, count in enumerate(self.looked.counts):
+        first, cluster = 0, self.training.cluster
+        for number, count in enumerate(self.training.counts):
             if count:
                 yield first, cluster.fetched(cluster.client.compute(self._encoded(number, first)))
             first += count
@@ -143,7 +142,7 @@ class ShardedMatrix(PiecedMatrix):
         self, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, n_threads: int
     ) -> Any:
         """Bin all cells on the workers; row digests come from the same pass."""
-        looked, counts = self.looked, self.looked.counts
+        looked, counts = self.training, self.training.counts
         looked.cluster.look()
         groups = _groups(counts, max(1, len(looked.cluster.addresses)))
         firsts = [0, *accumulate(counts)]
@@ -170,7 +169,7 @@ class ShardedMatrix(PiecedMatrix):
         by_place = np.array_equal(columns, self._places)
         if by_place and self._digests is not None:
             return self._digests
-        looked, delayed, first, parts = self.looked, needed("dask").delayed, 0, []
+        looked, delayed, first, parts = self.training, needed("dask").delayed, 0, []
         for number, count in enumerate(looked.counts):
             if count:
                 parts.append(delayed(_digests)(self._encoded(number, first), columns))
@@ -183,7 +182,7 @@ class ShardedMatrix(PiecedMatrix):
         return found
 
     def _encoded(self, number: int, first: int) -> Any:
-        looked, count = self.looked, self.looked.counts[number]
+        looked, count = self.training, self.training.counts[number]
         numbers = {j: values[first : first + count] for j, values in self.numbers.items()}
         encode = partial(_rows, self.table, looked.masks[number], numbers, number)
         return needed("dask").delayed(encode)(looked.parts[number])

@@ -1,28 +1,25 @@
-"""One column of a frame: what it holds (numbers, booleans or text), and its values as numbers or codes."""
+"""Data frames and their columns: names, kinds (numbers, booleans or text), values as numbers or category codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.arrays import beyond_float, is_beyond_float
-from committee.data.names import listing
+from committee.data.categories import Category, distinct_numbers, encode_numbers
+from committee.data.matrices import overflow_message, overflows_float
+from committee.data.text import check_names, quoted
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-Category: TypeAlias = str | int | float | bool
+
 Kind: TypeAlias = Literal["number", "boolean", "text"]
 
-EXACT = 2.0**53  # below it every whole number has a float64 of its own
-MAX_CATEGORIES = 2**31 - 1
-"""The most categories a column may have: codes fit 32 bits."""
-MOST_LEVELS = 16
-"""Categories of a column that trees part into subsets; in a column of more each becomes a number."""
 
 _REMEDIES = {
     "Date": "make numbers of it first (days since a date, year, month, ...) or drop it",
@@ -38,44 +35,18 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a frame, looked at once.
+    """One column of a frame."""
 
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    kind : {"number", "boolean", "text"}
-        What its present values are.
-    declared : bool
-        Whether its type says that it is categorical (Categorical, Enum, dictionary).
-    order : tuple or None
-        The categories in the order the type declares (Enum, ordered pandas Categorical, ordered dictionary of Arrow),
-        else None.
-    series : narwhals.Series
-        The values.
-    """
-
-    name: str
-    kind: Kind
-    declared: bool
+    name: str  # in errors
+    kind: Kind  # of the present values
+    declared: bool  # whether its type is categorical (Categorical, Enum, dictionary)
     order: tuple[Any, ...] | None
+    """Categories in the order of the type (Enum, ordered Categorical or dictionary), else None."""
     series: nw.Series[Any]
 
     @classmethod
     def read(cls, series: nw.Series[Any], name: str) -> Column:
-        """Find out what a column holds.
-
-        Raises
-        ------
-        ValueError
-            If the column holds dates, times, nested or complex values, or mixes text with other things.
-
-        Examples
-        --------
-        >>> import narwhals as nw, polars as pl
-        >>> Column.read(nw.from_native(pl.Series(["a", None]), series_only=True), "letter").kind
-        'text'
-        """
+        """Find the kind of a series; raise for dates, nested or complex values, and mixed cells."""
         import narwhals as nw
 
         dtype = series.dtype
@@ -83,7 +54,7 @@ class Column:
             return cls(name, _kind_of_categories(series, name), True, tuple(dtype.categories), series)
         if isinstance(dtype, nw.Categorical):
             return cls(name, _kind_of_categories(series, name), True, _order_of_arrow(series), series)
-        if _holds_python_objects(series):
+        if series.implementation.is_pandas_like() and str(series.to_native().dtype) == "object":
             kind, series = _read_objects(series, name)
             return cls(name, kind, False, None, series)
         if isinstance(dtype, nw.String):
@@ -96,14 +67,18 @@ class Column:
             return cls(name, "number", False, None, series)
         raise ValueError(_refusal(series, name))
 
-    def numbers(self) -> NDArray[Any]:
-        """Return the values as a real 1-D array, NaN where missing; a view of the frame where possible.
+    def is_categorical(self, chosen: bool | None) -> bool:
+        """Return whether the column is categorical, as the user has chosen, or by its type if `chosen` is None."""
+        categorical = (self.declared or self.kind != "number") if chosen is None else chosen
+        if not categorical and self.kind == "text" and self.series.null_count() < len(self.series):
+            raise ValueError(
+                f"column {self.name!r} holds text but is not among categorical_features; "
+                "name it there, or make it numeric, or drop it"
+            )
+        return categorical
 
-        Raises
-        ------
-        ValueError
-            If the column holds text, be it one cell.
-        """
+    def numbers(self) -> NDArray[Any]:
+        """Return the values as numbers ``(n,)``, NaN if missing; a view of the frame if possible."""
         import narwhals as nw
 
         if self.kind == "text":
@@ -117,20 +92,13 @@ class Column:
             )
         if isinstance(self.series.dtype, nw.Unknown):
             return np.full(len(self.series), np.nan)
-        if self.series.dtype in _plain_dtypes():
+        if self.series.dtype.is_numeric() and self.series.dtype not in (nw.Decimal, nw.Int128, nw.UInt128):
             values = self.series.to_numpy()
             if values.dtype != object:
                 return values
         return self.series.cast(nw.Float64).to_numpy()
 
     def distinct(self) -> tuple[Category, ...]:
-        """Return the categories that occur: in declared order if the type has one, else sorted.
-
-        Raises
-        ------
-        ValueError
-            If one is infinite.
-        """
         found: tuple[Category, ...]
         if self.kind == "text":
             found = tuple(sorted(str(text) for text in self.series.drop_nulls().unique().to_list()))
@@ -138,39 +106,25 @@ class Column:
             found = distinct_numbers(self.numbers(), self.name)
             if self.kind == "boolean":
                 found = tuple(bool(value) for value in found)
-        if self.order is not None:
-            occurring = {category: category for category in found}
-            found = tuple(occurring[category] for category in self.order if category in occurring)
-        return found
-
-    def refuse_unknown(self, codes: NDArray[np.float64]) -> None:
-        """Raise if a cell that is not missing has no code among `codes`."""
-        refuse_unknown(self.series, self.missing(), codes, self.name)
+        return in_declared_order(found, self.order)
 
     def missing(self) -> NDArray[np.bool_]:
-        """Say which cells are missing."""
         missing: NDArray[np.bool_] = self.series.is_null().to_numpy()
         return missing if self.kind == "text" else missing | np.isnan(self.numbers())
 
     def codes(self, categories: Sequence[Category]) -> NDArray[np.float64]:
-        """Return the place of each value in ``categories`` as float64, NaN where missing or not among them.
-
-        Raises
-        ------
-        ValueError
-            If the column holds numbers and the categories are text or the other way about.
-        """
+        """Return the index of each value in `categories`, NaN if it is missing or none of them."""
         import narwhals as nw
 
         if not categories:
             return np.full(len(self.series), np.nan)
         if not isinstance(categories[0], str):
-            return number_codes(self.numbers(), categories, self.name)
+            return encode_numbers(self.numbers(), categories, self.name)
         if self.kind != "text":
             if self.series.null_count() == len(self.series) or bool(np.isnan(self.numbers()).all()):
                 return np.full(len(self.series), np.nan)
             raise ValueError(
-                f"column {self.name!r} must hold text categories ({listing(categories, 3)}) "
+                f"column {self.name!r} must hold text categories ({quoted(categories, 3)}) "
                 f"but holds {self.series.dtype}; make it text"
             )
         # pandas maps a Categorical by its few categories; elsewhere text is what can be matched
@@ -181,113 +135,16 @@ class Column:
         return cast("NDArray[np.float64]", coded.to_numpy())
 
 
-class UnknownCategoryError(ValueError):
-    """A cell holds a category that a schema which refuses such does not know.
-
-    Parameters
-    ----------
-    found : str
-        Column, category and row, as the beginning of a sentence.
-    """
-
-    def __init__(self, found: str) -> None:
-        self.found = found
-        super().__init__(
-            f"{found}, which the model does not know and, made of another library's, refuses; leave such rows out, or "
-            "make the cell missing"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.found,)
-
-
-def refuse_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.float64], name: str) -> None:
-    """Raise if a value that is not missing has no code, naming column, row and value.
-
-    Examples
-    --------
-    >>> refuse_unknown(["a", None], np.array([False, True]), np.array([0.0, np.nan]), "x0")
-    """
-    unknown = np.flatnonzero(np.isnan(codes) & ~missing)
-    if unknown.size:
-        row = int(unknown[0])
-        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
-        raise UnknownCategoryError(f"column {name!r} holds the category {value!r} at row {row}")
-
-
-def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:
-    """Return the sorted distinct values of a column ``(n,)`` of numbers or booleans, without NaN.
-
-    Refused are an infinite value, and numbers of 2**53 and more: two of them may be one float64, and would become one
-    category. `name` is what errors call the column.
-
-    Examples
-    --------
-    >>> distinct_numbers(np.array([2.5, np.nan, 1.0, 2.5]), "x0")
-    (1.0, 2.5)
-    """
-    wide = values.astype(np.float64)
-    refuse_infinity(wide, name)
-    found = np.unique(wide[~np.isnan(wide)])
-    if len(found) and max(-found[0], found[-1]) >= EXACT:
-        raise ValueError(
-            f"column {name!r} has the category {found[np.abs(found).argmax()]:.0f}; whole numbers of 2**53 and more "
-            "cannot be told apart as float64. Make the column text, or number its categories."
-        )
-    if values.dtype.kind in "iu":
-        return tuple(int(value) for value in found)
-    return tuple(float(value) for value in found)
-
-
-def number_codes(values: NDArray[Any], categories: Sequence[Category], name: str) -> NDArray[np.float64]:
-    """Return the place of each number in ``categories`` as float64 ``(n,)``, NaN where missing or not among them.
-
-    Categories are distinct, in any order; text among them is refused, and so is an infinite value.
-
-    Examples
-    --------
-    >>> number_codes(np.array([3.0, 1.0, 7.0]), (1, 3), "x0")
-    array([ 1.,  0., nan])
-    """
-    if not categories:
-        return np.full(len(values), np.nan)
-    if isinstance(categories[0], str):
-        raise ValueError(
-            f"column {name!r} must hold text categories ({listing(categories, 3)}) but X is an array of "
-            "numbers; pass a frame (pandas, polars, Arrow) with that column as text"
-        )
-    wide = values.astype(np.float64)
-    refuse_infinity(wide, name)
-    keys = np.array([float(category) for category in categories])
-    order = np.argsort(keys)
-    keys = keys[order]
-    place = np.minimum(np.searchsorted(keys, wide), len(keys) - 1)
-    return np.where(keys[place] == wide, order[place], np.nan)
-
-
-def refuse_infinity(values: NDArray[np.float64], name: str) -> None:
-    """Raise if a column holds an infinity, naming the column and the first such row.
-
-    Examples
-    --------
-    >>> refuse_infinity(np.array([1.0, np.nan]), "age")
-    """
-    rows = np.flatnonzero(np.isinf(values))
-    if rows.size:
-        raise ValueError(f"column {name!r} holds infinity at row {rows[0]}; replace it or mark it missing (NaN)")
-
-
-def _plain_dtypes() -> tuple[Any, ...]:
-    """Return the narwhals types that become NumPy numbers directly (128-bit integers and decimals do not)."""
-    import narwhals as nw
-
-    signed = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
-    unsigned = (nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
-    return (*signed, *unsigned, nw.Float32, nw.Float64)
+def in_declared_order(found: tuple[Category, ...], order: tuple[Any, ...] | None) -> tuple[Category, ...]:
+    """Return the categories that occur, in the order that a type declares if it does."""
+    if order is None:
+        return found
+    occurring = {category: category for category in found}
+    return tuple(occurring[category] for category in order if category in occurring)
 
 
 def _order_of_arrow(series: nw.Series[Any]) -> tuple[Any, ...] | None:
-    """Return the categories of an ordered dictionary of Arrow, of whose order narwhals says nothing; else None."""
+    # narwhals does not expose it
     if not series.implementation.is_pyarrow():
         return None
     cells = series.to_native()
@@ -297,12 +154,7 @@ def _order_of_arrow(series: nw.Series[Any]) -> tuple[Any, ...] | None:
     return tuple(chunks[0].dictionary.to_pylist()) if chunks else ()
 
 
-def _holds_python_objects(series: nw.Series[Any]) -> bool:
-    return series.implementation.is_pandas_like() and str(series.to_native().dtype) == "object"
-
-
 def _kind_of_categories(series: nw.Series[Any], name: str) -> Kind:
-    """Say what the categories of a Categorical are; pandas takes anything for a category."""
     kinds = {_kind_of_cell(value) for value in series.drop_nulls().unique().to_list()}
     if not kinds:
         return "text"
@@ -325,10 +177,7 @@ def _kind_of_cell(value: object) -> str:
 
 
 def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[Any]]:
-    """Read a pandas column of Python objects: only text, only booleans or only numbers, beside missing cells.
-
-    narwhals judges such a column by its first 100 cells, so the whole of it is looked at here.
-    """
+    # narwhals judges a column of Python objects by its first 100 cells
     import narwhals as nw
     import pandas as pd
 
@@ -345,9 +194,9 @@ def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[An
     if found == "boolean":
         return "boolean", nw.from_native(cells.astype("boolean"), series_only=True)
     if found in ("integer", "floating", "mixed-integer-float"):
-        beyond = next((row for row, value in enumerate(cells) if is_beyond_float(value)), None)
+        beyond = next((row for row, value in enumerate(cells) if overflows_float(value)), None)
         if beyond is not None:
-            raise ValueError(beyond_float(name, beyond))
+            raise ValueError(overflow_message(name, beyond))
         return "number", nw.from_native(cells.astype("Float64"), series_only=True)
     first = None
     for row, (value, missing) in enumerate(zip(cells, absent, strict=True)):
@@ -381,3 +230,114 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+CategoricalFeatures: TypeAlias = (
+    Literal["from_dtype"] | Sequence[str] | Sequence[int] | Sequence[bool] | NDArray[Any] | None
+)
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether ``X`` is a data frame, lazy ones included; narwhals is imported only where it is needed."""
+    if isinstance(X, np.ndarray | list | tuple):
+        return False
+    if type(X).__module__.partition(".")[0] in ("builtins", "numpy", "scipy", "sklearn"):
+        return False
+    from narwhals.dependencies import is_into_dataframe, is_into_lazyframe
+
+    return bool(is_into_dataframe(X) or is_into_lazyframe(X))
+
+
+def check_frame(X: Any) -> None:
+    """Raise for a lazy frame, and for duplicate column names."""
+    from narwhals.dependencies import is_into_lazyframe
+
+    if is_into_lazyframe(X):
+        raise TypeError("X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())")
+    # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
+    names: Any = X.column_names if hasattr(X, "column_names") else X.columns
+    reject_duplicates(name for name in names if isinstance(name, str))
+
+
+def open_frame(X: Any) -> nw.DataFrame[Any]:
+    """Return a frame as one of narwhals."""
+    import narwhals as nw
+
+    check_frame(X)
+    return nw.from_native(X, eager_only=True)
+
+
+def column_names(columns: Sequence[Any]) -> tuple[str, ...] | None:
+    """Return the column names, None if none is text (pandas numbers columns without names)."""
+    named = [isinstance(name, str) for name in columns]
+    if not any(named):
+        return None
+    if not all(named):
+        odd = next(name for name in columns if not isinstance(name, str))
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but "
+            f"{odd!r} is of type {type(odd).__name__}; convert them, e.g. X.columns = X.columns.astype(str)"
+        )
+    return tuple(str(name) for name in columns)
+
+
+def read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> list[Column]:
+    """Return the columns, named x0, x1, ... if they have no names."""
+    return [
+        Column.read(series, f"x{j}" if names is None else names[j]) for j, series in enumerate(frame.iter_columns())
+    ]
+
+
+def check_column_names(learned: Sequence[str], given: Sequence[str]) -> None:
+    """Raise unless the names of a table are those of training, in the same order."""
+    if tuple(learned) == tuple(given):
+        return
+    learned_set, given_set = set(learned), set(given)
+    missing = [name for name in learned if name not in given_set]
+    unexpected = [name for name in given if name not in learned_set]
+    if not missing and not unexpected:
+        j = next(j for j, name in enumerate(learned) if name != given[j])
+        raise ValueError(
+            f"the columns are in another order than the learned ones: number {j} must be {learned[j]!r}, "
+            f"got {given[j]!r}; select them in the learned order"
+        )
+    faults = [f"{quoted(missing)} missing"] if missing else []
+    faults += [f"{quoted(unexpected)} unexpected"] if unexpected else []
+    raise ValueError(f"the columns are not the learned ones: {', '.join(faults)}; add or drop these")
+
+
+def categorical_mask(
+    categorical_features: Any, names: Sequence[str] | None, n_columns: int
+) -> NDArray[np.bool_] | None:
+    """Return the mask ``(p,)`` of the columns that the user chose as categorical, None for ``"from_dtype"``."""
+    mask = np.zeros(n_columns, dtype=bool)
+    if categorical_features is None:
+        return mask
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return None
+    if isinstance(categorical_features, str) or not isinstance(categorical_features, Iterable):
+        raise ValueError(f"categorical_features must be 'from_dtype', None or a list, got {categorical_features!r}")
+    wanted = list(categorical_features)
+    if all(isinstance(item, bool | np.bool_) for item in wanted) and wanted:
+        if len(wanted) != n_columns:
+            raise ValueError(f"categorical_features is a mask of {len(wanted)}, but X has {n_columns} columns")
+        return np.array(wanted, dtype=bool)
+    if all(isinstance(item, str) for item in wanted) and wanted:
+        if names is None:
+            raise ValueError("categorical_features gives names, but the columns of X have none; give indices")
+        places = {name: j for j, name in enumerate(names)}
+        wanted = [places[name] for name in check_names(wanted, names, "categorical_features")]
+    for item in wanted:
+        if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
+            raise ValueError(f"categorical_features must be all names, all indices or a mask, got {item!r} among them")
+        if not 0 <= item < n_columns:
+            raise ValueError(f"categorical_features gives column {item}, but X has columns 0 to {n_columns - 1}")
+        mask[item] = True
+    return mask
+
+
+def reject_duplicates(names: Iterable[str]) -> None:
+    """Raise if a name occurs twice."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"column name {twice!r} occurs more than once; rename or drop one")

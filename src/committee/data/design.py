@@ -1,4 +1,4 @@
-"""Design matrix of linear leaf models: numbers, categories as 0/1 columns, and whether a value was missing."""
+"""Design matrix of linear leaf models: numbers, indicator columns of categories and of missing values."""
 
 from __future__ import annotations
 
@@ -9,60 +9,38 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.array_checks import check_array, check_finite, check_range, checked_length
-from committee.data.number_types import F64
+from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
 
 
-MAX_NUMBER = 1e150
-"""Largest number in a linear score, whose square must be a number too."""
+MAX_NUMBER = 1e150  # largest number in a linear score: its square must be finite
 
 MAX_INDICATORS = 2**28
-"""Cells of a design's 0/1 columns for categories: two GiB of them. A category per row would fill any memory."""
+"""Most cells of indicator columns: 2 GiB. One category per row would fill any memory."""
 
 
-Room: TypeAlias = Callable[[tuple[int, ...]], F64]
-"""Makes a matrix of a shape, in memory or in a file."""
+Room: TypeAlias = Callable[[tuple[int, ...]], F64]  # allocates a matrix of a shape, in memory or in a file
 
-_ROWS = 2**16
-"""Rows that are looked at at a time."""
+_ROWS = 2**16  # rows that are processed at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The columns of a linear model, made from those of the encoded matrix.
+    """Columns of a linear model, made from those of the encoded matrix.
 
-    A numeric column stands as it is, its missing values filled with the training mean, and is followed by a
-    0/1 column "was missing" if any was. A category of two values gives one 0/1 column (the second value), of
-    k > 2 values k of them; a missing category is 0 in all, and has a "was missing" column if any was. A linear
-    model can so give a missing value any effect of its own.
-
-    Parameters
-    ----------
-    source : int32 array (q,)
-        Column of the encoded matrix that each design column comes from.
-    category : int32 array (q,)
-        Category code that a 0/1 column stands for; -1 for the number itself, -2 for "was missing".
-    fill : float64 array (p,)
-        What a missing number becomes.
+    A numeric column is followed by an indicator of missing values if training had any. A column of two categories gives
+    one indicator column (of the second), one of k > 2 categories k of them. A missing category is 0 in all of these.
     """
 
-    source: NDArray[np.int32]
+    source: NDArray[np.int32]  # (q,): column of the encoded matrix that each design column is made from
     category: NDArray[np.int32]
-    fill: F64
+    """``(q,)``: category code of an indicator column, -1 for the number itself, -2 for "is missing"."""
+    fill: F64  # (p,): training means, which replace missing numbers
 
     @classmethod
     def of_table(cls, X: F64, weights: F64, table: TableSchema, room: Room = np.empty) -> Design:
-        """Columns and fill values from training rows of a table, as `learn` has them.
-
-        Raises
-        ------
-        ValueError
-            If the 0/1 columns of the categories would have more than `MAX_INDICATORS` cells, or a number is beyond
-            `MAX_NUMBER`.
-        """
         largest = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
         if (largest > MAX_NUMBER).any():
             j = int((largest > MAX_NUMBER).argmax())
@@ -82,20 +60,6 @@ class Design:
 
     @classmethod
     def learn(cls, X: F64, weights: F64, n_categories: NDArray[np.int32], room: Room = np.empty) -> Design:
-        """Columns and fill values from training rows ``(n, p)``, encoded; their weights ``(n,)`` count in the means.
-
-        What is as large as X on the way there is put where `room` says.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from committee.data.design import Design
-        >>> X = np.array([[1.0, 0.0], [np.nan, 2.0], [3.0, 1.0]])
-        >>> Design.learn(X, np.ones(3), np.array([0, 3], np.int32)).matrix(X)
-        array([[1., 0., 1., 0., 0.],
-               [2., 1., 0., 0., 1.],
-               [3., 0., 0., 1., 0.]])
-        """
         known, some_missing = room(X.shape), np.zeros(X.shape[1], dtype=bool)
         for rows in (slice(first, first + _ROWS) for first in range(0, len(X), _ROWS)):
             missing = np.isnan(X[rows])
@@ -124,11 +88,10 @@ class Design:
 
     @property
     def is_table(self) -> bool:
-        """Whether the design columns are those of the table, all of numbers and none of them missing in training."""
+        """True if the design columns are those of the table: all numeric, none with missing values in training."""
         return len(self) == len(self.fill) and bool((self.category == -1).all())
 
     def matrix(self, X: F64) -> F64:
-        """Design matrix ``(n, q)`` of encoded rows."""
         if self.is_table:
             missing = np.isnan(X)
             return _within(np.where(missing, self.fill, X) if missing.any() else X)
@@ -142,7 +105,7 @@ class Design:
         return D
 
     def names(self, table: TableSchema) -> list[str]:
-        """Each design column in words: ``age``, ``city = Oslo``, ``age missing``."""
+        """Return names of the design columns: ``age``, ``city = Oslo``, ``age missing``."""
         words = []
         for j, code in zip(self.source.tolist(), self.category.tolist(), strict=True):
             name, known = table.column(j), table.coded(j)
@@ -153,14 +116,6 @@ class Design:
         return words
 
     def check(self, table: TableSchema) -> None:
-        """Look at every value beside the table that the design is for, trusting none.
-
-        Raises
-        ------
-        ValueError
-            If an array has the wrong type or size, a fill value is not finite, or a design column is of no column of
-            the table, of a kind that this column does not have, or there twice.
-        """
         p, q = table.n_features, checked_length("design.source", self.source)
         check_array("design.source", self.source, np.int32, (q,))
         check_array("design.category", self.category, np.int32, (q,))
@@ -179,11 +134,10 @@ class Design:
             raise ValueError("design.category has a column twice.")
 
     def to_json(self) -> dict[str, Any]:
-        """Lists, as JSON can hold them."""
         return {"source": self.source.tolist(), "category": self.category.tolist(), "fill": self.fill.tolist()}
 
 
 def _within(numbers: F64) -> F64:
-    """The numbers, those of new rows beyond `MAX_NUMBER` being this: a difference of infinities were no score."""
+    # of new rows: a difference of infinities would be no score
     wild = numbers.size > 0 and (numbers.max() > MAX_NUMBER or numbers.min() < -MAX_NUMBER)
     return np.clip(numbers, -MAX_NUMBER, MAX_NUMBER) if wild else numbers

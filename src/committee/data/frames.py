@@ -1,4 +1,4 @@
-"""The door for tables: frames and arrays become one float64 matrix, by a schema that is learned once."""
+"""Schema of a table: learned once, it converts frames and arrays to a float64 matrix."""
 
 from __future__ import annotations
 
@@ -11,72 +11,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.arrays import numeric_matrix
-from committee.data.columns import (
+from committee.data.categories import (
     MAX_CATEGORIES,
     Category,
-    Column,
+    CategoryValues,
     distinct_numbers,
-    number_codes,
-    refuse_unknown,
+    encode_numbers,
+    infinity_message,
+    reject_unknown,
 )
-from committee.data.frame_columns import (
+from committee.data.columns import (
     CategoricalFeatures,
-    chosen_columns,
-    columns_of,
+    Column,
+    categorical_mask,
+    check_column_names,
+    column_names,
     is_frame,
-    match_names,
-    names_of,
     open_frame,
-    refuse_duplicates,
+    read_columns,
+    reject_duplicates,
 )
-from committee.data.names import is_unicode
+from committee.data.matrices import SparseMatrix, numeric_matrix
 from committee.data.number_types import F64
-from committee.data.sparse import SparseMatrix
+from committee.data.text import is_unicode
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-    from committee.data.level_values import LevelValues
+_COLUMNS = 32  # columns that are copied at a time, which bounds the second copies in memory
 
-# columns that are put together at a time: no more of them are held a second time
-_COLUMNS = 32
-
-_OPTIONAL = {"refuses_unknown", "values", "written", "missing"}
+_OPTIONAL = {"refuses_unknown": "", "values": "objects or null", "written": "text or null", "missing": "text"}
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of a table: their names, and the categories of those that are categorical.
+    """Names and categories of the columns of a table.
 
-    A schema turns every table with these columns into the same matrix: numeric columns as they are (integers
-    beyond 2**53 are rounded to float64), categories as their codes 0, 1, ..., and NaN for what is missing -
-    None, null, NaN - or for a category that the schema has not seen.
-
-    Parameters
-    ----------
-    names : tuple of str or None
-        Column names; None for arrays, and for pandas frames whose names are not text.
-    categories : tuple of (tuple or None)
-        For each column the categories in the order of their codes, all text, all numbers or all booleans;
-        None for a numeric column, ``()`` for a categorical one that had no value.
-    refuses_unknown : bool, default=False
-        A category that is none of these is an error, as with XGBoost's declared categories, and not missing.
-    values : tuple of (LevelValues or None), default=()
-        For each column the numbers that stand for its categories; None where their codes do, and ``()`` where they
-        do in all columns.
-    written : tuple of (str or None), default=()
-        For each column how its numbers are written in files, such as with decimal commas or as dates, out of
-        `committee.data.reading.cell_forms`; None and ``()``: as numbers are. Frames have them as numbers. Schemas are
-        equal whatever this is.
-    missing : tuple of str, default=()
-        Cells of files that stood for missing ones, besides those that do always. Schemas are equal whatever this is.
-
-    Raises
-    ------
-    ValueError
-        If the parts contradict each other: duplicate or missing names, categories that are not distinct, not
-        finite or not of one kind, or not as many values as categories.
+    A schema encodes every table with these columns alike: numbers as they are (integers beyond 2**53 rounded to
+    float64), categories as codes 0, 1, ..., missing values (None, null, NaN) and unseen categories as NaN.
 
     Examples
     --------
@@ -90,12 +62,17 @@ class TableSchema:
            [nan,  0.]])
     """
 
-    names: tuple[str, ...] | None
+    names: tuple[str, ...] | None  # None for arrays, and for pandas frames whose names are not text
     categories: tuple[tuple[Category, ...] | None, ...]
+    """Per column in the order of the codes; None if numeric, ``()`` for a categorical column without any value."""
     refuses_unknown: bool = False
-    values: tuple[LevelValues | None, ...] = ()
+    """Unseen categories are an error, as of XGBoost's declared categories, and not missing."""
+    values: tuple[CategoryValues | None, ...] = ()
+    """Numbers that replace the categories of a column; ``()`` if no column has any."""
     written: tuple[str | None, ...] = field(default=(), compare=False)
+    """Format of a column's numbers in files (`committee.data.readers.cell_forms`), None for plain numbers."""
     missing: tuple[str, ...] = field(default=(), compare=False)
+    """Cells of files that mean missing, besides those that always do."""
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -109,77 +86,59 @@ class TableSchema:
             raise ValueError(f"a table schema has values for {len(self.values)} of {len(self.categories)} columns")
         if len(self.written) not in (0, len(self.categories)):
             raise ValueError(
-                f"a table schema says of {len(self.written)} of {len(self.categories)} columns how they are"
+                f"a table schema has formats of {len(self.written)} of {len(self.categories)} columns; give all"
             )
         if self.written:
-            _check_forms(self.written)
+            from committee.data.readers.cell_forms import KNOWN_FORMATS  # few models have any
+
+            if unknown := {form for form in self.written if form is not None} - KNOWN_FORMATS:
+                raise ValueError(f"a table schema has the unknown number format {min(unknown)!r}")
         for j, values in enumerate(self.values):
             if values is not None and len(values.values) != len(self.categories[j] or ()):
                 raise ValueError(f"column {self.column(j)!r} has not as many values as categories")
 
     @property
     def n_features(self) -> int:
-        """Number of columns p."""
         return len(self.categories)
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
-        """Categories of each column whose codes are in the matrix, shape (p,); 0 where numbers are, or no values."""
+        """Number of categories that are codes in the matrix ``(p,)``; 0 for a column of numbers."""
         return np.where([each is not None for each in self._values], 0, self.n_levels).astype(np.int32)
 
     @property
     def n_levels(self) -> NDArray[np.int32]:
-        """Categories of each column, shape (p,); 0 for a numeric one, and for one that had no value."""
+        """Number of categories ``(p,)``, also of those replaced by numbers; 0 for a numeric column."""
         return np.array([len(found or ()) for found in self.categories], dtype=np.int32)
 
     @property
     def categorical(self) -> NDArray[np.bool_]:
-        """Whether a column has categories, shape (p,); always ``n_categories > 0``."""
         return self.n_categories > 0
 
     @property
-    def _values(self) -> tuple[LevelValues | None, ...]:
+    def _values(self) -> tuple[CategoryValues | None, ...]:
         return self.values or (None,) * len(self.categories)
 
-    def with_values(self, values: Mapping[int, LevelValues]) -> TableSchema:
-        """Return this schema with numbers in the place of the categories of some columns, by their number."""
+    def with_values(self, values: Mapping[int, CategoryValues]) -> TableSchema:
         return replace(self, values=tuple(values.get(j) for j in range(self.n_features)))
 
     @property
     def forms(self) -> dict[str, str]:
-        """How numbers are written in files of the columns for which `written` says it, by name."""
         return {self.column(j): form for j, form in enumerate(self.written) if form is not None}
 
     def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
-        """Return this schema with how numbers of some columns are written in files, by name.
-
-        Examples
-        --------
-        >>> TableSchema(("day", "x"), (None, None)).with_forms({"day": "%d.%m.%Y"}).written
-        ('%d.%m.%Y', None)
-        """
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
         return replace(self, written=written if any(written) else ())
 
     def with_missing(self, marks: Sequence[str]) -> TableSchema:
-        """Return this schema with the cells of files that stood for missing ones."""
         return replace(self, missing=tuple(marks))
 
     def coded(self, j: int) -> tuple[Category, ...] | None:
-        """Return the categories whose codes column ``j`` of the matrix has; None if it has numbers."""
+        """Return the categories that column ``j`` of the matrix holds as codes, None if it holds numbers."""
         return self.categories[j] if self._values[j] is None else None
 
-    def on_codes_of(self, outer: TableSchema) -> TableSchema:
-        """Return this schema, learned from the matrix that another one gives, as one of the other's tables.
-
-        It has the other's names, and for each code the category that has it.
-
-        Examples
-        --------
-        >>> outer = TableSchema(("age", "city"), (None, ("Bern", "Oslo")))
-        >>> TableSchema(None, (None, (1.0,))).on_codes_of(outer).categories
-        (None, ('Oslo',))
-        """
+    def decode_categories(self, outer: TableSchema) -> TableSchema:
+        """Return this schema, learned from the matrix of `outer`, as one of tables, with the names of `outer`."""
         categories = tuple(
             levels if levels is None or codes is None else tuple(levels[int(code)] for code in codes)
             for levels, codes in zip(outer.categories, self.categories, strict=True)
@@ -187,166 +146,91 @@ class TableSchema:
         return replace(self, names=outer.names, categories=categories)
 
     def quantity(self, j: int) -> str:
-        """Return what the numbers of column ``j`` are: its name, or ``"rate of yes by city"``."""
+        """Return the meaning of the numbers in column ``j``: its name, or such as ``"rate of yes by city"``."""
         values = self._values[j]
         return self.column(j) if values is None else f"{values.of} by {self.column(j)}"
 
-    def form_of_times(self, j: int) -> str | None:
-        """Return how dates or times of column ``j`` are written in files; None if its numbers are no seconds."""
+    def time_format(self, j: int) -> str | None:
+        """Return the date or time format of column ``j``, None if its numbers are no seconds."""
         form = self.written[j] if self.written else None
         if form is None:
             return None
-        from committee.data.reading.time_words import TIMES  # few models have any
+        from committee.data.dates import KNOWN_TIME_FORMATS  # few models have any
 
-        return form if form in TIMES else None
+        return form if form in KNOWN_TIME_FORMATS else None
 
-    def number_words(self, j: int, number: float, digits: int = 6) -> str:
-        """Return a number of column ``j`` as it is read: in so many digits, or the date or time that it stands for.
-
-        Examples
-        --------
-        >>> schema = TableSchema(("day", "x"), (None, None)).with_forms({"day": "%d.%m.%Y"})
-        >>> schema.number_words(0, 86400.0), schema.number_words(1, 86400.0)
-        ('1970-01-02', '86400')
-        """
-        form = self.form_of_times(j)
+    def format_number(self, j: int, number: float, digits: int = 6) -> str:
+        """Return a number of column ``j`` as text: a date or time if it stands for one."""
+        form = self.time_format(j)
         if form is None:
             return f"{number:.{digits}g}"
-        from committee.data.reading.time_words import time_words
+        from committee.data.dates import format_seconds
 
-        return time_words(number, form)
+        return format_seconds(number, form)
 
-    def unsuited(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Splits that no table of this schema can have grown, ``(N,)``, by their columns and words of category bits.
+    def mismatched_splits(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return which splits ``(N,)`` no table of this schema can have grown, by feature and words of category bits.
 
-        These are a threshold, which has 0 words, on categories, categories of numbers, and more categories than the
-        column has.
+        These are thresholds (0 words) on categories, subsets on numbers, and subsets of more categories than there are.
         """
         most = -(-self.n_categories.astype(np.int64) // 32)
         bad: NDArray[np.bool_] = ((n_words > 0) != self.categorical[feature]) | (n_words > most[feature])
         return bad
 
     def column(self, j: int) -> str:
-        """Return the name of column ``j``; ``"x3"`` when the table has no names."""
         return f"x{j}" if self.names is None else self.names[j]
 
     @classmethod
     def learn(cls, X: Any, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:
-        """Learn names and categories from a training table.
+        """Learn names and categories from a training table ``(n, p)``.
 
-        Parameters
-        ----------
-        X : frame or array-like of shape (n, p)
-            A pandas, polars, Arrow or other eager frame that narwhals takes, or numbers in a 2-D array.
-        categorical_features : "from_dtype", None, names, indices or boolean mask, default="from_dtype"
-            "from_dtype": the columns of a frame that hold text or booleans or are declared categorical (an
-            array has none) - the types already say it in most tables. None: no column; booleans are then
-            0 and 1. Otherwise those columns, whatever their type.
-
-        Returns
-        -------
-        TableSchema
-            Categories are those that occur, in the declared order for an Enum, an ordered pandas Categorical or an
-            ordered dictionary of Arrow, and sorted otherwise.
-
-        Raises
-        ------
-        TypeError
-            For a lazy frame, a sparse matrix, a masked array, or column names partly text.
-        ValueError
-            If a column holds what can be no feature (dates, nested or complex values, text mixed with
-            numbers, infinite categories), a text column is not categorical, or ``categorical_features`` names
-            a column that is not there.
-
-        Examples
-        --------
-        >>> TableSchema.learn(np.array([[0.5, 7.0], [1.5, 3.0]]), categorical_features=[1]).categories
-        (None, (3.0, 7.0))
+        ``"from_dtype"`` takes columns of text, booleans and categorical types as categorical, None takes none.
         """
         if not is_frame(X):
             matrix = numeric_matrix(X, None)
             if isinstance(categorical_features, str) and categorical_features == "from_dtype":
-                return cls(None, (None,) * matrix.shape[1])  # the one type of an array declares no categories
-            chosen = chosen_columns(categorical_features, None, matrix.shape[1])
+                return cls(None, (None,) * matrix.shape[1])
+            chosen = categorical_mask(categorical_features, None, matrix.shape[1])
             found = tuple(
                 distinct_numbers(matrix[:, j], f"x{j}") if chosen is not None and chosen[j] else None
                 for j in range(matrix.shape[1])
             )
             return cls(None, found)
         frame = open_frame(X)
-        names = names_of(frame.columns)
-        chosen = chosen_columns(categorical_features, names, len(frame.columns))
-        learned = []
-        for j, column in enumerate(columns_of(frame, names)):
-            from_dtype = column.declared or column.kind != "number"
-            categorical = from_dtype if chosen is None else bool(chosen[j])
-            if not categorical and column.kind == "text" and column.series.null_count() < len(column.series):
-                raise ValueError(
-                    f"column {column.name!r} holds text but is not among categorical_features; "
-                    "name it there, or make it numeric, or drop it"
-                )
-            learned.append(column.distinct() if categorical else None)
+        names = column_names(frame.columns)
+        chosen = categorical_mask(categorical_features, names, len(frame.columns))
+        learned = (
+            column.distinct() if column.is_categorical(None if chosen is None else bool(chosen[j])) else None
+            for j, column in enumerate(read_columns(frame, names))
+        )
         return cls(names, tuple(learned))
 
     def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
-        """Turn a table with these columns into numbers and codes.
+        """Encode a table with these columns as a matrix ``(n, p)``, which may be ``X`` itself.
 
-        Parameters
-        ----------
-        X : frame or array-like of shape (n, p)
-            The columns of the schema, by name and in its order when both have names, else by place.
-        n_threads : int, default=1
-            Ceiling on the number of threads.
-        all_known : bool, default=False
-            Whether every category was seen when the schema was made, so that another one is refused in any column,
-            be it one without categories, which `refuses_unknown` does not look at.
-
-        Returns
-        -------
-        ndarray of shape (n, p), float64, C-contiguous
-            ``X`` itself where it is that already and no column is categorical: do not write to it.
-
-        Raises
-        ------
-        TypeError
-            For a lazy frame, a sparse matrix or a masked array.
-        ValueError
-            If columns are missing, unexpected or in another order, hold infinity, or are numbers where the
-            schema has text or the other way about.
-
-        Examples
-        --------
-        >>> schema = TableSchema(("size",), (("S", "M", "L"),))
-        >>> import polars as pl
-        >>> schema.encode(pl.DataFrame({"size": ["L", "S", "XXL", None]})).ravel()
-        array([ 2.,  0., nan, nan])
+        Columns match by name and order if both have names, else by position. `all_known` refuses unseen categories in
+        all columns.
         """
         if is_frame(X):
             return self._encode_frame(open_frame(X), n_threads, all_known)
         matrix = numeric_matrix(X, self.names)
         self._check_width(matrix.shape[1])
-        self._refuse_infinity(matrix)
+        self._reject_infinity(matrix)
         if self.categories.count(None) == len(self.categories):
             return matrix
         encoded = matrix.copy()
         for j, (categories, values) in enumerate(zip(self.categories, self._values, strict=True)):
             if categories is not None:
-                codes = number_codes(matrix[:, j], categories, self.column(j))
+                cells, name = matrix[:, j], self.column(j)
+                codes, missing = encode_numbers(cells, categories, name), np.isnan(cells)
                 if all_known or (self.refuses_unknown and categories):
-                    refuse_unknown(matrix[:, j], np.isnan(matrix[:, j]), codes, self.column(j))
-                encoded[:, j] = codes if values is None else values.numbers(codes, np.isnan(matrix[:, j]))
+                    reject_unknown(cells, missing, codes, name)
+                encoded[:, j] = codes if values is None else values.numbers(codes, missing)
         return encoded
 
     @classmethod
     def of_sparse(cls, X: SparseMatrix, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:
-        """Return the schema of a sparse table, all of whose columns are numbers.
-
-        Raises
-        ------
-        ValueError
-            If `categorical_features` names any.
-        """
-        chosen = chosen_columns(categorical_features, None, X.n_columns)
+        chosen = categorical_mask(categorical_features, None, X.n_columns)
         if chosen is not None and chosen.any():
             raise ValueError(
                 f"categorical_features names column {int(chosen.argmax())} of a sparse table, which has no categories; "
@@ -355,29 +239,15 @@ class TableSchema:
         return cls(None, (None,) * X.n_columns)
 
     def encode_sparse(self, X: SparseMatrix) -> SparseMatrix:
-        """Return a sparse table as it is, once its width and values are found right.
-
-        Raises
-        ------
-        ValueError
-            If it has another number of columns, holds infinity, or the schema has categories.
-        """
         self._check_width(X.n_columns)
         if (categorical := self.n_levels > 0).any():
             name = self.column(int(categorical.argmax()))
             raise ValueError(f"X is sparse, but column {name!r} has categories; pass the table as the model was fitted")
         if (place := X.infinite()) is not None:
-            raise ValueError(_infinite(self.column(place[1]), place[0]))
+            raise ValueError(infinity_message(self.column(place[1]), place[0]))
         return X
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema as values that JSON has.
-
-        Examples
-        --------
-        >>> TableSchema(("size",), (("S", "M"),)).to_json()
-        {'names': ['size'], 'categories': [['S', 'M']]}
-        """
         return {
             "names": None if self.names is None else list(self.names),
             "categories": [None if found is None else list(found) for found in self.categories],
@@ -389,85 +259,71 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, stored: Any) -> TableSchema:
-        """Rebuild a schema from what ``json.loads`` gave of :meth:`to_json`, trusting nothing in it.
-
-        Raises
-        ------
-        ValueError
-            If anything is not as :meth:`to_json` writes it.
-
-        Examples
-        --------
-        >>> TableSchema.from_json({"names": ["size"], "categories": [["S", "M"]]}).n_categories
-        array([2], dtype=int32)
-        """
         known = {"names", "categories"}
-        if not isinstance(stored, dict) or not known <= set(stored) <= known | _OPTIONAL:
+        if not isinstance(stored, dict) or not known <= set(stored) <= known | set(_OPTIONAL):
             raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
-        values = _read_values(stored["values"]) if "values" in stored else ()
         if stored.get("refuses_unknown", True) is not True:
             raise ValueError("'refuses_unknown' of a table schema must be true where it is there")
         names, categories = stored["names"], stored["categories"]
         if names is not None and not isinstance(names, list):
             raise ValueError(f"'names' of a table schema must be null or a list, got {type(names).__name__}")
-        if not isinstance(categories, list) or not all(
-            found is None or isinstance(found, list) for found in categories
-        ):
+        if not isinstance(categories, list) or not all(isinstance(found, list | None) for found in categories):
             raise ValueError("'categories' of a table schema must be a list holding null or a list per column")
+        for key, kinds in (("values", object), ("written", str | None), ("missing", str)):
+            found = stored.get(key, [""])
+            if not isinstance(found, list) or not all(isinstance(each, kinds) for each in found):
+                raise ValueError(f"{key!r} of a table schema must be a list of {_OPTIONAL[key]} where it is there")
+            if all(each is None for each in found):
+                raise ValueError(f"{key!r} of a table schema must be neither empty nor all null where it is there")
         return cls(
             None if names is None else tuple(names),
             tuple(None if found is None else tuple(found) for found in categories),
             "refuses_unknown" in stored,
-            values,
-            _read_forms(stored["written"]) if "written" in stored else (),
-            _read_marks(stored["missing"]) if "missing" in stored else (),
+            tuple(None if each is None else CategoryValues.from_json(each) for each in stored.get("values", ())),
+            tuple(stored.get("written", ())),
+            tuple(stored.get("missing", ())),
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int, all_known: bool) -> F64:
-        names = names_of(frame.columns)
+        names = column_names(frame.columns)
         if names is not None and self.names is not None:
-            match_names(self.names, names)
+            check_column_names(self.names, names)
         self._check_width(len(frame.columns))
-        columns = columns_of(frame, self.names or names)
+        columns = read_columns(frame, self.names or names)
         encoded, infinite = np.empty((len(frame), self.n_features)), False
         for start in range(0, self.n_features, _COLUMNS):
             group = columns[start : start + _COLUMNS]
             cells = [_doubles_or_floats(self._cells(column, j, all_known)) for j, column in enumerate(group, start)]
             infinite |= _core.put_together(cells, encoded, start, n_threads)
         if infinite:
-            self._refuse_infinity(encoded)
+            self._reject_infinity(encoded)
         return encoded
 
     def _cells(self, column: Column, j: int, all_known: bool) -> NDArray[Any]:
-        """Numbers of a column, the codes of its categories, or the numbers that stand for these."""
         categories, values = self.categories[j], self._values[j]
         if categories is None:
             return column.numbers()
         codes = column.codes(categories)
-        if all_known or (self.refuses_unknown and categories):  # a model does not look at a column without any
-            column.refuse_unknown(codes)
+        if all_known or (self.refuses_unknown and categories):
+            reject_unknown(column.series, column.missing(), codes, column.name)
         return codes if values is None else values.numbers(codes, column.missing())
 
     def _check_width(self, n_columns: int) -> None:
         if n_columns != len(self.categories):
             raise ValueError(f"X has {n_columns} features, but {len(self.categories)} features were learned")
 
-    def _refuse_infinity(self, matrix: F64) -> None:
+    def _reject_infinity(self, matrix: F64) -> None:
         # by blocks of rows: the mask of a whole matrix would be an eighth of its size
         step = max(1, 65_536 // max(1, matrix.shape[1]))
         for start in range(0, len(matrix), step):
             infinite = np.isinf(matrix[start : start + step])
             if np.count_nonzero(infinite):
                 row, j = np.argwhere(infinite)[0]
-                raise ValueError(_infinite(self.column(j), start + row))
+                raise ValueError(infinity_message(self.column(j), start + row))
 
 
 def _doubles_or_floats(cells: NDArray[Any]) -> NDArray[np.float64] | NDArray[np.float32]:
     return cells if cells.dtype in (np.float64, np.float32) else cells.astype(np.float64)
-
-
-def _infinite(name: str, row: int) -> str:
-    return f"column {name!r} holds infinity at row {row}; replace it or mark it missing (NaN)"
 
 
 def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
@@ -476,11 +332,10 @@ def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
     for name in names:
         if not isinstance(name, str) or not is_unicode(name):
             raise ValueError(f"a column name must be text, got {name!r}")
-    refuse_duplicates(names)
+    reject_duplicates(names)
 
 
 def _check_categories(categories: tuple[Any, ...], name: str) -> None:
-    """Raise unless the categories of a column are distinct, finite and of one kind."""
     if len(categories) > MAX_CATEGORIES:
         raise ValueError(f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible")
     kinds = {_kind_of_category(category) for category in categories}
@@ -489,36 +344,6 @@ def _check_categories(categories: tuple[Any, ...], name: str) -> None:
     keys = categories if kinds == {"text"} else [float(category) for category in categories]
     if len(set(keys)) != len(keys):
         raise ValueError(f"the categories of column {name!r} must be distinct")
-
-
-def _check_forms(written: tuple[str | None, ...]) -> None:
-    from committee.data.reading.cell_forms import KNOWN  # few models have any
-
-    for form in written:
-        if form is not None and form not in KNOWN:
-            raise ValueError(f"a table schema knows no way to write numbers {form!r}")
-
-
-def _read_values(stored: Any) -> tuple[LevelValues | None, ...]:
-    from committee.data.level_values import LevelValues  # few models have them
-
-    if not isinstance(stored, list) or all(each is None for each in stored):
-        raise ValueError("'values' of a table schema must be a list, not all of it null, where it is there")
-    return tuple(None if each is None else LevelValues.from_json(each) for each in stored)
-
-
-def _read_forms(stored: Any) -> tuple[str | None, ...]:
-    if not isinstance(stored, list) or not all(each is None or isinstance(each, str) for each in stored):
-        raise ValueError("'written' of a table schema must be a list of text or null where it is there")
-    if not any(stored):
-        raise ValueError("'written' of a table schema must not be all null")
-    return tuple(stored)
-
-
-def _read_marks(stored: Any) -> tuple[str, ...]:
-    if not isinstance(stored, list) or not stored or not all(isinstance(each, str) for each in stored):
-        raise ValueError("'missing' of a table schema must be a list of text, not empty, where it is there")
-    return tuple(stored)
 
 
 def _kind_of_category(category: Any) -> str | None:

@@ -1,7 +1,9 @@
-"""Arrays by the type of their numbers, and the limits that the kernels' number types set on tables and votes."""
+"""Types of arrays, the limits that the kernels' number types set, and checks of numbers and arrays from files."""
+
+from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +13,44 @@ I8: TypeAlias = NDArray[np.int8]
 Index: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
-MAX_CLASSES = int(np.iinfo(np.int16).max)
-"""Votes are class indices in 16 bits, one of them negative for "abstains"."""
-MAX_FEATURES = 2**29 - 1
-"""The native node keeps its feature in 29 bits."""
+MAX_CLASSES = int(np.iinfo(np.int16).max)  # votes are class numbers in 16 bits; -1 is an abstention
+MAX_FEATURES = 2**29 - 1  # a node of a native tree stores its feature in 29 bits
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Say whether a value is a real number, of which True and False are none, though Python counts them among them."""
+    """Return whether a value is a real number and no boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Say whether a value is a whole number, of which True and False are none."""
+    """Return whether a value is an integer and no boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def checked_length(name: str, array: NDArray[Any]) -> int:
+    """Return the length of an array; raise for an array of 0 dimensions."""
+    if not array.ndim:
+        raise ValueError(f"{name} is a single number; it must be an array.")
+    return len(array)
+
+
+def check_array(name: str, array: NDArray[Any], dtype: type[np.generic], shape: tuple[int, ...]) -> None:
+    """Raise unless an array is C-contiguous and of this type and shape."""
+    if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
+        raise ValueError(
+            f"{name} is {array.dtype} of shape {array.shape}; it must be {np.dtype(dtype)} of shape {shape}."
+        )
+
+
+def check_finite(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise unless an array holds finite float64 numbers and is of this shape."""
+    check_array(name, array, np.float64, shape)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds a number that is not finite.")
+
+
+def check_range(name: str, array: NDArray[np.int32], least: int, most: int) -> None:
+    """Raise for an integer below `least` or above `most`."""
+    outside = (array < least) | (array > most)
+    if outside.any():
+        raise ValueError(f"{name} holds {array[np.argmax(outside)]}, which is not within {least} and {most}.")

@@ -1,4 +1,4 @@
-"""Numbers of threads of a kernel, jobs of a fit, and where its independent members are trained."""
+"""Threads, processes, and the executor that trains the independent members of a fit."""
 
 from __future__ import annotations
 
@@ -17,49 +17,40 @@ from joblib import Parallel, cpu_count, effective_n_jobs
 
 T = TypeVar("T")
 
-MAX_THREADS = 256
-"""More than any machine this is for has processors; a wild ``n_jobs`` asks for no more."""
+MAX_THREADS = 256  # bound on what a very large n_jobs starts
 
-LOOKING_SECONDS = 0.1
-"""Between two looks for an interrupt while another thread works."""
+POLL_SECONDS = 0.1  # between two checks for an interrupt while another thread works
 
 STOPPING_SECONDS = 0.3
-"""Kernels look for an interrupt every 0.05 s; a voter of the user's may do so later, and is not waited for."""
+"""Kernels check for an interrupt every 0.05 s. An estimator of the user may take longer, and is left behind."""
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Ceiling on native threads that a scikit-learn style ``n_jobs`` asks for.
+    """Return the ceiling on native threads of a scikit-learn style ``n_jobs``.
 
-    None means one, unless a joblib backend in force says otherwise; -1 means all processors. Inside a
-    worker of another parallel run the answer is one, so that processors are never shared twice.
-
-    Raises
-    ------
-    ValueError
-        If `n_jobs` is 0.
+    None is 1, unless a joblib backend in force sets another number, and -1 is all processors. It is 1 inside a worker
+    of another parallel run.
     """
     if n_jobs and current_process().daemon:
-        return 1  # as joblib would have it, but without its warning of processes, which threads are not
+        return 1  # as in joblib, but without its warning, which is about processes
     return max(1, min(int(effective_n_jobs(n_jobs)), MAX_THREADS))
 
 
 def n_processes(jobs: int, tasks: int) -> int:
-    """Processes for so many tasks, each with a processor of its own: `jobs`, or fewer if there are fewer of either."""
-    processors: int = cpu_count()
-    return max(1, min(jobs, tasks, processors))
+    """Return the number of worker processes: the least of `jobs`, `tasks` and the processors."""
+    return max(1, min(jobs, tasks, int(cpu_count())))
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep BLAS, which does not know of `n_jobs`, to one thread: it solves many small systems faster that way."""
+    """Limit BLAS, which ignores `n_jobs`, to one thread: many small systems are solved faster that way."""
     from threadpoolctl import threadpool_limits
 
-    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
-    return limits
+    return threadpool_limits(1, "blas")  # type: ignore[no-any-return]
 
 
 @contextmanager
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
-    """Results of joblib's delayed calls on `n_jobs` threads, in order; leaving the context ends those left."""
+    """Run joblib's delayed calls on `n_jobs` threads; results are in order, and leaving the context stops the rest."""
     running = _RunningJobs()
     pool = Parallel(n_jobs=n_threads(n_jobs), prefer="threads", return_as="generator")
     results = pool((running.run, job, {}) for job in jobs)
@@ -68,65 +59,46 @@ def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[An
     finally:
         running.stop()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # joblib warns of jobs that nobody waited for
+            warnings.simplefilter("ignore", UserWarning)  # joblib warns of unfinished jobs
             results.close()
 
 
 class MemberExecutor(Protocol):
-    """Trains members in other processes, or on other machines.
+    """Executor of members in other processes, or on other machines.
 
-    What several of its calls hold is the same object there, too; so nothing that a call returns may depend on changes
-    that another one makes.
+    Arguments that several calls share are one object there as well, so a result must not depend on changes of them.
     """
 
     def results(self, jobs: Iterable[Any], *, ordered: bool = True) -> AbstractContextManager[Iterator[Any]]:
-        """Results of joblib's delayed calls, in their order or as they come; leaving the context ends those left."""
+        """Run joblib's delayed calls; results are in order or as they finish. Leaving the context stops the rest."""
 
 
-_in_force: ContextVar[MemberExecutor | None] = ContextVar("members_by", default=None)
+_executor: ContextVar[MemberExecutor | None] = ContextVar("members_by", default=None)
 
 
 @contextmanager
 def members_by(executor: MemberExecutor | None) -> Iterator[None]:
-    """Train the members of all fits in the block by an executor; None: on threads here."""
-    token = _in_force.set(executor)
+    """Train the members of all fits in the block by an executor; `None` for threads of this process."""
+    token = _executor.set(executor)
     try:
         yield
     finally:
-        _in_force.reset(token)
+        _executor.reset(token)
 
 
 def member_executor() -> MemberExecutor | None:
-    """Return the executor in force; None if members are trained here."""
-    return _in_force.get()
+    """Return the executor in force, `None` if members are trained in this process."""
+    return _executor.get()
 
 
 def trained_members(jobs: Iterable[Any], n_jobs: int | None) -> AbstractContextManager[Iterator[Any]]:
-    """Results of joblib's delayed calls in order, by the executor in force or on `n_jobs` threads.
-
-    Leaving the context ends those left.
-
-    Examples
-    --------
-    >>> from joblib import delayed
-    >>> with trained_members((delayed(abs)(x) for x in (-1, 2)), None) as results:
-    ...     list(results)
-    [1, 2]
-    """
+    """Run joblib's delayed calls by the executor in force, or on `n_jobs` threads; results are in order."""
     executor = member_executor()
     return in_parallel(jobs, n_jobs) if executor is None else executor.results(jobs)
 
 
 def cells_of_grid(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[Iterator[Any]]:
-    """Results of joblib's delayed calls as they come, by the executor in force or in `n_jobs` processes at most.
-
-    Examples
-    --------
-    >>> from joblib import delayed
-    >>> with cells_of_grid([delayed(abs)(x) for x in (-1, 2)], 1) as results:
-    ...     sorted(results)
-    [1, 2]
-    """
+    """Run joblib's delayed calls by the executor in force, or in `n_jobs` processes; results come as they finish."""
     executor = member_executor()
     if executor is not None:
         return executor.results(jobs, ordered=False)
@@ -135,10 +107,7 @@ def cells_of_grid(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[It
 
 
 def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Call a function that looks for no interrupt in a thread of its own, so that one ends the waiting for it.
-
-    `stop` is called then, and asks the function to end; it has `STOPPING_SECONDS` for it before it is left behind.
-    """
+    """Call an uninterruptible function in another thread; on an interrupt call `stop` and wait `STOPPING_SECONDS`."""
     future: Future[T] = Future()
 
     def work() -> None:
@@ -147,10 +116,10 @@ def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
         except BaseException as error:
             future.set_exception(error)
 
-    Thread(target=work).start()  # no daemon: an exit of Python waits for it
+    Thread(target=work).start()  # no daemon: Python waits for it at exit
     try:
-        while not wait([future], LOOKING_SECONDS).done:
-            pass  # a signal that another thread is given wakes nobody
+        while not wait([future], POLL_SECONDS).done:
+            pass  # a signal that another thread receives does not end a wait
         return future.result()
     except BaseException:
         stop()
@@ -158,20 +127,17 @@ def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
         raise
 
 
-class _JobStoppedError(Exception):
-    """Raised in a job whose result nobody waits for."""
+class _JobStoppedError(Exception): ...
 
 
 class _RunningJobs:
-    """Jobs under way in threads of a pool, which joblib itself would let run on: an exit of Python then aborts."""
-
+    # joblib would let jobs of a closed pool run on, and Python then aborts at exit
     def __init__(self) -> None:
         self.changed = Condition()
         self.threads: set[int] = set()
         self.stopped = False
 
     def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Call the function, unless nobody waits for it any more."""
         with self.changed:
             if self.stopped:
                 raise _JobStoppedError
@@ -184,11 +150,10 @@ class _RunningJobs:
                 self.changed.notify_all()
 
     def stop(self) -> None:
-        """Raise `_JobStoppedError` in all jobs, and give them time to end."""
         with self.changed:
             self.stopped = True
-            given_up = monotonic() + STOPPING_SECONDS
-            while (running := self.threads - {get_ident()}) and monotonic() < given_up:
-                for thread in running:  # again and again: one raised while Python ends a weak reference is lost
+            deadline = monotonic() + STOPPING_SECONDS
+            while (running := self.threads - {get_ident()}) and monotonic() < deadline:
+                for thread in running:  # repeated: an exception in a weak reference's callback is lost
                     pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(_JobStoppedError))
                 self.changed.wait(STOPPING_SECONDS / 6)

@@ -1,64 +1,40 @@
-"""Numbers of rows that depend on what a row holds and on nothing else.
+"""Digests of rows, and a sketch of a table's rows by which other rows are recognised.
 
-Equal rows have the same number, wherever they stand, stored sparse or not. So draws, folds and parts that go by these
-numbers treat a row of weight k as k equal rows, in any order of the rows.
+A digest depends only on the cells of a row: equal rows have the same digest at any position, dense or sparse. Draws and
+folds that use digests treat a row of weight k as k equal rows, in any order of the rows.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.pieces.pieced_matrix import PiecedMatrix
-from committee.data.sparse import Matrix, SparseMatrix
+from committee.data.matrices import Matrix, SparseMatrix
+from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
 
 U64 = NDArray[np.uint64]
 
 
-def row_digests(X: Matrix | PiecedMatrix, n_threads: int) -> U64:
-    """Numbers ``(n,)`` of rows whose columns are told apart by their place.
-
-    They are others if columns change places. That is enough for learners that draw columns by their place as well.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a, b, c = row_digests(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]), 1).tolist()
-    >>> a == c, a == b
-    (True, False)
-    """
+def row_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
+    """Return digests ``(n,)`` of rows that depend on the order of the columns."""
     return _of_rows(X, np.arange(1, X.shape[1] + 1, dtype=np.uint64), n_threads)
 
 
-def cell_sums(X: Matrix | PiecedMatrix, n_threads: int) -> U64:
-    """Numbers ``(n,)`` of rows whose columns are not told apart: the same in any order, and among other rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a, b, c = cell_sums(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0]]), 1).tolist()
-    >>> a == b, a == c
-    (True, False)
-    """
+def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
+    """Return digests ``(n,)`` of rows by their cells alone, whatever column each is in."""
     return _of_rows(X, np.zeros(X.shape[1], dtype=np.uint64), n_threads)
 
 
-def unordered_digests(X: Matrix | PiecedMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
-    """Numbers ``(n,)`` of rows whose columns are told apart by what they hold: the same for columns in any order.
+def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
+    """Return digests ``(n,)`` of distinct rows that do not depend on the order of the columns.
 
-    Folds go by them where a learner gives the same model for columns in another order, as all do that draw none. Sums
-    of cells whatever their column are not enough: rows of ones and zeros would be parted by how many ones they have.
-    So a column counts by its cells, each with the sum of its row. The rows must all differ, or copies of rows would
-    count in the columns; columns of equal content, such as those of a whole grid, are alike unless the rows' classes
-    tell them apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 2.0]])
-    >>> bool((unordered_digests(X, 1) == unordered_digests(np.ascontiguousarray(X[:, ::-1]), 1)).all())
-    True
+    Sums of cells are not enough: they tell rows of zeros and ones apart only by the number of ones. So each column
+    counts by its content, each cell with the digest of its row. Columns of equal content, such as those of a whole
+    grid, are alike unless `classes` of the rows tell them apart.
     """
     sums = cell_sums(X, n_threads)
     if classes is not None:
@@ -66,30 +42,85 @@ def unordered_digests(X: Matrix | PiecedMatrix, n_threads: int, classes: NDArray
     return _of_rows(X, _of_columns(X, sums), n_threads)
 
 
-def column_digests(X: Matrix | PiecedMatrix, n_threads: int) -> U64:
-    """Numbers ``(p,)`` of columns that depend on what they hold, each cell with its row, whatever order either is in.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0, 2.0, 1.0], [2.0, 1.0, 5.0]])
-    >>> bool((column_digests(X[::-1].copy(), 1) == column_digests(X, 1)).all())
-    True
-    """
+def column_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
+    """Return digests ``(p,)`` of columns by their cells, in any order of rows and columns."""
     return _of_columns(X, cell_sums(X, n_threads))
 
 
-def _of_rows(X: Matrix | PiecedMatrix, columns: U64, n_threads: int) -> U64:
-    if isinstance(X, PiecedMatrix):
+def _of_rows(X: Matrix | OutOfCoreMatrix, columns: U64, n_threads: int) -> U64:
+    if isinstance(X, OutOfCoreMatrix):
         return X.row_digests(columns, n_threads)
     if isinstance(X, SparseMatrix):
         return _core.stored_row_digests(X.start, X.column, X.value, columns, n_threads)
     return _core.row_digests(X, columns, n_threads)
 
 
-def _of_columns(X: Matrix | PiecedMatrix, rows: U64) -> U64:
-    if isinstance(X, PiecedMatrix):
+def _of_columns(X: Matrix | OutOfCoreMatrix, rows: U64) -> U64:
+    if isinstance(X, OutOfCoreMatrix):
         X = X.dense
     if isinstance(X, SparseMatrix):
         return _core.stored_column_digests(X.start, X.column, X.value, rows, X.shape[1])
     return _core.column_digests(X, rows)
+
+
+MOST_DIGESTS = 4096  # digests in a sketch: 32 kB
+AT_ONCE = 2**20  # rows that are sorted at a time
+
+
+@dataclass(frozen=True)
+class RowOverlap:
+    """Number of rows of a table that are among the rows of a sketch."""
+
+    n_rows: int
+    n_judged: int  # rows that can be judged: all, or those whose digests are within the range of the sketch
+    n_known: int
+
+    @property
+    def share(self) -> float:
+        return self.n_known / self.n_judged if self.n_judged else float("nan")
+
+    @property
+    def exact(self) -> bool:
+        return self.n_judged == self.n_rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowSketch:
+    """The smallest digests of a table's rows (bottom-k sampling, [1]_).
+
+    The digests below a bound are a random sample of the rows, and a row is in the sample of every table that has it.
+
+    .. [1] E. Cohen, H. Kaplan (2007). Summarizing data using bottom-k sketches. PODC.
+    """
+
+    digests: U64  # ascending
+    complete: bool  # whether these are the digests of all rows
+    n_rows: int  # rows that have these digests
+    n_repeated: int  # those of `n_rows` that equal another row
+
+    def __post_init__(self) -> None:
+        kept, m = self.digests, len(self.digests)
+        if kept.dtype != np.uint64 or kept.ndim != 1 or not m or not np.all(kept[:-1] < kept[1:]):
+            raise ValueError("digests of rows are not some uint64 numbers that rise")
+        if m > MOST_DIGESTS or not (self.complete or m == MOST_DIGESTS):
+            raise ValueError(f"a sketch {'of all' if self.complete else 'of some'} rows has {m} digests")
+        once = self.n_rows - self.n_repeated
+        several = m - once
+        if not 0 <= once <= m or self.n_repeated < 2 * several or (several == 0 and self.n_repeated):
+            raise ValueError(f"{m} digests are not those of {self.n_rows} rows, {self.n_repeated} of them repeated")
+
+    @classmethod
+    def of(cls, digests: U64) -> Self:
+        kept, counts, complete = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64), True
+        for start in range(0, len(digests), AT_ONCE):
+            new, times = np.unique(digests[start : start + AT_ONCE], return_counts=True)
+            every, place = np.unique(np.concatenate([kept, new]), return_inverse=True)
+            total = np.zeros(len(every), dtype=np.int64)
+            np.add.at(total, place, np.concatenate([counts, times]))
+            # digests above all that are kept never return, so their counts are not needed
+            kept, counts, complete = every[:MOST_DIGESTS], total[:MOST_DIGESTS], complete and len(every) <= MOST_DIGESTS
+        return cls(kept.copy(), complete, int(counts.sum()), int(counts[counts > 1].sum()))
+
+    def known(self, digests: U64) -> RowOverlap:
+        judged = digests if self.complete else digests[digests <= self.digests[-1]]
+        return RowOverlap(len(digests), len(judged), int(np.isin(judged, self.digests).sum()))

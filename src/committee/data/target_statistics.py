@@ -1,52 +1,45 @@
-"""Target statistics: columns of many levels become numbers, learned from the training rows by cross-fitting.
+"""Target statistics: the categories of high-cardinality columns become numbers, learned by cross-fitting.
 
-A level's number is the mean target of its rows, shrunk to that of all rows. In training a row sees the mean over the
-rows of the other folds, so that its own target has no part in it. Folds are drawn by the rows' contents and not by
-chance: equal rows are in the same fold, so a row of weight 2 is the same as two rows, in any order of rows and columns.
+The number of a category is the mean target of its rows, shrunk to the mean of all rows. A training row gets the mean
+over the rows of the other folds, so that its own target has no part in it. Folds go by digests of rows: equal rows are
+in one fold, so a row of weight 2 equals two rows, in any order of rows and columns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.level_values import LevelValues
+from committee.data.categories import MAX_SUBSET_CATEGORIES, CategoryValues
 from committee.data.number_types import F64
+from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
 from committee.data.parallel import one_blas_thread
+from committee.data.row_digests import cell_sums
 
 if TYPE_CHECKING:
-    from committee.data.many_levels import ManyLevels
+    from committee.data.frames import TableSchema
+
 
 N_FOLDS = 5
 
 LEAST_STANDARD_ERRORS = 2.0
-"""A column whose levels predict the target of other folds by fewer standard errors says nothing, and is one number."""
+"""A column whose categories predict the target of other folds by fewer standard errors becomes one number."""
 
-_UNIT = 2.0**-30
-"""Targets are counted in this part of their reach, so that their sums over rows do not depend on the rows' order."""
+_UNIT = 2.0**-30  # targets are rounded to this part of their range, so that sums do not depend on the order of rows
 
-_LEAST_REACH = 1e-140
-"""Targets that differ by less are equal; its square is a number."""
+_LEAST_REACH = 1e-140  # targets that differ by less are equal; its square is finite
 
-_LEAST_ROWS = 1e-6
-"""Least shrinkage: a level without rows in other folds has the mean of all rows, and nothing is divided by 0."""
+_LEAST_ROWS = 1e-6  # least shrinkage, so that a category without rows in other folds has the mean of all rows
 
 
 @dataclass(frozen=True, eq=False)
 class ClassTarget:
-    """Classes of rows as a target: the rate of the second of two, else their scores on one axis.
-
-    Parameters
-    ----------
-    labels : uint16 array (n,)
-        Class number of every row.
-    n_classes : int
-        Number of classes K, at least two.
-    """
+    """Classes as a target: the rate of the second of two classes, else scores of the classes on one axis."""
 
     labels: NDArray[np.uint16]
     n_classes: int
@@ -55,40 +48,35 @@ class ClassTarget:
         return ClassTarget(self.labels[index], self.n_classes)
 
     def sums(self, cells: Cells, weights: F64, row: float) -> Sums:
-        """Sums of the classes' scores: 0 and 1 for two of them."""
         flat = cells.of_row * self.n_classes + self.labels
         shape = len(cells.level), self.n_classes
         weight = row * np.bincount(flat, weights, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
         of_class = weight.sum(axis=0)
         share = np.where(of_class > 0.0, of_class, 1.0) / weight.sum()
         expected = weight.sum(axis=1, keepdims=True) * of_class / weight.sum()
-        said = cells.said(weight - expected, weight.sum(axis=1))
-        score = np.array([0.0, 1.0]) if self.n_classes == 2 else _first_axis((weight - expected).T @ said, share)
+        held_out = cells.held_out(weight - expected, weight.sum(axis=1))
+        score = np.array([0.0, 1.0]) if self.n_classes == 2 else _first_axis((weight - expected).T @ held_out, share)
         total, square = weight @ score, weight @ score**2
-        # of a row's own class the other folds say said / share more than of any
-        lift = said / share
+        # lift of a row's own class in the other folds over its share
+        lift = held_out / share
         return Sums(
-            weight.sum(axis=1), total, square, _errors(float((weight * lift).sum()), float((weight * lift**2).sum()))
+            weight.sum(axis=1),
+            total,
+            square,
+            _t_value(float((weight * lift).sum()), float((weight * lift**2).sum())),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget:
-    """Numbers to predict as a target.
-
-    Parameters
-    ----------
-    target : float64 array (n,)
-        Number of every row.
-    """
+    """Numbers to predict ``(n,)`` as a target."""
 
     target: F64
 
-    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> NumberTarget:
-        return NumberTarget(self.target[index])
+    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
+        return type(self)(self.target[index])
 
     def sums(self, cells: Cells, weights: F64, row: float) -> Sums:
-        """Sums of the targets."""
         low, high = float(self.target.min()), float(self.target.max())
         origin, reach = low / 2.0 + high / 2.0, max(high / 2.0 - low / 2.0, _LEAST_REACH)
         unit = _UNIT * 2.0 ** np.ceil(np.log2(reach))
@@ -97,124 +85,90 @@ class NumberTarget:
         total = unit * row * cells.sums(weights * whole)
         square = unit * reach * row * cells.sums(weights * np.rint(whole * (whole * (unit / reach))))
         sums = Sums(weight, total, square, origin=origin)
-        said = cells.said(sums.residual, weight)
-        return replace(sums, errors=_errors(float(sums.residual @ said), float(sums.squared_residual @ said**2)))
+        held_out = cells.held_out(sums.residual, weight)
+        return replace(
+            sums,
+            standard_errors=_t_value(float(sums.residual @ held_out), float(sums.squared_residual @ held_out**2)),
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class SeveralTargets:
-    """Several numbers to predict of each row, put on the one axis on which levels tell most of them.
-
-    Parameters
-    ----------
-    target : float64 array (n, q)
-        Numbers of every row.
-    """
-
-    target: F64
-
-    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> SeveralTargets:
-        return SeveralTargets(self.target[index])
+class SeveralTargets(NumberTarget):
+    """Several targets ``(n, q)``, projected on the axis on which the folds agree most."""
 
     def sums(self, cells: Cells, weights: F64, row: float) -> Sums:
-        """Sums of the targets along the first axis of what folds say of each other."""
         each = [NumberTarget(column).sums(cells, weights, row) for column in self.target.T]
         residual = np.stack([one.residual for one in each], axis=1)
         scale = max(float(np.abs(residual).max()), _LEAST_REACH)  # so that squares are numbers
-        said = cells.said(residual / scale, each[0].weight)
-        axis = _first_axis((residual / scale).T @ said, np.ones(len(each)))
+        held_out = cells.held_out(residual / scale, each[0].weight)
+        axis = _first_axis((residual / scale).T @ held_out, np.ones(len(each)))
         score, agreement = np.zeros(len(self.target)), np.zeros(len(self.target))
         for k, one in enumerate(each):
             score += axis[k] * self.target[:, k]
-            agreement += (self.target[:, k] - one.origin - one.mean) / scale * said[cells.of_row, k]
+            agreement += (self.target[:, k] - one.origin - one.mean) / scale * held_out[cells.of_row, k]
         # summed exactly, so that the order of rows does not matter
-        errors = _errors(*(fsum((row * weights * terms).tolist()) for terms in (agreement, agreement**2)))
-        return replace(NumberTarget(score).sums(cells, weights, row), errors=errors)
+        standard_errors = _t_value(*(fsum((row * weights * terms).tolist()) for terms in (agreement, agreement**2)))
+        return replace(NumberTarget(score).sums(cells, weights, row), standard_errors=standard_errors)
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums of a target over the rows of cells, ``(C,)`` each.
+    """Sums of a target over the rows of each cell, ``(C,)``."""
 
-    Parameters
-    ----------
-    weight, total, square : float64 array (C,)
-        Of weights, which add up to the number of different rows, of the target and of its square.
-    errors : float
-        By how many standard errors the levels predict the targets of other folds better than chance.
-    origin : float
-        The target that counts as 0.
-    """
-
-    weight: F64
+    weight: F64  # they add up to the number of distinct rows
     total: F64
     square: F64
-    errors: float = 0.0
+    standard_errors: float = 0.0
+    """Standard errors by which the categories predict the targets of other folds better than chance."""
     origin: float = 0.0
 
     @property
     def mean(self) -> float:
-        """Mean of all rows, from the origin."""
         return float(self.total.sum() / self.weight.sum())
 
     @property
     def residual(self) -> F64:
-        """Sums of what is above the mean, ``(C,)``."""
         return self.total - self.mean * self.weight
 
     @property
     def squared_residual(self) -> F64:
-        """Sums of squared differences from the mean, ``(C,)``."""
         return self.square - self.mean * (2.0 * self.total - self.mean * self.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows by level and fold: those pairs that occur, C of them, and the cell of every row.
+    """The C pairs of category and fold that occur."""
 
-    Parameters
-    ----------
-    code : int32 array (L,)
-        The levels that occur.
-    level : intp array (C,)
-        Place in `code` of each cell's level.
-    of_row : intp array (n,)
-        Cell of every row.
-    """
-
-    code: NDArray[np.int32]
-    level: NDArray[np.intp]
-    of_row: NDArray[np.intp]
+    code: NDArray[np.int32]  # (L,): categories that occur
+    level: NDArray[np.intp]  # (C,): index in `code` of each cell's category
+    of_row: NDArray[np.intp]  # (n,): cell of each row
 
     @classmethod
     def of_rows(cls, codes: NDArray[np.int32], fold: NDArray[np.int64]) -> Cells:
-        """Cells of rows that have a level."""
         pairs, of_row = np.unique(codes.astype(np.int64) * N_FOLDS + fold, return_inverse=True)
         code, level = np.unique(pairs // N_FOLDS, return_inverse=True)
         return cls(code.astype(np.int32), level, of_row)
 
     def sums(self, of_rows: F64) -> F64:
-        """Sums over the rows of each cell, ``(C,)``, of something ``(n,)``."""
         return np.bincount(self.of_row, of_rows, minlength=len(self.level)).astype(np.float64, copy=False)
 
-    def others(self, sums: F64) -> F64:
-        """Sums over a cell's level in the other folds, of sums over cells ``(C,)`` or ``(C, K)``."""
+    def other_folds(self, sums: F64) -> F64:
+        """Sum over the category of each cell in the other folds, from sums of cells ``(C,)`` or ``(C, K)``."""
         columns = np.atleast_2d(sums.T)
         of_level = np.stack([np.bincount(self.level, column) for column in columns], axis=-1)
         return of_level.reshape(-1, *sums.shape[1:])[self.level] - sums
 
-    def said(self, residual: F64, weight: F64) -> F64:
-        """Mean residual of a cell's level in the other folds, a little shrunk, of sums ``(C,)`` or ``(C, K)``."""
-        other = self.others(residual)
-        mean: F64 = (other.T / (self.others(weight) + 1.0)).T
+    def held_out(self, residual: F64, weight: F64) -> F64:
+        """Mean residual of each cell's category in the other folds, slightly shrunk, ``(C,)`` or ``(C, K)``."""
+        other = self.other_folds(residual)
+        mean: F64 = (other.T / (self.other_folds(weight) + 1.0)).T
         return mean
 
 
-@np.errstate(over="ignore")  # weights and targets at the limits of their type: a sum that is no number says nothing
+@np.errstate(over="ignore")  # weights and targets at the limits of float64: an infinite sum has no effect
 def target_statistics(
-    levels: ManyLevels, target: ClassTarget | NumberTarget | SeveralTargets, weights: F64
-) -> tuple[F64, dict[int, LevelValues]]:
-    """Numbers of the training rows' cells ``(n, m)``, and by column those of its levels for later rows."""
+    levels: HighCardinality, target: ClassTarget | NumberTarget | SeveralTargets, weights: F64
+) -> tuple[F64, dict[int, CategoryValues]]:
+    """Return the numbers of the training rows ``(n, m)``, and the number of each category by column."""
     numbers = np.full(levels.codes.shape, np.nan)
     found = {}
     fold = (levels.contents % np.uint64(N_FOLDS)).astype(np.int64)
@@ -222,52 +176,105 @@ def target_statistics(
     for c, j in enumerate(levels.columns):
         known = levels.codes[:, c] >= 0
         cells = Cells.of_rows(levels.codes[known, c], fold[known])
-        with one_blas_thread():  # its sums hang on the number of threads
+        with one_blas_thread():  # its sums depend on the number of threads
             sums = target[known].sums(cells, weights[known], row)
             seen, whole = _shrunk(cells, sums, levels.alone[c])
         mean = sums.mean + sums.origin
         numbers[known, c] = mean + seen[cells.of_row]
         values = np.full(levels.n_levels[c], mean)
         values[cells.code] += whole
-        found[j] = LevelValues(tuple(values.tolist()), mean, levels.of)
+        found[j] = CategoryValues(tuple(values.tolist()), mean, levels.of)
     return numbers, found
 
 
 def _shrunk(cells: Cells, sums: Sums, alone: bool) -> tuple[F64, F64]:
-    """Means of cells by the other folds ``(C,)`` and of levels ``(L,)`` less that of all rows, both shrunk to it.
-
-    They are as much shrunk as is best for levels whose own means vary by tau^2 about that of all and rows by sigma^2
-    about their level's: by sigma^2 / tau^2 rows. What levels say of the targets in other folds is an estimate of tau^2
-    that chance does not raise; if it is not clear of 0, all levels have the one mean.
-    """
+    # Means of cells by the other folds and of categories, less the mean of all rows. Both are shrunk as is best for
+    # categories whose means vary by tau^2 about that of all, and rows by sigma^2 about their category's: by
+    # sigma^2 / tau^2 rows. Agreement between folds estimates tau^2, which chance does not raise.
     residual, weight = sums.residual, sums.weight
     of_level, weight_of_level = np.bincount(cells.level, residual), np.bincount(cells.level, weight)
-    if alone:  # nothing else tells the rows of a level apart, so none could be in another fold
+    if alone:  # equal rows are in one fold, so the other folds have none of the category
         whole = of_level / weight_of_level
         return whole[cells.level], whole
-    if sums.errors <= LEAST_STANDARD_ERRORS:
+    if sums.standard_errors <= LEAST_STANDARD_ERRORS:
         return np.zeros(len(weight)), np.zeros(len(of_level))
-    other_weight = cells.others(weight)
+    other_weight = cells.other_folds(weight)
     expected = float(weight @ (other_weight / (other_weight + 1.0)))
-    between = max(float(residual @ cells.said(residual, weight)) / expected, _LEAST_REACH**2)
+    between = max(float(residual @ cells.held_out(residual, weight)) / expected, _LEAST_REACH**2)
     within = float(sums.squared_residual.sum() / weight.sum()) - between
     rows = max(within / between, _LEAST_ROWS)
-    return cells.others(residual) / (other_weight + rows), of_level / (weight_of_level + rows)
+    return cells.other_folds(residual) / (other_weight + rows), of_level / (weight_of_level + rows)
 
 
 def _first_axis(agreement: F64, share: F64) -> F64:
-    """Scores of the classes ``(K,)`` on which levels agree most between folds, by the agreement of pairs ``(K, K)``.
-
-    It is the first axis of correspondence analysis, but for each fold taken with the others; `share` are the classes'.
-    Of targets that count alike it is the first principal axis of the levels' means.
-    """
+    # first axis of correspondence analysis, with agreement between folds in place of that of all rows
     root = np.sqrt(share)
     axis: F64 = np.linalg.eigh((agreement + agreement.T) / np.outer(root, root))[1][:, -1]
     scores: F64 = axis * np.sign(axis[np.abs(axis).argmax()]) / root
     return scores
 
 
-def _errors(agreement: float, square: float) -> float:
-    """Agreement between folds in its standard errors, from sums over rows of what was said of them, and its square."""
-    # every pair of folds is met twice, hence twice the variance
+def _t_value(agreement: float, square: float) -> float:
+    # each pair of folds occurs twice, hence twice the variance
     return agreement / sqrt(2.0 * square) if square > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class HighCardinality:
+    """Columns with too many categories for subset splits, and digests of the rows."""
+
+    columns: tuple[int, ...]
+    codes: NDArray[np.int32]  # (n, m): category codes, -1 if missing
+    contents: NDArray[np.uint64]  # (n,): equal for rows that are equal in all columns
+    n_levels: tuple[int, ...]
+    alone: tuple[bool, ...]  # per column: whether no other column of the table varies
+    of: str  # name of the statistic in rules
+
+    @classmethod
+    def of_table(cls, X: F64 | OutOfCoreMatrix, table: TableSchema, max_bins: int, of: str) -> HighCardinality | None:
+        """Return the columns with more than `MAX_SUBSET_CATEGORIES` (or `max_bins`) categories, None without any."""
+        wide = np.flatnonzero(table.n_categories > min(MAX_SUBSET_CATEGORIES, max_bins)).tolist()
+        if not wide:
+            return None
+        codes, contents = np.empty((len(X), len(wide)), np.int32), np.empty(len(X), np.uint64)
+        same, no_cell = np.ones(X.shape[1], bool), np.ones(X.shape[1], bool)
+        of_first = None
+        for first, rows in X.blocks() if isinstance(X, OutOfCoreMatrix) else [(0, X)]:
+            last, missing = first + len(rows), np.isnan(rows)
+            of_first = rows[0].copy() if of_first is None else of_first
+            same &= (rows == of_first).all(axis=0)
+            no_cell &= missing.all(axis=0)
+            codes[first:last] = np.where(missing[:, wide], -1.0, rows[:, wide])
+            contents[first:last] = _row_hashes(rows, table)
+        occurring = [len(np.unique(column[column >= 0])) for column in codes.T]
+        many = [
+            c for c, j in enumerate(wide) if occurring[c] > MAX_SUBSET_CATEGORIES or table.n_categories[j] > max_bins
+        ]
+        if not many:
+            return None
+        columns = [wide[c] for c in many]
+        alone = [not np.delete(~(same | no_cell), j).any() for j in columns]
+        n_levels = tuple(table.n_categories[columns].tolist())
+        kept = np.ascontiguousarray(codes[:, many])
+        return cls(tuple(columns), kept, contents, n_levels, tuple(alone), of)
+
+    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> HighCardinality:
+        return replace(self, codes=self.codes[index], contents=self.contents[index])
+
+    @property
+    def n_rows(self) -> int:
+        return len(np.unique(self.contents))
+
+
+def _row_hashes(X: F64, table: TableSchema) -> NDArray[np.uint64]:
+    hashed = X.copy()
+    for j, categories in enumerate(table.categories):
+        if categories:
+            words = [_text_hash(each) if isinstance(each, str) else float(each) for each in categories]
+            code = np.where(np.isnan(X[:, j]), len(words), X[:, j]).astype(np.intp)
+            hashed[:, j] = np.append(np.array(words, dtype=np.float64), np.nan)[code]
+    return cell_sums(hashed, 1)
+
+
+def _text_hash(text: str) -> float:
+    return 1.0 + (crc32(text.encode()) >> 8)  # above 0, and exact in single precision

@@ -1,7 +1,11 @@
-"""JSON that keeps Python's types apart: what parameters, classes and attributes become in a model file."""
+"""Typed JSON: parameters, class labels and attributes in a model file, with their Python and NumPy types."""
+
+from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,39 +14,17 @@ NUMERIC = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 }
-"""Types of numbers that a model file holds, under NumPy's names."""
+"""Number types of arrays in a model file, by NumPy's names."""
 MAX_TEXT = 2**26
-"""Characters of an array of text, every element as wide as the widest: a bound on what reading allocates."""
+"""Most characters of an array of text, whose elements are all as wide as the widest: bounds the memory of reading."""
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def encode(value: object, name: str) -> Any:
-    """Turn a parameter's or attribute's value into JSON.
+    """Encode a value as JSON; errors call it `name`.
 
-    Parameters
-    ----------
-    value : object
-        None, bool, int, float, str and their NumPy scalars; lists, tuples and dicts of such; vectors. A
-        random generator (``RandomState``, ``Generator``) becomes None: its state is no setting one could
-        write down, and predictions do not depend on it.
-    name : str
-        What an error calls the value.
-
-    Returns
-    -------
-    JSON-able object
-        None, bool, int, str and finite floats stand for themselves; the rest is ``{"<type>": ...}``.
-
-    Raises
-    ------
-    TypeError
-        For any other type, naming it.
-
-    Examples
-    --------
-    >>> from committee.data.typed_json import encode
-    >>> encode((1, 0.5, float("inf")), "depths")
-    {'tuple': [1, 0.5, {'float': 'inf'}]}
+    None, bool, int, str and finite floats stand for themselves, the rest is ``{"<type>": ...}``. A random generator
+    becomes None: its state is no setting, and predictions do not depend on it.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -65,14 +47,7 @@ def encode(value: object, name: str) -> Any:
 
 
 def decode(document: object) -> Any:
-    """Undo `encode`; `ValueError` for anything that it does not write.
-
-    Examples
-    --------
-    >>> from committee.data.typed_json import decode
-    >>> decode({"tuple": [1, 0.5, {"float": "inf"}]})
-    (1, 0.5, inf)
-    """
+    """Decode what `encode` wrote; raise ``ValueError`` for anything else."""
     if document is None or type(document) in (bool, int, str):
         return document
     if type(document) is float and math.isfinite(document):
@@ -99,20 +74,7 @@ def _pair(item: object) -> tuple[Any, Any]:
 
 
 def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
-    """Turn a vector of booleans, numbers or text into JSON, values and type; `name` is what errors call it.
-
-    Raises
-    ------
-    TypeError
-        If the array is no vector, or of another type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.data.typed_json import encode_array
-    >>> encode_array(np.array(["no", "yes"]), "classes_")
-    {'dtype': 'str', 'values': ['no', 'yes']}
-    """
+    """Encode a vector of booleans, numbers or text as JSON, with its type; errors call it `name`."""
     kind = "str" if array.dtype.kind == "U" else array.dtype.name
     if array.ndim != 1 or (kind not in NUMERIC and kind not in ("str", "object")):
         raise TypeError(
@@ -137,19 +99,7 @@ def _scalar(item: object, name: str) -> Any:
 
 
 def decode_array(document: dict[str, Any]) -> NDArray[Any]:
-    """Undo `encode_array`: a vector, text as wide as its longest element.
-
-    Raises
-    ------
-    ValueError
-        For anything that `encode_array` does not write, and for integers that do not fit their type.
-
-    Examples
-    --------
-    >>> from committee.data.typed_json import decode_array
-    >>> decode_array({"dtype": "int16", "values": [3, 4]})
-    array([3, 4], dtype=int16)
-    """
+    """Decode what `encode_array` wrote; raise ``ValueError`` for anything else."""
     kind = field(document, "dtype", str)
     values = [decode(item) for item in field(document, "values", list)]
     allowed: tuple[type, ...]
@@ -174,19 +124,7 @@ def decode_array(document: dict[str, Any]) -> NDArray[Any]:
 
 
 def field(document: dict[str, Any], name: str, *types: type | None) -> Any:
-    """Look up a member of a JSON object that must be there, and of just one of the types, so that True is no int.
-
-    Raises
-    ------
-    ValueError
-        If there is no such member, or if it is of another type.
-
-    Examples
-    --------
-    >>> from committee.data.typed_json import field
-    >>> field({"n_features": 3}, "n_features", int)
-    3
-    """
+    """Return a member of a JSON object; raise if it is absent or of none of exactly these types (True is no int)."""
     if name not in document:
         raise ValueError(f"{name!r} is absent")
     value = document[name]
@@ -194,3 +132,45 @@ def field(document: dict[str, Any], name: str, *types: type | None) -> Any:
         wanted = " or ".join("null" if kind is None else kind.__name__ for kind in types)
         raise ValueError(f"{name!r} is a {type(value).__name__}; it must be {wanted}")
     return value
+
+
+class NamedParameters:
+    """Base of frozen dataclasses, such as links and losses, that a file stores by their name and their numbers."""
+
+    name: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name and the parameters, as JSON values."""
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]  # subclasses are dataclasses
+
+
+T = TypeVar("T", bound=NamedParameters)
+
+
+def as_float(name: str, value: object) -> float:
+    """Return a number as a float, infinite if no float can hold it; raise for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name} is {value!r}; it must be a number.")
+    try:
+        return float(value)
+    except OverflowError:  # an integer
+        return math.inf
+
+
+def read_named_parameters(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
+    """Return the object that `to_json` wrote, of a class in `table`; a number left out has its default."""
+    if not isinstance(stored, dict):
+        raise ValueError(f"{kind} is {type(stored).__name__}; it must be an object with a name.")
+    name = stored.get("name")
+    if not isinstance(name, str) or name not in table:
+        raise ValueError(f"{kind} name is {name!r}; known are {', '.join(table)}.")
+    numbers = {key: value for key, value in stored.items() if key != "name"}
+    known = {field.name for field in fields(table[name])}  # type: ignore[arg-type]  # all of them are dataclasses
+    if unknown := numbers.keys() - known:
+        raise ValueError(
+            f"{kind} {name!r} has no {min(unknown, key=repr)!r}; it has {sorted(known) or 'nothing else'}."
+        )
+    try:
+        return table[name](**numbers)
+    except TypeError as error:  # text or a list where a number must be
+        raise ValueError(f"{kind} {name!r} cannot have {numbers}: {error}") from error

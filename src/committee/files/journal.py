@@ -1,40 +1,42 @@
-"""A file of finished cells, so that a long run that breaks off goes on where it stopped."""
+"""Files from which an interrupted run or fit resumes: journals of finished cells, and checkpoints."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from committee.files.replacement import check_replaceable, lock
+from committee import _core
+from committee.data.packages import stub_imports
+from committee.files.writing import check_replaceable, lock
 
-Cell: TypeAlias = dict[str, Any]
-"""Numbers of one cell, as JSON can hold them."""
+Cell: TypeAlias = dict[str, Any]  # JSON values of one cell of an experiment, such as one fold of one table
 
-_BEGINNING = b'{"run": '
-"""Of every journal; a file that does not begin so, or as a part of it, is somebody else's."""
+_BEGINNING = b'{"run": '  # beginning of every journal; a file with another one is no journal
+
+OUTPUT_MODULES = ("committee.cli", "committee.report.displays", "committee.report.grid")
+"""Modules that print and draw results, and do not affect them."""
 
 
 class Journal:
-    """Finished cells of one run, a line of JSON each, below a first line that says what run they belong to.
+    """Finished cells of one run, a line of JSON each, below a first line with the run.
 
-    Every line is on the disk before `append` returns. A last line that an interruption cut short is dropped.
-    One run at a time writes to it; another one gets ValueError.
-    The file and its folder are made if they are not there; `cells` are all finished ones, oldest first.
-
-    The run is all that the cells depend on, as JSON values: settings, seed, version. Cells are never added to those of
-    another run: a file that holds such, or is no such file, raises ValueError, which names the settings that differ
-    and, in the words of `elsewhere`, how to choose another file.
-
-    With `code`, which gives the digest of the code that a cell depends on (see `code_digest`), each line keeps that of
-    its cell. Cells that other code has made stay in the file, but are `stale` and not among the `cells`.
+    Each line is synced to disk before `append` returns, a truncated last line is dropped, and the file is locked. `run`
+    holds all that the cells depend on (settings, seed, version); a file of another run raises ``ValueError`` with the
+    settings that differ and the advice in `elsewhere`. `code` returns the `code_digest` of a cell: cells of other code
+    stay in the file, but are `stale` and not among the `cells`.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from committee.files.journal import Journal
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.jsonl"
     >>> with Journal(path, {"seed": 0}) as journal:
     ...     journal.append({"table": "iris", "fold": 0, "accuracy": 1.0})
@@ -78,7 +80,6 @@ class Journal:
         self._file.close()
 
     def append(self, cell: Cell) -> None:
-        """Add a finished cell, and see it onto the disk."""
         self._write(cell if self._code is None else {"code": self._code(cell), **cell})
         self.cells.append(cell)
 
@@ -90,7 +91,7 @@ class Journal:
                 f"another run is writing its cells to {self.path}; wait until it ends, or {self._elsewhere}"
             ) from error
         except OSError:
-            pass  # a file system without locks; cells are appended there all the same
+            pass  # a file system without locks
 
     def _write(self, values: dict[str, Any]) -> None:
         self._file.write(json.dumps(values, allow_nan=False).encode() + b"\n")
@@ -98,7 +99,7 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def _read(self, content: bytes) -> int:
-        """Take over the cells of the file; the number of its bytes that are whole lines."""
+        # returns the length of the complete lines
         *lines, rest = content.split(b"\n")
         if not lines and not _BEGINNING.startswith(rest[: len(_BEGINNING)]):
             raise self._no_cell(1)
@@ -129,3 +130,149 @@ class Journal:
                 f"{self.path} holds the cells of another run, with {name}={found.get(name)!r} instead of"
                 f" {here.get(name)!r}; {self._elsewhere}, or remove that file to begin anew"
             )
+
+
+@cache
+def code_digest(module: str) -> str:
+    """Return a digest, 16 hexadecimal digits, of the code that the results of a module depend on.
+
+    This is the code of the module, of all modules of its package and of committee that it imports, directly or not, and
+    of the native kernels; without comments, docstrings, imports for type checkers and `OUTPUT_MODULES`.
+    """
+    found = blake2b(_core.source_digest.encode(), digest_size=8)
+    for name in sorted(dependencies(module)):
+        found.update(f"\n{name}\n{_code(name)}".encode())
+    return found.hexdigest()
+
+
+def dependencies(module: str) -> frozenset[str]:
+    """Return the names of all modules that `code_digest` covers."""
+    found, open_ends = {module}, [module]
+    packages = (module.partition(".")[0], "committee")
+    while open_ends:
+        for name in _imported(open_ends.pop(), packages):
+            if name not in found and not name.startswith(OUTPUT_MODULES):
+                found.add(name)
+                open_ends.append(name)
+    return frozenset(found)
+
+
+def _imported(module: str, packages: tuple[str, ...]) -> Iterator[str]:
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in packages)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in packages:
+            yield from (_defining(node.module, alias.name) for alias in node.names)
+
+
+@cache
+def _defining(module: str, name: str) -> str:
+    # the module of a name of a lazy package is in its stub
+    source = _source(module)
+    if source is None or source.name != "__init__.py":
+        return module
+    if _source(f"{module}.{name}"):
+        return f"{module}.{name}"
+    return stub_imports(str(source)).get(name, module) if source.with_suffix(".pyi").exists() else module
+
+
+@cache
+def _source(module: str) -> Path | None:
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):  # its parent is no package, or it has no spec
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    source = _source(module)
+    tree = ast.parse(source.read_bytes() if source else b"")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not (_is_text(part) or _is_for_type_checkers(part))]
+            if not (node.body or isinstance(node, ast.Module)):
+                node.body = [ast.Pass()]
+    return tree
+
+
+@cache
+def _code(module: str) -> str:
+    return ast.unparse(_tree(module))
+
+
+def _is_text(part: ast.stmt) -> bool:
+    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str)
+
+
+def _is_for_type_checkers(part: ast.stmt) -> bool:
+    return isinstance(part, ast.If) and isinstance(part.test, ast.Name) and part.test.id == "TYPE_CHECKING"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is damaged, or of another fit."""
+
+
+def pickle_digest(name: str, value: object) -> str:
+    """Return a digest of a parameter or an estimator, by which a resumed fit recognises it."""
+    import joblib
+
+    try:
+        return str(joblib.hash(value))
+    except Exception as error:  # pickling an object of the user may raise anything
+        raise ValueError(
+            f"{name}={value!r} cannot be compared with that of an earlier attempt ({error}); give it as something "
+            "that can be pickled, or leave checkpoint out."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """File from which an interrupted fit resumes, and how often it is written.
+
+    ``fit(X, y, checkpoint=path)`` means ``checkpoint=Checkpoint(path)``. A fit resumes from an existing file and writes
+    it as it goes on, always as a whole. Only a fit of the same learner with the same parameters (except `n_jobs`) on
+    the same rows resumes; it ends with the same bits as an uninterrupted one. The file stays when the fit has ended, so
+    that the same fit is then done at once: remove it when the model is saved.
+
+    The file holds the costly results: trees, stumps, members, solutions of re-weightings. Loading it never runs code.
+    It takes up to four times its size in memory. After Ctrl-C it is written once more, unless that takes long. A file
+    belongs to one fit and is locked meanwhile: others are refused, as the fits of a cross-validation would be.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    interval : float, default=30.0
+        Least number of seconds between two writes, each followed by a pause of at least nine times its duration. 0
+        writes after every round or member, except for that pause.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `path` is no path, or `interval` no number of at least 0.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import Checkpoint, RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "forest.checkpoint")
+    ...     forest = RandomForestClassifier(20, random_state=0).fit(X, y, checkpoint=path)
+    ...     again = RandomForestClassifier(20, random_state=0).fit(X, y, checkpoint=Checkpoint(path, interval=5.0))
+    >>> bool((forest.predict_proba(X) == again.predict_proba(X)).all())
+    True
+    """
+
+    path: str | os.PathLike[str]
+    interval: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise TypeError(f"checkpoint={self.path!r} is no path; give the name of a file, or a Checkpoint.")
+        number = isinstance(self.interval, Real) and not isinstance(self.interval, bool)
+        if not (number and 0.0 <= self.interval < float("inf")):
+            raise ValueError(f"interval={self.interval!r} must be a number of seconds, 0 or more.")

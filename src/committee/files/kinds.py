@@ -1,8 +1,8 @@
-"""Tables of what a model file may name, and the look-up of the class behind a name.
+"""Kinds of parts of a model file, and the look-up of their classes by name.
 
-A class that files hold says itself how it is written and read: ``to_document(tensors)`` puts its arrays into `Tensors`
-and returns a JSON object, and the class method ``from_document(document, tensors)`` undoes that, trusting no value and
-raising ``ValueError`` for what the first could not have written. Its module is imported when a file first names it.
+A class that files hold defines ``to_document(tensors)``, which puts arrays into `Tensors` and returns a JSON object,
+and the class method ``from_document(document, tensors)``, which undoes that and raises ``ValueError`` for anything
+that the first cannot write. Its module is imported when a file first names it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 
 VOTERS = {
     "forest": "committee.voters.forest:Forest",
@@ -28,9 +28,9 @@ VOTERS = {
     "regressors": "committee.voters.regressors:RegressorVoters",
     "regressor_rounds": "committee.voters.regressor_rounds:RegressorRounds",
     "members": "committee.vote.members:MemberCommittees",
-    "graph": "committee.voters.path_majority:PathMajority",  # reads graphs with and without a majority of their paths
+    "graph": "committee.voters.path_majority:PathMajority",  # graphs with and without a majority of their paths
 }
-"""Kinds of voters. Their classes also have ``check_columns(table)``, which refuses columns that they cannot use."""
+"""Kinds of voters. Their classes also have ``check_columns(table)``, which raises for unsuitable columns."""
 
 GRAPH_VOTERS = {
     "soft_stumps": "committee.voters.soft_stumps:SoftStumps",
@@ -42,52 +42,33 @@ COMMITTEES = {
     "Committee": "committee.vote.committee:Committee",
     "RegressionCommittee": "committee.vote.regression:RegressionCommittee",
 }
-"""Models without a learner. The learners are those of `committee.LEARNERS`."""
+"""Models without a learner; the learners are in `committee.LEARNERS`."""
 
-MAX_DEPTH = 8
-"""Committees of committees of ... : deeper nesting is taken for an attack on the stack."""
-
-
-# -- parts of a model -----------------------------------------------------------------------------------------
+MAX_DEPTH = 8  # deepest nesting of committees of committees; deeper files are taken for an attack on the stack
 
 
 def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> Document:
-    """Write a part of a model down; its kind must be in the table `kinds`.
+    """Return the document of a part of one of these kinds.
 
-    Its class has a ``to_document`` of its own: that of a base class does not count, as it would forget what the
-    subclass adds.
-
-    Raises
-    ------
-    TypeError
-        If it is of no such kind, or holds something that has no place in a file.
+    A ``to_document`` of a base class does not count: it would lose what the subclass adds.
     """
     write = vars(type(part)).get("to_document")
     document: Document = {} if write is None else write(part, tensors)
     if document.get("kind") not in kinds:
-        raise TypeError(foreign(part))
+        raise TypeError(cannot_save_message(part))
     return document
 
 
 def rebuild_part(document: Document, kinds: Mapping[str, str], tensors: Tensors, what: str) -> Any:
-    """Make what `describe_part` wrote; errors call it `what`.
-
-    Raises
-    ------
-    ValueError
-        Saying what is wrong with the document or an array.
-    """
+    """Rebuild a part from its document; errors call it `what`."""
     kind = field(document, "kind", str)
     if kind not in kinds:
         raise ValueError(f"{what} are of kind {kind!r}; known are {', '.join(map(repr, kinds))}")
     return resolve_name(kinds[kind]).from_document(document, tensors)
 
 
-# -- learners and committees ----------------------------------------------------------------------------------
-
-
-def foreign(thing: object) -> str:
-    """Say why something has no place in a file, and what to do instead."""
+def cannot_save_message(thing: object) -> str:
+    """Return the error message for an object that a file cannot hold."""
     kind = type(thing)
     return (
         f"{kind.__module__}.{kind.__qualname__} cannot be saved: a model file holds only committee's own "
@@ -97,13 +78,7 @@ def foreign(thing: object) -> str:
 
 
 def learner_class(name: str, depth: int) -> type[Any]:
-    """The learner of that name.
-
-    Raises
-    ------
-    ValueError
-        If `committee.LEARNERS` has none, or it is inside of too many others.
-    """
+    """Return the learner class of a name; raise for an unknown name, and for too deep nesting."""
     if depth > MAX_DEPTH:
         raise ValueError(f"learners are nested more than {MAX_DEPTH} deep")
     learners = _learners()
@@ -114,14 +89,14 @@ def learner_class(name: str, depth: int) -> type[Any]:
 
 
 def check_learner(thing: object) -> None:
-    """Refuse, with ``TypeError``, everything but the library's learners themselves."""
+    """Raise ``TypeError`` for anything but a learner of the library."""
     name = type(thing).__name__
     if name not in _learners() or learner_class(name, 0) is not type(thing):
-        raise TypeError(foreign(thing))
+        raise TypeError(cannot_save_message(thing))
 
 
 def describe_learners(learners: Iterable[Any], tensors: Tensors) -> list[Document]:
-    """Write fitted learners down, each with arrays under its number; undone by `rebuild_learners`."""
+    """Return the documents of fitted learners, each with arrays under its number."""
     documents = []
     for number, learner in enumerate(learners):
         check_learner(learner)
@@ -130,13 +105,7 @@ def describe_learners(learners: Iterable[Any], tensors: Tensors) -> list[Documen
 
 
 def rebuild_learners(documents: list[Any], tensors: Tensors) -> list[Any]:
-    """Make the learners that `describe_learners` wrote.
-
-    Raises
-    ------
-    ValueError
-        Saying what is wrong with the documents or an array.
-    """
+    """Rebuild the learners of `describe_learners`."""
     learners = []
     for number, document in enumerate(documents):
         member = tensors.member(number)
@@ -147,15 +116,7 @@ def rebuild_learners(documents: list[Any], tensors: Tensors) -> list[Any]:
 
 
 def describe_model(model: Any, tensors: Tensors) -> Document:
-    """Write a fitted learner or a committee down.
-
-    Raises
-    ------
-    TypeError
-        If the class of the model, of a voter or of a parameter's value has no place in a file.
-    sklearn.exceptions.NotFittedError
-        If the learner is not fitted.
-    """
+    """Return the document of a fitted learner or a committee."""
     name = type(model).__name__
     if name not in COMMITTEES or resolve_name(COMMITTEES[name]) is not type(model):
         check_learner(model)
@@ -164,13 +125,7 @@ def describe_model(model: Any, tensors: Tensors) -> Document:
 
 
 def rebuild_model(document: Document, tensors: Tensors) -> Any:
-    """Make the learner or committee that `describe_model` wrote.
-
-    Raises
-    ------
-    ValueError
-        Saying what is wrong with the document or an array.
-    """
+    """Rebuild the learner or committee of `describe_model`."""
     name = field(document, "class", str)
     kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
     model = kind.from_document(document, tensors)
@@ -180,6 +135,5 @@ def rebuild_model(document: Document, tensors: Tensors) -> Any:
 
 
 def _learners() -> dict[str, str]:
-    """The table of learners stands in the package's own face, which is looked up by name as everything above is."""
     table: dict[str, str] = import_module("committee").LEARNERS
     return table

@@ -1,9 +1,9 @@
-"""Save and load: one safetensors file per model, checked before it is believed.
+"""Model files: one safetensors file per model, saved and loaded with checks of every value.
 
-The file's ``__metadata__`` holds two texts: ``committee``, a JSON document (the model's own, see
-`committee.files.kinds`, with format, schema version and package version), and ``digest``, the
-SHA-256 of that text and of every array's name, type, shape and bytes. The digest notices accidents; as anyone
-can compute it, the contents are then checked as if it were not there. Nothing in a file is ever executed.
+The ``__metadata__`` of a file holds two texts: ``committee``, a JSON document (the model, see `committee.files.kinds`,
+with format, schema version and package version), and ``digest``, the SHA-256 of that text and of every array's name,
+type, shape and bytes. The digest detects accidents; as anyone can compute it, the contents are checked as if it were
+absent. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -11,51 +11,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from committee.data.typed_json import field
-from committee.files.replacement import write_file
-
-if TYPE_CHECKING:
-    from committee.files.tensors import Arrays, Document, Tensors
+from committee.files.documents import Arrays, Document, Provenance, Tensors
+from committee.files.writing import write_file
 
 FORMAT = "committee"
-CHECKPOINT = "committee checkpoint"
-"""The format of the files that fits go on from, which are no models."""
-SCHEMA_VERSION = 2
-"""Files of learners are of the first version, those of a committee alone of the second."""
-MAX_HEADER = 100_000_000
-"""Longest header, in bytes, that the safetensors library reads."""
-MAX_FILE = 2**36
-"""Longest file, in bytes: reading takes two to four times as much memory."""
+CHECKPOINT = "committee checkpoint"  # format of checkpoints of fits, which are no models
+SCHEMA_VERSION = 2  # version of files of a committee alone; files of learners have version 1
+MAX_HEADER = 100_000_000  # longest header in bytes that the safetensors library reads
+MAX_FILE = 2**36  # longest file in bytes: reading takes two to four times as much memory
+MAX_VALUES = 2**22  # most values of a document or header, of which each becomes an object of up to 80 bytes
 
-_DTYPES = {
-    name: np.dtype(kind)
-    for name, kind in {
-        "BOOL": "?",
-        "I8": "<i1",
-        "I16": "<i2",
-        "I32": "<i4",
-        "I64": "<i8",
-        "U8": "<u1",
-        "U16": "<u2",
-        "U32": "<u4",
-        "U64": "<u8",
-        "F16": "<f2",
-        "F32": "<f4",
-        "F64": "<f8",
-    }.items()
+_DTYPES = {"BOOL": np.dtype("?")} | {
+    f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}")
+    for kind, sizes in (("I", (1, 2, 4, 8)), ("U", (1, 2, 4, 8)), ("F", (2, 4, 8)))
+    for size in sizes
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, or none that can be trusted; the message says which file and what is wrong."""
+    """A file is no model, or is damaged or invalid; the message has the file and the reason."""
 
 
 class Storable:
@@ -64,23 +48,23 @@ class Storable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `committee.load` reads; loading never runs code.
 
-        The file is written beside its destination and moved into place when it is complete, so a reader never
-        sees half a model and a failure leaves the old file as it was. A file that exists keeps its permissions.
-        A random generator given as ``random_state`` is stored as None: predictions do not depend on it.
+        The file is written beside its destination and moved into place, so that a reader never sees half a model and a
+        failure keeps the old file. An existing file keeps its permissions. A random generator given as
+        ``random_state`` is stored as None, as predictions do not depend on it.
 
         Parameters
         ----------
         path : str or path
-            Where to write it; ``.safetensors`` is the customary ending.
+            Destination; the usual ending is ``.safetensors``.
 
         Raises
         ------
         TypeError
-            If the model, one of its voters or the value of a parameter is of a class that a file cannot hold, as a
-            classifier of another library. Such models can be kept with ``skops.io.dump`` or ``joblib.dump``.
+            If the model, a voter or a parameter is of a class that a file cannot hold, such as a classifier of another
+            library. Save such models with ``skops.io.dump`` or ``joblib.dump``.
         ValueError
-            If loading the file would fail, as when a parameter was set to a forbidden value after fitting, or if
-            `path` is there and no regular file.
+            If loading the file would fail, as after a parameter was set to an invalid value, or `path` is no regular
+            file.
         OSError
             If the file cannot be written.
         sklearn.exceptions.NotFittedError
@@ -100,9 +84,7 @@ class Storable:
         ...     committee.load(path)
         Committee(5 voters, 3 classes, share link)
         """
-        from committee.files.json_text import parse
-        from committee.files.kinds import COMMITTEES, describe_model  # only files need them
-        from committee.files.tensors import Tensors  # most processes save no model
+        from committee.files.kinds import COMMITTEES, describe_model
 
         arrays: Arrays = {}
         described = describe_model(self, Tensors(arrays))
@@ -115,33 +97,33 @@ class Storable:
         }
         text = json.dumps(document, allow_nan=False, separators=(",", ":"))
         arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-        try:  # nobody should learn from `load` that the only copy of a model is no good
-            _rebuild(parse(text, "document"), Tensors(dict(arrays)))
+        try:  # `load` must not be the first to find that the only copy of a model is invalid
+            _rebuild(parse_json(text, "document"), Tensors(dict(arrays)))
         except ValueError as error:
             raise ValueError(f"The model cannot be saved, as no file of it would load: {error}") from error
         write_contents(path, text, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a learner or a committee that its `save` wrote.
+    """Read a learner or a committee that `save` wrote.
 
     Parameters
     ----------
     path : path-like
-        A regular file.
+        File of a model.
 
     Returns
     -------
     estimator, Committee or RegressionCommittee
-        Fitted; it predicts bit for bit what the saved one predicts.
+        The fitted model, which predicts the same bits as the saved one.
 
     Raises
     ------
     ModelFileError
-        If the file is no model of this library, was cut off or changed, was made by a newer version, or holds
-        anything that training could not have made.
+        If the file is no model of this library, is truncated or changed, is of a newer version, or holds values that
+        training cannot produce.
     OSError
-        If there is no such file or it cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -156,8 +138,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     committee.load(path).predict([[0.5], [2.5]]).tolist()
     ['no', 'yes']
     """
-    from committee.files.tensors import Tensors
-
     path = Path(path)
     try:
         document, arrays = read_contents(path)
@@ -169,25 +149,19 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _describe_provenance(model: Any, tensors: Tensors) -> Document:
-    """Where the model comes from, if it is known: an entry of the document."""
     made = getattr(model, "provenance_", None)
     if made is None:
         return {}
-    from committee.files.provenance import Provenance  # models fitted in Python have none
-
     if type(made) is not Provenance:
-        raise TypeError(f"provenance_ is a {type(made).__name__}; it must be a committee.files.provenance.Provenance.")
+        raise TypeError(f"provenance_ is a {type(made).__name__}; it must be a committee.files.documents.Provenance.")
     return {"provenance": made.to_document(tensors.part("provenance"))}
 
 
 def _rebuild(document: Document, tensors: Tensors) -> Any:
-    """The model of a document, and where it comes from."""
     from committee.files.kinds import COMMITTEES, rebuild_model
 
     described, made = field(document, "model", dict), None
     if "provenance" in document:
-        from committee.files.provenance import Provenance
-
         if field(described, "class", str) in COMMITTEES:
             raise ValueError("a committee alone has a provenance, which learners alone have")
         made = Provenance.from_document(field(document, "provenance", dict), tensors.part("provenance"))
@@ -198,7 +172,7 @@ def _rebuild(document: Document, tensors: Tensors) -> Any:
 
 
 def digest(text: str, arrays: Arrays) -> str:
-    """SHA-256 of a document and its C-contiguous arrays, each part preceded by its length, in hexadecimal."""
+    """Return the SHA-256 of a document and its C-contiguous arrays, each part preceded by its length."""
     sha = hashlib.sha256()
     parts: list[bytes | memoryview] = [text.encode()]
     for name in sorted(arrays):
@@ -212,21 +186,8 @@ def digest(text: str, arrays: Arrays) -> str:
     return sha.hexdigest()
 
 
-# -- reading ------------------------------------------------------------------------------------------------
-
-
 def read_contents(path: Path) -> tuple[Document, Arrays]:
-    """Document and arrays of a file that `write_contents` wrote, of which sizes and digest are right.
-
-    Raises
-    ------
-    ValueError
-        Saying what is wrong with the file.
-    OSError
-        If there is no such file or it cannot be read.
-    """
-    from committee.files.json_text import parse
-
+    """Read document and arrays of a file that `write_contents` wrote; raise unless sizes and digest are right."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("it is not a regular file")
     with path.open("rb") as file:
@@ -236,17 +197,16 @@ def read_contents(path: Path) -> tuple[Document, Arrays]:
         if size > MAX_FILE:
             raise ValueError(f"it is too long ({size:,} bytes); at most {MAX_FILE:,} are read")
         length = int.from_bytes(file.read(8), "little")
-        # before anything is allocated
         if not 2 <= length <= min(size - 8, MAX_HEADER):
             raise ValueError(f"it is no safetensors file, or cut off: its {size:,} bytes claim a header of {length:,}")
         file.seek(0)
         content = file.read(size)
-    text, claimed = _own_metadata(parse(content[8 : 8 + length].decode("ascii"), "header"))
+    text, claimed = _own_metadata(parse_json(content[8 : 8 + length].decode("ascii"), "header"))
     arrays = _tensors(content)
     if digest(text, arrays) != claimed:
         raise ValueError("its contents do not match their digest; the file was changed or damaged")
     del content
-    return parse(text, "document"), arrays
+    return parse_json(text, "document"), arrays
 
 
 def _own_metadata(header: Document) -> tuple[str, str]:
@@ -291,32 +251,47 @@ def _tensors(content: bytes) -> Arrays:
     return arrays
 
 
-# -- writing ------------------------------------------------------------------------------------------------
-
-
 def write_contents(path: str | os.PathLike[str], text: str, arrays: Arrays) -> None:
-    """Write a document, as text, and its C-contiguous arrays: beside `path`, and then into place.
-
-    Raises
-    ------
-    ValueError
-        If the document is too long, or `path` is there and no regular file.
-    OSError
-        If the file cannot be written.
-    """
+    """Write a document, as text, and its C-contiguous arrays, replacing the file as a whole."""
     from safetensors.numpy import save as to_bytes
 
     content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
     if (length := int.from_bytes(content[:8], "little")) > MAX_HEADER:
         raise ValueError(f"The model's description takes {length:,} bytes; a file holds at most {MAX_HEADER:,}.")
-    write_file(path, ordered(content))
+    write_file(path, sort_metadata(content))
 
 
-def ordered(content: bytes) -> bytes:
-    """The same file with its metadata in order, which the library shuffles: equal models make equal files."""
+def sort_metadata(content: bytes) -> bytes:
+    """Return the file with sorted metadata, which the library shuffles, so that equal models make equal files."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # arrays start at a multiple of eight
     return len(text).to_bytes(8, "little") + text + content[end:]
+
+
+def parse_json(text: str, what: str) -> Document:
+    """Parse a JSON object; errors call it `what`."""
+    if (n_values := _count_values(text)) > MAX_VALUES:
+        raise ValueError(f"its {what} holds up to {n_values:,} values; at most {MAX_VALUES:,} are read")
+    try:
+        parsed = json.loads(text, parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"its {what} is no JSON, so it is no safetensors file or damaged ({error})") from error
+    if type(parsed) is not dict:
+        raise ValueError(f"its {what} is no JSON object")
+    return parsed
+
+
+def _count_values(text: str) -> int:
+    # a bound: the marks outside of strings
+    if len(text) <= MAX_VALUES:
+        return 0
+    without_escapes = text.replace("\\\\", "").replace('\\"', "")
+    marks = re.sub('"[^"]*"', "", without_escapes)
+    return sum(map(marks.count, "[{,:"))
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")

@@ -171,7 +171,7 @@ def rademacher_of_stumps(
     >>> import numpy as np
     >>> from committee import _core
     >>> from committee.objectives.complexity import rademacher_of_stumps
-    >>> from committee.data.binning import Binned, Bins
+    >>> from committee.data.bins import Binned, Bins
     >>> from committee.voters.stump_dictionary import StumpDictionary
     >>> X = np.random.default_rng(0).normal(size=(500, 10))
     >>> bins = Bins.learn(X, None, np.zeros(10, np.int32), 255)

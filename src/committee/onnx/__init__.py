@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from committee.data.lazy_names import lazy_names, names_of_stub
+from committee.data.packages import lazy_attributes, stub_imports
 
-_NAMES = names_of_stub(__file__)
+_NAMES = stub_imports(__file__)
 
 __all__ = list(_NAMES)
 
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__ = lazy_attributes(__name__, _NAMES)

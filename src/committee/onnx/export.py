@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.extras import needed
+from committee.data.packages import require_package
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Node, Value, Width
 from committee.onnx.rows import INPUTS, Inputs, Rows, encoded_columns, encoded_rows, text_columns
 from committee.onnx.voters import class_answers, number_answers
@@ -79,7 +79,7 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
     >>> [each.name for each in model.graph.output]
     ['label', 'probabilities']
     """
-    needed("onnx", "to_onnx")
+    require_package("onnx", "to_onnx")
     if inputs not in INPUTS:
         raise ValueError(f"inputs is {inputs!r}; it must be one of {', '.join(map(repr, INPUTS))}.")
     if dtype not in OPSETS:
@@ -224,7 +224,7 @@ def register_converters() -> None:
     >>> [each.name for each in to_onnx(pipeline, X[:1]).graph.output]
     ['label', 'probabilities']
     """
-    needed("skl2onnx", "a converter of pipelines")
+    require_package("skl2onnx", "a converter of pipelines")
     from skl2onnx import update_registered_converter
 
     package = import_module("committee")

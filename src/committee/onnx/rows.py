@@ -9,9 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.columns import Category
+from committee.data.categories import Category, CategoryValues
 from committee.data.frames import TableSchema
-from committee.data.level_values import LevelValues
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Value, joined
 
 Inputs: TypeAlias = Literal["auto", "matrix", "columns", "encoded"]
@@ -119,7 +118,7 @@ def _encoded(column: Value, table: TableSchema, j: int) -> Value:
     return _looked_up(column, levels, values, graph)
 
 
-def _looked_up(column: Value, levels: tuple[Category, ...], values: LevelValues | None, graph: Graph) -> Value:
+def _looked_up(column: Value, levels: tuple[Category, ...], values: CategoryValues | None, graph: Graph) -> Value:
     numbers = np.arange(len(levels), dtype=np.float64) if values is None else np.array(values.values)
     other = np.nan if values is None else values.unknown
     nan = np.array(np.nan, dtype=graph.width)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from committee.data.task import Task
+from committee.data.labels import Task
 from committee.report.crossvalidation import Cells, FoldResult, Limits, Table, run_folds, stratified_folds
 from committee.report.finished_fits import finished_fits
 from committee.report.metric_choice import chosen_metrics
@@ -226,7 +226,7 @@ def compare(
     >>> result["stump"].against_best.significant
     True
     """
-    from committee.data.frame_columns import is_frame
+    from committee.data.columns import is_frame
 
     _check_settings(folds=folds, repeats=repeats, jobs=jobs)
     _check_limits(time_limit, on_interrupt)

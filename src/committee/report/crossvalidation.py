@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frame_columns import open_frame
+from committee.data.columns import open_frame
 from committee.data.parallel import cells_of_grid, member_executor
 from committee.report.metric_choice import metrics_of
 from committee.report.metrics import FittedFold
@@ -170,7 +170,7 @@ def run_folds(
     with ExitStack() as stack:
         source: Table | Path = table
         if jobs > 1 and member_executor() is None:
-            from committee.files.scratch import scratch_folder
+            from committee.files.writing import scratch_folder
 
             # Each process reads the table from here once; sent along with every task it would travel each time.
             source = stack.enter_context(scratch_folder()) / "table.joblib"

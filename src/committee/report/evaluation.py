@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.counts import counted
+from committee.data.text import pluralize
 from committee.report.confusion import Confusion
 from committee.report.covered_rows import CoveredRows
 from committee.report.grid import BLANK, Grid
@@ -74,7 +74,7 @@ class Evaluation:
         """All of it as tables."""
         shown = _number if self.confusion is None else _share
         rows = tuple((each.heading, shown(each.value), each.words(shown)) for each in self.figures)
-        grids = [Grid(f"Figures on {counted(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
+        grids = [Grid(f"Figures on {pluralize(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
             grids += self.confusion.grids()
         if self.reliability is not None:

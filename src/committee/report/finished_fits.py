@@ -36,13 +36,12 @@ def finished_fits(
     if checkpoint is None:
         yield {}, None
         return
-    from committee.files.checkpoint import digest_of  # few comparisons have one
-    from committee.files.journal import Journal
+    from committee.files.journal import Journal, pickle_digest
 
     def described(model: ComparedModel) -> str:
         if model.estimator is None:
             return json.dumps(dict(model.parameters), default=repr, sort_keys=True) if model.parameters else ""
-        return f"{model.estimator!r} {digest_of(model.name, model.estimator)}"  # the first leaves out what is long
+        return f"{model.estimator!r} {pickle_digest(model.name, model.estimator)}"  # the first leaves out what is long
 
     schema, matrix = table.encoded()
     rows = blake2b(json.dumps(schema.to_json(), default=repr).encode(), digest_size=16)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from committee.data.extras import needed
-from committee.data.names import printable
+from committee.data.packages import require_package
+from committee.data.text import printable
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -54,7 +54,7 @@ class Grid:
 
 def rich_table(grid: Grid, width: int) -> RichTable:
     """Make a grid a rich table, without its title; a narrow one breaks models' names at their colon."""
-    needed("rich", "a table of the terminal")
+    require_package("rich", "a table of the terminal")
     from rich import box
     from rich.table import Table
     from rich.text import Text

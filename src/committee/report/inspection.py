@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.counts import counted
-from committee.data.names import listing
+from committee.data.text import pluralize, quoted
 from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
 from committee.report.prediction_sets import model_inside, sets_grid
@@ -108,7 +107,7 @@ def _answers(model: Any) -> tuple[str, str]:
     if classes is None:
         n = model.committee_.voters.n_outputs
         return ("predicts", "a number" if n == 1 else f"{n} numbers")
-    return ("classes", f"{len(classes)}: {listing(str(label) for label in classes)}")
+    return ("classes", f"{len(classes)}: {quoted(str(label) for label in classes)}")
 
 
 def _if_equal(weights: NDArray[np.float64]) -> str:
@@ -141,7 +140,7 @@ def _voters(model: Any) -> Grid | None:
         return None
     heaviest = np.argsort(-np.abs(weights), kind="stable")[:MOST_VOTERS]
     rows = [(str(t + 1), f"{weights[t]:.4f}", f"{abs(weights[t]) / total:.1%}", f"{nodes[t]:,}") for t in heaviest]
-    title = f"Heaviest of {counted(weights.size, 'voter')} (median weight {np.median(weights):.4f})"
+    title = f"Heaviest of {pluralize(weights.size, 'voter')} (median weight {np.median(weights):.4f})"
     return Grid(title, ("voter", "weight", "share", "nodes"), tuple(rows), "rrrr")
 
 
@@ -225,7 +224,7 @@ def _leaves(model: Any) -> Grid:
         score = score_in_words(intercept, scores[best, -len(design) :].row(0), names, importance)
         rows.append((str(leaf), shorten(rule, 140, placeholder=" ..."), f"{n:,}", f"{label}: {score}"))
     trees = len(members.forest)
-    title = f"Largest of {counted(leaves.height, 'leaf', 'leaves')}" + (
+    title = f"Largest of {pluralize(leaves.height, 'leaf', 'leaves')}" + (
         f" of the first of {trees:,} trees" if trees > 1 else ""
     )
     return Grid(title, ("leaf", "rule", "rows", "score for"), tuple(rows), "rlrl")

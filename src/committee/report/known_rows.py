@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from committee.data.in_pieces import is_in_pieces
+from committee.data.matrices import is_out_of_core
 from committee.data.parallel import n_threads
-from committee.data.row_digests import U64, row_digests
-from committee.data.row_sketch import KnownRows, RowSketch
-from committee.files.provenance import Estimate, Provenance
+from committee.data.row_digests import U64, RowOverlap, RowSketch, row_digests
+from committee.files.documents import Estimate, Provenance
 
 if TYPE_CHECKING:
     from committee.report.evaluation import Evaluation
@@ -81,19 +80,19 @@ def digests_of(model: Any, X: Any) -> U64 | None:
         return None
 
     def of_rows(rows: Any) -> U64:
-        from committee.data.sparse import SparseMatrix
+        from committee.data.matrices import SparseMatrix
 
         rows = model.validate_rows(rows)
         return row_digests(table.encode_sparse(rows) if isinstance(rows, SparseMatrix) else table.encode(rows), threads)
 
-    if not is_in_pieces(X):
+    if not is_out_of_core(X):
         return of_rows(X)
     from committee.learners.base.pieced_rows import predict_pieces
 
     return predict_pieces(X, of_rows, getattr(model, "feature_names_in_", None))
 
 
-def known_rows(model: Any, X: Any) -> KnownRows | None:
+def known_rows(model: Any, X: Any) -> RowOverlap | None:
     """Count the rows that a model learned from; None where its file does not tell."""
     made: Provenance | None = getattr(model, "provenance_", None)
     if made is None or made.rows is None or (digests := digests_of(model, X)) is None:
@@ -101,7 +100,7 @@ def known_rows(model: Any, X: Any) -> KnownRows | None:
     return made.rows.known(digests)
 
 
-def known_rows_sentence(model: Any, known: KnownRows | None, found: Evaluation) -> str | None:
+def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation) -> str | None:
     """Say that figures are of rows that the model learned from, by the rows or else by how good it is; else None.
 
     A few rows may equal some of the training by chance: in tables of few columns of few values most do.
@@ -112,7 +111,7 @@ def known_rows_sentence(model: Any, known: KnownRows | None, found: Evaluation) 
     return learned and f"{learned}; of new rows the figures say less"
 
 
-def learned_from(model: Any, known: KnownRows | None) -> str | None:
+def learned_from(model: Any, known: RowOverlap | None) -> str | None:
     """Say that, and of how many of the rows, a model has learned; None where that is not known, or may be by chance."""
     if known is None:
         return None

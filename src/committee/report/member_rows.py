@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.data.counts import counted
+from committee.data.text import pluralize
 from committee.learners.blend.losses import loss_label
 from committee.report.drawing.scale import format_percent
 from committee.report.drawing.text import shortened
@@ -41,7 +41,7 @@ def figures_grid(answers: MemberAnswers) -> Grid:
     """The vote and the members: weight, how good they are on the rows, and how often they differ from the vote."""
     names, weights = _names(answers), [BLANK, *(f"{weight:.1%}" for weight in answers.weights)]
     apart, errors = answers.disagreement()[-1], answers.errors()
-    title = f"Members on {counted(answers.n_rows, 'row')}, of which training should have seen none"
+    title = f"Members on {pluralize(answers.n_rows, 'row')}, of which training should have seen none"
     order = [len(names) - 1, *range(len(names) - 1)]
     if answers.classes is None:
         of_numbers = [

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
-from committee.files.provenance import Estimate
+from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.losses import loss_label, reported_loss
 from committee.objectives.losses import Squared

@@ -49,7 +49,7 @@ def chosen_metrics(metric: str | Iterable[str] | None, numbers: bool | None = Fa
     >>> chosen_metrics("mcc"), chosen_metrics(["f1_macro", "mcc"]), chosen_metrics(None, numbers=True)
     (('mcc',), ('f1_macro', 'mcc'), ('rmse',))
     """
-    from committee.data.names import hint_of_names
+    from committee.data.text import suggest_names
 
     if metric is None:
         return ("rmse",) if numbers else ("accuracy",)
@@ -65,5 +65,5 @@ def chosen_metrics(metric: str | Iterable[str] | None, numbers: bool | None = Fa
                 f"{name} is a metric of {other}, and {kind} are predicted; choose out of {', '.join(known)}"
             )
         if name not in known:
-            raise ValueError(f"there is no metric {name!r} to rank models by; {hint_of_names(str(name), known)}")
+            raise ValueError(f"there is no metric {name!r} to rank models by; {suggest_names(str(name), known)}")
     return names

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee import model as new_model
-from committee.data.names import hint_of_names
+from committee.data.text import suggest_names
 from committee.report.peers import PEERS, Peer, installed_peers
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ComparedModel:
         known = model.get_params()
         for name in self.parameters:
             if name not in known:
-                raise ValueError(f"{self.name} has no parameter {name!r}; {hint_of_names(name, list(known))}")
+                raise ValueError(f"{self.name} has no parameter {name!r}; {suggest_names(name, list(known))}")
         if self.parameters:
             model.set_params(**self.parameters)
 
@@ -187,13 +187,13 @@ def compared_models(
             _check_name(model.name, numbers)
     for name in given:
         if name not in names and numbers is not None:
-            raise ValueError(f"parameters are set of {name!r}, which is not compared; {hint_of_names(name, names)}")
+            raise ValueError(f"parameters are set of {name!r}, which is not compared; {suggest_names(name, names)}")
     return chosen
 
 
 def _check_name(name: str, numbers: bool | None) -> None:
     if name not in MODELS and name not in PEERS:
-        raise ValueError(f"there is no model {name!r}; {hint_of_names(name, [*MODELS, *PEERS])}")
+        raise ValueError(f"there is no model {name!r}; {suggest_names(name, [*MODELS, *PEERS])}")
     if name in PEERS and not PEERS[name].installed:
         raise ValueError(
             f'model {name!r} needs {PEERS[name].module}, which is not installed: pip install "committee[peers]"'

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypeAlias
 
-from committee.data.extras import needed
+from committee.data.packages import require_package
 from committee.report.drawing.svg import breakable
 from committee.report.grid import Grid
 
@@ -79,7 +79,7 @@ def render_page(
     >>> '<h2 id="size">Size</h2>' in page
     True
     """
-    needed("jinja2", "a page")
+    require_package("jinja2", "a page")
     import jinja2
 
     folder = files("committee.report")

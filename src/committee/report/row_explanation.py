@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from committee.data.frame_columns import is_frame, open_frame
+from committee.data.columns import is_frame, open_frame
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
-from committee.data.sparse import is_sparse
 from committee.report.arguments import place
 from committee.report.row_shares import shares_of_row
 from committee.vote.explain.rules import missing_words
@@ -132,7 +132,7 @@ def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
             )
             continue
         words.append(
-            f"{table.quantity(j)} = " + (table.number_words(j, value) if known is None else str(known[int(value)]))
+            f"{table.quantity(j)} = " + (table.format_number(j, value) if known is None else str(known[int(value)]))
         )
     return words
 

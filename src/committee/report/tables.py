@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.data.counts import counted
+from committee.data.text import pluralize
 from committee.report.comparison import Comparison
 from committee.report.grid import BLANK, Grid
 from committee.report.metric_choice import known_metric, metrics_of
@@ -137,11 +137,11 @@ def table_sentence(comparison: Comparison) -> str:
     numeric = table.columns - table.categorical
     share = table.missing_cells / max(table.rows * table.columns, 1)
     missing = (
-        f"{counted(table.missing_cells, 'missing cell')} ({share:.1%})" if table.missing_cells else "no missing cell"
+        f"{pluralize(table.missing_cells, 'missing cell')} ({share:.1%})" if table.missing_cells else "no missing cell"
     )
     repeats = f" x {comparison.repeats} repeats" if comparison.repeats > 1 else ""
     return (
-        f"{table.name}: {counted(table.rows, 'row')}, {counted(table.columns, 'column')} ({numeric:,} numeric,"
+        f"{table.name}: {pluralize(table.rows, 'row')}, {pluralize(table.columns, 'column')} ({numeric:,} numeric,"
         f" {table.categorical:,} categorical), {_predicted(comparison)}, {missing};"
         f" {comparison.folds}{' stratified' if table.classes else ''} folds{repeats}, seed {comparison.seed}"
     )
@@ -197,7 +197,7 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         (
             "p",
             "Paired test of each model against the best: corrected resampled t-test (Nadeau and Bengio 2003)"
-            f" on the folds' {words}, two-sided, adjusted by Holm's rule for {counted(others, 'comparison')}. A star"
+            f" on the folds' {words}, two-sided, adjusted by Holm's rule for {pluralize(others, 'comparison')}. A star"
             f" marks p at most {LEVEL}. The best model is selected on the same folds, so the differences are slightly"
             " optimistic.",
         ),

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.counts import counted
-from committee.data.names import listing
+from committee.data.labels import MOST_NUMERIC_CLASSES, Task, infer_task
 from committee.data.number_types import F64
-from committee.data.task import MOST_NUMERIC_CLASSES, Task, task_of
+from committee.data.text import pluralize, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,7 @@ class Labels:
         single = [c for c, k in rare.items() if k == 1]
         if single:
             raise ValueError(
-                f"class(es) {listing(single)} of column {self.name!r} have 1 row each, which cannot be both"
+                f"class(es) {quoted(single)} of column {self.name!r} have 1 row each, which cannot be both"
                 " learned and tested; drop those rows or merge the classes"
             )
         if counts.max() < folds:
@@ -123,7 +122,7 @@ def read_target(y: Any, name: str | None = None, task: Task | None = None) -> La
     if task not in (None, "classes", "numbers"):
         raise ValueError(f"task={task!r} is neither 'classes' nor 'numbers'")
     values, name = _one_column(y, name)
-    kind = Numbers if (task or task_of(values)) == "numbers" else Labels
+    kind = Numbers if (task or infer_task(values)) == "numbers" else Labels
     return kind._of(values, name)
 
 
@@ -144,6 +143,6 @@ def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
     if missing == 0 and values.dtype.kind in "fO":
         missing = sum(value is None or value != value for value in values.tolist())
     if missing:
-        labels = counted(missing, "missing label")
+        labels = pluralize(missing, "missing label")
         raise ValueError(f"column {name!r} has {labels} in {len(values)} rows; drop those rows first")
     return values, name

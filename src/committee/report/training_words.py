@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from committee.files.provenance import Estimate, Provenance
+from committee.files.documents import Estimate, Provenance
 from committee.report.evaluation import Evaluation
 from committee.report.measured import Measured
 
@@ -17,7 +17,7 @@ def training_terms(model: Any) -> list[tuple[str, str]]:
     Examples
     --------
     >>> from committee import TreeVoter
-    >>> from committee.files.provenance import Provenance
+    >>> from committee.files.documents import Provenance
     >>> model = TreeVoter().fit([[0.0], [1.0]], ["a", "b"])
     >>> model.provenance_ = Provenance("letter", "letters.csv", 2, versions={"committee": "0.1.0"})
     >>> training_terms(model)[0]

@@ -16,8 +16,7 @@ from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-    from committee.files.header import Header
-    from committee.files.tensors import Document
+    from committee.files.documents import Document, Header
 
 BLOCK = 1 << 22
 """Votes held at a time while they are brought into their final form."""
@@ -165,7 +164,7 @@ class Committee(WeightedVotes):
     @classmethod
     def read_header(cls, document: "Document") -> "Header":
         """Columns and classes of a document."""
-        from committee.files.header import Header, read_classes
+        from committee.files.documents import Header, read_classes
 
         return Header.from_document(document, read_classes)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
-from committee.data.sparse import Matrix, SparseMatrix
 from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
 from committee.files.kinds import COMMITTEES, MAX_DEPTH
-from committee.files.tensors import Document, Tensors
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 from committee.voters.protocol import VoteKind, VoterIndex

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.files.header import Header
-from committee.files.tensors import Document
+from committee.files.documents import Document, Header
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.mean import from_json as link_from_json
 from committee.vote.scores import Scores

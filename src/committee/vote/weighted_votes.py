@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from committee.data.named import Named
-from committee.data.sparse import is_sparse, read_sparse, refuse_sparse
-from committee.data.typed_json import field
+from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
+from committee.data.typed_json import NamedParameters, field
 from committee.files.store import Storable
 from committee.vote.scores import Scores
 from committee.voters.forest import Forest, ImportanceKind
@@ -20,8 +19,7 @@ from committee.voters.protocol import VoterIndex, Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-    from committee.files.header import Header
-    from committee.files.tensors import Document, Tensors
+    from committee.files.documents import Document, Header, Tensors
 
 
 class WeightedVotes(Storable, ABC):
@@ -241,7 +239,9 @@ class WeightedVotes(Storable, ABC):
 
     # -- another vote of the same voters ------------------------------------------------------------------
 
-    def select(self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: Named | None = None) -> Self:
+    def select(
+        self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: NamedParameters | None = None
+    ) -> Self:
         """A committee of some of the voters, or of all with other weights; the intercept stays.
 
         Parameters
@@ -308,8 +308,8 @@ class WeightedVotes(Storable, ABC):
 
         if self.table is not None:
             if not self.takes_sparse:
-                refuse_sparse(X, f"a committee of {type(self.voters).__name__}")
-            return self.table.encode_sparse(read_sparse(X))
+                reject_sparse(X, f"a committee of {type(self.voters).__name__}")
+            return self.table.encode_sparse(as_sparse_matrix(X))
         if not isinstance(self.voters, (Forest, Rounds, LinearLeaves)):
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
@@ -363,7 +363,7 @@ class WeightedVotes(Storable, ABC):
 
     def to_document(self, tensors: "Tensors") -> "Document":
         """Write the committee into a model file."""
-        from committee.files.header import Header
+        from committee.files.documents import Header
 
         votes = self.votes_to_document(tensors)
         names = getattr(self.voters, "names", None) if self.table is None else self.table.names

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.array_checks import check_array, check_finite, checked_length
-from committee.data.number_types import F64
+from committee.data.number_types import F64, check_array, check_finite, checked_length
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import check_extents, extents, positions
 from committee.voters.model_forest import ModelForest
 from committee.voters.protocol import VoteKind, VoterIndex

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
+from committee.data.categories import unpack_category_bits
 from committee.data.number_types import Index, Mask
 from committee.voters.forest import Forest
 
@@ -87,7 +87,7 @@ def category_sides(forest: Forest) -> dict[int, Mask]:
         sides = np.full(n_codes + 1, forest.missing_left[node] == 1)
         sides[: 32 * words[node]] = False
         bits = forest.category_bits[forest.category_offset[node] : forest.category_offset[node + 1]]
-        sides[codes_in(bits)] = True
+        sides[unpack_category_bits(bits)] = True
         goes[node] = sides
     return goes
 

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
-from committee.data.frame_columns import is_frame
+from committee.data.columns import is_frame
 from committee.data.frames import TableSchema
 from committee.data.parallel import in_parallel
 from committee.data.typed_json import encode_array
 from committee.data.typed_json import field as entry
-from committee.files.header import read_sorted_classes
-from committee.files.kinds import describe_learners, foreign, rebuild_learners
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors, read_sorted_classes
+from committee.files.kinds import cannot_save_message, describe_learners, rebuild_learners
 from committee.voters.protocol import VoteKind, VoterIndex
 
 Votes = NDArray[np.int16] | NDArray[np.float64]
@@ -203,7 +202,7 @@ class EstimatorVoters:
     def to_document(self, tensors: Tensors) -> Document:
         """Write the members into a model file; they must be learners of this library that see all columns."""
         if self.features is not None:
-            raise TypeError(foreign(self))
+            raise TypeError(cannot_save_message(self))
         return {
             "kind": "estimators",
             "soft": bool(self.soft),

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.sparse import Matrix, SparseMatrix
+from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.typed_json import field
 from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees, extents, positions
 from committee.voters.protocol import VoteKind, VoterIndex
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-    from committee.files.tensors import Document, Tensors
+    from committee.files.documents import Document, Tensors
 
 S = TypeVar("S", bound=np.generic)
 ImportanceKind: TypeAlias = Literal["gain", "count", "cover"]
@@ -291,7 +291,7 @@ class Forest(FlatTrees):
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         """Read what `to_document` wrote, trusting no value."""
-        from committee.files.header import read_count
+        from committee.files.documents import read_count
 
         vote = read_vote(document)
         arrays = {"label": None, "value": None} | tensors.take_fields((*_STORED, vote))
@@ -307,7 +307,7 @@ class Forest(FlatTrees):
             return
         split = self.feature >= 0
         feature, words = self.feature[split], np.diff(self.category_offset)[split]
-        bad = table.unsuited(feature, words)
+        bad = table.mismatched_splits(feature, words)
         if bad.any():
             column = table.column(int(feature[np.argmax(bad)]))
             raise ValueError(f"a split on {column} does not suit that column's type")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree, joined_nodes
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 

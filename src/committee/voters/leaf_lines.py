@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.array_checks import check_array, check_finite, check_range, checked_length
-from committee.data.number_types import F64
+from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
 from committee.voters.flat_trees import check_extents, extents, positions
 
 ARRAYS = ("start", "column", "slope", "centre", "low", "high")

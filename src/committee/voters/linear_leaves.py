@@ -12,7 +12,7 @@ import numpy as np
 from committee import _core
 from committee.data.number_types import F64, MAX_CLASSES
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import positions
 from committee.voters.forest import Forest
 from committee.voters.leaf_lines import ARRAYS, LeafLines

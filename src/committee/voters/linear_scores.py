@@ -11,7 +11,7 @@ import numpy as np
 from committee.data.design import Design
 from committee.data.number_types import F64
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.model_forest import LinkName, ModelForest
 from committee.voters.protocol import VoteKind

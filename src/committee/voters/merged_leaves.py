@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
+from committee.data.categories import unpack_category_bits
 from committee.voters.forest import Forest
 
 
@@ -84,7 +84,7 @@ def known_apart(forest: Forest, node: int, n_categories: int) -> NDArray[np.int6
         Categories of its column; 0 if that is not known.
     """
     words = forest.category_bits[forest.category_offset[node] : forest.category_offset[node + 1]]
-    left: NDArray[np.int64] = codes_in(words).astype(np.int64)
+    left: NDArray[np.int64] = unpack_category_bits(words).astype(np.int64)
     if not forest.missing_left[node]:
         return left
     most = min(32 * len(words), n_categories or 32 * len(words))

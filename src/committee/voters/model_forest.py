@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee import _core
-from committee.data.array_checks import check_array, check_finite, check_range, checked_length
 from committee.data.design import Design
-from committee.data.number_types import F64
+from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import positions
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex

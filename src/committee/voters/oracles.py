@@ -13,8 +13,8 @@ from sklearn.base import is_regressor
 
 from committee.data.number_types import F64
 from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
 from committee.files.kinds import describe_learners, rebuild_learners
-from committee.files.tensors import Document, Tensors
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema

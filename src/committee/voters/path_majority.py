@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 from committee.voters.protocol import VoteKind, VoterIndex
 from committee.voters.vote_graph import VoteGraph
 

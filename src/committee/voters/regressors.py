@@ -14,8 +14,8 @@ from sklearn.base import is_regressor
 from committee.data.number_types import F64
 from committee.data.parallel import in_parallel
 from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
 from committee.files.kinds import describe_learners, rebuild_learners
-from committee.files.tensors import Document, Tensors
 from committee.voters.estimators import count_nodes, pickled_bytes
 from committee.voters.protocol import VoteKind, VoterIndex
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.matrices import Matrix
 from committee.data.number_types import F64, MAX_CLASSES
-from committee.data.sparse import Matrix
 from committee.data.typed_json import field
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex
@@ -17,7 +17,7 @@ from committee.voters.shared_forest import SharedForest
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
-    from committee.files.tensors import Document, Tensors
+    from committee.files.documents import Document, Tensors
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from committee.voters.shared_trees import SharedTrees
 from committee.voters.stored_record import GAINS, RECORD, UNSIGNED, has_record, read_record, record_arrays, short
 
 if TYPE_CHECKING:
-    from committee.files.tensors import Document, Tensors
+    from committee.files.documents import Document, Tensors
 
 FEW, TIMES = 2**19, 32
 """Nodes that trees in a file may have: so many, or so many times the entries of the file. More are no model."""
@@ -102,7 +102,7 @@ class SharedForest(Forest):
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         """Read what `to_document` wrote, trusting no value."""
-        from committee.files.header import read_count
+        from committee.files.documents import read_count
 
         vote = read_vote(document)
         names = (*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", vote)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64
 from committee.data.typed_json import field
-from committee.files.tensors import Document, Tensors
+from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import extents
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class SoftStumps:
         if table is None:
             return
         # a stump that all are above may stand on any column
-        bad = table.unsuited(self.feature, np.diff(self.category_offset)) & (self.threshold > -np.inf)
+        bad = table.mismatched_splits(self.feature, np.diff(self.category_offset)) & (self.threshold > -np.inf)
         if bad.any():
             raise ValueError(f"a stump on {table.column(int(self.feature[np.argmax(bad)]))} does not suit its type")
 

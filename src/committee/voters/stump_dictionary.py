@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned, Bins, Codes, column_codes
-from committee.data.category_bits import packed
+from committee.data.bins import Binned, Bins, Codes, column_codes
+from committee.data.categories import pack_category_bits
 from committee.data.number_types import F64
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
@@ -113,7 +113,7 @@ class StumpDictionary:
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.data.binning import Binned, Bins, Codes, column_codes
+    >>> from committee.data.bins import Binned, Bins, Codes, column_codes
     >>> from committee.voters.stump_dictionary import StumpDictionary
     >>> X = np.array([[1.0], [2.0], [3.0]])
     >>> bins = Bins.learn(X, None, np.zeros(1, np.int32), 255)
@@ -418,8 +418,8 @@ class StumpDictionary:
                 if refuses[t]:
                     record[root[t]], record[root[t] + 2] = of_cell.sum(), of_cell[-1]
             if bins.categorical[f]:
-                words[root[t]] = packed(np.ones(len(by_bin) - 1, dtype=bool))  # all that is not missing
-                words[at] = packed(by_bin[:-1] < 0)
+                words[root[t]] = pack_category_bits(np.ones(len(by_bin) - 1, dtype=bool))  # all that is not missing
+                words[at] = pack_category_bits(by_bin[:-1] < 0)
         return Forest(
             n_features=len(bins.n_categories),
             n_classes=n_classes,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64
 from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
 from committee.files.kinds import GRAPH_VOTERS, describe_part, rebuild_part
-from committee.files.tensors import Document, Tensors
 from committee.voters.oracles import OracleVoters, read_seed
 from committee.voters.protocol import VoteKind, VoterIndex
 from committee.voters.soft_stumps import SoftStumps

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.design import Design
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.voters.committees import BoostedCommittees

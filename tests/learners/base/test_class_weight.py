@@ -183,9 +183,7 @@ def test_the_users_held_out_rows_weigh_as_the_classes_of_training(class_weight):
     X, y = table(2)
     X_val, y_val = table(2, seed=3)
     w = weights(len(y))
-    factor = dict(
-        zip(["ant", "bee"], committee.data.class_weights.ClassWeights.of(class_weight, y, w).factors, strict=True)
-    )
+    factor = dict(zip(["ant", "bee"], committee.data.rows.ClassWeights.of(class_weight, y, w).factors, strict=True))
     model = AdaBoostClassifier(12, class_weight=class_weight, early_stopping=True)
     model.fit(X, y, w, X_val=X_val, y_val=y_val)
     of_row = np.array([factor[label] for label in y_val.tolist()])

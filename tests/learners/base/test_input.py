@@ -54,9 +54,9 @@ from committee import (
     load,
     scan,
 )
-from committee.data.binning import Bins
+from committee.data.bins import Bins
 from committee.data.frames import TableSchema
-from committee.data.pieces.first_look import FirstLook
+from committee.data.out_of_core.first_look import TableSummary
 from committee.learners.base.estimator import BaseClassifier
 from committee.vote.explain.rules import leaf_rules
 from tests.pieced_cases import cut, ends_of_pieces, sampled, saved, table, weights_of
@@ -546,12 +546,12 @@ def test_looks_at_shares_of_a_table_merge_in_any_order(data, n, seed, kind, most
     X = table(n, seed, kind)
     ends = data.draw(ends_of_pieces(n))
     with sampled(most):
-        whole, looks = FirstLook(), []
+        whole, looks = TableSummary(), []
         whole.look(X)
         for first, piece in zip([0, *ends[:-1]], cut(ends, X), strict=True):
-            looks.append(FirstLook())
+            looks.append(TableSummary())
             looks[-1].look(piece, first)
-        merged = FirstLook()
+        merged = TableSummary()
         for one in data.draw(st.permutations(looks)):
             merged = pickle.loads(pickle.dumps(merged.merged(one)))
         assert merged.schema == whole.schema == TableSchema.learn(X)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from committee.data.matrices import SparseMatrix
 from committee.data.rows import Rows, TargetRows
-from committee.data.sparse import SparseMatrix
 from committee.learners.base.row_sampling import MOST_UNITS, Folds, RowUnits, multiples
 
 seeds = st.integers(0, 2**32 - 1)

@@ -27,8 +27,8 @@ from committee import (
     TreeRegressor,
     TreeVoter,
 )
-from committee.data.binning import Bins
-from committee.data.sparse import SparseMatrix
+from committee.data.bins import Bins
+from committee.data.matrices import SparseMatrix
 from tests.subjects import assert_same_bits
 
 LEARNERS = [

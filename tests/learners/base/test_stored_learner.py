@@ -24,8 +24,8 @@ from committee import (
     TreeRegressor,
     TreeVoter,
 )
+from committee.files.documents import Tensors
 from committee.files.kinds import rebuild_model
-from committee.files.tensors import Tensors
 from committee.objectives.losses import LOSSES, Huber, Loss, Quantiles, Squared
 from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Softmax

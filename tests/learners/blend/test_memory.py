@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from committee import CommitteeClassifier, CommitteeRegressor
-from committee.data.memory_text import bytes_of, text_of
+from committee.data.matrices import as_sparse_matrix
 from committee.data.rows import TargetRows
-from committee.data.sparse import read_sparse
+from committee.data.text import byte_text, parse_bytes
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.portfolio import LEAST_DRAWN, MOST_DRAWN, FitMemory, candidates
 from tests.subjects import assert_same_bits, noisy_scores, numbers
@@ -48,7 +48,7 @@ def sizes(n, p=28, n_scores=2, n_folds=3, n_threads=1):
     ],
 )
 def test_amounts(text, amount):
-    assert bytes_of(text) == amount
+    assert parse_bytes(text) == amount
 
 
 @pytest.mark.parametrize("text", ["", "GB", "3 giga", "-3 GB", "0 GB", "3 GB more", "1e9", "nan"])
@@ -65,7 +65,7 @@ def test_numbers_that_are_no_amount_are_refused(limit):
 
 @given(st.floats(1.0, 1e14))
 def test_an_amount_as_text_is_no_less_and_hardly_more(amount):
-    assert amount <= bytes_of(text_of(amount)) <= max(1000.0, 1.02 * amount)
+    assert amount <= parse_bytes(byte_text(amount)) <= max(1000.0, 1.02 * amount)
 
 
 # --- estimates -------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_the_least_limit_that_is_told_is_enough(n):
     with pytest.raises(ValueError, match=f"memory_limit leaves no candidate room on {n} rows of 28 columns") as error:
         memory.within(1e6, wanted)
     told = str(error.value).split("needs is ")[1].split(",")[0]
-    chosen, left_out = memory.within(bytes_of(told), wanted)
+    chosen, left_out = memory.within(parse_bytes(told), wanted)
     assert len(chosen) == 1 and len(left_out) == len(wanted) - 1
 
 
@@ -139,7 +139,7 @@ def test_draws_shrink_before_candidates_go():
 
 def test_sparse_rows_count_by_their_stored_cells():
     X = csr_array((np.ones(50), (np.arange(50), np.arange(50))), shape=(50, 10**6))
-    rows = TargetRows(read_sparse(X), np.zeros(50), np.ones(50), uniform=True)
+    rows = TargetRows(as_sparse_matrix(X), np.zeros(50), np.ones(50), uniform=True)
     fold = Fold(np.arange(25), np.ones(25), np.arange(25, 50), np.ones(25), 25)
     memory = FitMemory.of(rows, 1, [fold], 1)
     assert memory.n == 50 and memory.peak([]) < 1e6

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import committee
 from committee import CommitteeClassifier, CommitteeRegressor
-from committee.data import sparse
+from committee.data import matrices
 from committee.learners.blend.portfolio import candidates
 from tests.small_portfolio import BOTH, use_members_of_sparse_rows
 from tests.subjects import assert_same_bits
@@ -68,7 +68,7 @@ def test_boosting_has_constants_where_lines_were_wanted():
 @pytest.mark.parametrize("cells", [2**21, 30])
 def test_a_model_of_dense_rows_takes_sparse_ones(kind, cells, monkeypatch):
     """Members that take none are given some rows at a time, made dense."""
-    monkeypatch.setattr(sparse, "_BLOCK", cells)
+    monkeypatch.setattr(matrices, "_BLOCK", cells)
     X, y = rows_for(kind)
     model = kind(**FAST | {"min_gain": 0.0, "effort": "default"}).fit(X.toarray(), y)
     assert {"sbpmt", "lines", "boosted_lines"} & {*model.member_names_}

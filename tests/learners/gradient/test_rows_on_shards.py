@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from committee import _core
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory

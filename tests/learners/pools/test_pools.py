@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.naive_bayes import GaussianNB
 
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows
 from committee.learners.pools.dictionaries import DistinctRows, StumpPool

@@ -14,7 +14,7 @@ from xgboost import XGBClassifier
 
 from committee import GradientBoostingClassifier, LeafReweighter, RandomForestClassifier
 from committee.data.frames import TableSchema
-from committee.data.sparse import SparseMatrix
+from committee.data.matrices import SparseMatrix
 from committee.learners.reweighting import base_leaf_reweighter, synthetic_rows
 from committee.learners.reweighting.synthetic_rows import COPIES, SyntheticRows, interpolated_rows
 from tests.examples import examples

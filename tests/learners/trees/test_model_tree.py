@@ -17,7 +17,7 @@ from scipy.special import expit, ndtr
 from sklearn.linear_model import LogisticRegression
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.design import Design
 from committee.learners.trees import model_tree
 from committee.learners.trees.model_tree import ModelTreeLimits, depth_for

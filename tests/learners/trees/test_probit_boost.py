@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from sklearn.linear_model import LogisticRegression
 
 from committee import LogitBoostClassifier, ProbitBoostClassifier, ProbitModelTreeClassifier, SBPMTClassifier, load
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.design import Design
 from committee.data.frames import TableSchema
 from committee.learners.base.early_stopping import EarlyStopping

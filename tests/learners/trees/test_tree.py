@@ -17,7 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from committee import AbstainingStump, GradientBoostingRegressor, RandomForestRegressor, TreeRegressor, TreeVoter
-from committee.data.rows import MAX_TARGET, target_vector
+from committee.data.labels import MAX_TARGET, target_vector
 from committee.learners.trees.tree import abstention_z
 from tests.oracles import adaboost as oracle
 

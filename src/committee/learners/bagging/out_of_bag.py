@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Mask
-from committee.data.rows import Rows, have_weight
-from committee.data.sparse import Matrix, SparseMatrix
+from committee.data.rows import Rows, nonzero_sample_weights
 from committee.learners.bagging.forest_trees import DrawnTree
 from committee.vote.scores import elected
 from committee.voters.forest import Forest
@@ -32,7 +32,7 @@ MIN_WITH_VOTE = 0.99
 
 def scatter_rows(values: F64, sample_weight: ArrayLike | None) -> F64:
     """Put values of the rows with weight at their places among all rows; others are NaN."""
-    counted = have_weight(sample_weight, len(values))
+    counted = nonzero_sample_weights(sample_weight, len(values))
     spread = np.full((len(counted), *values.shape[1:]), np.nan)
     spread[counted] = values
     return spread
@@ -290,7 +290,7 @@ class Reserve:
         table, X = _narrowed(table, rows.cells, ~mask)
         rows = replace(rows, X=X)
         kept, table = rows.take(~mask).with_numbers(table)
-        return kept, cls(rows.take(mask).numbered_by(table), numbers, others), table
+        return kept, cls(rows.take(mask).encode_levels_with(table), numbers, others), table
 
     def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
         """Fitted attributes of the forest's votes on the reserve, added to the out-of-bag votes of the other rows.

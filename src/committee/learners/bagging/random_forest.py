@@ -15,9 +15,9 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows, have_weight
+from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.learners.bagging.forest_trees import (
     BalancedTrees,
     ClassTrees,
@@ -310,7 +310,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         if not self.reserve:
             return rows, None
         refuse_balanced_weights(self.class_weight, self.reserve)
-        counted = have_weight(sample_weight, len(rows))
+        counted = nonzero_sample_weights(sample_weight, len(rows))
         rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, random)
         self.table_ = table
         return rows, reserve

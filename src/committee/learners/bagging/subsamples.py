@@ -11,9 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.class_weights import balancing_factors
 from committee.data.number_types import F64
-from committee.data.rows import have_weight
+from committee.data.rows import balanced_class_factors, nonzero_sample_weights
 
 MOST_DRAWS = 10_000
 """Most subsamples of complete subagging."""
@@ -119,7 +118,7 @@ def balanced_weights(labels: NDArray[np.uint16], n_classes: int, weights: F64, c
     >>> balanced_weights(labels, 2, np.ones(3), counts).round(3).tolist()
     [2.0, 0.667, 0.667]
     """
-    return weights * balancing_factors(np.bincount(labels, weights * counts, n_classes))[labels]
+    return weights * balanced_class_factors(np.bincount(labels, weights * counts, n_classes))[labels]
 
 
 def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
@@ -127,7 +126,7 @@ def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[
 
     A fitted model keeps its draws, and a byte a row would be larger than many a model.
     """
-    counted = have_weight(sample_weight, len(draws[0]))
+    counted = nonzero_sample_weights(sample_weight, len(draws[0]))
     drawn = np.zeros((len(draws), len(counted)), dtype=bool)
     drawn[:, counted] = np.stack(draws) > 0
     return np.packbits(drawn, axis=1)

@@ -19,7 +19,7 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters
 if TYPE_CHECKING:
     import os
 
-    from committee.files.checkpoint import Checkpoint
+    from committee.files.journal import Checkpoint
     from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
     from committee.learners.base.fit_record import FitRecord
 
@@ -174,7 +174,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         rows, held_out = train_validation_split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
         rows, table = rows.with_numbers(self.table_)  # target statistics are learned from training rows alone
         self.table_ = table
-        return rows, held_out.numbered_by(self.table_)
+        return rows, held_out.encode_levels_with(self.table_)
 
     def _most_tasks(self, X: Any) -> int | None:
         return self.n_estimators

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Options
 
+from committee.data.matrices import Matrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.data.sparse import Matrix
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters

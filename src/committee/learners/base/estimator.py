@@ -24,27 +24,24 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from committee.data.arrays import is_matrix, numeric_matrix, refuse_path
-from committee.data.coded_text import Labels
-from committee.data.columns import MOST_LEVELS
-from committee.data.frame_columns import check_frame, is_frame
+from committee.data.categories import MAX_SUBSET_CATEGORIES
+from committee.data.columns import check_frame, is_frame
 from committee.data.frames import TableSchema
-from committee.data.in_pieces import is_in_pieces
+from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
+from committee.data.matrices import (
+    Matrix,
+    SparseMatrix,
+    as_sparse_matrix,
+    is_matrix,
+    is_out_of_core,
+    is_sparse,
+    numeric_matrix,
+    reject_path,
+    reject_sparse,
+)
 from committee.data.number_types import MAX_CLASSES
 from committee.data.parallel import n_threads
-from committee.data.rows import (
-    Rows,
-    TargetRows,
-    class_numbers,
-    counted,
-    label_vector,
-    n_columns,
-    refuse_total,
-    row_weights,
-    target_matrix,
-    target_vector,
-)
-from committee.data.sparse import Matrix, SparseMatrix, is_sparse, read_sparse, refuse_sparse
+from committee.data.rows import Rows, TargetRows, check_total_weight, nonzero_weights, row_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
@@ -62,9 +59,9 @@ from committee.voters.forest import Forest
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.data.class_weights import ClassWeights
-    from committee.data.pieces.pieced_matrix import PiecedMatrix
-    from committee.files.checkpoint import Checkpoint
+    from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+    from committee.data.rows import ClassWeights
+    from committee.files.journal import Checkpoint
     from committee.vote.regression import RegressionCommittee
 
 R = TypeVar("R", Rows, TargetRows)
@@ -131,7 +128,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint | str | os.PathLike[str] | None
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
-        refuse_path(X)
+        reject_path(X)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
@@ -142,7 +139,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
                     self.__dict__.pop(name, None)
             with FitTasks(self, context, X, y, sample_weight) as tasks:
                 self._check_parameters()
-                if is_in_pieces(X):
+                if is_out_of_core(X):
                     from committee.learners.base.pieced_rows import scan_training_pieces  # few tables come in pieces
 
                     max_bins = getattr(self, "max_bins", 255)
@@ -222,13 +219,13 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     def _encoded(
         self, X: Any, target: Labels, sample_weight: ArrayLike | None
-    ) -> tuple[Matrix | PiecedMatrix, Labels, NDArray[np.float64], bool]:
+    ) -> tuple[Matrix | OutOfCoreMatrix, Labels, NDArray[np.float64], bool]:
         # matrix, target and weights of the rows with weight, and whether all weights are equal
-        if is_in_pieces(X):
-            from committee.data.pieces.training_pass import LookedPieces
+        if is_out_of_core(X):
+            from committee.data.out_of_core.training_pass import TrainingPieces
             from committee.learners.base.pieced_rows import encode_pieces
 
-            if not isinstance(X, LookedPieces):
+            if not isinstance(X, TrainingPieces):
                 raise TypeError(f"rows in pieces ({type(X).__name__}) are taken by fit alone; give rows in memory")
             if is_frame(X.example):
                 _check_columns(self, X.example, reset=True)
@@ -255,7 +252,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             encoded = self.table_.encode(X)
         uniform = sample_weight is None
         weights = np.ones(len(encoded)) if uniform else row_weights(sample_weight, encoded)
-        if not (keep := counted(weights)).all():
+        if not (keep := nonzero_weights(weights)).all():
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
 
@@ -266,21 +263,21 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:
         if not self._takes_sparse:
-            refuse_sparse(X, type(self).__name__)
-        matrix = read_sparse(X)
+            reject_sparse(X, type(self).__name__)
+        matrix = as_sparse_matrix(X)
         _check_feature_names(self, matrix, reset=reset)
         _check_n_features(self, matrix, reset=reset)
         return matrix
 
     def _numbered(self, rows: R, of: str) -> R:
         """Replace high-cardinality categories by target statistics; `of` is the name of these in rules."""
-        max_bins = getattr(self, "max_bins", MOST_LEVELS)
-        if self.table_.n_categories.max() <= min(MOST_LEVELS, max_bins):
+        max_bins = getattr(self, "max_bins", MAX_SUBSET_CATEGORIES)
+        if self.table_.n_categories.max() <= min(MAX_SUBSET_CATEGORIES, max_bins):
             return rows
-        from committee.data.many_levels import ManyLevels  # few tables have many
+        from committee.data.target_statistics import HighCardinality  # few tables have many
 
         assert not isinstance(rows.X, SparseMatrix)  # which has no categories
-        levels = ManyLevels.of_table(rows.X, self.table_, max_bins, of)
+        levels = HighCardinality.of_table(rows.X, self.table_, max_bins, of)
         numbered, table = replace(rows, levels=levels).with_numbers(self.table_)
         self.table_ = table
         return numbered
@@ -339,8 +336,10 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         of_classes = self._class_weights(labels, weights)
         with np.errstate(over="ignore", under="ignore"):
             weights = weights * of_classes.of_rows(labels)
-        refuse_total(weights, "class_weight times sample_weight")
-        if lost := set(of_classes.classes.tolist()).difference(class_numbers(labels[counted(weights)])[0].tolist()):
+        check_total_weight(weights, "class_weight times sample_weight")
+        if lost := set(of_classes.classes.tolist()).difference(
+            encode_classes(labels[nonzero_weights(weights)])[0].tolist()
+        ):
             raise ValueError(
                 f"class_weight={self.class_weight!r} leaves class {min(lost)!r} less than 1e-150 of all weight, which "
                 "counts for nothing; give classes weights of fewer magnitudes."
@@ -348,13 +347,13 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return weights
 
     def _class_weights(self, y: Labels, weights: NDArray[np.float64]) -> ClassWeights:
-        from committee.data.class_weights import ClassWeights  # few fits weigh classes
+        from committee.data.rows import ClassWeights  # few fits weigh classes
 
         return ClassWeights.of(self.class_weight, y, weights)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
-        classes, labels = class_numbers(target)
+        classes, labels = encode_classes(target)
         if len(classes) > MAX_CLASSES:
             raise ValueError(
                 f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
@@ -426,7 +425,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean accuracy. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
-        if is_in_pieces(X):
+        if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
         return super().score(X, y, sample_weight)
 
@@ -458,7 +457,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
         encoded, target, weights, uniform = self._encoded(X, self._target(y, "y"), sample_weight)
         rows = TargetRows(encoded, np.asarray(target), weights, uniform)
-        rows.refuse_squares()
+        rows.check_squares()
         return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
 
     def _validation_rows(
@@ -477,7 +476,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R^2. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
-        if is_in_pieces(X):
+        if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
         return super().score(X, y, sample_weight)
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.number_types import F64
 from committee.data.typed_json import field
-from committee.files.json_text import parse
-from committee.files.tensors import Arrays, Document, Tensors
+from committee.files.documents import Arrays, Document, Tensors
+from committee.files.store import parse_json
 
 if TYPE_CHECKING:
     from committee.voters.forest import Forest
@@ -221,7 +221,7 @@ def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
 
 def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: int) -> V:
     """Undo `voters_to_arrays`; ``ValueError`` for what are no voters of the kind on such rows."""
-    described = parse(np.asarray(parts[0], dtype=np.uint8).tobytes().decode(), "document of a member")
+    described = parse_json(np.asarray(parts[0], dtype=np.uint8).tobytes().decode(), "document of a member")
     tensors = Tensors(dict(zip(field(described, "names", list), parts[1:], strict=True)))
     voters = kind.from_document(field(described, "document", dict), tensors)
     forest: Any = getattr(voters, "forest", voters)

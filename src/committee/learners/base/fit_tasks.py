@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from committee.data.matrices import SparseMatrix
 from committee.data.parallel import trained_members
-from committee.data.sparse import SparseMatrix
 from committee.data.typed_json import field
-from committee.files.checkpoint import Checkpoint, CheckpointError, digest_of
-from committee.files.replacement import check_replaceable, lock
+from committee.files.documents import Document
+from committee.files.journal import Checkpoint, CheckpointError, pickle_digest
 from committee.files.store import CHECKPOINT, read_contents, write_contents
-from committee.files.tensors import Document
+from committee.files.writing import check_replaceable, lock
 from committee.learners.base.stored_learner import CallbackSupportMixin
 
 if TYPE_CHECKING:
@@ -290,20 +290,20 @@ def _digests(estimator: Any) -> dict[str, str]:
         if name == "random_state" and (value is None or isinstance(value, np.random.RandomState)):
             digests[name] = "drawn"
             continue
-        digests[name] = digest_of(name, value)
+        digests[name] = pickle_digest(name, value)
     return digests
 
 
 def _digest_of_rows(estimator: Any, rows: Any) -> str:
     # of the encoded rows, the columns' names and kinds, and the classes
-    from committee.data.pieces.pieced_matrix import PiecedMatrix
+    from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
 
     digest = blake2b(digest_size=16)
     arrays = {each.name: getattr(rows, each.name) for each in fields(rows)}
     if isinstance(matrix := arrays["X"], SparseMatrix):
         arrays |= vars(matrix)
-    elif isinstance(matrix, PiecedMatrix):
-        arrays |= matrix.known_cells
+    elif isinstance(matrix, OutOfCoreMatrix):
+        arrays |= matrix.sampled_cells
     for name, value in arrays.items():
         if isinstance(value, np.ndarray):
             digest.update(repr((name, value.shape, value.dtype.str)).encode())

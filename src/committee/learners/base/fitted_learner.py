@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.arrays import is_matrix
-from committee.data.in_pieces import is_in_pieces
+from committee.data.matrices import is_matrix, is_out_of_core
 from committee.data.parallel import n_threads
 
 if TYPE_CHECKING:
-    from committee.data.pieces.targets import TargetsSoFar
+    from committee.data.out_of_core.training_pass import TargetCollector
     from committee.vote.committee import Committee
     from committee.vote.explain.tree_scores import Output
     from committee.vote.regression import RegressionCommittee
@@ -31,7 +30,7 @@ class FittedLearner(ABC):
     def validate_rows(self, X: Any) -> Any:
         """Check names and number of columns; return X as the committee takes it."""
 
-    def _answers(self, X: Any, method: str, targets: TargetsSoFar | None = None) -> NDArray[Any]:
+    def _answers(self, X: Any, method: str, targets: TargetCollector | None = None) -> NDArray[Any]:
         # the result of a method of the committee; labels and weights of rows in pieces are gathered in `targets`
         if "committee_" not in self.__dict__:
             check_is_fitted(self)  # takes as long as the vote on one row, as it collects all tags of the learner
@@ -43,7 +42,7 @@ class FittedLearner(ABC):
             found: NDArray[Any] = predict(self.validate_rows(rows), n_threads=threads)
             return found
 
-        if not is_in_pieces(X):
+        if not is_out_of_core(X):
             return of_rows(X)
         from committee.learners.base.pieced_rows import predict_pieces  # few tables come in pieces
 
@@ -52,9 +51,9 @@ class FittedLearner(ABC):
     def _score_of_pieces(self, X: Any, y: Any, sample_weight: Any, metric: str) -> float:
         from sklearn import metrics
 
-        from committee.data.pieces.targets import TargetsSoFar
+        from committee.data.out_of_core.training_pass import TargetCollector
 
-        targets = TargetsSoFar(y, sample_weight)
+        targets = TargetCollector(y, sample_weight)
         predicted = self._answers(X, "predict", targets)
         if (labels := targets.labels()) is None:
             raise ValueError("score needs labels: give y, the name of its column, or pieces that bring them")

@@ -11,23 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.coded_text import Labels
+from committee.data.labels import Labels
 from committee.data.number_types import F64
-from committee.data.pieces.looked_elsewhere import LookedElsewhere
-from committee.data.pieces.pieced_matrix import PiecedMatrix
-from committee.data.pieces.scan import as_pieces
-from committee.data.pieces.storage import Storage
-from committee.data.pieces.targets import TargetsSoFar
-from committee.data.pieces.training_pass import LookedPieces, look_at
-from committee.data.rows import counted, row_weights
-from committee.files.scratch import scratch_folder
+from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix, RemoteTrainingPieces
+from committee.data.out_of_core.scan import as_pieces
+from committee.data.out_of_core.training_pass import Storage, TargetCollector, TrainingPieces, scan_training_pieces
+from committee.data.rows import nonzero_weights, row_weights
+from committee.files.writing import scratch_folder
 
 
 def scan_training_pieces(
     X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
-) -> LookedPieces:
+) -> TrainingPieces:
     """Scan training rows in pieces; the context `scratch` owns the folder of what does not fit in memory."""
-    if isinstance(X, LookedPieces):
+    if isinstance(X, TrainingPieces):
         return X
     pieces = as_pieces(X)
 
@@ -36,32 +33,32 @@ def scan_training_pieces(
         return scratch.enter_context(scratch_folder(pieces.scratch))
 
     storage = Storage(pieces.memory_limit, folder)
-    return look_at(pieces, y, sample_weight, storage, categorical_features, max_bins)
+    return scan_training_pieces(pieces, y, sample_weight, storage, categorical_features, max_bins)
 
 
 def encode_pieces(
     X: Any, target: Labels, sample_weight: ArrayLike | None, digests: bool
-) -> tuple[PiecedMatrix, Labels, F64, bool]:
+) -> tuple[OutOfCoreMatrix, Labels, F64, bool]:
     """Matrix, target and weights of scanned rows with weight, and whether all weights are equal."""
     uniform = sample_weight is None
     weights = np.ones(len(X)) if uniform else row_weights(sample_weight, target)
-    keep = None if uniform else counted(weights)
+    keep = None if uniform else nonzero_weights(weights)
     if keep is None or keep.all():
         keep = None
     else:
         target, weights = target[keep], weights[keep]
-    scanned = X.looked_again(keep, X.look.max_bins)
+    scanned = X.rescan(keep, X.summary.max_bins)
     table = scanned.look.schema
-    if isinstance(scanned, LookedElsewhere):
+    if isinstance(scanned, RemoteTrainingPieces):
         return scanned.matrix(table, digests), target, weights, uniform
-    return PiecedMatrix(scanned, table, digests), target, weights, uniform
+    return OutOfCoreMatrix(scanned, table, digests), target, weights, uniform
 
 
 def predict_pieces(
     X: Any,
     predict: Callable[[Any], NDArray[Any]],
     names: NDArray[Any] | None,
-    targets: TargetsSoFar | None = None,
+    targets: TargetCollector | None = None,
 ) -> NDArray[Any]:
     """Predict the rows of each piece in turn, and gather the labels and weights of the same pieces in `targets`.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from committee.data.frames import TableSchema
-    from committee.files.tensors import Document, Tensors
+    from committee.files.documents import Document, Tensors
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 
@@ -76,7 +76,7 @@ class StoredLearner(Storable, BaseEstimator):
         sklearn.exceptions.NotFittedError
             If the learner is not fitted.
         """
-        from committee.files.header import Header
+        from committee.files.documents import Header
 
         if not hasattr(self, "committee_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
@@ -103,7 +103,7 @@ class StoredLearner(Storable, BaseEstimator):
         ValueError
             If the document or an array is invalid.
         """
-        from committee.files.header import Header, read_sorted_classes
+        from committee.files.documents import Header, read_sorted_classes
         from committee.files.kinds import COMMITTEES
 
         model: Any = rebuild_unfitted(document, tensors.depth)

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.data.binning import refuse_more_categories
+from committee.data.bins import check_category_counts
 from committee.data.frames import TableSchema
 from committee.learners.base.stored_learner import BaseEstimator
 
@@ -46,7 +46,7 @@ def _with_categories(copy: BaseEstimator, table: TableSchema) -> BaseEstimator:
     if len(categorical) and "categorical_features" in params:
         # voters see a matrix without names, so a column is refused here, where it has one
         if "max_bins" in params:
-            refuse_more_categories(table, params["max_bins"])
+            check_category_counts(table, params["max_bins"])
         copy.set_params(categorical_features=categorical.tolist())
     return copy
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from committee.data.frames import TableSchema
-from committee.data.names import listing
+from committee.data.text import quoted
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
@@ -90,7 +90,5 @@ def _difference(then: TableSchema | None, now: TableSchema) -> str:
             return f"column {name!r} held {kinds}"
         if before != after:
             odd = sorted(set(before or ()).symmetric_difference(after or ()), key=str)
-            return f"column {name!r} has other categories, " + (
-                f"as for {listing(odd, 5)}" if odd else "by their order"
-            )
+            return f"column {name!r} has other categories, " + (f"as for {quoted(odd, 5)}" if odd else "by their order")
     return "the numbers of its high-cardinality categories were learned on other rows"

@@ -16,13 +16,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.array_checks import check_array, check_range
-from committee.data.memory_text import bytes_of
-from committee.data.names import hint_of_names, is_unicode
-from committee.data.number_types import F64, Mask
+from committee.data.matrices import SparseMatrix
+from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.rows import Rows, TargetRows, have_weight
-from committee.data.sparse import SparseMatrix
+from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
 from committee.learners.bagging.out_of_bag import Reserve, scatter_rows
 from committee.learners.base import shared_parameters as shared
@@ -50,7 +48,7 @@ from committee.voters.linear_scores import LinearScores
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.files.checkpoint import Checkpoint
+    from committee.files.journal import Checkpoint
     from committee.vote.committee import Committee
     from committee.vote.regression import RegressionCommittee
 
@@ -252,7 +250,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
     def _reserved(self, rows: Any, tasks: FitTasks) -> tuple[Any, Mask, Reserve | None]:
         """Rows of the fit, their mask among the user's rows, and the reserve."""
-        return rows, have_weight(tasks.sample_weight, len(rows)), None
+        return rows, nonzero_sample_weights(tasks.sample_weight, len(rows)), None
 
     def _reserve_attributes(self, reserve: Reserve | None, committee: Any) -> dict[str, Any]:
         return {}
@@ -267,7 +265,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.memory_limit is not None:
-            bytes_of(self.memory_limit)
+            parse_bytes(self.memory_limit)
 
     def _most_tasks(self, X: Any) -> int:
         return len(self._wanted())
@@ -320,7 +318,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
         n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
         memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
-        return memory.within(bytes_of(memory_limit), wanted)
+        return memory.within(parse_bytes(memory_limit), wanted)
 
     def _without_folds(self, trainer: CandidateTrainer) -> dict[str, Any]:
         # one member without validation: a forest, or boosting on a loss that is not the forest's
@@ -428,7 +426,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         check_is_fitted(self)
         names = getattr(self, "member_names_", [])  # one class has none
         if name not in names:
-            hint = hint_of_names(name, names) if names else "rows of one class have none"
+            hint = suggest_names(name, names) if names else "rows of one class have none"
             raise ValueError(f"there is no member {name!r}; {hint}")
         k = names.index(name)
         first, size = int(self.member_sizes_[:k].sum()), int(self.member_sizes_[k])

@@ -13,12 +13,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from committee.data.columns import MOST_LEVELS
-from committee.data.extras import needed
+from committee.data.categories import MAX_SUBSET_CATEGORIES
+from committee.data.labels import target_vector
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
+from committee.data.packages import require_package
 from committee.data.parallel import n_threads
-from committee.data.rows import row_weights, target_vector
-from committee.data.sparse import is_sparse
+from committee.data.rows import row_weights
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.trees.model_tree import ProbitModelTreeClassifier
 from committee.learners.trees.probit_boost import LogitBoostClassifier
@@ -80,7 +81,7 @@ class Distilled:
     @property
     def table(self) -> pl.DataFrame:
         """The committee and the small learner side by side."""
-        needed("polars", "the table of a distilled model")
+        require_package("polars", "the table of a distilled model")
         import polars as pl
 
         return pl.DataFrame(
@@ -223,7 +224,7 @@ def _standardised(X: F64, n_levels: NDArray[np.int32]) -> F64:
     # numbers in units of their standard deviation, categories a unit apart, missing values in the middle
     columns = []
     for column, levels in zip(X.T, n_levels.tolist(), strict=True):
-        if levels > MOST_LEVELS:
+        if levels > MAX_SUBSET_CATEGORIES:
             continue  # hardly two rows have the same
         if levels:
             columns += [(column == level) * np.sqrt(0.5) for level in range(levels)]
@@ -419,7 +420,7 @@ def distil(
             f"max_nodes allows {most_nodes:.4g} of the committee's {nodes_before} nodes, and no learner "
             "is so small; allow more, such as max_nodes=0.1."
         )
-    model.table_ = model.table_.on_codes_of(blend.table_)  # it was trained on encoded rows
+    model.table_ = model.table_.decode_categories(blend.table_)  # it was trained on encoded rows
     model.committee_ = replace(model.committee_, table=model.table_)
     if hasattr(blend, "feature_names_in_"):
         model.feature_names_in_ = blend.feature_names_in_

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.data.packages import require_package
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee
 
@@ -72,7 +72,7 @@ def members_table(model: Any) -> pl.DataFrame:
         ``left_out``, the reason why it is no member. Null: the loss of a candidate that failed or was not trained, the
         gain of the only member, and the reason of a member. Empty if the model was trained on one class.
     """
-    needed("polars", "the table of members")
+    require_package("polars", "the table of members")
     import polars as pl
 
     schema = {

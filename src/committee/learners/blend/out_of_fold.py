@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from committee.data.columns import MOST_LEVELS
+from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.frames import TableSchema
-from committee.data.many_levels import ManyLevels
+from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Index, Mask
-from committee.data.rows import Rows, TargetRows, have_weight
-from committee.data.sparse import SparseMatrix
+from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.target_statistics import HighCardinality
 from committee.learners.base.row_sampling import Fold, content_digests
 from committee.learners.blend.members import Effort
 
@@ -72,7 +72,7 @@ def splitter_folds(
     y = np.asarray(y)
     check_consistent_length(y, groups)
     place = np.full(len(y), -1)
-    place[have_weight(sample_weight, len(y))] = np.arange(len(rows))
+    place[nonzero_sample_weights(sample_weight, len(y))] = np.arange(len(rows))
     folds: list[Fold] = []
     for split in check_cv(cv, y, classifier=isinstance(rows, Rows)).split(np.zeros((len(y), 1)), y, groups):
         train, test = (_with_weight(cv, place, index) for index in split)
@@ -121,9 +121,9 @@ def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, folds: Sequence
     single = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1  # only rows of a class are in no fold
     if len(rows) > sum(fold.n_test for fold in folds) + single:
         return False
-    if isinstance(rows.X, SparseMatrix) or table.n_levels.max(initial=0) <= MOST_LEVELS:
+    if isinstance(rows.X, SparseMatrix) or table.n_levels.max(initial=0) <= MAX_SUBSET_CATEGORIES:
         return True
-    levels = ManyLevels.of_table(rows.X, table, MOST_LEVELS, "")
+    levels = HighCardinality.of_table(rows.X, table, MAX_SUBSET_CATEGORIES, "")
     return levels is None or not any(levels.alone)
 
 

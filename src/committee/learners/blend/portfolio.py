@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from committee.data.memory_text import text_of
+from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
-from committee.data.sparse import SparseMatrix
+from committee.data.text import byte_text
 from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
@@ -273,7 +273,7 @@ class FitMemory:
             if len(chosen) == 1:
                 raise ValueError(
                     f"memory_limit leaves no candidate room on {self.n} rows of {self.n_columns} columns: the least "
-                    f"that a fit needs is {text_of(self.peak(chosen))}, by estimate. Give that much, or fewer rows."
+                    f"that a fit needs is {byte_text(self.peak(chosen))}, by estimate. Give that much, or fewer rows."
                 )
             chosen.remove(largest)
             left_out.append(LeftOut(largest.name, "memory"))

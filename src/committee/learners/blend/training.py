@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import MemberExecutor, member_executor
 from committee.data.rows import Rows, TargetRows
-from committee.files.checkpoint import CheckpointError
-from committee.files.json_text import parse
+from committee.files.documents import Arrays, Tensors
+from committee.files.journal import CheckpointError
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
-from committee.files.tensors import Arrays, Tensors
+from committee.files.store import parse_json
 from committee.learners.base.fit_record import Codec
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.row_sampling import Fold
@@ -88,7 +88,7 @@ def _encode_fit(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, F64]:
 def _decode_fit(text: Bytes, stored: Bytes, predictions: F64, rate: F64) -> TrainedFit:
     from safetensors.numpy import load
 
-    document: dict[str, Any] = parse(text.tobytes().decode(), "member")
+    document: dict[str, Any] = parse_json(text.tobytes().decode(), "member")
     if document.get("class") not in COMMITTEES:
         raise ValueError("a member is no committee")
     return TrainedFit(rebuild_model(document, Tensors(load(stored.tobytes()))), predictions, float(rate))

@@ -21,8 +21,8 @@ from committee.bounds.tandem_loss import tandem
 from committee.bounds.unlabelled_rows import unlabelled_margins
 from committee.bounds.voter_losses import ROUNDING, VoterLosses
 from committee.bounds.weight_sums import partition
-from committee.data.counts import counted
 from committee.data.number_types import F64
+from committee.data.text import pluralize
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter
@@ -271,13 +271,13 @@ class Certificate:
             n, wrong = int(terms["rows"]), int(terms["wrong"])
             which = "that no voter has drawn" if self.on == "oob" else "held out"
             return (
-                f"Got from the {counted(n, 'row')}{source} {which}, of which the vote gets {wrong} wrong "
+                f"Got from the {pluralize(n, 'row')}{source} {which}, of which the vote gets {wrong} wrong "
                 f"({100.0 * wrong / n:.1f} %): the exact binomial bound, with all of delta."
             )
         rows = (
-            f"{counted(self.n_rows, 'row')}{source}, each judged by the voters that have not drawn it"
+            f"{pluralize(self.n_rows, 'row')}{source}, each judged by the voters that have not drawn it"
             if self.on == "oob"
-            else f"{counted(self.n_rows, 'row')}{source} held out"
+            else f"{pluralize(self.n_rows, 'row')}{source} held out"
         )
         least = "" if len(self.bounds) == 1 else f", the least of {len(self.bounds)} bounds that share delta"
         return f"Got from {rows}: {self.headline.name}{least}."

@@ -21,7 +21,7 @@ from committee.bounds.training_margins import exponential_loss, margin_product
 from committee.bounds.vc_dimension import boosting_vc, model_tree_vc_dimension
 from committee.bounds.voting_margins import voting, voting_certified
 from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from committee.data.arrays import numeric_matrix
-from committee.data.frame_columns import is_frame, open_frame
-from committee.data.in_pieces import is_in_pieces
-from committee.data.names import known_names
+from committee.data.columns import is_frame, open_frame
+from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_core, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import U64, row_digests
-from committee.data.sparse import SparseMatrix, is_sparse, read_sparse
+from committee.data.text import check_names
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -45,13 +43,13 @@ def row_hashes(X: Any, table: TableSchema | None) -> U64:
 
     Without a schema, numbers are hashed by value and everything else by its text.
     """
-    if is_in_pieces(X):
+    if is_out_of_core(X):
         from committee.learners.base.pieced_rows import predict_pieces
 
         names = None if table is None or table.names is None else np.asarray(table.names, dtype=object)
         return predict_pieces(X, lambda rows: row_hashes(rows, table), names)
     if isinstance(X, SparseMatrix) or is_sparse(X):
-        rows = X if isinstance(X, SparseMatrix) else read_sparse(X)
+        rows = X if isinstance(X, SparseMatrix) else as_sparse_matrix(X)
         return row_digests(rows if table is None else table.encode_sparse(rows), 1)
     if table is not None:
         return row_digests(np.ascontiguousarray(table.encode(X)), 1)
@@ -159,7 +157,7 @@ def _cells_of_column(X: Any, column: str | int) -> list[Any]:
         if not is_frame(X):
             raise ValueError(f"group_by={column!r} is a name, and X has no named columns; give the column's place.")
         frame = open_frame(X)
-        known_names((column,), tuple(frame.columns), "group_by")
+        check_names((column,), tuple(frame.columns), "group_by")
         return list(frame[column].to_list())
     width = X.shape[1] if hasattr(X, "shape") else len(X[0])
     if not 0 <= column < width:

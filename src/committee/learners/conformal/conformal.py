@@ -26,10 +26,8 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from committee.data.array_checks import check_array, check_range
-from committee.data.arrays import refuse_path
-from committee.data.in_pieces import is_in_pieces
-from committee.data.number_types import F64, Index, Mask
+from committee.data.matrices import is_out_of_core, reject_path
+from committee.data.number_types import F64, Index, Mask, check_array, check_range
 from committee.data.rows import row_weights
 from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
@@ -76,7 +74,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from committee.data.frames import TableSchema
-    from committee.files.tensors import Document, Tensors
+    from committee.files.documents import Document, Tensors
 
 SOURCES = ("out of bag", "out of fold", "held out")
 
@@ -215,8 +213,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             If a class or a group has too few rows for `alpha`: sets and intervals are then unbounded.
         """
         self._validate_params()
-        refuse_path(X)
-        if is_in_pieces(X):
+        reject_path(X)
+        if is_out_of_core(X):
             raise ValueError(
                 f"{type(self).__name__} scores rows in memory, and X comes in pieces; give it a part of them."
             )

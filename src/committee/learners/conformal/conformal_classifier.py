@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.labels import label_vector
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import U64
-from committee.data.rows import label_vector
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.conformal.calibration_scores import (

@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _num_samples
 
+from committee.data.labels import target_vector
 from committee.data.number_types import F64, Index
-from committee.data.rows import target_vector
 from committee.learners.bagging.random_forest import RandomForestRegressor
 from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.parameters import fitted, parameter, with_parameters

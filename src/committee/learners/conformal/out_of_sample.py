@@ -22,14 +22,13 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 
-from committee.data.arrays import numeric_matrix
-from committee.data.frame_columns import is_frame
+from committee.data.columns import is_frame
 from committee.data.frames import TableSchema
+from committee.data.matrices import as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
 from committee.data.row_digests import row_digests
-from committee.data.rows import counted
-from committee.data.sparse import is_sparse, read_sparse
+from committee.data.rows import nonzero_weights
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
@@ -64,7 +63,7 @@ class TrainingRows:
     @property
     def counted(self) -> NDArray[np.bool_]:
         """Rows of positive weight."""
-        return np.ones(len(self), dtype=bool) if self.weights is None else counted(self.weights)
+        return np.ones(len(self), dtype=bool) if self.weights is None else nonzero_weights(self.weights)
 
     def select(self, rows: Index) -> TrainingRows:
         """Return some rows by their numbers."""
@@ -428,7 +427,7 @@ def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDA
 def _content_numbers(X: Any, y: NDArray[Any], regression: bool) -> NDArray[Any]:
     try:
         if is_sparse(X):
-            numbers = row_digests(read_sparse(X), 1)
+            numbers = row_digests(as_sparse_matrix(X), 1)
         else:
             rows = X if is_frame(X) else numeric_matrix(X, None)
             table = TableSchema.learn(rows, "from_dtype")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frame_columns import is_frame
+from committee.data.columns import is_frame
 from committee.data.frames import TableSchema
-from committee.data.names import hint_of_names, listing
+from committee.data.text import quoted, suggest_names
 
 
 def column_number(column: Any, table: TableSchema, parameter: str) -> int:
@@ -23,7 +23,7 @@ def column_number(column: Any, table: TableSchema, parameter: str) -> int:
     if isinstance(column, str):
         names = table.names or ()
         if column not in names:
-            known = hint_of_names(column, names) if names else "X is an array without names, give numbers"
+            known = suggest_names(column, names) if names else "X is an array without names, give numbers"
             raise ValueError(f"{parameter} names {column!r}, which is no column of X; {known}")
         return names.index(column)
     if not isinstance(column, Integral) or isinstance(column, bool):
@@ -44,7 +44,7 @@ def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
     if any(isinstance(name, Integral) for name in names) and names != list(range(len(names))):
         raise ValueError(
             f"{parameter} gives columns by number, and the columns of X have other numbers for names, "
-            f"{listing(names, 5)}: it could mean either. Make the names text, X.columns = X.columns.astype(str), and "
+            f"{quoted(names, 5)}: it could mean either. Make the names text, X.columns = X.columns.astype(str), and "
             "give them."
         )
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.bins import Binned
+from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
-from committee.data.sparse import SparseMatrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
@@ -234,7 +234,7 @@ class GradientBoosting(WarmStart, Boosting):
         whole = Target.of(loss, rows)
         n_scores = whole.n_scores(self._n_classes)
         monotone = self._directions(n_scores)
-        if rows.elsewhere:
+        if rows.is_remote:
             self._check_on_shards(loss)
         line_fit = self._line_fit(rows, loss, monotone is not None)
         if line_fit is not None:
@@ -396,7 +396,7 @@ class GradientBoosting(WarmStart, Boosting):
                 f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows, as one of each "
                 "class must remain. Raise it, give X_val and y_val, or set early_stopping=False."
             )
-        rows, self.table_ = rows.numbered_from(units.rows_of(~held)[0], self.table_)
+        rows, self.table_ = rows.encode_levels_from(units.rows_of(~held)[0], self.table_)
         parted = PartedRows(rows, units, held)
         return parted, parted
 

@@ -200,7 +200,7 @@ class FunctionalGradientBoosting(Boosting):
         base, threads = regressor_template("base", given, self.table_), n_threads(self.n_jobs)
         target, seed = Target.of(self._chosen_loss(), rows), int(random.randint(2**31 - 1))
         takes_weights = weight_argument(base) is not None
-        if not (takes_weights or rows.weigh_alike):
+        if not (takes_weights or rows.equal_weights):
             raise ValueError(
                 f"rows weigh differently, and base={self.base!r} takes no weights: its fit has no sample_weight. "
                 "Choose another base, or leave sample_weight and class_weight out."
@@ -217,7 +217,7 @@ class FunctionalGradientBoosting(Boosting):
             Clones(base, np.random.RandomState(seed)),
             Draws(seed, n_features, self.subsample, n_features, by_node=False, units=units),
             intercept,
-            weighted=takes_weights and not (rows.weigh_alike and units is None),
+            weighted=takes_weights and not (rows.equal_weights and units is None),
             learning_rate=self.learning_rate,
             search=search,
             n_classes=self._n_classes or len(intercept),

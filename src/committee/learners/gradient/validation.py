@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.early_stopping import EarlyStopping

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, have_weight, scored_classes
+from committee.data.rows import Rows, nonzero_sample_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import CalibratedClassifier
@@ -147,7 +148,7 @@ class LPBoostClassifier(CalibratedClassifier):
         # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
         link = Truncated(floor=0.5 / (run.count + len(self.classes_)))
         row_weights = np.stack([run.rows.shared_out(solution.row_weights) for solution in solutions])
-        counted = have_weight(sample_weight, row_weights.shape[1])
+        counted = nonzero_sample_weights(sample_weight, row_weights.shape[1])
         among_all = np.zeros((len(solutions), len(counted)))
         among_all[:, counted] = row_weights
         return {

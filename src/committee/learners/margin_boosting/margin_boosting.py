@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, scored_classes
+from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier

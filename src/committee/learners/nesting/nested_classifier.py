@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import scored_classes
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks

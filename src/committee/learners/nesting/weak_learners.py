@@ -19,7 +19,7 @@ from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, 
 from committee.voters.soft_stumps import SoftStumps
 
 if TYPE_CHECKING:
-    from committee.data.binning import Binned
+    from committee.data.bins import Binned
     from committee.data.rows import Rows
     from committee.learners.base.fit_record import FitRecord, Parts
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.number_types import F64, I8
 from committee.learners.base.user_voter import fit_weighted, seeded
 from committee.objectives.programs.penalty import Penalty

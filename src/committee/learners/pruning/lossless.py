@@ -12,8 +12,8 @@ from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
-from committee.data.extras import needed
 from committee.data.number_types import F64, Index, is_number
+from committee.data.packages import require_package
 from committee.learners.pruning.fewest_voters import FewestVotersSearch
 from committee.learners.pruning.vote_cells import VoteCells, VoteParts, unit_of
 from committee.learners.reweighting.leaf_cuts import leaf_votes
@@ -282,7 +282,7 @@ def lossless(
         raise ValueError(f"time_limit={time_limit!r} must be a number of seconds above 0.")
     committee = _committee_of(ensemble)
     if fewest is not None and isinstance(committee, Committee) and committee.n_classes > 1:
-        needed("highspy", f"fewest={fewest!r}", "fewest=None works without, and leaves out no tree")
+        require_package("highspy", f"fewest={fewest!r}", "fewest=None works without, and leaves out no tree")
     trees = _trees_of(committee)
     shared = SharedForest.of(trees)
     voters = replace(committee.voters, forest=shared) if isinstance(committee.voters, Rounds) else shared

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.extras import needed
+from committee.data.packages import require_package
 from committee.learners.blend.blend import Blend
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter, LeafReweighterRegressor
 from committee.learners.reweighting.margin_reweighter import MarginReweighter, pruning_level
@@ -162,7 +162,7 @@ def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
     >>> bool(table["nodes"][1] <= 0.1 * table["nodes"][0])
     True
     """
-    needed("polars", "the table of costs")
+    require_package("polars", "the table of costs")
     import polars as pl
 
     rows = []

@@ -16,9 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.data.frames import TableSchema
+from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows, scored_classes
+from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
@@ -211,7 +212,7 @@ class QuadBoost(Boosting):
         seeds, w, count = range(seed, seed + target.n_outputs), target.weights, rows.count
         if is_regressor(self.dictionary):
             voter = regressor_template("dictionary", self.dictionary, self.table_)
-            given = None if rows.weigh_alike else rows.weights
+            given = None if rows.equal_weights else rows.weights
             if given is not None and weight_argument(voter) is None:
                 raise ValueError(
                     f"rows weigh differently, and dictionary={self.dictionary!r} takes no weights: its fit has no "

@@ -13,11 +13,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from committee import _core
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, have_weight
+from committee.data.rows import Rows, nonzero_sample_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
@@ -456,7 +456,7 @@ class QuadBoostClassifierCV(BaseClassifier):
         if self.cv is None or hasattr(self.cv, "split") or isinstance(self.cv, Integral):
             held = [test for _, test in cv.split(rows.labels, rows.labels)]
         else:  # the user's own folds number all rows, and those without weight are gone
-            counted = have_weight(sample_weight, len(rows))
+            counted = nonzero_sample_weights(sample_weight, len(rows))
             number = np.where(counted, np.cumsum(counted) - 1, -1)
             held = [number[test][number[test] >= 0] for _, test in cv.split(counted)]
         if not np.array_equal(np.sort(np.concatenate(held)), np.arange(len(rows))):

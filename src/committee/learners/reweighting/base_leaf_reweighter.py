@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import Interval
 
+from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.sparse import Matrix
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 from committee.learners.reweighting.cut_path import Fold, LeafPath, LeafSearch, SelectionCriterion

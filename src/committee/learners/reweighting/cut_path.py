@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from committee.data.extras import needed
 from committee.data.number_types import F64, Index, Mask
+from committee.data.packages import require_package
 from committee.learners.reweighting.leaf_cuts import LeafCut, LeafCutter, LeafRows
 from committee.learners.reweighting.out_of_bag_votes import Halves, extrapolate_to_all, split_voters
 from committee.learners.reweighting.pruning_metrics import (
@@ -164,7 +164,7 @@ class LeafPath:
 
     def table(self) -> pl.DataFrame:
         """Return the path as a table with a row for each step."""
-        needed("polars", "the table of a path")
+        require_package("polars", "the table of a path")
         import polars as pl
 
         columns: dict[str, Any] = {

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.data.labels import target_vector
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import n_threads
-from committee.data.rows import TargetRows, row_weights, target_vector
+from committee.data.rows import TargetRows, row_weights
 from committee.learners.base.parameters import FRACTION, fitted, parameter, required, with_parameters
 from committee.learners.reweighting.base_leaf_reweighter import BaseLeafReweighter, FitRows, WholeVote
 from committee.learners.reweighting.cut_path import LINK, ClassCriterion, NumberCriterion
@@ -304,7 +305,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     ) -> WholeVote:
         y = np.asarray(rows.y, dtype=np.float64)
         weight = np.ones(len(y)) if rows.weight is None else rows.weight
-        TargetRows(rows.matrix, y, weight, rows.weight is None).refuse_squares()
+        TargetRows(rows.matrix, y, weight, rows.weight is None).check_squares()
         threads, quantile = n_threads(self.n_jobs), self._quantile_of(ensemble)
         metric = regression_metric(self.metric, quantile)
         votes = oob_mean_votes(committee, forest, rows.matrix, y, rows.unseen, rows.weight, parts, threads)

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.named import read_named
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
+from committee.data.typed_json import read_named_parameters
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter
@@ -341,9 +341,9 @@ class MarginReweighter(TrainedEnsembleClassifier):
             if not isinstance(getattr(self, name, None), kind):
                 raise ValueError(f"{name} is {getattr(self, name, 'absent')!r}, which is not what fit sets")
         if isinstance(self.objective, dict):
-            self.objective = read_named(self.objective, OBJECTIVES, "objective")
+            self.objective = read_named_parameters(self.objective, OBJECTIVES, "objective")
         self._objective()
-        self.objective_ = read_named(self.objective_, OBJECTIVES, "objective")
+        self.objective_ = read_named_parameters(self.objective_, OBJECTIVES, "objective")
         if self.voters_.ndim != 1 or self.voters_.dtype.kind != "i" or (self.voters_ < 0).any():
             raise ValueError("voters_ are not numbers of voters")
         weights = committee.weights * committee.voters.spread

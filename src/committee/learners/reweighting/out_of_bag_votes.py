@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask
-from committee.data.sparse import Matrix
 from committee.learners.reweighting.leaf_cuts import leaf_votes
 from committee.vote.committee import Committee
 from committee.vote.regression import RegressionCommittee

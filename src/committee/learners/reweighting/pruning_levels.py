@@ -15,8 +15,8 @@ from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from committee.data.extras import needed
 from committee.data.number_types import F64, Index, is_number, is_whole
+from committee.data.packages import require_package
 from committee.data.parallel import one_blas_thread
 from committee.learners.reweighting.cut_path import with_nan
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter, LeafReweighterRegressor
@@ -246,7 +246,7 @@ class PruningPath:
 
     def table(self) -> pl.DataFrame:
         """Return the path as a table: a row for each committee, the ensemble first."""
-        needed("polars", "the table of a path")
+        require_package("polars", "the table of a path")
         import polars as pl
 
         names: tuple[str, ...] = ("accuracy", "mean_margin", "least_margin", "n_nodes", "nbytes")

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.data.frames import TableSchema
+from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.row_digests import column_digests, row_digests, unordered_digests
-from committee.data.sparse import Matrix, SparseMatrix
 
 COPIES = 4
 """Synthetic rows per distinct row."""

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import column_or_1d
 
+from committee.data.labels import encode_classes
 from committee.data.number_types import F64, Index, Mask
-from committee.data.rows import class_numbers
 from committee.learners.bagging.forest_trees import RowDraw
 from committee.learners.bagging.out_of_bag import draw_reserve
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
@@ -188,7 +188,7 @@ def _subagging_mask(model: SubaggingClassifier, n_voters: int, labels: NDArray[A
             "on='oob' needs the training rows, in the same order, with their weights; others can only be held-out "
             "rows, with on='validation'."
         )
-    classes, numbers = class_numbers(labels[counted])
+    classes, numbers = encode_classes(labels[counted])
     random = check_random_state(_seed(model))
     out = np.zeros((len(labels), n_voters), dtype=bool)
     for t in range(n_voters):

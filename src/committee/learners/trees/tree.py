@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from committee._core import Grower, GrownTree
-from committee.data.binning import Binned
+from committee.data.bins import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee import _core
-from committee.data.named import Named, float_of
+from committee.data.typed_json import NamedParameters, as_float
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 
@@ -66,7 +66,7 @@ class Interval:
         return f"{left}{self.low:g}, {self.high:g}{right}"
 
 
-class Loss(Named, ABC):
+class Loss(NamedParameters, ABC):
     """L(y, F), how wrong the score F is about the target y, with what boosting needs to know of it.
 
     A loss of your own needs `name`, `link`, `value` and `gradient_hessian`; everything else has a default. Make
@@ -265,7 +265,7 @@ def exp_with_tangent(x: Numbers) -> tuple[Numbers, Numbers]:
 
 def checked_number(name: str, value: object, interval: Interval) -> float:
     """`value` as a float of the interval, or the error that says what it should be."""
-    number = float_of(name, value)
+    number = as_float(name, value)
     if not interval.holds(number):
         raise ValueError(f"{name} is {number}; it must lie in {interval}.")
     return number

@@ -10,7 +10,7 @@ from collections import ChainMap
 from collections.abc import Callable
 from typing import Any
 
-from committee.data.named import read_named
+from committee.data.typed_json import read_named_parameters
 from committee.objectives.losses.base import Loss
 from committee.objectives.losses.classification import Exponential, Logistic, Probit, SquaredHinge
 from committee.objectives.losses.derivatives import Derivatives
@@ -97,7 +97,7 @@ def from_json(stored: object) -> Loss:
     >>> from_json(Tweedie(power=1.2).to_json())
     Tweedie(power=1.2)
     """
-    return read_named(stored, LOSSES, "loss")
+    return read_named_parameters(stored, LOSSES, "loss")
 
 
 def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[MeanLink]) -> Loss:

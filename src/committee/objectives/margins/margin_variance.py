@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.data.packages import require_package
 from committee.objectives.margins.objective import Objective, Reweighting, check_share, is_finite_number
 from committee.objectives.programs.constraint_generation import Constraints, constraint_generation
 from committee.objectives.programs.highs import on_the_simplex, run, simplex_solver
@@ -212,7 +212,7 @@ def _least_absolute(lines: MarginMatrix, centre: float) -> Answer:
     min over the simplex of sum_l c_l |centre - (S w)_l| is the largest beta - centre * sum u with S'u >= beta and
     |u_l| <= c_l, so that a basis is as small as the number of voters, whose weights are the rows' duals.
     """
-    needed("highspy", "a linear program")
+    require_package("highspy", "a linear program")
     import highspy
 
     r, T = len(lines), lines.n_voters

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from committee.data.named import Named
 from committee.data.number_types import F64, is_number
+from committee.data.typed_json import NamedParameters
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
 
@@ -43,7 +43,7 @@ class Reweighting:
     gap: float = float("nan")
 
 
-class Objective(Named, ABC):
+class Objective(NamedParameters, ABC):
     """A program over the weights w of fixed voters, w >= 0 and sum w = 1; one small class each.
 
     Its parameters are checked when it is made, and `solve` does not change the lines.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.data.packages import require_package
 from committee.data.parallel import in_own_thread
 
 TOLERANCE = 1e-9
@@ -28,7 +28,7 @@ MOST_STEPS = 10**7
 
 def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
     """HiGHS with variables of these limits and costs, which it is to minimise, and no rows yet."""
-    needed("highspy", "a linear program")
+    require_package("highspy", "a linear program")
     import highspy
 
     n, none = len(cost), np.empty(0, dtype=np.int32)

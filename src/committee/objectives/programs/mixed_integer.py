@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from committee.data.extras import needed
 from committee.data.number_types import F64, Mask
+from committee.data.packages import require_package
 from committee.objectives.programs.highs import TOLERANCE, run_interruptibly
 
 Outcome = Literal["optimal", "infeasible", "stopped"]
@@ -50,7 +50,7 @@ class MixedProgram:
         RuntimeError
             If HiGHS fails.
         """
-        needed("highspy", "a mixed-integer program")
+        require_package("highspy", "a mixed-integer program")
         import highspy
 
         highs = highspy.Highs()

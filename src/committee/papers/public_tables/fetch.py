@@ -71,7 +71,7 @@ def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
     """Write the catalogue of those known tables that the folder has, if it has one."""
     import json
 
-    from committee.files.replacement import write_file
+    from committee.files.writing import write_file
     from committee.papers.shared.tables import CATALOGUE
 
     entries: list[dict[str, Any]] = [
@@ -97,7 +97,7 @@ def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
     """Fetch a table's files, convert them, check the result and write it."""
     import hashlib
 
-    from committee.files.replacement import write_file
+    from committee.files.writing import write_file
     from committee.papers.public_tables.conversion import converted
     from committee.papers.public_tables.download import downloaded
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.binning import Binned, Bins
+from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.papers.quadboost.plan import LabelledRows, Params, SearchPlan
 from committee.report.crossvalidation import Split

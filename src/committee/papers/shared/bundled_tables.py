@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from committee.data.names import hint_of_names
+from committee.data.text import suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,6 +48,6 @@ def bundled_table(name: str) -> pl.DataFrame:
     from committee.data.examples import load_example
 
     if name not in BUNDLED_TABLES:
-        raise ValueError(f"no table {name!r} comes along; {hint_of_names(name, list(BUNDLED_TABLES))}")
+        raise ValueError(f"no table {name!r} comes along; {suggest_names(name, list(BUNDLED_TABLES))}")
     example, labels = BUNDLED_TABLES[name]
     return load_example(example).with_columns(pl.col("target").replace(labels))

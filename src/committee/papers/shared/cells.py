@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from committee.data.parallel import cells_of_grid
-from committee.files.code_digest import code_digest
-from committee.files.journal import Cell, Journal
+from committee.files.journal import Cell, Journal, code_digest
 from committee.papers.shared.options import Progress
 
 if TYPE_CHECKING:

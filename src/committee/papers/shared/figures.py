@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from committee.files.replacement import replacing
+from committee.files.writing import replacing
 from committee.report.displays.base import COLORS, GRID, PALE, open_axes
 
 if TYPE_CHECKING:

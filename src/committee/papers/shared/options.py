@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from committee.data.names import known_names
+from committee.data.text import check_names
 
 DATA_VARIABLE = "COMMITTEE_DATA"
 """Environment variable that names the folder of tables where ``--data`` does not."""
@@ -49,5 +49,5 @@ def in_order(wanted: Names, known: Sequence[str], where: str = "tables") -> list
     ValueError
         If a name is not known.
     """
-    chosen = known_names(known if wanted is None else wanted, known, where)
+    chosen = check_names(known if wanted is None else wanted, known, where)
     return [name for name in known if name in chosen]

@@ -9,7 +9,7 @@ from io import StringIO
 from math import isnan
 from pathlib import Path
 
-from committee.files.replacement import write_file
+from committee.files.writing import write_file
 from committee.report.grid import BLANK, Grid
 
 

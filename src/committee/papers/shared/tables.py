@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.names import listing
+from committee.data.text import quoted
 from committee.papers.shared.bundled_tables import Bundled, Folder, bundled_table
 from committee.papers.shared.options import DATA_VARIABLE
 from committee.report.crossvalidation import Table
@@ -77,7 +77,7 @@ def check_known_at_openml(names: Sequence[str]) -> None:
     if without:
         others = [name for name in names if name not in without]
         remedy = f"leave them out with --tables {','.join(others)}" if others else "name other tables with --tables"
-        raise ValueError(f"no copy at OpenML is known of {listing(without)}; {remedy}, or {FOLDER_REMEDY}")
+        raise ValueError(f"no copy at OpenML is known of {quoted(without)}; {remedy}, or {FOLDER_REMEDY}")
 
 
 def load_source_table(source: SourceTable, folder: Folder) -> Table:
@@ -117,7 +117,7 @@ def read_from_folder(name: str, folder: Folder, labels: Iterable[str] = ()) -> T
     table = load_source_table(SourceTable(name, 0), folder)
     unknown = sorted(set(labels) - set(table.labels.classes.tolist()))
     if unknown:
-        raise ValueError(f"table {name!r} has no row labelled {listing(unknown)}; give another folder with --data")
+        raise ValueError(f"table {name!r} has no row labelled {quoted(unknown)}; give another folder with --data")
     return table
 
 
@@ -147,8 +147,8 @@ def digest_of(*parts: bytes) -> str:
 
 
 def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
-    from committee.data.names import hint_of_names
-    from committee.data.read import read_table
+    from committee.data.readers.tables import read_table
+    from committee.data.text import suggest_names
 
     if not (folder / CATALOGUE).is_file():
         raise ValueError(
@@ -164,7 +164,7 @@ def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
     if entry is None:
         raise ValueError(
             f"{folder / CATALOGUE} does not name the table {source.name!r};"
-            f" {hint_of_names(source.name, list(entries))}; `committee papers fetch` makes a folder of all"
+            f" {suggest_names(source.name, list(entries))}; `committee papers fetch` makes a folder of all"
         )
     return read_table(folder / file, categorical=[*categorical, "target"])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.data.extras import needed
+from committee.data.packages import require_package
 from committee.report.drawing.chart import Band, Box, Chart, Columns, Curve, Dots, Guide, Line, Mark, Sketch, Text
 from committee.report.drawing.rows import Bar, CellMap, DotRows
 from committee.report.drawing.scale import Scale
@@ -54,7 +54,7 @@ def marker(i: int) -> str:
 
 def new_figure(width: float, height: float) -> Figure:
     """Make a figure of a size in inches, apart from pyplot."""
-    needed("matplotlib", "a picture")
+    require_package("matplotlib", "a picture")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -93,7 +93,7 @@ class Display(ABC):
         ImportError
             If matplotlib is not installed.
         """
-        needed("matplotlib", "a picture")
+        require_package("matplotlib", "a picture")
         self._draw(ax)
         return self
 

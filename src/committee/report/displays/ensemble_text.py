@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.counts import counted
-from committee.data.frame_columns import is_frame, open_frame
+from committee.data.columns import is_frame, open_frame
 from committee.data.frames import TableSchema
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
-from committee.data.sparse import is_sparse
+from committee.data.text import pluralize
 from committee.report.arguments import place
 from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
 from committee.report.drawing.scale import format_percent
@@ -264,10 +264,10 @@ class EnsembleText:
     def size(self) -> str:
         """Numbers of trees and leaves."""
         n_leaves, n_trees = sum(len(tree.leaves) for tree in self.trees), sum(tree.n_summed for tree in self.trees)
-        trees = counted(n_trees, "tree")
+        trees = pluralize(n_trees, "tree")
         if n_trees > len(self.trees):
             trees += f" (drawn as {len(self.trees)}: those of the same tests are added up)"
-        return f"{trees}, {counted(n_leaves, 'leaf', 'leaves')}"
+        return f"{trees}, {pluralize(n_leaves, 'leaf', 'leaves')}"
 
     @property
     def instruction(self) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
+from committee.data.categories import unpack_category_bits
+from committee.data.dates import format_duration
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.data.reading.time_words import length_words
 from committee.report.arguments import place
 from committee.report.displays.base import AGAINST, FOR, GREY, color
 from committee.report.drawing.text import middle_cut, shortened
@@ -69,7 +69,7 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     if len(bits):
         return _category_condition(column, bits, known, is_missing_plus)
     s = float(voters.softness[t])
-    about = "" if not s else f" ± {_number(s, 2) if table.form_of_times(j) is None else length_words(s)}"
+    about = "" if not s else f" ± {_number(s, 2) if table.time_format(j) is None else format_duration(s)}"
     text = f"{column} {'>' if voters.ascending[t] else '<='} {_threshold(table, j, c)}{about}"
     return f"{text} or missing" if is_missing_plus else text
 
@@ -117,12 +117,12 @@ def _split(
 def _for_all_known(bits: NDArray[np.uint32], known: list[str], c: float, ascending: bool) -> bool | None:
     if not len(bits):
         return (c < 0.0) == ascending if np.isinf(c) else None
-    listed = np.isin(np.arange(len(known)), codes_in(bits))
+    listed = np.isin(np.arange(len(known)), unpack_category_bits(bits))
     return None if listed.any() != listed.all() else bool(listed.all())
 
 
 def _inside_and_outside(bits: NDArray[np.uint32], known: list[str]) -> tuple[list[str], list[str]]:
-    inside = [known[code] for code in codes_in(bits).tolist() if code < len(known)]
+    inside = [known[code] for code in unpack_category_bits(bits).tolist() if code < len(known)]
     return inside, [word for word in known if word not in inside]
 
 
@@ -161,7 +161,7 @@ def _category_condition(column: str, bits: NDArray[np.uint32], known: list[str],
 
 
 def _threshold(table: TableSchema, j: int, c: float) -> str:
-    return _number(c) if table.form_of_times(j) is None else table.number_words(j, c)
+    return _number(c) if table.time_format(j) is None else table.format_number(j, c)
 
 
 def _number(value: float, digits: int = 4) -> str:

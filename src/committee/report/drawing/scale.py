@@ -9,9 +9,8 @@ from typing import Self
 
 import numpy as np
 
+from committee.data.dates import DURATION_FORMAT, SECONDS_PER_DAY, duration_unit, format_seconds, is_whole_days
 from committee.data.number_types import F64
-from committee.data.reading.time_forms import DURATION
-from committee.data.reading.time_words import DAY, is_whole_days, time_words, unit_of_length
 
 # mantissas of logarithmic ticks, of which the first that give few enough ticks are taken
 _MANTISSAS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
@@ -122,15 +121,15 @@ class TimeScale(Scale):
     form: str = "%Y-%m-%d"
 
     def ticks(self, most: int) -> list[float]:
-        if self.form == DURATION:
+        if self.form == DURATION_FORMAT:
             unit, _ = self._duration_unit
             return [tick * unit for tick in Scale(self.low / unit, self.high / unit).ticks(most)]
         steps = list(() if is_whole_days(self.form) else _SECONDS)
-        steps += [step * DAY for step in (_DAYS if "%Y" in self.form else (1.0,))]
+        steps += [step * SECONDS_PER_DAY for step in (_DAYS if "%Y" in self.form else (1.0,))]
         for step in steps:
             if len(ticks := self._multiples(step)) <= most:
                 return ticks
-        length = (self.high - self.low) / (30.4 * DAY)
+        length = (self.high - self.low) / (30.4 * SECONDS_PER_DAY)
         for months in _MONTHS:
             if length / months <= most + 1 and len(ticks := self._first_days(months)) <= most:
                 return ticks
@@ -138,7 +137,7 @@ class TimeScale(Scale):
 
     @property
     def _duration_unit(self) -> tuple[float, str]:
-        return unit_of_length(max(abs(self.low), abs(self.high)))
+        return duration_unit(max(abs(self.low), abs(self.high)))
 
     def _multiples(self, step: float) -> list[float]:
         first, last = -int(-self.low // step), int(self.high // step)
@@ -154,15 +153,15 @@ class TimeScale(Scale):
         return [first for first in firsts if self.low <= first <= self.high]
 
     def text(self, value: float) -> str:
-        if self.form == DURATION:
+        if self.form == DURATION_FORMAT:
             unit, name = self._duration_unit
             return f"{format_number(value / unit)} {name}"
-        text, span = time_words(value, self.form), self.high - self.low
+        text, span = format_seconds(value, self.form), self.high - self.low
         if "%Y" not in self.form or len(text) < 10:
             return text
-        if span > 6.0 * 366.0 * DAY:
+        if span > 6.0 * 366.0 * SECONDS_PER_DAY:
             return text[:4]
-        return text[:7] if span > 150.0 * DAY else text[:10] if span > 4.0 * DAY else text[5:]
+        return text[:7] if span > 150.0 * SECONDS_PER_DAY else text[:10] if span > 4.0 * SECONDS_PER_DAY else text[5:]
 
 
 def format_number(value: float, digits: int = 4) -> str:

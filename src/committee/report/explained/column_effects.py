@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.data.frame_columns import is_frame, open_frame
+from committee.data.columns import is_frame, open_frame
+from committee.data.dates import SECONDS_PER_DAY
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
-from committee.data.reading.time_words import DAY
-from committee.data.sparse import is_sparse
 from committee.report.drawing.chart import Chart, Curve, Dots, Mark, Rug
 from committee.report.drawing.scale import Scale, TimeScale, format_number
 from committee.report.drawing.svg import legend, side_by_side
@@ -155,13 +155,13 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
                 continue
             # at a threshold a row still goes left; a step beyond the last one shows what is to its right
             places = np.unique(np.quantile(splits, np.linspace(0.0, 1.0, MOST_PLACES), method="nearest"))
-            alone = abs(places[-1]) / 10.0 or 1.0 if model.table_.form_of_times(j) is None else DAY
+            alone = abs(places[-1]) / 10.0 or 1.0 if model.table_.time_format(j) is None else SECONDS_PER_DAY
             places = np.append(places, places[-1] + (np.ptp(places) / 12.0 or alone))
         try:
             predictions = tree_expectations(model.committee_, j, places)
         except (TypeError, ValueError):  # other voters, or trees without a record
             return []
-        form = model.table_.form_of_times(j)
+        form = model.table_.time_format(j)
         found.append(Effect(model.table_.quantity(j), names, places, predictions, None, None, 0, places[:0], form))
     return found
 
@@ -184,7 +184,7 @@ def _of_numbers(model: Any, table: TableRows, rows: Index, j: int, values: F64, 
         _at_missing(table, rows, j, values, predict),
         len(rows),
         values[rows][np.isfinite(values[rows])][:: max(1, len(rows) // 80)],
-        model.table_.form_of_times(j),
+        model.table_.time_format(j),
     )
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from committee.data.counts import counted
-from committee.data.names import listing
+from committee.data.text import pluralize, quoted
 from committee.report.explained.model_explanation import Explanation
 from committee.report.inspection import changed_parameters
 from committee.report.known_rows import known_rows_sentence
@@ -41,7 +40,9 @@ def model_card(found: Explanation, *, data: str = "") -> Section:
 
 def _model(model: Any) -> list[tuple[str, str]]:
     committee = model.committee_
-    size = f"{counted(committee.n_voters, 'voter')}, {counted(committee.n_nodes, 'node')}, {committee.nbytes:,} bytes"
+    size = (
+        f"{pluralize(committee.n_voters, 'voter')}, {pluralize(committee.n_nodes, 'node')}, {committee.nbytes:,} bytes"
+    )
     changed = ", ".join(f"{name}={value}" for name, value in changed_parameters(model))
     rows = [
         ("model", type(model).__name__),
@@ -62,8 +63,8 @@ def _model(model: Any) -> list[tuple[str, str]]:
 
 def _target(model: Any) -> str:
     if hasattr(model, "classes_"):
-        labels = listing([str(label) for label in model.classes_.tolist()])
-        return f"{counted(len(model.classes_), 'class', 'classes')}: {labels}"
+        labels = quoted([str(label) for label in model.classes_.tolist()])
+        return f"{pluralize(len(model.classes_), 'class', 'classes')}: {labels}"
     n = model.committee_.voters.n_outputs
     return "a number" if n == 1 else f"{n} numbers"
 
@@ -71,13 +72,13 @@ def _target(model: Any) -> str:
 def _columns(model: Any) -> str:
     if model.table_ is None:
         return f"{model.n_features_in_:,}"
-    return f"{model.n_features_in_:,}: {listing([model.table_.column(j) for j in range(model.n_features_in_)])}"
+    return f"{model.n_features_in_:,}: {quoted([model.table_.column(j) for j in range(model.n_features_in_)])}"
 
 
 def _evaluation(found: Explanation, data: str) -> list[tuple[str, str]]:
     if found.evaluation is None:
         return [("evaluated on", "no rows: none with labels or numbers were given")]
-    rows = counted(found.evaluation.n_rows, "row") + (f" of {data}" if data else "")
+    rows = pluralize(found.evaluation.n_rows, "row") + (f" of {data}" if data else "")
     metrics = [f"{each.heading} {each.value:.4g}" for each in found.evaluation.figures[:6]]
     known = found.known_rows
     if known is not None and known.n_judged:
@@ -100,7 +101,7 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
     table = model.table_
     coded = [] if table is None else [table.column(j) for j in range(table.n_features) if table.categories[j]]
     if coded:
-        rows.append(("categories", f"Categories unseen in training count as missing ({listing(coded)})."))
+        rows.append(("categories", f"Categories unseen in training count as missing ({quoted(coded)})."))
     voters = model.committee_.voters
     if isinstance(voters, LinearLeaves):
         rows.append(("extrapolation", "Beyond the range of the training rows predictions follow the leaves' lines."))
@@ -122,7 +123,7 @@ def _row_limits(found: Explanation) -> list[tuple[str, str]]:
         known = known_rows_sentence(found.model, found.known_rows, found.evaluation)
         rows += [] if known is None else [("training rows", known[0].upper() + known[1:] + ".")]
     if len(found.y) < FEW_ROWS:
-        text = f"The metrics are of {counted(len(found.y), 'row')}: those of another sample may differ much."
+        text = f"The metrics are of {pluralize(len(found.y), 'row')}: those of another sample may differ much."
         rows.append(("few rows", text))
     if found.of_classes:
         labels, counts = np.unique(found.y, return_counts=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index
-from committee.data.row_sketch import KnownRows
+from committee.data.row_digests import RowOverlap
 from committee.report.covered_rows import CoveredRows
 from committee.report.evaluation import Evaluation, evaluate
 from committee.report.explained.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
@@ -192,7 +192,7 @@ class Explanation:
         return None if self.conformal is None or self.y is None else CoveredRows.of(self.conformal, self.X, self.y)
 
     @cached_property
-    def known_rows(self) -> KnownRows | None:
+    def known_rows(self) -> RowOverlap | None:
         """Number of the rows that were in the training; `None` without rows, or if the model has no record of it."""
         return None if self.X is None else known_rows(self.model, self.X)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.data.counts import counted
 from committee.data.number_types import F64, Mask
+from committee.data.text import pluralize
 from committee.report.confusion import MOST_IN_MATRIX, Confusion
 from committee.report.covered_rows import CoveredRows
 from committee.report.displays.contributions import MeanContributionDisplay
@@ -85,7 +85,7 @@ def confusion_picture(found: Confusion) -> Picture | None:
     names = [str(label) for label in found.classes.tolist()]
     cells = {}
     for (i, k), n in np.ndenumerate(counts):
-        tip = f"{counted(int(n), 'row')} of {names[i]} predicted as {names[k]}, {share[i, k]:.1%} of them"
+        tip = f"{pluralize(int(n), 'row')} of {names[i]} predicted as {names[k]}, {share[i, k]:.1%} of them"
         cells[i, k] = Cell(int(i != k), float(share[i, k]), f"{n:,}" if n else "", tip, f"{share[i, k]:.0%}")
     right = f"{int(np.trace(counts)):,} of {counts.sum():,} rows are predicted right"
     return Picture(
@@ -177,7 +177,7 @@ def histogram(values: F64, label: str) -> Chart:
     counts, edges = np.histogram(values, bins=min(25, max(5, int(np.sqrt(len(values))))))
     top = 1.05 * float(counts.max())
     tips = [
-        f"{counted(n, 'row')} from {format_number(a, 3)} to {format_number(b, 3)}"
+        f"{pluralize(n, 'row')} from {format_number(a, 3)} to {format_number(b, 3)}"
         for n, a, b in zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
     ]
     zero = [Guide([0.0, 0.0], [0.0, top])] if edges[0] < 0.0 < edges[-1] else []
@@ -240,7 +240,7 @@ def _sizes(found: CoveredRows) -> Picture:
         is_last = size == MOST_SIZES and largest > size
         chosen = found.sizes >= size if is_last else found.sizes == size
         count = int(chosen.sum())
-        name = ("no class" if size == 0 else counted(size, "class", "classes")) + (" or more" if is_last else "")
+        name = ("no class" if size == 0 else pluralize(size, "class", "classes")) + (" or more" if is_last else "")
         right = f"{found.inside[chosen].mean():.1%}" if count else BLANK
         text = f"{count / n:.1%}" + (f", {right} contain the true one" if count and size else "")
         drawn.append(Bar(name, count / n, text))
@@ -262,7 +262,7 @@ def _by_class(found: CoveredRows) -> Picture:
     names = [str(label) for label in labels.tolist()]
     picture = _coverage([(names[k], found.inside[place == k]) for k in shown], found, "class")
     left = len(labels) - len(shown)
-    also = f" {counted(left, 'class', 'classes')} of fewer rows are left out." if left else ""
+    also = f" {pluralize(left, 'class', 'classes')} of fewer rows are left out." if left else ""
     caption = (
         f"Dots: share of each class's rows whose set contains it. Lines: {CONFIDENCE:.0%} confidence intervals. Dashed"
         f" line: the required coverage, of all rows together unless sets are made by class (per_class).{also}"
@@ -313,7 +313,7 @@ def _coverage(named: Sequence[tuple[str, Mask]], found: CoveredRows, heading: st
     drawn, rows = [], []
     for name, inside in named:
         share, (low, high) = float(inside.mean()), accuracy_interval(np.ones(len(inside), dtype=bool), inside)
-        drawn.append(DotRow(name, [share], f"{share:.1%}", span=(low, high), tips=[counted(len(inside), "row")]))
+        drawn.append(DotRow(name, [share], f"{share:.1%}", span=(low, high), tips=[pluralize(len(inside), "row")]))
         rows.append((name, f"{len(inside):,}", f"{share:.1%}", f"{low:.1%} to {high:.1%}"))
     description = "Shares of rows that are covered. " + "; ".join(f"{row.name} {row.end}" for row in drawn)
     columns = (heading, "rows", "covered", f"with {CONFIDENCE:.0%} confidence")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.counts import counted
 from committee.data.number_types import F64
+from committee.data.text import pluralize
 from committee.report.displays.tree_text import TreeText, table_with_forms
 from committee.report.drawing.rows import Bar, Stack, bars, stacks
 from committee.report.drawing.scale import format_number, format_percent, format_signed
@@ -96,7 +96,7 @@ def _candidates(model: Any) -> list[tuple[str, Any]]:
 
 
 def _with_names(votes: Any, model: Any) -> Any:
-    named = replace(votes, table=votes.table.on_codes_of(model.table_))
+    named = replace(votes, table=votes.table.decode_categories(model.table_))
     return replace(named, classes=model.classes_[votes.classes]) if isinstance(votes, Committee) else named
 
 
@@ -194,8 +194,8 @@ def terms_picture(label: str, found: list[LeafTerms]) -> Picture:
     panels = []
     for leaf in found:
         rows = [Bar(name, value, format_signed(value)) for name, value in leaf.terms]
-        others = f", {counted(leaf.n_others, 'smaller term')} left out" if leaf.n_others else ""
-        heading = f"{leaf.rule} ({counted(leaf.n_rows, 'row')}{others})"
+        others = f", {pluralize(leaf.n_others, 'smaller term')} left out" if leaf.n_others else ""
+        heading = f"{leaf.rule} ({pluralize(leaf.n_rows, 'row')}{others})"
         if not rows:
             rows = [Bar("no column: the score is a constant", 0.0, "0")]
         description = f"{heading}: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:3])

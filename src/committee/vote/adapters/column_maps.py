@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from committee.data.columns import Category
+from committee.data.categories import Category
 from committee.data.number_types import F64
 
 Rising = Callable[[F64], F64]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
-from committee.data.columns import Category
+from committee.data.categories import Category, unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import Index
 from committee.vote.adapters.boosted_model import BoostedModel
@@ -128,6 +127,6 @@ def _codes(
     found: dict[int, Index] = {}
     where = np.flatnonzero(by_category)
     for node, tree in zip(where.tolist(), np.searchsorted(root, where, side="right") - 1, strict=True):
-        codes = codes_in(trees[tree].raw_left_cat_bitsets[place[node]])
+        codes = unpack_category_bits(trees[tree].raw_left_cat_bitsets[place[node]])
         found[node] = codes[codes < table.n_categories[feature[node]]]
     return found

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
-from committee.data.columns import Category
+from committee.data.categories import Category, unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
 from committee.vote.adapters.boosted_model import BoostedModel
@@ -242,7 +241,7 @@ class _Tree:
         bounds, words = self._array("cat_boundaries", np.intp), self._array("cat_threshold", np.uint32)
         for node in np.flatnonzero(self.categorical).tolist():
             place = int(self.threshold[node])
-            yield node, codes_in(words[bounds[place] : bounds[place + 1]])
+            yield node, unpack_category_bits(words[bounds[place] : bounds[place + 1]])
 
 
 def _leaf_models(trees: list[_Tree]) -> dict[int, LeafModel]:

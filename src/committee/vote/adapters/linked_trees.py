@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import packed
+from committee.data.categories import pack_category_bits
 from committee.data.number_types import F64, Index
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
@@ -106,4 +106,4 @@ class LinkedTrees:
         """One bit for each category of the node's column, set where it goes left."""
         goes_left = np.zeros(int(n_categories[self.feature[node]]), dtype=bool)
         goes_left[self.codes[node]] = True
-        return packed(goes_left)
+        return pack_category_bits(goes_left)

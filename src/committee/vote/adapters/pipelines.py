@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.category_bits import codes_in, packed
-from committee.data.columns import Category
+from committee.data.categories import Category, pack_category_bits, unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.vote.adapters.column_maps import ColumnMap, maps_after
@@ -168,10 +167,13 @@ def _by_category(
     if inner is None:
         left = np.where(np.isnan(numbers), bool(forest.missing_left[node]), numbers <= forest.threshold[node])
     else:
-        code, named = {level: k for k, level in enumerate(inner)}, set(codes_in(_words(forest, node)).tolist())
+        code, named = (
+            {level: k for k, level in enumerate(inner)},
+            set(unpack_category_bits(_words(forest, node)).tolist()),
+        )
         absent = bool(forest.missing_left[node])
         left = np.array([code[number] in named if number in code else absent for number in numbers.tolist()])
-    return packed(left[:-2]), bool(left[-2]), bool(left[-1] == left[-2])
+    return pack_category_bits(left[:-2]), bool(left[-2]), bool(left[-1] == left[-2])
 
 
 _LARGEST = np.finfo(np.float64).max

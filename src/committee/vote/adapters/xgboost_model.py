@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.columns import Category
+from committee.data.categories import Category
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
 from committee.vote.adapters.boosted_model import BoostedModel

@@ -55,9 +55,9 @@ def carried_shares(link: Link, shares: F64, total: float) -> F64:
     """
     if type(link) is Share:
         return _of_mean(shares, total)
-    base, of_features = shares[:, -1], shares[:, :-1]
-    slope = mean_slopes(link, base, of_features.sum(axis=1), total)
-    carried = np.einsum("npd,nkd->npk", of_features, slope)
+    base, feature_pieces = shares[:, -1], shares[:, :-1]
+    slope = mean_slopes(link, base, feature_pieces.sum(axis=1), total)
+    carried = np.einsum("npd,nkd->npk", feature_pieces, slope)
     return np.concatenate([carried, link.probability(base, total)[:, None]], axis=1)
 
 

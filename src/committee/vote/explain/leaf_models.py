@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.extras import needed
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.packages import require_package
 from committee.vote.explain.rules import leaf_rules
 from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import ModelForest
@@ -69,7 +69,7 @@ def leaf_models(
     >>> tree.leaf_models_.select("rule", "rows", "class")[0].rows()
     [('petal length (cm) <= 2.45', 50, 0)]
     """
-    needed("polars", "the table of leaves")
+    require_package("polars", "the table of leaves")
     import polars as pl
 
     members = voters.members if isinstance(voters, BoostedCommittees) else voters

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
-from committee.data.sparse import is_sparse
 from committee.vote.committee import Committee
 from committee.vote.explain.carried_shares import carried_shares
 from committee.vote.explain.contributions import contributions

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
+from committee.data.categories import unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.voters.forest import Forest
 
@@ -62,7 +62,7 @@ class Condition:
     def _numbers(self, table: TableSchema) -> str:
         name = table.quantity(self.feature)
         low, high = (
-            "" if abs(each) == inf else table.number_words(self.feature, each) for each in (self.low, self.high)
+            "" if abs(each) == inf else table.format_number(self.feature, each) for each in (self.low, self.high)
         )
         if low == high:
             low, high = repr(self.low), repr(self.high)
@@ -166,4 +166,4 @@ def _narrowed(before: Condition, forest: Forest, node: int, goes_left: bool) -> 
 def _codes_left(forest: Forest, node: int) -> frozenset[int]:
     """Category codes that a split sends left."""
     words = forest.category_bits[int(forest.category_offset[node]) : int(forest.category_offset[node + 1])]
-    return frozenset(codes_in(words).tolist())
+    return frozenset(unpack_category_bits(words).tolist())

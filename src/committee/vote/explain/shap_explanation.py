@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.data.packages import require_package
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
@@ -37,7 +37,7 @@ def shap_explanation(learner: Any, X: Any, output: str | None = None, background
     MissingExtraError
         If shap is not installed.
     """
-    needed("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
+    require_package("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
     import shap
 
     asked: dict[str, Any] = {} if output is None else {"output": output}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.category_bits import codes_in
+from committee.data.categories import unpack_category_bits
 from committee.data.number_types import F64, Index
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, record_of
@@ -202,6 +202,6 @@ def _goes_left(forest: Forest, node: int, values: F64) -> NDArray[np.bool_]:
     known = np.isfinite(values)
     if not len(words):
         return np.where(known, values <= forest.threshold[node], missing_left)
-    listed = np.isin(values, codes_in(words))
+    listed = np.isin(values, unpack_category_bits(words))
     inside = known & (values >= 0) & (values < 32 * len(words))
     return np.where(inside, listed, missing_left)

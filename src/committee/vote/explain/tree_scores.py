@@ -7,8 +7,8 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
-from committee.data.sparse import is_sparse
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average, Identity
 from committee.vote.links.probability import Share

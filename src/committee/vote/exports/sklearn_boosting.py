@@ -12,8 +12,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from threadpoolctl import threadpool_limits
 
-from committee.data.category_bits import codes_in
-from committee.data.columns import Category
+from committee.data.categories import Category, unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
 from committee.vote.exports.score_trees import ScoreTrees
@@ -183,7 +182,7 @@ def _bits(trees: ScoreTrees, node: int, order: NDArray[np.uint32]) -> NDArray[np
     # known codes beyond the bits go where unseen ones go
     goes_left = np.full(max(len(order), 32 * len(words)), bool(forest.missing_left[node]))
     goes_left[: 32 * len(words)] = False
-    goes_left[codes_in(words)] = True
+    goes_left[unpack_category_bits(words)] = True
     chosen = order[goes_left[: len(order)]]
     bits = np.zeros(WORDS, dtype=np.uint32)
     np.bitwise_or.at(bits, chosen // 32, np.uint32(1) << (chosen % 32))

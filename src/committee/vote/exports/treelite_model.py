@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.extras import needed
 from committee.data.number_types import F64
+from committee.data.packages import require_package
 from committee.vote.committee import Committee
 from committee.vote.committee_in import committee_in
 from committee.vote.exports.folded import ONE_CLASS, Folded, folded
@@ -76,7 +76,7 @@ def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
     >>> answers.shape, bool(abs(answers[:, 0, 0] - model.predict_proba(X)[:, 1]).max() < 1e-12)
     ((569, 1, 1), True)
     """
-    needed("treelite", "to_treelite")
+    require_package("treelite", "to_treelite")
     if output not in ("predictions", "votes"):
         raise ValueError(f"output is {output!r}; it must be 'predictions' or 'votes'.")
     committee = committee_in(estimator, PLACE)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.named import Named, read_named
+from committee.data.typed_json import NamedParameters, read_named_parameters
 
 Numbers = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ LARGEST_LOG = 700.0
 """exp(700) is 1e304: logarithms are kept within +-700, so that every mean is a number and none is zero."""
 
 
-class MeanLink(Named, ABC):
+class MeanLink(NamedParameters, ABC):
     """Base of mean links: `mean`, its inverse `score`, and going to and from JSON."""
 
     def mean(self, F: ArrayLike, total: float | None = None) -> Numbers:
@@ -173,4 +173,4 @@ def from_json(stored: object) -> MeanLink:
     >>> from_json(Log().to_json())
     Log()
     """
-    return read_named(stored, MEAN_LINKS, "mean link")
+    return read_named_parameters(stored, MEAN_LINKS, "mean link")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from committee.data.named import Named, float_of, read_named
+from committee.data.typed_json import NamedParameters, as_float, read_named_parameters
 from committee.vote.scores import Scores, elected, signed
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
@@ -24,7 +24,7 @@ PRIOR = 0.2
 """Votes that every class of a tempered share has before any voter is asked; docs/decisions.md has how it was chosen."""
 
 
-class Link(Named, ABC):
+class Link(NamedParameters, ABC):
     """Base of links: `probability`, and going to and from JSON.
 
     Two promises hold for every link, whatever the scores: each row of `probability` sums to one, and its
@@ -488,7 +488,7 @@ def from_json(stored: object) -> Link:
     >>> from_json(Logistic(scale=1.5).to_json())
     Logistic(scale=1.5)
     """
-    return read_named(stored, LINKS, "link")
+    return read_named_parameters(stored, LINKS, "link")
 
 
 def _class_scores(F: ArrayLike) -> Scores:
@@ -567,7 +567,7 @@ def _refuse_negative(weights: NDArray[np.float64], by: str) -> None:
 
 
 def _positive(name: str, value: object) -> float:
-    number = float_of(name, value)
+    number = as_float(name, value)
     if not isfinite(number) or number <= 0:
         raise ValueError(f"{name} is {number}; it must be finite and above zero.")
     return number

@@ -1,0 +1,140 @@
+"""Categories of columns: their codes, sets of codes as bits, and numbers that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.text import quoted
+
+Category: TypeAlias = str | int | float | bool
+
+EXACT = 2.0**53  # integers below it have a float64 of their own
+MAX_CATEGORIES = 2**31 - 1  # most categories of a column: codes fit 32 bits
+MAX_SUBSET_CATEGORIES = 16
+"""Most categories of a column that trees split into subsets; those of a wider column are replaced by numbers."""
+MAX_VALUE = 1e300  # numbers that stand for categories in a file must be below it
+
+
+def pack_category_bits(is_in: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return a set of category codes as words of bits: code c is bit ``c % 32`` of word ``c // 32``."""
+    padded = np.zeros(-(-len(is_in) // 32) * 32, dtype=np.uint8)
+    padded[: len(is_in)] = is_in
+    return np.packbits(padded, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def unpack_category_bits(words: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """Return the codes in a set of `pack_category_bits`, ascending."""
+    return np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
+
+
+@dataclass(frozen=True)
+class CategoryValues:
+    """Numbers that replace the categories of a high-cardinality column."""
+
+    values: tuple[float, ...]  # in the order of the codes
+    unknown: float  # for an unseen category: the statistic of all rows
+    of: str  # name of the statistic in rules, such as "rate of yes"
+
+    @cached_property
+    def _table(self) -> NDArray[np.float64]:
+        return np.append(np.array(self.values, dtype=np.float64), self.unknown)
+
+    def numbers(self, codes: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the numbers of cells ``(n,)`` by their codes, which are NaN for unseen categories; NaN if missing."""
+        place = np.where(np.isnan(codes), len(self.values), codes).astype(np.intp)
+        return np.where(missing, np.nan, self._table[place])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"values": list(self.values), "unknown": self.unknown, "of": self.of}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> CategoryValues:
+        if not isinstance(stored, dict) or set(stored) != {"values", "unknown", "of"}:
+            raise ValueError("values of levels must be an object with 'values', 'unknown' and 'of', and nothing else")
+        values, unknown, of = stored["values"], stored["unknown"], stored["of"]
+        if not isinstance(values, list) or not all(_is_number(each) for each in [*values, unknown]):
+            raise ValueError("the values of levels must be a list of finite numbers, and the unknown level's one more")
+        if not isinstance(of, str):
+            raise ValueError(f"'of' of the values of levels must be text, got {of!r}")
+        return cls(tuple(float(each) for each in values), float(unknown), of)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_VALUE
+
+
+class UnknownCategoryError(ValueError):
+    """A cell holds an unseen category, and the schema does not allow any."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"{found}, which the model does not know and, made of another library's, refuses; leave such rows out, or "
+            "make the cell missing"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.found,)
+
+
+def reject_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.float64], name: str) -> None:
+    """Raise for a value that is neither missing nor has a code, with column, row and value."""
+    unknown = np.flatnonzero(np.isnan(codes) & ~missing)
+    if unknown.size:
+        row = int(unknown[0])
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
+        raise UnknownCategoryError(f"column {name!r} holds the category {value!r} at row {row}")
+
+
+def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:
+    """Return the sorted distinct values of a column ``(n,)`` of numbers or booleans, without NaN.
+
+    Infinity and numbers from 2**53 are refused: two of them may be one float64, and would become one category.
+    """
+    wide = values.astype(np.float64)
+    reject_infinity(wide, name)
+    found = np.unique(wide[~np.isnan(wide)])
+    if len(found) and max(-found[0], found[-1]) >= EXACT:
+        raise ValueError(
+            f"column {name!r} has the category {found[np.abs(found).argmax()]:.0f}; whole numbers of 2**53 and more "
+            "cannot be told apart as float64. Make the column text, or number its categories."
+        )
+    if values.dtype.kind in "iu":
+        return tuple(int(value) for value in found)
+    return tuple(float(value) for value in found)
+
+
+def encode_numbers(values: NDArray[Any], categories: Sequence[Category], name: str) -> NDArray[np.float64]:
+    """Return the index of each number in `categories` as float64 ``(n,)``, NaN if it is missing or none of them."""
+    if not categories:
+        return np.full(len(values), np.nan)
+    if isinstance(categories[0], str):
+        raise ValueError(
+            f"column {name!r} must hold text categories ({quoted(categories, 3)}) but X is an array of "
+            "numbers; pass a frame (pandas, polars, Arrow) with that column as text"
+        )
+    wide = values.astype(np.float64)
+    reject_infinity(wide, name)
+    keys = np.array([float(category) for category in categories])
+    order = np.argsort(keys)
+    keys = keys[order]
+    place = np.minimum(np.searchsorted(keys, wide), len(keys) - 1)
+    return np.where(keys[place] == wide, order[place], np.nan)
+
+
+def reject_infinity(values: NDArray[np.float64], name: str) -> None:
+    """Raise if a column holds infinity, with the column and the first such row."""
+    rows = np.flatnonzero(np.isinf(values))
+    if rows.size:
+        raise ValueError(infinity_message(name, int(rows[0])))
+
+
+def infinity_message(name: str, row: int) -> str:
+    """Return the error message for an infinite cell."""
+    return f"column {name!r} holds infinity at row {row}; replace it or mark it missing (NaN)"

@@ -1,0 +1,179 @@
+"""Dates and times as numbers: seconds since 1970 in UTC or since midnight, from text and back to text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+DURATION_FORMAT = "duration"  # format of typed durations, which are not read from text
+
+_CLOCK = ("%H:%M:%S%.f", "%H:%M")
+_DAYS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+)
+TIME_FORMAT = "%H:%M:%S%.f"  # format of typed times of the day
+DATE_FORMAT, DATETIME_FORMAT = "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f"  # formats of typed dates, and of dates with a time
+
+TIME_FORMATS = (
+    *_DAYS,
+    *(f"{day} {clock}" for day in _DAYS for clock in _CLOCK),
+    *(f"%Y-%m-%dT{clock}" for clock in _CLOCK),
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
+    *_CLOCK,
+)
+"""Formats of text in the notation of strftime; years have four digits."""
+KNOWN_TIME_FORMATS = frozenset({*TIME_FORMATS, DURATION_FORMAT})  # formats of columns whose numbers are seconds
+
+SECONDS_PER_DAY = 86_400.0
+_UNITS = ((SECONDS_PER_DAY, "days"), (3600.0, "hours"), (60.0, "minutes"))
+
+_DAY_FIRST = ("%d/%m", "%d-%m")
+_MONTH_FIRST = ("%m/%d", "%m-%d")
+_SWAPPED = dict(zip((*_DAY_FIRST, *_MONTH_FIRST), (*_MONTH_FIRST, *_DAY_FIRST), strict=True))
+
+
+def day_month_order(form: str) -> str | None:
+    """Return ``"day-first"`` or ``"month-first"`` for a format that has day and month as numbers, else None."""
+    if form.startswith(_DAY_FIRST):
+        return "day-first"
+    return "month-first" if form.startswith(_MONTH_FIRST) else None
+
+
+def swap_day_month(form: str) -> str | None:
+    """Return a format with day and month exchanged, None if there is none."""
+    return next((form.replace(one, other) for one, other in _SWAPPED.items() if form.startswith(one)), None)
+
+
+def allowed_formats(order: str | None) -> tuple[str, ...]:
+    """Return the formats that an order allows: all for None, those without the other order, or those of ISO 8601."""
+    if order == "iso":
+        return tuple(form for form in TIME_FORMATS if form.startswith("%Y") or form in _CLOCK)
+    return tuple(form for form in TIME_FORMATS if order is None or day_month_order(form) in (None, order))
+
+
+def parse_seconds(texts: pl.Series, form: str) -> pl.Series:
+    """Parse text as seconds; null if it is not of this format."""
+    import polars as pl
+
+    if form in _CLOCK:
+        return typed_seconds(texts.str.strip_chars().str.strptime(pl.Time, form, strict=False))
+    zoned = form.endswith("z")
+    kind = pl.Datetime("us", "UTC" if zoned else None)
+    found = texts.str.strip_chars().str.strptime(kind, form, strict=False)
+    return typed_seconds(found.set(found.dt.year() < 1000, None))  # "24" is no year
+
+
+def typed_seconds(times: pl.Series) -> pl.Series:
+    """Return typed dates, times and durations as seconds."""
+    import polars as pl
+
+    if times.dtype == pl.Time:
+        return times.cast(pl.Int64).cast(pl.Float64) / 1e9
+    if isinstance(times.dtype, pl.Duration):
+        return times.dt.total_microseconds().cast(pl.Float64) / 1e6
+    return times.cast(pl.Datetime("us", getattr(times.dtype, "time_zone", None))).dt.epoch("us").cast(pl.Float64) / 1e6
+
+
+def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str | None, bool]:
+    """Return the format of a column of dates or times, None if there is none, and whether day and month are certain.
+
+    Days that could also be months are taken for days, unless an `order` is given.
+    """
+    import polars as pl
+
+    typed = {pl.Date: DATE_FORMAT, pl.Datetime: DATETIME_FORMAT, pl.Time: TIME_FORMAT, pl.Duration: DURATION_FORMAT}
+    form = next((form for kind, form in typed.items() if column.dtype == kind), None)
+    if form is not None:
+        return form, True
+    present = column.drop_nulls()
+    if column.dtype != pl.String or present.is_empty():
+        return None, True
+    first = present.head(1)
+    for form in allowed_formats(order):  # one cell rules out nearly all of them
+        if not parse_seconds(first, form).null_count() and not parse_seconds(present, form).null_count():
+            other = swap_day_month(form)
+            return form, order is not None or other is None or bool(parse_seconds(present, other).null_count())
+    return None, True
+
+
+def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
+    """Return two cells with day and month in different order, if all cells are dates of either order, else None."""
+    for form in TIME_FORMATS:
+        other = swap_day_month(form) if day_month_order(form) == "day-first" else None
+        if other is None or (
+            parse_seconds(present.head(1), form).null_count() and parse_seconds(present.head(1), other).null_count()
+        ):
+            continue
+        day, month = parse_seconds(present, form), parse_seconds(present, other)
+        if (day.is_not_null() | month.is_not_null()).all():
+            return present.filter(month.is_null())[0], present.filter(day.is_null())[0]
+    return None
+
+
+def non_time_cells(column: pl.Series) -> pl.Series:
+    """Return a mask of the cells that are no dates or times in a column of them; empty if more than 10 % are."""
+    import polars as pl
+
+    present = column.drop_nulls()
+    for form in TIME_FORMATS:
+        if parse_seconds(present.head(5), form).null_count() == len(present.head(5)):
+            continue
+        wrong = column.is_not_null() & parse_seconds(column, form).is_null()
+        if 0 < wrong.sum() <= 0.1 * len(present):
+            return wrong
+    return pl.repeat(False, len(column), dtype=pl.Boolean, eager=True)
+
+
+def is_whole_days(form: str) -> bool:
+    """Return whether a format has days without a time of the day."""
+    return form != DURATION_FORMAT and "%H" not in form
+
+
+def format_seconds(seconds: float, form: str) -> str:
+    """Return the date or time of a column of this format as ISO 8601, a duration in its largest unit.
+
+    A moment between two days is the first of them, as at a threshold. A number beyond the calendar stays in seconds.
+    """
+    if form == DURATION_FORMAT:
+        return format_duration(seconds)
+    try:
+        moment = datetime.fromtimestamp(round(seconds, 6), UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.6g} s"
+    if is_whole_days(form):
+        return moment.date().isoformat()
+    clock = moment.time().isoformat(_precision(moment))
+    if "%Y" not in form:
+        return clock
+    return f"{moment.date().isoformat()} {clock}" + (" UTC" if form.endswith("z") else "")
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in the largest unit of which it has at least two."""
+    unit, name = duration_unit(seconds)
+    return f"{seconds / unit:.4g} {name}"
+
+
+def duration_unit(seconds: float) -> tuple[float, str]:
+    """Return the largest unit of which a duration has at least two: its seconds and its name."""
+    return next(((size, name) for size, name in _UNITS if abs(seconds) >= 2.0 * size), (1.0, "seconds"))
+
+
+def _precision(moment: datetime) -> str:
+    if moment.microsecond:
+        return "milliseconds" if moment.microsecond % 1000 == 0 else "microseconds"
+    return "seconds" if moment.second else "minutes"

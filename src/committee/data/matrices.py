@@ -1,0 +1,253 @@
+"""Encoded matrices from arrays and from scipy's sparse matrices, checked before they reach the kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, issparse
+
+from committee import _core
+from committee.data.number_types import F64, MAX_FEATURES
+
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+
+_BLOCK = 2**21  # cells that are converted to dense at a time
+
+REMEDY = (
+    "make it dense: X.toarray(), or in a pipeline OneHotEncoder(sparse_output=False), or the step "
+    "FunctionTransformer(operator.methodcaller('toarray'), accept_sparse=True)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """Encoded matrix of a sparse table: absent cells are 0, a stored NaN is missing."""
+
+    start: I64  # (n + 1,): row i has the stored cells start[i]:start[i + 1]
+    column: I32  # ascending within a row
+    value: F64
+    n_columns: int
+
+    @classmethod
+    def read(cls, X: Any) -> Self:
+        """Read a CSR or CSC matrix; cells of one place are summed, and contradictory parts are refused."""
+        kind = type(X).__name__
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: X is a {kind}.")
+        if X.format not in ("csr", "csc"):
+            raise TypeError(f"X is a sparse {kind}; of the sparse formats CSR and CSC are taken, so pass X.tocsr()")
+        (n, p), by_row = X.shape, X.format == "csr"
+        if not n or not p:
+            none = "feature(s)" if n else "sample(s)"
+            raise ValueError(f"Found array with 0 {none} (shape={X.shape}) while a minimum of 1 is required.")
+        if n >= 2**31 or p > MAX_FEATURES:
+            raise ValueError(f"X is of shape {X.shape}; at most 2^31 - 1 rows and 2^29 - 1 columns are possible.")
+        start, places, value = _parts(X, *((n, p) if by_row else (p, n)))
+        if by_row and _rises(start, places):
+            return cls(start, places, value.astype(np.float64, copy=False), p)
+        # a counting sort, which keeps cells of one place in the order in which they are stored
+        stored = (csr_array if by_row else csc_array)((value, places, start), shape=(n, p))
+        rows: Any = (stored.tocsc() if by_row else stored).tocsr()
+        if not _rises(rows.indptr, rows.indices):
+            rows.sum_duplicates()
+        columns = rows.indices.astype(np.int32, copy=False)
+        return cls(rows.indptr.astype(np.int64), columns, rows.data.astype(np.float64, copy=False), p)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.start) - 1, self.n_columns
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, index: Any) -> SparseMatrix:
+        rows = np.arange(len(self))[index]
+        size = np.diff(self.start)[rows]
+        start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        at = np.arange(start[-1]) + np.repeat(self.start[rows] - start[:-1], size)
+        return SparseMatrix(start, self.column[at], self.value[at], self.n_columns)
+
+    def columns(self) -> Iterator[F64]:
+        """Yield the values of each column: the stored ones, and one 0 if any cell is absent."""
+        order = np.argsort(self.column, kind="stable")
+        ends = np.searchsorted(self.column[order], np.arange(self.n_columns + 1))
+        for j in range(self.n_columns):
+            stored = self.value[order[ends[j] : ends[j + 1]]]
+            yield stored if len(stored) == len(self) else np.append(stored, 0.0)
+
+    def blocks(self, columns: NDArray[np.integer], n_threads: int = 1) -> Iterator[F64]:
+        """Yield dense blocks of rows, in the given ascending columns."""
+        place = np.full(self.n_columns, -1, dtype=np.int32)
+        place[columns] = np.arange(len(columns))
+        step = max(1, _BLOCK // max(1, len(columns)))
+        for first in range(0, max(1, len(self)), step):
+            last = min(first + step, len(self))
+            yield _core.dense_rows(self.start, self.column, self.value, place, len(columns), first, last, n_threads)
+
+    def infinite(self) -> tuple[int, int] | None:
+        at = np.flatnonzero(np.isinf(self.value))
+        if not at.size:
+            return None
+        return int(np.searchsorted(self.start, at[0], side="right")) - 1, int(self.column[at[0]])
+
+
+Matrix: TypeAlias = F64 | SparseMatrix  # an encoded matrix, dense or sparse
+
+
+class OutOfCoreTable:
+    """Base of tables that are read piece by piece."""
+
+
+def is_out_of_core(X: Any) -> bool:
+    """Return whether a table is read piece by piece: `Pieces`, a polars LazyFrame or a Dask collection."""
+    if isinstance(X, OutOfCoreTable):
+        return True
+    library = type(X).__module__.partition(".")[0]
+    if library == "polars":
+        return type(X).__name__ == "LazyFrame"
+    return library.startswith("dask") and hasattr(X, "dask")
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether a table is a scipy sparse array or matrix, or a `SparseMatrix`."""
+    return isinstance(X, SparseMatrix) or bool(issparse(X))
+
+
+def as_sparse_matrix(X: Any) -> SparseMatrix:
+    """Read a sparse table; see `SparseMatrix.read`."""
+    return X if isinstance(X, SparseMatrix) else SparseMatrix.read(X)
+
+
+def reject_sparse(X: Any, who: str) -> None:
+    """Raise for a sparse table; the message names the learner that needs a dense one."""
+    if is_sparse(X):
+        kind = "table" if isinstance(X, SparseMatrix) else type(X).__name__
+        raise TypeError(f"X is a sparse {kind}, which {who} does not take; {REMEDY}")
+
+
+def _parts(X: Any, n_lines: int, n_places: int) -> tuple[I64, I32, NDArray[Any]]:
+    given = {"indptr": np.asarray(X.indptr), "indices": np.asarray(X.indices), "data": np.asarray(X.data)}
+    for name, array in given.items():
+        if array.ndim != 1 or (name != "data" and array.dtype.kind not in "iu"):
+            raise ValueError(f"X is sparse, and its {name} is no vector of whole numbers; build it anew.")
+    start, value = given["indptr"].astype(np.int64), given["data"]
+    if value.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is a sparse array of {value.dtype}")
+    if value.dtype.kind not in "biuf":
+        raise ValueError(f"X is a sparse array of {value.dtype}; make it one of numbers, X.astype(float)")
+    if len(start) != n_lines + 1 or start[0] != 0 or (np.diff(start) < 0).any():
+        raise ValueError(
+            f"X is sparse, and its indptr does not rise from 0 in {n_lines} steps, one for each "
+            f"{'row' if X.format == 'csr' else 'column'}; build it anew."
+        )
+    n_stored = int(start[-1])
+    if n_stored > min(len(given["indices"]), len(value)):
+        raise ValueError(
+            f"X is sparse, and its indptr ends at {n_stored}, beyond its {len(given['indices'])} indices or "
+            f"{len(value)} values; build it anew."
+        )
+    wide = given["indices"][:n_stored]
+    fits = wide.dtype.itemsize <= 4 or not n_stored or (wide.min() >= 0 and wide.max() < n_places)
+    places = wide.astype(np.int32)  # checked itself, as the user's array may change meanwhile
+    if not fits or (n_stored and (places.min() < 0 or places.max() >= n_places)):
+        raise ValueError(f"X is sparse, and its indices are not all within 0 and {n_places - 1}; build it anew.")
+    return start, places, value[:n_stored]
+
+
+def _rises(start: NDArray[np.integer], places: NDArray[np.integer]) -> bool:
+    rising = np.empty(len(places), dtype=bool)
+    rising[:1] = True
+    np.greater(places[1:], places[:-1], out=rising[1:])
+    firsts = start[:-1]
+    rising[firsts[firsts < len(places)]] = True
+    return bool(rising.all())
+
+
+def is_matrix(X: Any) -> bool:
+    """Return whether `X` is a NumPy array that `numeric_matrix` returns unchanged."""
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
+
+
+def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
+    """Return numbers in two dimensions as a C-contiguous float64 array; `names` are the columns' in errors."""
+    if is_matrix(X):
+        checked: NDArray[np.float64] = X
+        return checked
+    if is_sparse(X):
+        raise TypeError(f"X is a sparse {type(X).__name__}, which is not supported here; pass X.toarray()")
+    reject_path(X)
+    if isinstance(X, OutOfCoreTable):
+        raise TypeError(
+            "X is read in pieces, which fit, predict, predict_proba, decision_function and score take; give rows in "
+            "memory here, such as one piece after the other"
+        )
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
+    values = np.asarray(X)
+    if values.dtype.kind in "UT" and isinstance(X, list | tuple):
+        values = np.asarray(X, dtype=object)  # as text, one string would turn every number into a string
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead; Reshape your data: X.reshape(-1, 1) "
+            "for one column, X.reshape(1, -1) for one row"
+        )
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is an array of {values.dtype}")
+    if values.dtype.kind in "mM":
+        raise ValueError(f"X is an array of {values.dtype}; make numbers of the times (days since a date, ...)")
+    if values.dtype.kind in "OSUTV":
+        _reject_text(values, names)
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except OverflowError:
+        place = next(place for place, value in enumerate(values.flat) if overflows_float(value))
+        row, j = divmod(place, values.shape[1])
+        raise ValueError(overflow_message(_name_of(j, values, names), row)) from None
+
+
+def reject_path(X: Any) -> None:
+    """Raise if a table is a path."""
+    if isinstance(X, str | os.PathLike):
+        path = os.fspath(X)
+        raise TypeError(f"X is the path {path!r}, and no table; write committee.scan({path!r})")
+
+
+def overflows_float(value: Any) -> bool:
+    """Return whether a cell is a number beyond float64, such as an integer of 400 digits."""
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        pass
+    return False
+
+
+def overflow_message(name: str, row: int) -> str:
+    """Return the error message for a cell that `overflows_float`."""
+    return f"column {name!r} holds a number of more than 300 digits at row {row}; scale it or mark it missing (NaN)"
+
+
+def _name_of(j: int, values: NDArray[Any], names: Sequence[str] | None) -> str:
+    return f"x{j}" if names is None or len(names) != values.shape[1] else names[j]
+
+
+def _reject_text(values: NDArray[Any], names: Sequence[str] | None) -> None:
+    for place, value in enumerate(values.flat):
+        if isinstance(value, str | bytes | np.void):
+            row, j = divmod(place, values.shape[1])
+            value = value.item() if isinstance(value, np.generic) else value
+            raise ValueError(
+                f"column {_name_of(j, values, names)!r} holds {value!r} at row {row}, and X is an array; make it "
+                "numeric, or pass a frame (pandas, polars, Arrow), where text columns are categories"
+            )

@@ -1,0 +1,373 @@
+"""Files that are read in pieces: Parquet and separated text, with columns as text or converted to numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from committee.data.columns import reject_duplicates
+from committee.data.out_of_core.found_files import PartitionColumns
+from committee.data.out_of_core.sources import (
+    DerivedFiles,
+    LazyFrameSource,
+    Piece,
+    TableSource,
+    default_chunk_rows,
+    row_range,
+)
+from committee.data.packages import require_package
+from committee.data.readers.cell_forms import convert_columns
+from committee.data.readers.cells import MISSING, replace_missing_marks
+from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, table_file
+from committee.data.readers.formats import SeparatedText, blank_lines, distinct_header, first_error_line, read_header
+from committee.data.text import suggest_names
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+
+_BUFFER = 2**20  # bytes of a column that are read from disk at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """Parquet files with the same columns."""
+
+    files: tuple[Path, ...]
+    of_folders: PartitionColumns = field(default_factory=PartitionColumns)
+    """Columns in the names of folders; the files' own columns take precedence."""
+
+    def __post_init__(self) -> None:
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                "Parquet files are read in pieces by pyarrow, which is not installed: pip install pyarrow; or give "
+                f"polars.scan_parquet({str(self.files[0])!r})"
+            ) from error
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return (*self._names_in_files, *self._added.names)
+
+    @cached_property
+    def _names_in_files(self) -> tuple[str, ...]:
+        with _opened(self.files[0]) as file:
+            names: list[str] = file.schema_arrow.names
+        reject_duplicates(names)
+        return tuple(names)
+
+    @cached_property
+    def _added(self) -> PartitionColumns:
+        return self.of_folders.without(self._names_in_files)
+
+    @cached_property
+    def n_rows(self) -> int:
+        count = 0
+        for path in self.files:
+            with _opened(path) as file:
+                count += file.metadata.num_rows
+        return count
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import pyarrow as pa
+
+        try:
+            yield from self._pieces(columns)
+        finally:
+            pa.default_memory_pool().release_unused()  # buffers of about 100 MB
+
+    def _pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        added = self._added.names
+        wanted = list(self.names if columns is None else columns)
+        in_files = [name for name in wanted if name not in added]
+        for number, path in enumerate(self.files):
+            first = 0
+            with _opened(path) as file:
+                self._check_columns(path, file.schema_arrow.names, None if columns is None else in_files)
+                for batch in file.iter_batches(batch_size=default_chunk_rows(len(wanted)), columns=in_files):
+                    table, last = self._with_added(number, batch, wanted), first + len(batch)
+                    yield Piece(table, f"{str(path)!r}, {row_range(first, last)}")
+                    first = last
+
+    def _with_added(self, number: int, batch: pa.RecordBatch, wanted: list[str]) -> pa.Table:
+        import pyarrow as pa
+
+        added = {name: self._added.cells(number, name, len(batch)) for name in wanted if name in self._added.names}
+        fields = [pa.field(name, added[name].type) if name in added else batch.field(name) for name in wanted]
+        cells = [added[name] if name in added else batch[name] for name in wanted]
+        return pa.Table.from_arrays(cells, schema=pa.schema(fields, batch.schema.metadata))
+
+    def _check_columns(self, path: Path, names: Sequence[str], wanted: Sequence[str] | None) -> None:
+        reject_duplicates(names)
+        missing = [name for name in wanted or () if name not in names]
+        if missing and missing[0] in self._names_in_files:
+            raise ValueError(f"{str(path)!r}: there is no column {missing[0]!r}, which other files have")
+        if missing:
+            raise ValueError(
+                f"{str(path)!r}: there is no column {missing[0]!r}; {suggest_names(missing[0], self.names)}"
+            )
+        of_both = [name for name in self._added.names if name in names]
+        if of_both or (wanted is None and set(names) != set(self._names_in_files)):
+            odd = of_both[0] if of_both else sorted(set(names) ^ set(self._names_in_files))[0]
+            raise ValueError(
+                f"{str(path)!r}: column {odd!r} is not in all files; choose columns that are, with columns="
+            )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # by default all row groups are read ahead, which takes as much memory as the file
+        with pq.ParquetFile(check_utf_8_path(path), pre_buffer=False, buffer_size=_BUFFER) as file:
+            yield file
+    except pa.ArrowException as error:
+        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class TextFiles:
+    """CSV or TSV files with the same columns.
+
+    A column has one type in all files, so all of them are read for the types before the first piece.
+    """
+
+    files: tuple[Path, ...]
+    text: tuple[str, ...] = ()  # columns to read as text though they look numeric
+    form: FileFormat = DEFAULT_FORMAT
+
+    def __post_init__(self) -> None:
+        require_package("polars", "reading text files in pieces")
+
+    @cached_property
+    def types(self) -> tuple[dict[str, pl.DataType], ...]:
+        """Types of each file's columns, in the file's order: common types that hold the cells of all files."""
+        import polars as pl
+
+        own = [_types_of(path, self.form) for path in self.files]
+        common: dict[str, pl.DataType] = {}
+        for path, types in zip(self.files, own, strict=True):
+            if set(types) != set(own[0]):
+                odd = sorted(set(types) ^ set(own[0]))[0]
+                raise ValueError(f"{str(path)!r}: column {odd!r} is not in all files; scan files with the same columns")
+            for name, dtype in _types_of_cells(path, self.form, types, own).items():
+                common[name] = dtype if name not in common else _common(common[name], dtype)
+        common |= {name: own[0][name] for name in own[0] if name not in common}
+        common |= {name: pl.String() for name in self.text}
+        return tuple({name: common[name] for name in types} for types in own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.types[0])
+
+    @property
+    def separator(self) -> str:
+        return SeparatedText.of(table_file(self.files[0]), self.form).separator
+
+    @cached_property
+    def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
+        """Per file the number of lines below the header, and which of them are blank."""
+        return tuple(_lines_of(path, self.form) for path in self.files)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(n - len(blank) for n, blank in self.lines)
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        for path, types, (_, blank) in zip(self.files, self.types, self.lines, strict=True):
+            with _errors_of(path):
+                rows = LazyFrameSource(_scanned(path, self.form, blank, schema=types), repr(str(path)))
+                for piece in rows.pieces(None):  # with fewer columns polars misses lines of too many cells
+                    yield piece.with_columns(columns or self.names, ())
+
+    def cells(self, columns: Sequence[str]) -> Iterator[Piece]:
+        for path, (_, blank) in zip(self.files, self.lines, strict=True):
+            with _errors_of(path):
+                rows = _scanned(path, self.form, blank, null_values=None, infer_schema=False)
+                yield from LazyFrameSource(rows, repr(str(path))).pieces(columns)
+
+
+def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
+    text = SeparatedText.of(table_file(path), form)
+    distinct_header(text.file, read_header(text))  # polars would rename duplicates
+    with _errors_of(path):
+        return dict(_scanned(path, form, infer_schema_length=None).collect_schema())
+
+
+def _types_of_cells(
+    path: Path, form: FileFormat, types: dict[str, pl.DataType], of_files: Sequence[dict[str, pl.DataType]]
+) -> dict[str, pl.DataType]:
+    # without columns that have no cell here, which are read as text, and other types elsewhere
+    import polars as pl
+
+    asked = [
+        name
+        for name, dtype in types.items()
+        if dtype == pl.String and any(other.get(name, dtype) != dtype for other in of_files)
+    ]
+    if not asked:
+        return types
+    with _errors_of(path):
+        cells = _scanned(path, form, schema=types).select(pl.col(asked).count()).collect().row(0, named=True)
+    return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
+
+
+def _lines_of(path: Path, form: FileFormat) -> tuple[int, Sequence[int]]:
+    import polars as pl
+
+    text = SeparatedText.of(table_file(path), form)
+    names = read_header(text)
+    with _errors_of(path):
+        empty = pl.all_horizontal(pl.all().is_null()).sum()
+        n, n_empty = _scanned(path, form, infer_schema=False).select(pl.len(), empty.alias("")).collect().row(0)
+    # in a file of one column a blank line is a missing cell; and rows of separators alone are rows
+    return n, blank_lines(text, len(names)) if n_empty and len(names) > 1 else ()
+
+
+def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options: Any) -> pl.LazyFrame:
+    import polars as pl
+
+    text = SeparatedText.of(table_file(path), form)
+    if not text.is_utf_8:
+        raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
+    path = check_utf_8_path(path)
+    options = {"null_values": [*MISSING, *form.missing], **options}
+    if not blank:
+        return pl.scan_csv(path, separator=text.separator, glob=False, **options)
+    number = max(read_header(text), key=len) + "#"  # longer than the name of any column
+    rows = pl.scan_csv(path, separator=text.separator, glob=False, row_index_name=number, **options)
+    return rows.filter(~pl.col(number).is_in(blank)).drop(number)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{str(path)!r} cannot be read: {first_error_line(error)}") from error
+
+
+def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType:
+    import polars as pl
+
+    if one == other:
+        return one
+    return pl.Float64() if one.is_numeric() and other.is_numeric() else pl.String()
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetWithText(DerivedFiles):
+    """Parquet files with some columns converted to text."""
+
+    text: tuple[str, ...]
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import polars as pl
+
+        for piece in self.source.pieces(columns):
+            table = piece.X
+            for name in (name for name in self.text if name in table.column_names):
+                cells = pl.DataFrame(table.select([name]))[name]
+                if cells.dtype.is_nested():
+                    raise ValueError(f"{piece.name}: column {name!r} holds {cells.dtype}, no text; leave it out")
+                text = cells.cast(pl.String).to_arrow()
+                # polars would lose the declared order of categories of the other columns
+                table = table.set_column(table.column_names.index(name), name, text)
+            yield replace(piece, X=table)
+
+
+def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
+    """Return files that are read with these columns as text."""
+    if not names:
+        return source
+    if isinstance(source, TextFiles):
+        return replace(source, text=tuple(names))
+    assert isinstance(source, ParquetFiles)
+    return ParquetWithText(source, tuple(names))
+
+
+@dataclass(frozen=True, eq=False)
+class ConvertedFiles(DerivedFiles):
+    """Files whose columns with a format (`committee.data.readers.cell_forms`) are converted to numbers."""
+
+    forms: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+    dates: str | None = None
+    verbatim: tuple[str, ...] = ()  # columns without missing marks
+    marks: dict[str, Counter[str]] = field(default_factory=dict)
+    """Common marks for missing values in the last pass, by column."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        marks: dict[str, Counter[str]] = {}
+        for piece in self.source.pieces(columns):
+            with piece.named_in_errors():
+                table = self._with_numbers(piece.X, marks)
+            yield replace(piece, X=table)
+        self.marks.update(marks)
+
+    def _with_numbers(self, table: Any, marks: dict[str, Counter[str]]) -> Any:
+        import polars as pl
+
+        if isinstance(table, pl.DataFrame):
+            return self._read(table, marks)
+        for k, name in enumerate(table.column_names):
+            if name not in self.forms and (not self.missing or name in self.verbatim):
+                continue
+            before = pl.DataFrame(table.select([name]))
+            after = self._read(before, marks)[name]
+            # polars would lose the declared order of categories of unchanged columns
+            if name in self.forms or after.null_count() > before[name].null_count():
+                table = table.set_column(k, name, after.to_arrow())
+        return table
+
+    def _read(self, frame: pl.DataFrame, marks: dict[str, Counter[str]]) -> pl.DataFrame:
+        frame = replace_missing_marks(frame, self.missing, self.verbatim)
+        frame = convert_columns(frame, self.forms, self.dates, marks)
+        return replace_missing_marks(frame, self.missing, self.verbatim)  # again, as marks may be numbers
+
+
+def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:
+    """Return files with these columns converted; further arguments are those of `ConvertedFiles`."""
+    return ConvertedFiles(source, forms, **how) if forms or how.get("missing") else source
+
+
+class RawCellReader:
+    """Reads unchanged columns of files beside a pass over the same files: text of text files, other types otherwise."""
+
+    def __init__(self, source: TableSource, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._pieces = source.cells(names) if isinstance(source, TextFiles) else source.pieces(names)
+        self._left: pl.DataFrame | None = None
+
+    def next_rows(self, n: int) -> pl.DataFrame:
+        import polars as pl
+
+        if not self._names:
+            return pl.DataFrame()
+        parts: list[pl.DataFrame] = []
+        while n:
+            if self._left is None or not self._left.height:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    raise ValueError(
+                        "the files have fewer rows than a moment ago; leave them alone while they are read"
+                    )
+                self._left = pl.DataFrame(piece.X)
+            part, self._left = self._left[:n], self._left[n:]
+            parts.append(part)
+            n -= part.height
+        return pl.concat(parts, how="vertical_relaxed")

@@ -1,0 +1,296 @@
+"""Pieces of a table, and the sources of pieces in memory: arrays, iterables, Dask collections and lazy frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.columns import Column, is_frame, open_frame
+from committee.data.labels import CodedText, Labels
+from committee.data.text import suggest_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_ROW = re.compile(r"\brow \d")
+CELLS = 2**21  # cells of a piece whose size is open: 16 MB as float64, which malloc keeps for the next one
+LEAST_ROWS = 1024  # rows of a piece with many columns
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a table, possibly with labels and weights."""
+
+    X: Any
+    name: str  # in errors: the number or file of the piece, and its rows
+    y: Any = None
+    weight: Any = None
+
+    def __len__(self) -> int:
+        return len(open_frame(self.X)) if is_frame(self.X) else len(self.X)
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            counted = "; rows are counted from the beginning of the piece" if _ROW.search(str(error)) else ""
+            kind = ValueError if isinstance(error, UnicodeError) else type(error)  # it needs more arguments
+            raise kind(f"{self.name}: {error}{counted}") from error
+
+    def with_columns(self, columns: Sequence[str] | None, without: Sequence[str]) -> Piece:
+        """Return the piece with these columns alone, or with all but those of `without`."""
+        if not is_frame(self.X):
+            if columns is not None:
+                raise ValueError(
+                    f"columns={list(columns)!r} are names, but the pieces are arrays, whose columns have none"
+                )
+            return self
+        frame = open_frame(self.X)
+        wanted = [name for name in frame.columns if name not in without] if columns is None else list(columns)
+        if wanted == frame.columns:
+            return self
+        self._check(wanted, frame.columns)
+        return replace(self, X=frame.select(wanted).to_native())
+
+    def column(self, name: str) -> Labels:
+        """Return the cells of one column, text as codes."""
+        import narwhals as nw
+
+        if not is_frame(self.X):
+            raise ValueError(f"{name!r} names a column, but the pieces are arrays, whose columns have no names")
+        frame = open_frame(self.X)
+        self._check([name], frame.columns)
+        cells = frame[name]
+        if cells.null_count():
+            raise ValueError(f"column {name!r} is missing in {cells.null_count()} rows; leave such rows out")
+        if isinstance(cells.dtype, nw.String | nw.Categorical | nw.Enum):
+            column = Column.read(cells, name)
+            if column.kind == "text":
+                texts = np.array(sorted(map(str, column.distinct())), dtype=np.str_)
+                codes = column.codes(texts.tolist())
+                return CodedText.of_parts([CodedText(codes.astype(np.uint32), texts)])
+        found: NDArray[Any] = cells.to_numpy()
+        return found
+
+    @staticmethod
+    def _check(wanted: Sequence[str], names: Sequence[str]) -> None:
+        for name in wanted:
+            if name not in names:
+                raise ValueError(f"there is no column {name!r}; {suggest_names(name, names)}")
+
+
+class TableSource(Protocol):
+    """A table that can be read piece by piece repeatedly, always in the same order of rows."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Column names, None if they are unknown before rows are read."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Read the pieces; `columns` alone if the source has names."""
+
+
+def default_chunk_rows(n_columns: int) -> int:
+    """Return the number of rows of a piece."""
+    return max(LEAST_ROWS, CELLS // max(1, n_columns))
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """Blocks of rows of a two-dimensional array."""
+
+    array: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        if self.array.ndim != 2:
+            raise ValueError(f"scan was given an array of {self.array.ndim} dimensions; give one of rows and columns")
+
+    @property
+    def names(self) -> None: ...
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        n, step = len(self.array), default_chunk_rows(self.array.shape[1])
+        for first in range(0, n, step):
+            last = min(first + step, n)
+            yield Piece(self.array[first:last], row_range(first, last))
+
+
+def row_range(first: int, last: int) -> str:
+    """Return the name of the rows ``first, ..., last - 1``."""
+    return f"rows {first} to {last - 1}" if last - first > 1 else f"row {first}"
+
+
+@dataclass(frozen=True, eq=False)
+class IterableSource:
+    """An object that yields X, (X, y) or (X, y, weight) at each iteration."""
+
+    iterable: Iterable[Any]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.iterable, Iterator):
+            raise TypeError(
+                f"scan was given a {type(self.iterable).__name__}, which can be read only once, and a fit reads its "
+                "rows at least twice; give a list, or an object whose __iter__ begins anew"
+            )
+
+    @property
+    def names(self) -> None: ...
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        for number, given in enumerate(self.iterable):
+            parts = given if isinstance(given, tuple) else (given,)
+            if not 1 <= len(parts) <= 3:
+                raise ValueError(f"piece {number} is a tuple of {len(parts)}; give X, (X, y) or (X, y, weight)")
+            X, y, weight = (*parts, None, None)[:3]
+            yield Piece(
+                _table(X, number), f"piece {number}", _vector(y, "y", number), _vector(weight, "weight", number)
+            )
+
+
+def _table(X: Any, number: int) -> Any:
+    if not isinstance(X, list):
+        return X
+    try:
+        rows = np.asarray(X)
+    except ValueError:  # rows of several lengths
+        rows = np.empty(0)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"piece {number} is a list of {len(X)} that is no table; give rows of one length, and X with y as a tuple, "
+            "(X, y)"
+        )
+    return rows
+
+
+def _vector(values: Any, name: str, number: int) -> Any:
+    if values is None or (hasattr(values, "__len__") and hasattr(values, "dtype")):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"piece {number}: its {name} has entries of several lengths; give one for each row") from error
+
+
+@dataclass(frozen=True, eq=False)
+class DaskSource:
+    """A Dask dataframe or array, computed anew for each pass unless it is persisted."""
+
+    collection: Any
+
+    def __post_init__(self) -> None:
+        if not (self._is_frame or getattr(self.collection, "ndim", 0) == 2):
+            raise TypeError(
+                f"scan was given a Dask {type(self.collection).__name__}; give a Dask dataframe, or an array of rows "
+                "and columns"
+            )
+
+    @property
+    def _is_frame(self) -> bool:
+        return (
+            hasattr(self.collection, "npartitions")
+            and getattr(self.collection, "ndim", 0) == 2
+            and hasattr(self.collection, "columns")
+        )
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        columns = getattr(self.collection, "columns", None)
+        if columns is None or not all(isinstance(name, str) for name in columns):
+            return None
+        return tuple(columns)
+
+    def delayed_parts(self) -> list[Any]:
+        whole = self.collection if self._is_frame else self.collection.rechunk({1: -1})
+        return list(np.ravel(whole.to_delayed()))
+
+    @property
+    def known_sizes(self) -> list[int] | None:
+        """Rows of each part, None if they are unknown."""
+        if self._is_frame:
+            return None
+        sizes = self.collection.chunks[0]
+        return None if any(np.isnan(size) for size in sizes) else [int(size) for size in sizes]
+
+    def computed(self, parts: Sequence[Any]) -> Iterator[Any]:
+        return (part.compute() for part in parts)
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        if self._is_frame:
+            chosen = self.collection if columns is None else self.collection[list(columns)]
+            partitions = [chosen.partitions[number] for number in range(chosen.npartitions)]
+            for number, partition in enumerate(self.computed(partitions)):
+                yield Piece(partition, f"partition {number}")
+            return
+        whole_rows, first = self.collection.rechunk({1: -1}), 0
+        blocks = [whole_rows.blocks[number] for number in range(whole_rows.numblocks[0])]
+        for number, block in enumerate(map(np.asarray, self.computed(blocks))):
+            yield Piece(block, f"block {number}, {row_range(first, first + len(block))}")
+            first += len(block)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyFrameSource:
+    """A polars LazyFrame, whose query runs once for each pass."""
+
+    frame: pl.LazyFrame
+    of: str = ""  # file that the query reads, in errors and names of pieces
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        with self._errors():
+            return tuple(self.frame.collect_schema().names())
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        wanted = list(self.names if columns is None else columns)
+        for name in wanted:
+            if name not in self.names:
+                raise ValueError(f"there is no column {name!r}; {suggest_names(name, self.names)}")
+        chosen, size, first = self.frame.select(wanted), default_chunk_rows(len(wanted)), 0
+        before = f"{self.of}, " if self.of else ""
+        with self._errors():
+            for frame in chosen.collect_batches(chunk_size=size, maintain_order=True):
+                for begin in range(0, frame.height, size):
+                    rows = frame.slice(begin, size)
+                    last = first + rows.height
+                    yield Piece(rows, f"{before}{row_range(first, last)}")
+                    first = last
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        import polars as pl
+
+        from committee.data.readers.formats import first_error_line
+
+        try:
+            yield
+        except pl.exceptions.PolarsError as error:
+            raise ValueError(f"{self.of or 'the LazyFrame'} cannot be read: {first_error_line(error)}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class DerivedFiles:
+    """Base of sources that change the pieces of files."""
+
+    source: Any
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.source.files  # type: ignore[no-any-return]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names  # type: ignore[no-any-return]
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows  # type: ignore[no-any-return]

@@ -1,0 +1,265 @@
+"""Text cells of files: missing values, plain numbers, numbers with commas and signs, and codes such as postcodes."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MISSING = ("", "NA", "NaN", "nan", "null")  # text that means missing in every file
+COMMON_MARKS = frozenset((
+    "", "?", "-", "--", "\u2013", "\u2014", ".", "..", "...", "na", "n/a", "#n/a", "n.a.", "n.a", "k.a.", "nan", "null",
+    "#null!", "none", "nil", "<na>", "missing", "unknown",
+))  # fmt: skip
+"""Text, in lower case, that means missing in a column whose other cells are all numbers, dates or times."""
+
+COMMA = "0,5"  # format of numbers with a decimal comma; points, spaces and apostrophes may separate thousands
+THOUSANDS = "1,000"  # format of numbers with a decimal point; commas, spaces and apostrophes may separate thousands
+PERCENT = "%"
+CURRENCIES = (
+    "US$", "R$", "A$", "C$", "$", "\u00a2", "\u00a3", "\u00a5", "\u20ac", "\u20a9", "\u20aa", "\u20ab", "\u20b1",
+    "\u20b4", "\u20b8", "\u20b9", "\u20ba", "\u20bd", "\u0e3f", "kr", "z\u0142", "K\u010d", "Fr.",
+    "AUD", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS", "INR",
+    "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PEN", "PHP", "PLN", "RON", "RUB", "SAR", "SEK", "SGD", "THB", "TRY",
+    "TWD", "UAH", "USD", "VND", "ZAR",
+)  # fmt: skip
+NUMBER_FORMATS = tuple(f"{base} {sign}".strip() for base in (COMMA, THOUSANDS) for sign in ("", PERCENT, *CURRENCIES))
+"""`COMMA` or `THOUSANDS`, alone or followed by the sign that all cells have."""
+
+_SPACES = " '\u00a0\u202f\u2009\u2019"
+_NUMBER = r"^[+-]?(\d+|\d{{1,3}}([{marks}]\d{{3}})+)?({point}\d+)?{point}?([eE][+-]?\d+)?$"
+_PATTERNS = {
+    COMMA: _NUMBER.format(marks="." + _SPACES, point=","),
+    THOUSANDS: _NUMBER.format(marks="," + _SPACES, point=r"\."),
+}
+_BETWEEN = {COMMA: rf"[.{_SPACES}]", THOUSANDS: rf"[,{_SPACES}]"}
+_GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+$"
+_SIGN = "|".join(map(re.escape, (PERCENT, *CURRENCIES)))
+_BEGINS = re.compile(rf"\s*[+-]?\s*(?P<before>{_SIGN})?\s*[+-]?[\d.,]")
+_ENDS = re.compile(rf"\d[.,]?\s*(?P<behind>{_SIGN})\s*$")
+
+
+def is_text(column: pl.Series) -> bool:
+    """Return whether a column is text, but not categorical."""
+    import polars as pl
+
+    return column.dtype == pl.String
+
+
+def text_columns(frame: pl.DataFrame, but: Container[str] = ()) -> list[pl.Series]:
+    """Return the columns of text, without those of `but`."""
+    return [column for column in frame.get_columns() if is_text(column) and column.name not in but]
+
+
+def describe_cells(column: pl.Series, mask: pl.Series, limit: int = 3) -> str:
+    """List the first distinct cells of a mask with their rows, for messages: ``'?' in row 1, 'x' in row 3``."""
+    import polars as pl
+
+    cells = pl.DataFrame({"cell": column, "row": pl.int_range(len(column), eager=True)}).filter(mask)
+    first = cells.unique("cell", keep="first", maintain_order=True)
+    shown = ", ".join(f"{cell!r} in row {row:,}" for cell, row in first.head(limit).iter_rows())
+    return shown + (f" and {first.height - limit:,} more" if first.height > limit else "")
+
+
+def are_missing_marks(texts: pl.Series) -> pl.Series:
+    """Return a mask of the cells with a common mark for missing values."""
+    return texts.str.strip_chars().str.to_lowercase().is_in(list(COMMON_MARKS)).fill_null(False)
+
+
+def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
+    """Count the marks of a column."""
+    return Counter(dict(texts.filter(marked).value_counts(sort=True).iter_rows()))
+
+
+def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = False) -> str:
+    """Return a note on marks that are read as missing, because the model learned numbers or as all other cells are."""
+    n = sum(marks.values())
+    frequent = sorted(marks.items(), key=lambda each: (-each[1], each[0]))[:5]
+    shown = ", ".join(f"{mark!r} {'once' if k == 1 else f'{k:,} times'}" for mark, k in frequent)
+    what = "1 cell is" if n == 1 else f"{n:,} cells are"
+    why = (
+        "as the model learned from numbers or dates"
+        if learned
+        else f"as all others are numbers or dates; --categorical {shlex.quote(name)} takes them for categories"
+    )
+    return f"column {name!r}: {what} read as missing ({shown}), {why}"
+
+
+def replace_missing_marks(frame: pl.DataFrame, marks: Sequence[str], but: Sequence[str] = ()) -> pl.DataFrame:
+    """Replace cells that equal a mark, as text or as a number, by null; columns of `but` stay unchanged."""
+    if not marks:
+        return frame
+    columns = (column for column in frame.get_columns() if column.name not in but)
+    return frame.with_columns(_without_marks(column, marks) for column in columns)
+
+
+def _without_marks(column: pl.Series, marks: Sequence[str]) -> pl.Series:
+    import polars as pl
+
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        found = column.cast(pl.String).str.strip_chars().is_in(list(marks))
+    elif column.dtype.is_numeric():
+        found = column.cast(pl.Float64).is_in([value for mark in marks if math.isfinite(value := _number(mark))])
+    else:
+        return column
+    if not found.any():
+        return column
+    return pl.select(pl.when(~found.fill_null(False)).then(column).alias(column.name)).to_series()
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return math.nan
+
+
+def parse_plain_numbers(texts: pl.Series) -> pl.Series:
+    """Parse text as numbers, null if it is none; the CSV reader leaves ``inf`` and ``+1`` as text."""
+    import polars as pl
+
+    return texts.str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
+    """Return a column of text as numbers, integers if all cells are; None if a cell is no number."""
+    import polars as pl
+
+    present = column.set(column.is_in(MISSING).fill_null(False), None)
+    missing = present.null_count()
+    if missing == len(present):
+        return None
+    for numbers in (present.cast(pl.Int64, strict=False), parse_plain_numbers(present)):
+        if numbers.null_count() == missing:
+            return numbers
+    return None
+
+
+def format_sign(form: str) -> str:
+    """Return the sign of a number format, ``""`` without one."""
+    return form.partition(" ")[2]
+
+
+def format_base(form: str) -> str:
+    """Return a number format without its sign."""
+    return form.partition(" ")[0]
+
+
+def with_sign(base: str, sign: str) -> str:
+    """Return a number format with a sign."""
+    return f"{base} {sign}".rstrip()
+
+
+def parse_numbers(texts: pl.Series, form: str) -> pl.Series:
+    """Parse text of a number format, null if it is of another; 12 % is 0.12."""
+    base, _, sign = form.partition(" ")
+    stripped = texts.str.strip_chars()
+    if sign:
+        stripped = _without_sign(stripped, sign)
+    fits = stripped.str.contains(_PATTERNS[base])
+    plain = stripped.str.replace_all(_BETWEEN[base], "").str.replace(",", ".", literal=True)
+    found = parse_plain_numbers(plain)
+    found = found.set(~fits.fill_null(False), None)
+    return found / 100.0 if sign == PERCENT else found
+
+
+def _without_sign(stripped: pl.Series, sign: str) -> pl.Series:
+    # null for a cell without the sign, or with two
+    escaped, spaces = re.escape(sign), r"[\s\u00a0\u202f]*"
+    before, behind = rf"^([+-]?){spaces}{escaped}{spaces}([+-]?[\d.,])", rf"([\d.,]){spaces}{escaped}$"
+    once = stripped.str.count_matches(sign, literal=True) == 1
+    there = once & (stripped.str.contains(before) | stripped.str.contains(behind))
+    bare = stripped.str.replace(before, "${1}${2}").str.replace(behind, "${1}")
+    return bare.set(~there.fill_null(False), None)
+
+
+def cell_sign(cell: str) -> str | None:
+    """Return the sign of a number, ``""`` without one; None for text that does not begin as a number."""
+    begins, ends = _BEGINS.match(cell), _ENDS.search(cell)
+    if begins is None:
+        return None
+    return begins["before"] or (ends["behind"] if ends else "")
+
+
+def matching_formats(present: pl.Series) -> list[str]:
+    """Return the formats, at most two, of which all cells are; none may be missing."""
+    sign = None if present.is_empty() else cell_sign(present[0])
+    if sign is None:
+        return []
+    forms = (with_sign(base, sign) for base in (COMMA, THOUSANDS))
+    return [form for form in forms if not parse_numbers(present, form).null_count()]
+
+
+def infer_number_formats(
+    columns: Sequence[pl.Series], decimal: str | None, separator: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return the number formats of columns of text, and the columns that mix decimal commas with decimal points.
+
+    A comma before three digits is ambiguous. `decimal` or another column settles it; otherwise it separates thousands
+    if cells are separated by commas, and decimals if not. A point before three digits of numbers with a sign is a
+    decimal point, unless the file has decimal commas.
+    """
+    sure: dict[str, str] = {}
+    either: dict[str, pl.Series] = {}
+    mixed: list[str] = []
+    for column in columns:
+        present = column.drop_nulls()
+        found = matching_formats(present)
+        if len(found) == 2:
+            either[column.name] = present
+        elif found:
+            sure[column.name] = found[0]
+        elif (
+            not present.is_empty()
+            and (parse_numbers(present, COMMA).is_not_null() | parse_plain_numbers(present).is_not_null()).all()
+        ):
+            mixed.append(column.name)
+    wanted = {".": THOUSANDS, ",": COMMA}.get(decimal or "")
+    forms = {name: form for name, form in sure.items() if wanted in (None, format_base(form))}
+    bases = {format_base(form) for form in forms.values()}
+    settled = wanted or (COMMA if separator != "," or COMMA in bases else THOUSANDS)
+    if wanted is None and bases == {THOUSANDS}:
+        settled = THOUSANDS
+    for name, present in either.items():
+        sign = cell_sign(present[0]) or ""
+        without_comma = bool(sign) and wanted is None and not present.str.contains(",", literal=True).any()
+        base = (COMMA if COMMA in bases else THOUSANDS) if without_comma else settled
+        forms[name] = with_sign(base, sign)
+    return {column.name: forms[column.name] for column in columns if column.name in forms}, mixed
+
+
+def have_grouping_points(texts: pl.Series) -> bool:
+    """Return whether all points in a column of numbers stand before three digits, as between thousands."""
+    pointed = texts.drop_nulls().str.strip_chars()
+    pointed = pointed.filter(pointed.str.contains(".", literal=True))
+    return not pointed.is_empty() and bool(pointed.str.contains(_GROUPED).all())
+
+
+class DigitCodes:
+    """Detector of codes in a column that is added in parts: digits only, with leading zeros in some cells."""
+
+    def __init__(self) -> None:
+        self.digits, self.example = True, ""
+
+    def take(self, texts: pl.Series) -> None:
+        present = texts.drop_nulls().str.strip_chars()
+        self.digits = self.digits and bool(present.str.contains(r"^\d+$").all())
+        padded = present.filter(present.str.contains(r"^0\d+$"))
+        self.example = self.example or (padded[0] if len(padded) else "")
+
+    @property
+    def are_codes(self) -> bool:
+        return self.digits and bool(self.example)
+
+
+def are_digit_codes(texts: pl.Series) -> bool:
+    """Return whether a column holds digits only, with leading zeros in some cells, as postcodes do."""
+    found = DigitCodes()
+    found.take(texts)
+    return found.are_codes

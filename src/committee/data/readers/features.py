@@ -1,0 +1,183 @@
+"""Selection of feature columns: identifiers are left out, and text that is nearly numeric or has units is noted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from committee.data.readers.cells import (
+    COMMA,
+    CURRENCIES,
+    THOUSANDS,
+    cell_sign,
+    describe_cells,
+    is_text,
+    parse_numbers,
+    parse_plain_numbers,
+    text_columns,
+    with_sign,
+)
+from committee.data.text import check_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+LONGEST_CATEGORY = 1_000  # most characters of a category, all of which a model stores
+LEAST_ROWS = 20  # in smaller tables few measurements may all differ, and be sorted
+DISTINCT_TEXT = 0.95  # text with a larger share of distinct values identifies the rows
+MOST_UNITS = 8  # more distinct endings are no units: house numbers such as 12a are no quantities
+
+_NAME = re.compile(
+    r"(^|[^a-z])(id|ids|uuid|guid|pk)([^a-z]|$)"
+    r"|(^|[^a-z])(no|nr|number|key)[^a-z]*$"  # a number of something is a count
+    r"|^(row.?)?(index|idx)$"
+)
+_SIGNS = "|".join(map(re.escape, CURRENCIES))
+_QUANTITY = rf"^[+-]?\s*({_SIGNS})?\s*[+-]?(\d[\d.,\s']*)\s*([^\d\s.,+-][^\d\s]{{0,9}})?$"
+_ORDINALS = ("st", "nd", "rd", "th")
+
+
+@dataclass(frozen=True)
+class SelectedFeatures:
+    """Columns to leave out, and notes for the user."""
+
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def select_features(
+    X: pl.DataFrame, keep: Sequence[str] = (), part: str = "", categorical: Sequence[str] = ()
+) -> SelectedFeatures:
+    """Leave out identifiers that are not in `keep`; `part` describes the rows in notes."""
+    nearly = nearly_numeric_columns(X)
+    others = {*check_names(keep, X.columns, "--keep"), *(each.name for each in nearly)}
+    ids = id_like_columns(X)
+    found = {name: reason for name, reason in ids.items() if name not in others and not _is_of_numbers(X[name])}
+    if len(found) == X.width:
+        notes = [f"column {name!r} {reason}{part}; it is kept, as there is no other" for name, reason in found.items()]
+        found = {}
+    else:
+        notes = [
+            f"column {name!r} is left out: it {reason}{part}; --keep {shlex.quote(name)} learns from it"
+            for name, reason in found.items()
+        ]
+    left_out = tuple(found)
+    notes += [
+        f"column {each.name!r} is read as text because {each.words}{part}; if they mean missing, name them by"
+        " --missing, or leave them empty in the file"
+        for each in nearly
+    ]
+    notes += unit_notes(X.drop({*left_out, *(each.name for each in nearly), *categorical}, strict=False))
+    reject_long_text(X.drop(left_out))
+    return SelectedFeatures(left_out, tuple(notes))
+
+
+def reject_long_text(X: pl.DataFrame) -> None:
+    """Raise for text that is too long for a category."""
+    import polars as pl
+
+    for column in X.get_columns():
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            continue
+        lengths = column.cast(pl.String).str.len_chars()
+        longest = lengths.max()
+        if isinstance(longest, int) and longest > LONGEST_CATEGORY:
+            raise ValueError(
+                f"column {column.name!r} holds a text of {longest:,} characters (row {lengths.arg_max()}), and a"
+                f" category has at most {LONGEST_CATEGORY:,}: leave the column out with --drop"
+                f" {shlex.quote(column.name)}, or make categories or numbers of it first"
+            )
+
+
+def _is_of_numbers(column: pl.Series) -> bool:
+    return is_text(column) and bool(are_numbers(column.drop_nulls()).all())
+
+
+def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
+    """Return the columns that identify the rows, each with the reason.
+
+    These are distinct integers that count the rows in equal steps, permute consecutive numbers or have a name such as
+    ``id`` or ``customer_no``, and text that is mostly distinct.
+    """
+    if frame.height < LEAST_ROWS:
+        return {}
+    reasons = {column.name: _reason(column) for column in frame.get_columns()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def is_named_like_an_identifier(name: str) -> bool:
+    """Return whether a column has the name of an identifier, such as pandas' name of row numbers."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return not name or name.startswith("Unnamed: ") or _NAME.search(words) is not None
+
+
+def _reason(column: pl.Series) -> str | None:
+    import polars as pl
+
+    n = len(column)
+    if is_text(column):
+        distinct = column.drop_nulls().n_unique()
+        return f"is text with {distinct:,} different values in {n:,} rows" if distinct > DISTINCT_TEXT * n else None
+    if not column.dtype.is_integer() or column.null_count() or column.n_unique() != n:
+        return None
+    if column.cast(pl.Int128).diff().drop_nulls().n_unique() == 1:
+        return "counts the rows"
+    if int(column.max()) - int(column.min()) == n - 1:  # type: ignore[arg-type]
+        return f"holds each of {n:,} consecutive numbers once"
+    return f"has another number in each of the {n:,} rows" if is_named_like_an_identifier(column.name) else None
+
+
+@dataclass(frozen=True)
+class NearlyNumeric:
+    """A text column of numbers but for a few cells, which often mean missing."""
+
+    name: str
+    count: int
+    cells: str
+
+    @property
+    def words(self) -> str:
+        return f"{'1 cell is no number' if self.count == 1 else f'{self.count:,} cells are no numbers'} ({self.cells})"
+
+
+def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
+    """Find text columns of which at least 90 % of the present cells are numbers, but not all."""
+    found: list[NearlyNumeric] = []
+    for column in text_columns(frame):
+        others = ~are_numbers(column) & column.is_not_null()
+        if 0 < others.sum() <= 0.1 * (len(column) - column.null_count()):
+            found.append(NearlyNumeric(column.name, int(others.sum()), describe_cells(column, others)))
+    return found
+
+
+def are_numbers(texts: pl.Series) -> pl.Series:
+    """Return a mask of the texts that are numbers in any format."""
+    signs = {"", *(cell_sign(cell) or "" for cell in texts.drop_nulls().head(3))}
+    found = parse_plain_numbers(texts).is_not_null()
+    for form in (with_sign(base, sign) for sign in signs for base in (COMMA, THOUSANDS)):
+        found |= parse_numbers(texts, form).is_not_null()
+    return found
+
+
+def unit_notes(frame: pl.DataFrame) -> list[str]:
+    """Return a note on each column of numbers with units, or with signs of several currencies."""
+    notes = []
+    for column in text_columns(frame):
+        present = column.drop_nulls()
+        parts = present.str.strip_chars().str.extract_groups(_QUANTITY).struct.unnest()
+        before, number, behind = parts.get_columns()
+        signs = (before.fill_null("") + behind.fill_null("")).str.to_lowercase()
+        quantities = number.is_not_null() & (signs != "") & ~signs.is_in(_ORDINALS)
+        n = int(quantities.sum())
+        some_numbers = 2 * n > len(present) and number.filter(quantities).n_unique() >= 3
+        if some_numbers and signs.filter(quantities).n_unique() <= MOST_UNITS:
+            notes.append(
+                f"column {column.name!r} is left as categories, though {n:,} of its {len(present):,} cells are numbers"
+                f" with a unit, such as {present.filter(quantities)[0]!r}; write them as numbers in one unit to have"
+                " them learned as such"
+            )
+    return notes

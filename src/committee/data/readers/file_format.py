@@ -1,0 +1,248 @@
+"""Files of tables: their format as the user gives it, their kind by the ending, and their bytes, unpacked."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Literal, Self, TypeAlias, cast
+
+from committee.data.text import quoted
+
+NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+"""Names of separators that are hard to type in a shell."""
+
+DATE_ORDERS = ("day-first", "month-first", "iso")  # readings of dates such as 01/02/2024
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Format of a file as the user gives it; None is detected."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None  # name, or number from 1
+    missing: tuple[str, ...] = ()  # cells that mean missing, besides those that always do
+    dates: str | None = None  # of `DATE_ORDERS`; "iso" reads only dates that begin with the year
+
+    def __post_init__(self) -> None:
+        mark = self.separator
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
+            raise ValueError(
+                f"separator {mark!r} is no character that separates cells; give one such as ',', ';', '|' or 'tab'"
+            )
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal {self.decimal!r} is neither '.' nor ','")
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+        if self.dates not in (None, *DATE_ORDERS):
+            raise ValueError(f"dates {self.dates!r} is none of {', '.join(DATE_ORDERS)}")
+
+    @classmethod
+    def of_words(cls, separator: str | None, *others: Any, **named: Any) -> Self:
+        """Create a format from command-line options, in which a separator may be spelled by its name."""
+        mark = None if separator is None else NAMED_SEPARATORS.get(separator.lower(), separator)
+        return cls(mark, *others, **named)
+
+
+DEFAULT_FORMAT = FileFormat()
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        if codecs.lookup(name)._is_text_encoding:  # there are also encodings of bytes to bytes
+            return
+    except (LookupError, ValueError):
+        pass
+    raise ValueError(f"there is no encoding {name!r}; often met are utf-8, cp1252, latin-1 and utf-16")
+
+
+Kind: TypeAlias = Literal["text", "lines", "sheets", "parquet", "arrow"]
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|", ".txt": ","}
+"""Endings of separated text with their usual separators."""
+
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys(SEPARATORS, "text"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "lines"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets"),
+    ".parquet": "parquet",
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
+}
+"""Known endings."""
+
+PACKED = tuple(ending for ending, kind in KINDS.items() if kind in ("text", "lines"))
+"""Endings that may be followed by ``.gz``."""
+
+BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile)  # errors of reading a damaged packed file
+
+_GZIP = b"\x1f\x8b"
+
+MAX_LINE = 2**26  # longest line of a text file, in characters: twenty for each of three million columns
+_COPIES = 2  # a table is in memory twice: as a frame, and as the encoded matrix
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file, its kind and packing."""
+
+    path: Path
+    ending: str  # without that of a packed file, a key of `KINDS`
+    packing: Literal["gzip", "zip"] | None = None
+    member: str = ""  # name of the table inside a zip file
+
+    def __str__(self) -> str:
+        return repr(str(self.path))
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.ending]
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        if self.packing == "gzip":
+            with gzip.open(self.path) as unpacked:
+                yield cast("BinaryIO", unpacked)
+        elif self.packing == "zip":
+            with zipfile.ZipFile(self.path) as folder, folder.open(self.member) as inside:
+                yield cast("BinaryIO", inside)
+        else:
+            with self.path.open("rb") as plain:
+                yield plain
+
+
+def check_utf_8_path(path: Path) -> Path:
+    """Return a path; raise if its name is not UTF-8, which polars and Arrow need."""
+    if os.fsencode(path) != str(path).encode("utf-8", "replace"):
+        raise ValueError(
+            f"{str(path)!r} cannot be opened, as its name or the locale is not UTF-8; rename the file or the folder,"
+            " or set PYTHONUTF8=1"
+        )
+    return path
+
+
+def table_file(path: str | os.PathLike[str]) -> TableFile:
+    """Find the kind and packing of a file."""
+    file = Path(path)
+    if not file.exists():
+        check_ending(file)
+        raise FileNotFoundError(f"there is no file {str(file)!r}")
+    if file.is_dir():
+        raise ValueError(f"{str(file)!r} is a folder; give a file in it")
+    if file.stat().st_size == 0:
+        raise ValueError(f"{str(file)!r} is empty (0 bytes)")
+    check_ending(file)
+    name = file.name.lower()
+    if name.endswith(".zip"):
+        return _in_zip(file)
+    packed = name.endswith(".gz")
+    with file.open("rb") as opened:
+        is_gzip = opened.read(2) == _GZIP
+    if packed and not is_gzip:
+        raise ValueError(f"{str(file)!r} is not a gzip file though its name says so; rename or compress it")
+    if is_gzip and not packed:
+        raise ValueError(f"{str(file)!r} is a gzip file; name it {file.name}.gz")
+    ending = ending_of(name.removesuffix(".gz"))
+    assert ending is not None
+    return TableFile(file, ending, "gzip" if packed else None)
+
+
+def check_ending(path: Path) -> None:
+    """Raise for an unknown ending."""
+    name = path.name.lower()
+    inner = name.removesuffix(".gz")
+    ending = ending_of(inner)
+    if not name.endswith(".zip") and (ending is None or (inner != name and ending not in PACKED)):
+        with_gz = [known for ending in KINDS for known in ([ending, f"{ending}.gz"] if ending in PACKED else [ending])]
+        raise ValueError(f"{str(path)!r} has an unknown ending; known are {', '.join([*with_gz, '.zip'])}")
+
+
+def ending_of(name: str) -> str | None:
+    """Return the known ending of an unpacked file's name, None if it has none."""
+    return next((ending for ending in KINDS if name.lower().endswith(ending)), None)
+
+
+def _in_zip(file: Path) -> TableFile:
+    try:
+        with zipfile.ZipFile(file) as folder:
+            names = [entry.filename for entry in folder.infolist() if not entry.is_dir()]
+            locked = {entry.filename for entry in folder.infolist() if entry.flag_bits & 1}
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{str(file)!r} is no zip file though its name says so, or a damaged one: {error}") from error
+    # macOS adds files of its own
+    parts = {name: PurePosixPath(name).parts for name in names}
+    seen = [name for name, path in parts.items() if "__MACOSX" not in path and not path[-1].startswith(".")]
+    tables = [(name, ending) for name in seen if (ending := ending_of(name)) is not None]
+    if not tables:
+        raise ValueError(f"{str(file)!r} holds no table that is read, but {quoted(seen) or 'nothing'}")
+    if len(tables) > 1:
+        raise ValueError(
+            f"{str(file)!r} holds {len(tables)} tables ({quoted([name for name, _ in tables], 5)}); unpack it, and"
+            " give the one that is meant"
+        )
+    ((member, ending),) = tables
+    if member in locked:
+        raise ValueError(f"{str(file)!r} is locked by a password; unpack it, and give {member!r}")
+    return TableFile(file, ending, "zip", member)
+
+
+def total_memory() -> int:
+    """Return the machine's memory in bytes, 2**63 if it is unknown."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return 2**63
+
+
+def check_table_size(rows: int, columns: int) -> None:
+    """Raise for a table that does not fit in memory, as a reader without memory ends the process."""
+    if (needed := _COPIES * 8 * rows * columns) > total_memory():
+        raise ValueError(
+            f"its {rows:,} rows x {columns:,} columns need {needed / 2**30:,.0f} GiB of memory, of which this"
+            f" machine has {total_memory() / 2**30:,.0f}; take fewer rows"
+        )
+
+
+def read_unpacked(file: TableFile, opened: BinaryIO, longest_line: int | None = None) -> io.BytesIO:
+    """Read unpacked bytes, which may be a thousand times as many; raise beyond half of the memory or a longest line."""
+    whole, length = io.BytesIO(), 0
+    while part := opened.read(MAX_LINE // 64):
+        length = len(part) - part.rfind(b"\n") - 1 + (length if b"\n" not in part else 0)
+        if longest_line is not None and length > longest_line:
+            raise ValueError(long_line_message(file))
+        if whole.tell() > total_memory() // 2:
+            raise ValueError(f"{file} unpacks to more than half of this machine's memory; take fewer rows")
+        whole.write(part)
+    whole.seek(0)
+    return whole
+
+
+def long_line_message(file: TableFile) -> str:
+    """Return the error message for a line that is too long."""
+    return f"{file} has a line of more than {MAX_LINE:,} characters, which is no row of a table; correct it"
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """Kinds of columns that are known before a table is read, from a model or the user."""
+
+    text: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()  # plain numbers: leading zeros are no codes, and marks mean missing
+    forms: Mapping[str, str] = field(default_factory=dict)  # formats of numbers that are not written as plain ones
+    verbatim: frozenset[str] = frozenset()  # columns that are kept as they are in a text file
+    answers: frozenset[str] = frozenset()  # numeric targets, which may be written as percentages
+
+    @property
+    def plain(self) -> frozenset[str]:
+        return self.numbers | self.answers
+
+
+NO_KNOWN_COLUMNS = KnownColumns()

@@ -1,0 +1,378 @@
+"""File formats of tables: separated text, spreadsheets, Parquet, Feather and JSON lines, each as a polars frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from committee.data.packages import require_package
+from committee.data.readers import file_format
+from committee.data.readers.cells import MISSING, are_digit_codes, is_text, parse_plain_numbers, text_columns
+from committee.data.readers.file_format import (
+    BROKEN,
+    SEPARATORS,
+    FileFormat,
+    TableFile,
+    check_utf_8_path,
+    long_line_message,
+    read_unpacked,
+)
+from committee.data.text import quoted, suggest_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
+_CANDIDATES = (",", ";", "\t", "|")
+_MOST_LINES = 200  # lines by which the separator is detected
+_NAMELESS = "\0nameless "  # prefix of temporary names of the second and further columns without a name
+
+
+@dataclass(frozen=True)
+class SeparatedText:
+    """A text file with its encoding and the separator of its cells."""
+
+    file: TableFile
+    separator: str
+    encoding: str
+    recognised: bool = False  # whether the separator was detected and is not the usual one of the file's ending
+    missing: tuple[str, ...] = ()  # cells that the user takes for missing
+
+    @classmethod
+    def of(cls, file: TableFile, form: FileFormat) -> SeparatedText:
+        """Detect the encoding and the separator, unless they are given."""
+        with file.opened() as opened, _errors(file):
+            begins = opened.read(2)
+        encoding = form.encoding or ("utf-16" if begins in _BYTE_ORDER_MARKS else "utf-8-sig")
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+            encoding = "utf-8-sig"  # a byte order mark is no letter of the first name
+        usual = SEPARATORS[file.ending]
+        text = cls(file, form.separator or usual, encoding, missing=form.missing)
+        if form.separator is not None:
+            return text
+        with text.opened() as lines:
+            found = detect_separator(list(islice(text.lines(lines), _MOST_LINES)), usual)
+        return replace(text, separator=found, recognised=found != usual)
+
+    @property
+    def is_utf_8(self) -> bool:
+        return self.encoding == "utf-8-sig"
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[str]]:
+        with self.errors(), self.file.opened() as opened:
+            yield io.TextIOWrapper(opened, self.encoding, newline="")
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise ``ValueError`` with the file's name for a wrong encoding and for a damaged packed file."""
+        with _errors(self.file):
+            try:
+                yield
+            except UnicodeError as error:
+                raise ValueError(self.encoding_message()) from error
+
+    def encoding_message(self, place: str = "") -> str:
+        if not self.is_utf_8:
+            return f"{self.file} is not {self.encoding} text{place}; give the right encoding by --encoding"
+        return (
+            f"{self.file} is not UTF-8 text{place}; say what it is, e.g. --encoding cp1252 for a file of Windows in"
+            " Western Europe, or convert it, e.g. with iconv"
+        )
+
+    def lines(self, opened: IO[str]) -> Iterator[str]:
+        longest = file_format.MAX_LINE
+        while line := opened.readline(longest + 1):
+            if len(line) > longest:
+                raise ValueError(long_line_message(self.file))
+            yield line
+
+    def read_csv(self, **options: Any) -> pl.DataFrame:
+        """Read the file by polars, converted to UTF-8 if it has another encoding or is packed."""
+        import polars as pl
+
+        plain = self.file.packing is None and self.is_utf_8
+        source = check_utf_8_path(self.file.path) if plain else self._as_utf_8()
+        return pl.read_csv(source, separator=self.separator, glob=False, **options)
+
+    def _as_utf_8(self) -> io.BytesIO:
+        with self.file.opened() as opened, self.errors():
+            whole = read_unpacked(self.file, opened, file_format.MAX_LINE)
+            return whole if self.is_utf_8 else io.BytesIO(whole.read().decode(self.encoding).encode())
+
+
+@contextmanager
+def _errors(file: TableFile) -> Iterator[None]:
+    try:
+        yield
+    except BROKEN as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{file} cannot be read: {first_error_line(error)}") from error
+
+
+def first_error_line(error: BaseException) -> str:
+    """Return the first line of an error's message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def detect_separator(lines: Sequence[str], usual: str) -> str:
+    """Return the separator that splits all lines into the same number of cells, the most if several do.
+
+    If none does, the header alone decides, so that a broken line below is found; otherwise it is the usual one.
+    """
+    marks = (usual, *(mark for mark in _CANDIDATES if mark != usual))
+    cells = {mark: _cells_per_line(lines, mark) for mark in marks}
+    best = max(cells, key=lambda mark: cells[mark])  # the usual one is the first of equals
+    if cells[best] > 1 or not lines or len(next(csv.reader(lines[:1]), [])) > 1:
+        return best if cells[best] > 1 else usual
+    return next((mark for mark in marks if len(next(csv.reader(lines[:1], delimiter=mark), [])) > 1), usual)
+
+
+def _cells_per_line(lines: Sequence[str], mark: str) -> int:
+    # 0 if lines differ
+    try:
+        found = {len(row) for row in csv.reader(lines, delimiter=mark) if row}
+    except csv.Error:
+        return 0
+    return found.pop() if len(found) == 1 else 0
+
+
+def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataFrame:
+    """Read separated text; raise for rows of a wrong length, and infer types of columns other than `as_text`."""
+    import polars as pl
+
+    header = read_header(text)
+    names = distinct_header(text.file, header)
+    texts = set(as_text).intersection(names)
+    try:
+        frame = text.read_csv(
+            null_values=[*MISSING, *text.missing],
+            infer_schema_length=None,
+            schema_overrides=dict.fromkeys(map(_quotes_doubled, texts), pl.String),
+        )
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, *BROKEN) as error:
+        blank_lines(text, len(names))
+        raise ValueError(f"{text.file} cannot be read: {first_error_line(error)}") from error
+    # polars renames duplicates, and only empty names may occur twice
+    if len(set(header)) == len(header) and frame.columns != list(map(_quotes_doubled, names)):
+        raise ValueError(f"{text.file} has an unreadable first line; it must hold the column names")
+    frame.columns = names
+    frame = _without_blank_lines(text, frame)
+    # a frame's schema, and a column by its name, take time that grows with the number of columns
+    read = ((parse_plain_numbers(column), column) for column in text_columns(frame, texts))
+    return frame.with_columns(number for number, column in read if number.null_count() == column.null_count())
+
+
+def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
+    """Read columns as text, of a file that has been read before; blank lines are rows of null."""
+    header = distinct_header(text.file, read_header(text))
+    at = [j for j, name in enumerate(header) if name in set(names)]
+    frame = text.read_csv(null_values=[*MISSING, *text.missing], infer_schema=False, columns=at)
+    frame.columns = [header[j] for j in at]
+    return frame
+
+
+def read_cells(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
+    """Read columns as text in which nothing means missing, with the rows of `read_separated`."""
+    header = distinct_header(text.file, read_header(text))
+    frame = text.read_csv(infer_schema=False)
+    frame.columns = header
+    return _without_blank_lines(text, frame).select(name for name in header if name in set(names))
+
+
+def _without_blank_lines(text: SeparatedText, frame: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    # short rows are filled up with null, so they can only be where the last column has one
+    if not frame.height or frame.width < 2 or not frame[frame.columns[-1]].null_count():
+        return frame
+    blank = blank_lines(text, frame.width)
+    return frame.filter(~pl.Series(np.isin(np.arange(frame.height), blank))) if blank else frame
+
+
+def _quotes_doubled(name: str) -> str:
+    # as polars leaves quotation marks in names
+    return name.replace('"', '""')
+
+
+def read_header(text: SeparatedText) -> tuple[str, ...]:
+    """Return the column names in the first line; polars would rename duplicates."""
+    file, taken = text.file, list[str]()
+
+    def lines(opened: IO[str]) -> Iterator[str]:
+        for line in text.lines(opened):
+            taken.append(line)
+            yield line
+
+    with text.opened() as opened:
+        try:
+            names = next(csv.reader(lines(opened), delimiter=text.separator), [])
+        except csv.Error as error:
+            raise ValueError(f"{file} cannot be read: {first_error_line(error)}") from error
+    if taken and taken[-1].endswith("\r"):
+        raise ValueError(
+            f"{file} ends its lines by carriage returns alone, as no system does any more; end them by line feeds,"
+            " e.g. with tr '\\r' '\\n'"
+        )
+    if any("\0" in name for name in names):  # UTF-16 without a byte order mark
+        raise ValueError(text.encoding_message())
+    if not names:
+        raise ValueError(f"{file} has an empty first line; it must hold the column names")
+    stray = next((name for name in names if '"' in name and f'"{_quotes_doubled(name)}"' not in "".join(taken)), None)
+    if stray is not None:
+        raise ValueError(
+            f"{file} has a stray quotation mark in the column name {stray!r}; remove it, or double it and put the name"
+            " in quotation marks"
+        )
+    return tuple(names)
+
+
+def blank_lines(text: SeparatedText, n_columns: int) -> Sequence[int]:
+    """Return which rows of a text file are blank lines; raise at a row with a wrong number of cells."""
+    blank = []
+    row = 0
+    try:
+        with text.file.opened() as opened:
+            reader = csv.reader(io.TextIOWrapper(opened, text.encoding, newline=""), delimiter=text.separator)
+            next(reader)
+            for row, cells in enumerate(reader):
+                if not cells:
+                    blank.append(row)
+                elif len(cells) != n_columns:
+                    raise ValueError(
+                        f"{text.file} has {len(cells)} cells in line {reader.line_num}, but {n_columns} column names;"
+                        " correct that line, or name the separator with --sep if it is another than"
+                        f" {text.separator!r}"
+                    )
+    except UnicodeError as error:
+        raise ValueError(text.encoding_message(f" (row {row + 1})")) from error
+    except (*BROKEN, csv.Error) as error:
+        raise ValueError(f"{text.file} cannot be read at row {row + 1}: {first_error_line(error)}") from error
+    return blank
+
+
+def distinct_header(file: TableFile, names: Sequence[str]) -> list[str]:
+    """Return the names, with temporary ones for the second and further empty ones; raise for other duplicates."""
+    repeated = next((name for name, count in Counter(names).items() if count > 1 and name), None)
+    if repeated is not None:
+        raise ValueError(f"{file} has the column {repeated!r} more than once; rename or remove one")
+    found: list[str] = []
+    for j, name in enumerate(names):
+        found.append(f"{_NAMELESS}{j}" if not name and "" in found else name)
+    return found
+
+
+def is_nameless(name: str) -> bool:
+    """Return whether a name of `distinct_header` is a temporary one."""
+    return name.startswith(_NAMELESS)
+
+
+def drop_nameless(file: TableFile, frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Drop columns without name and cells, as separators at the ends of lines make them, with a note."""
+    nameless = [name for name in frame.columns if not name or is_nameless(name)]
+    empty = [name for name in nameless if frame[name].null_count() == frame.height]
+    filled = [name for name in nameless if name not in empty]
+    if len(filled) > 1:
+        raise ValueError(f"{file} has {len(filled)} columns without a name; give each a name, or remove them")
+    if not empty:
+        return frame, ()
+    what = "1 column" if len(empty) == 1 else f"{len(empty)} columns"
+    frame = frame.drop(empty).rename(dict.fromkeys(filled, ""))
+    return frame, (f"{what} of {file} with neither name nor cells left out",)
+
+
+def read_sheet(file: TableFile, sheet: str | None, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Read one sheet of a spreadsheet, with notes.
+
+    A column of text whose cells are all numbers becomes numbers, unless it is in `but` or holds codes: one cell of text
+    makes text of its whole column.
+    """
+    import polars as pl
+
+    require_package("fastexcel", f"the spreadsheet {file}")
+    import fastexcel
+
+    try:
+        with file.opened() as opened:
+            book = fastexcel.read_excel(read_unpacked(file, opened).getvalue())
+        name, notes = _chosen_sheet(file, book.sheet_names, sheet)
+        first = book.load_sheet(name, header_row=None, n_rows=1, dtypes="string").to_polars()
+        if not first.height or not first.width:
+            raise ValueError(f"sheet {name!r} of {file} is empty")
+        header = distinct_header(file, ["" if cell is None else str(cell) for cell in first.row(0)])
+        frame = book.load_sheet(name, header_row=0, schema_sample_rows=None).to_polars()
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, *BROKEN) as error:
+        raise ValueError(f"{file} cannot be read as a spreadsheet: {first_error_line(error)}") from error
+    frame.columns = header
+    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return frame.with_columns(_typed(column) for column in frame.get_columns() if column.name not in but), notes
+
+
+def _chosen_sheet(file: TableFile, names: list[str], sheet: str | None) -> tuple[str, tuple[str, ...]]:
+    if sheet is None:
+        several = f"{file} has {len(names)} sheets ({quoted(names, 5)}); the first is read, --sheet names another"
+        return names[0], (several,) if len(names) > 1 else ()
+    if sheet in names:
+        return sheet, ()
+    if sheet.isdecimal() and 1 <= int(sheet) <= len(names):
+        return names[int(sheet) - 1], ()
+    raise ValueError(f"{file} has no sheet {sheet!r}; {suggest_names(sheet, names)}")
+
+
+def _typed(column: pl.Series) -> pl.Series:
+    if is_text(column):
+        present = column.set(column.is_in(MISSING).fill_null(False), None)
+        numbers = parse_plain_numbers(present)
+        are_numbers = numbers.null_count() == present.null_count() and not are_digit_codes(present)
+        column = numbers if are_numbers else present
+    return _whole(column)
+
+
+def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a sheet with integers as such: a spreadsheet has only decimal numbers."""
+    return frame.with_columns(_whole(column) for column in frame.get_columns())
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    if column.dtype != pl.Float64 or column.null_count() == len(column):
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    return whole if (whole.cast(pl.Float64) == column).fill_null(True).all() and not whole.null_count() else column
+
+
+def read_typed(file: TableFile) -> pl.DataFrame:
+    """Read Parquet, Feather or JSON lines."""
+    import polars as pl
+
+    name = {"lines": "JSON lines", "parquet": "Parquet"}.get(file.kind, "Feather (Arrow IPC)")
+    packed = file.packing is not None or file.kind == "lines"
+    try:
+        if packed:
+            with file.opened() as opened:
+                source: Any = read_unpacked(file, opened)
+                if file.kind == "lines":
+                    return pl.read_ndjson(source, infer_schema_length=None)
+        else:
+            source = check_utf_8_path(file.path)
+        scan: Any = pl.scan_parquet if file.kind == "parquet" else pl.scan_ipc
+        scanned: pl.LazyFrame = scan(source, **({} if packed else {"glob": False}))
+        # a few bytes can stand for any number of equal rows, and without memory the reader ends the process
+        rows, columns = scanned.select(pl.len()).collect().item(), len(scanned.collect_schema())
+        file_format.check_table_size(rows, columns)
+        return scanned.collect()
+    except PermissionError:
+        raise
+    # polars panics on some broken files, which is no Exception
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *BROKEN) as error:
+        raise ValueError(f"{file} cannot be read as {name}: {first_error_line(error)}") from error

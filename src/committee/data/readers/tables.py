@@ -1,0 +1,304 @@
+"""Tables from files of many formats, as polars frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.packages import require_package
+from committee.data.readers.cells import (
+    COMMA,
+    NUMBER_FORMATS,
+    are_digit_codes,
+    format_base,
+    have_grouping_points,
+    replace_missing_marks,
+    text_columns,
+)
+from committee.data.readers.file_format import (
+    DEFAULT_FORMAT,
+    NO_KNOWN_COLUMNS,
+    FileFormat,
+    KnownColumns,
+    TableFile,
+    table_file,
+)
+from committee.data.readers.formats import (
+    SeparatedText,
+    distinct_header,
+    drop_nameless,
+    is_nameless,
+    read_cells,
+    read_header,
+    read_separated,
+    read_sheet,
+    read_typed,
+    with_whole_numbers,
+)
+from committee.data.text import check_names, pluralize, suggest_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FilePath: TypeAlias = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table, the formats of columns that have become numbers, and notes for the user."""
+
+    frame: pl.DataFrame
+    forms: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_table(
+    path: FilePath,
+    *,
+    categorical: Iterable[str] = (),
+    drop: Iterable[str] = (),
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    missing: Iterable[str] = (),
+) -> pl.DataFrame:
+    """Read a table from a file.
+
+    A text file has the column names in its first line; blank lines are skipped. A cell is missing if it is empty,
+    ``NA``, ``NaN``, ``nan`` or ``null``, or among `missing`. A column is numeric if all present cells are numbers, also
+    with one currency sign or percent sign in all of them (12 % is 0.12), boolean if all are true or false, and text
+    otherwise. Dates stay text, and so do integers some of which begin with a zero, such as postcodes. The other formats
+    have types of their own.
+
+    Parameters
+    ----------
+    path : path
+        Separated text (.csv, .tsv, .tab, .psv, .txt), JSON lines (.jsonl, .ndjson), either also followed by .gz;
+        a spreadsheet (.xlsx, .xlsm, .xlsb, .xls, .ods, with the package fastexcel); .parquet; .feather, .arrow or
+        .ipc; or a .zip with one of these in it.
+    categorical : iterable of str, default=()
+        Columns to read as text though they look numeric, so that each value is a category.
+    drop : iterable of str, default=()
+        Columns to leave out.
+    separator : str, default=None
+        Character between the cells of a text file; None: of comma, semicolon, tab and pipe the one that splits the
+        first lines into the same number of cells, the most if several do.
+    decimal : {".", ","}, default=None
+        Decimal mark of a text file; None: detected for each column.
+    encoding : str, default=None
+        Encoding of a text file, as Python names it; None: UTF-8, or UTF-16 if the file has its byte order mark.
+    sheet : str, default=None
+        Sheet of a spreadsheet, by name, or by number from 1; None: the first.
+    missing : iterable of str, default=()
+        Further cells that are missing; a number such as ``"-999"`` is missing in columns of numbers.
+
+    Returns
+    -------
+    polars.DataFrame of shape (n, p)
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the ending is unknown, the file is empty, damaged, of another encoding or without rows, column names repeat,
+        a row has a wrong number of cells (with its line), or `categorical` or `drop` names an unknown column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("age,zip,city\\n31,0150,Oslo\\nNA,3011,Bern\\n")
+    >>> read_table(path, missing=["Bern"]).rows()
+    [(31, '0150', 'Oslo'), (None, '3011', None)]
+    """
+    form = FileFormat(separator, decimal, encoding, sheet, tuple(missing))
+    return read_table_with_notes(path, categorical=categorical, drop=drop, form=form, marks=False).frame
+
+
+def read_table_with_notes(
+    path: FilePath,
+    *,
+    categorical: Iterable[str] = (),
+    drop: Iterable[str] = (),
+    form: FileFormat = DEFAULT_FORMAT,
+    known: KnownColumns = NO_KNOWN_COLUMNS,
+    marks: bool = True,
+    rows_needed: bool = True,
+) -> ReadTable:
+    """Read a table as `read_table` does, with notes; `marks`: read common marks such as ``?`` as missing in numbers."""
+    require_package("polars", "reading a table")
+    import polars as pl
+
+    wanted = categorical if isinstance(categorical, str) else tuple(categorical)
+    drop = drop if isinstance(drop, str) else tuple(drop)
+    file = table_file(path)
+    read = _read(file, frozenset([*wanted, *drop]), form, known, marks)
+    frame = read.frame
+    if not frame.width or not (frame.height or not rows_needed):
+        remarks = "".join(f"; {note}" for note in read.notes)
+        raise ValueError(
+            f"{file} has {pluralize(frame.width, 'column')} and {pluralize(frame.height, 'row')}; both must be at least"
+            f" 1{remarks}"
+        )
+    texts = {*check_names(wanted, frame.columns, "categorical"), *known.text}
+    dropped = check_names(drop, frame.columns, "drop")
+    frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
+    types = frame.schema
+    nested = [name for name in wanted if types[name].is_nested()]
+    if nested:
+        raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop it")
+    casts = [name for name in types if name in texts and types[name] not in (pl.String, pl.Categorical, pl.Enum)]
+    frame = frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
+    return replace(read, frame=frame)
+
+
+def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool) -> ReadTable:
+    if form.sheet is not None and file.kind != "sheets":
+        raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave it out")
+    texts = as_text | known.text | known.verbatim
+    if file.kind not in ("sheets", "text"):
+        frame = read_typed(file)
+        if not marks:
+            return ReadTable(frame)
+        from committee.data.readers.text_columns import read_typed_text
+
+        frame, found = read_typed_text(frame, texts, form, known)
+        return ReadTable(frame, found.forms, found.notes)
+    read = (_read_sheet if file.kind == "sheets" else _read_text)(file, texts, form, known, marks)
+    frame, more = drop_nameless(file, read.frame)
+    return replace(read, frame=frame, notes=(*read.notes, *more))
+
+
+def _read_sheet(
+    file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool
+) -> ReadTable:
+    from committee.data.readers.text_columns import convert_text_columns, digit_codes_note, replace_common_marks
+
+    frame, notes = read_sheet(file, form.sheet, but=texts)
+    frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
+    if marks:
+        frame, more = replace_common_marks(frame, known, texts)
+        notes += more
+    if codes := [column for column in text_columns(frame, texts) if are_digit_codes(column)]:
+        notes += (digit_codes_note(codes),)
+    frame, found = convert_text_columns(frame, known, texts, form.decimal, "\t")
+    return ReadTable(frame, found.forms, (*notes, *found.notes))
+
+
+def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool) -> ReadTable:
+    import polars as pl
+
+    from committee.data.readers.cell_forms import convert_columns, grouping_points_note
+    from committee.data.readers.text_columns import (
+        convert_text_columns,
+        digit_codes_note,
+        replace_common_marks,
+        restore_digit_codes,
+    )
+
+    text = SeparatedText.of(file, form)
+    notes: tuple[str, ...] = ()
+    if text.recognised:
+        notes = (f"the cells of {file} are taken to be separated by {text.separator!r}",)
+    written = {name for name, own in known.forms.items() if own in NUMBER_FORMATS}
+    frame = read_separated(text, texts | written)
+    frame, codes = restore_digit_codes(text, frame, texts | written | known.plain)
+    if codes:
+        texts |= set(codes)
+        notes += (digit_codes_note([frame[name] for name in codes]),)
+    frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
+    if marks:
+        frame, more = replace_common_marks(frame, known, texts)
+        notes += more
+    frame, found = convert_text_columns(frame, known, texts, form.decimal, text.separator)
+    forms = found.forms
+    # in a file of decimal commas a point before three digits is no decimal point, though the reader takes it for one
+    decimals = (column.name for column in frame.get_columns() if column.dtype == pl.Float64)
+    pointed = [name for name in decimals if name not in forms]
+    if pointed and (form.decimal == "," or COMMA in map(format_base, forms.values())):
+        again = read_separated(text, pointed)
+        if grouped := [name for name in pointed if have_grouping_points(again[name])]:
+            comma = dict.fromkeys(grouped, COMMA)
+            frame = convert_columns(frame.with_columns(again.select(grouped)), comma)
+            forms |= comma
+            notes += (grouping_points_note(grouped),)
+    return ReadTable(frame, forms, (*notes, *found.notes))
+
+
+def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArray[Any]]:
+    """Split a table into features and target.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame of shape (n, p + 1)
+        The table.
+    target : str
+        Name of the target column.
+
+    Returns
+    -------
+    X : polars.DataFrame of shape (n, p)
+        The other columns.
+    y : ndarray of shape (n,)
+        The target: str, bool, int or float as the column is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, no other column, or the target has missing values or is neither text, numbers nor
+        booleans.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> X, y = split_target(pl.DataFrame({"x": [1, 2], "label": ["no", "yes"]}), "label")
+    >>> y
+    array(['no', 'yes'], dtype='<U3')
+    """
+    import polars as pl
+
+    if target not in frame.columns:
+        raise ValueError(f"target {target!r} is no column; {suggest_names(target, frame.columns)}")
+    if frame.width == 1:
+        raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
+    labels = frame[target]
+    if labels.dtype.is_float():
+        labels = labels.fill_nan(None)
+    if labels.null_count():
+        first = labels.is_null().arg_max()
+        raise ValueError(
+            f"target {target!r} is missing in {labels.null_count()} of {frame.height} rows "
+            f"(first in row {first}); drop these rows, or fill in their labels"
+        )
+    if labels.dtype in (pl.String, pl.Categorical, pl.Enum):
+        y: NDArray[Any] = np.array(labels.cast(pl.String).to_list(), dtype=np.str_)
+    elif labels.dtype.is_numeric() or labels.dtype == pl.Boolean:
+        y = labels.to_numpy()
+    else:
+        raise ValueError(f"target {target!r} holds {labels.dtype}; make its labels text, numbers or booleans")
+    return frame.drop(target), y
+
+
+def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: str) -> pl.DataFrame:
+    """Read columns, named by an `option`, unchanged: as text of text files, in their types of other files."""
+    file = table_file(path)
+    if file.kind == "sheets":
+        frame, _ = drop_nameless(file, read_sheet(file, form.sheet, but=names)[0])
+        return with_whole_numbers(frame.select(check_names(names, frame.columns, option)))
+    if file.kind != "text":
+        frame = read_typed(file)
+        return frame.select(check_names(names, frame.columns, option))
+    text = SeparatedText.of(file, form)
+    header = distinct_header(file, read_header(text))
+    # of columns without a name only the one that holds cells can be meant
+    nameless = [name for name in header if is_nameless(name)] if "" in names else []
+    cells = read_cells(text, [*check_names(names, header, option), *nameless])
+    return drop_nameless(file, cells)[0].select(names) if nameless else cells.select(names)

@@ -1,0 +1,93 @@
+"""Text for messages and options: names of columns, numbers of things, amounts of memory."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from numbers import Real
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Unicode categories of controls, formats such as right-to-left overrides, lone surrogates and line separators."""
+_JOINERS = "\u200c\u200d"  # format characters that words of some languages need
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def check_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return `wanted` as a tuple; raise if a name is not in `known`. Errors call the argument `where`."""
+    if isinstance(wanted, str):
+        raise TypeError(f"{where} must be a list of names, got the string {wanted!r}; write [{wanted!r}]")
+    names = tuple(wanted)
+    present = set(known)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{where} must hold names (str), got {name!r} of type {type(name).__name__}")
+        if name not in present:
+            raise ValueError(f"{where} names {name!r}, which is not there; {suggest_names(name, known)}")
+    return names
+
+
+def suggest_names(name: str, known: Sequence[str]) -> str:
+    """Return the close matches of a mistyped name, or the first known names if none is close, for an error message."""
+    folded = {other.strip().casefold(): other for other in known}
+    close = [folded[key] for key in get_close_matches(name.strip().casefold(), list(folded), n=3)]
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"there are {quoted(known)}"
+
+
+def quoted(values: Iterable[object], limit: int = 20) -> str:
+    """List values for an error message; those after the first `limit` are counted: ``'a', 'b' and 12 more``."""
+    shown = list(values)
+    text = ", ".join(map(repr, shown[:limit]))
+    return text if len(shown) <= limit else f"{text} and {len(shown) - limit} more"
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: JSON can spell half a surrogate pair, UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters, except line breaks, as the escapes of a Python string."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        character
+        if character == "\n" or character in _JOINERS or unicodedata.category(character) not in _HIDDEN
+        else repr(character)[1:-1]
+        for character in text
+    )
+
+
+def pluralize(n: int, one: str, several: str = "") -> str:
+    """Return a number with its noun, such as ``1 row`` and ``1,200 rows``; the plural defaults to `one` + s."""
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def parse_bytes(limit: float | str, name: str = "memory_limit") -> float:
+    """Return an amount of memory in bytes, given as a number or as text such as ``"3 GB"``."""
+    if isinstance(limit, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", limit.lower())
+        amount = float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
+    else:
+        amount = float(limit) if isinstance(limit, Real) and not isinstance(limit, bool) else 0.0
+    if not amount > 0.0:
+        raise ValueError(f"{name}={limit!r} is no amount of memory; give bytes, or text such as '3 GB' or '500 MiB'.")
+    return amount
+
+
+def byte_text(amount: float) -> str:
+    """Return bytes as text of three digits, rounded up: ``3 GB``, ``1.24 MB``."""
+    power = max(1, next((k for k in range(1, 5) if amount <= 999.0 * 1000.0**k), 4))
+    scaled, unit = amount / 1000.0**power, ("kB", "MB", "GB", "TB")[power - 1]
+    digits = 0 if scaled > 99.0 else 1 if scaled > 9.9 else 2
+    rounded = -(-round(scaled * 10**digits, 9) // 1) / 10**digits
+    return f"{rounded:.{digits}f}".rstrip("0").rstrip(".") + f" {unit}" if digits else f"{rounded:.0f} {unit}"

@@ -1,0 +1,326 @@
+"""Parts of a model file: named arrays, columns and classes of a model, and its provenance."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
+from datetime import UTC, date, datetime
+from importlib.metadata import version
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from committee.data.frames import TableSchema
+from committee.data.number_types import MAX_FEATURES
+from committee.data.row_digests import RowSketch
+from committee.data.typed_json import decode, decode_array, encode, encode_array, field
+
+Document: TypeAlias = dict[str, Any]  # a JSON object
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """Arrays of a file, by the names that one part of its document gives them."""
+
+    arrays: Arrays
+    """All arrays of the file. Reading removes them, so that those left over belong to nothing."""
+    prefix: str = ""  # of this part's names in the file
+    depth: int = 0  # number of learners that contain this part
+
+    def part(self, name: str) -> Tensors:
+        return replace(self, prefix=f"{self.prefix}{name}.")
+
+    def member(self, number: int) -> Tensors:
+        return replace(self.part(str(number)), depth=self.depth + 1)
+
+    def put(self, **arrays: NDArray[Any]) -> None:
+        for name, array in arrays.items():
+            self.arrays[self.prefix + name] = array
+
+    def put_fields(self, holder: object, names: Iterable[str]) -> None:
+        for name in names:
+            self.arrays[self.prefix + name] = getattr(holder, name)
+
+    def take(self, name: str, dtype: DTypeLike | None = None, ndim: int | None = None) -> NDArray[Any]:
+        """Remove an array from the file and return it; raise if it is absent or of another type."""
+        full = self.prefix + name
+        if full not in self.arrays:
+            raise ValueError(f"the array {full!r} is absent")
+        array = self.arrays.pop(full)
+        if dtype is not None and (array.dtype != dtype or array.ndim != ndim):
+            raise ValueError(
+                f"{full} is {array.dtype} of {array.ndim} dimensions; it must be {np.dtype(dtype)} of {ndim}"
+            )
+        return array
+
+    def take_fields(self, names: Sequence[str]) -> dict[str, Any]:
+        return dict(zip(names, map(self.take, names), strict=True))
+
+    def take_numbers(self, name: str, n: int, what: str) -> NDArray[np.float64]:
+        """Take n finite numbers; errors call them `what`."""
+        numbers = self.take(name)
+        if numbers.dtype != np.float64 or numbers.shape != (n,) or not np.isfinite(numbers).all():
+            raise ValueError(f"{self.prefix}{name} are not {n} finite float64 numbers, {what}")
+        return numbers
+
+
+MAX_UNLISTED = 2**22  # most columns of a model without a table, whose file may be short though each column costs memory
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """Columns and classes of a model."""
+
+    n_features: int
+    names: NDArray[Any] | None
+    classes: NDArray[Any] | None  # None for a model that predicts numbers
+    table: TableSchema | None  # None if voters read tables themselves
+
+    def to_document(self) -> Document:
+        classes = {} if self.classes is None else {"classes": encode_array(np.asarray(self.classes), "classes_")}
+        names = None if self.names is None else encode_array(np.asarray(self.names), "feature_names_in_")
+        return {
+            "n_features": int(self.n_features),
+            "feature_names": names,
+            **classes,
+            "table": None if self.table is None else self.table.to_json(),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, read: Callable[[Document], NDArray[Any]] | None) -> Header:
+        n_features = read_count(document, "n_features")
+        classes = None if read is None else read(field(document, "classes", dict))
+        given = field(document, "feature_names", dict, None)
+        names = None if given is None else _read_names(given, n_features)
+        table = _read_table(document, n_features, names)
+        if table is None and names is None and n_features > MAX_UNLISTED:
+            raise ValueError(f"n_features is {n_features} with no table; at most {MAX_UNLISTED} columns need none")
+        return cls(n_features, names, classes, table)
+
+
+def read_count(document: Document, name: str) -> int:
+    """Return a number of columns or classes, from 1 to `MAX_FEATURES`."""
+    number: int = field(document, name, int)
+    if not 1 <= number <= MAX_FEATURES:
+        raise ValueError(f"{name} is {number}; it must be within 1 and {MAX_FEATURES}")
+    return number
+
+
+def read_classes(document: Document) -> NDArray[Any]:
+    """Return class labels: at least one, of one type, finite."""
+    classes = decode_array(document)
+    if not len(classes) or len(set(map(type, classes.tolist()))) > 1 or classes.tolist()[0] is None:
+        raise ValueError("classes are none, or of several types")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise ValueError("classes hold a number that is not finite")
+    return classes
+
+
+def read_sorted_classes(document: Document) -> NDArray[Any]:
+    """Return class labels that are sorted and unique, as training makes them."""
+    classes = read_classes(document)
+    if not np.all(classes[:-1] < classes[1:]):
+        raise ValueError("classes are not sorted and unique")
+    return classes
+
+
+def _read_names(document: Document, n_features: int) -> NDArray[Any]:
+    names = decode_array(document)
+    if names.dtype != object or not all(type(name) is str for name in names):
+        raise ValueError("feature_names are not text")
+    if len(names) != n_features or len(set(names)) != n_features:
+        raise ValueError(f"feature_names are not {n_features} different names")
+    return names
+
+
+def _read_table(document: Document, n_features: int, names: NDArray[Any] | None) -> TableSchema | None:
+    if field(document, "table", dict, None) is None:
+        return None
+    table = TableSchema.from_json(document["table"])
+    if table.n_features != n_features:
+        raise ValueError(f"the table has {table.n_features} columns; n_features is {n_features}")
+    if table.names != (None if names is None else tuple(names)):
+        raise ValueError("feature_names are not the names of the table's columns")
+    return table
+
+
+LONGEST = 2**16  # most characters of a name
+MOST_ENTRIES = 200  # most versions, or figures of an estimate
+MOST_ROWS = 2**53
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Figures of a model on rows that it was not trained on, from its own training."""
+
+    by: str
+    """Method, such as ``"5 folds"``."""
+    n_rows: int
+    figures: Mapping[str, float]
+    """By name, such as ``"accuracy"``."""
+
+    def __post_init__(self) -> None:
+        _check_name("by", self.by)
+        _check_rows(self.n_rows)
+        if not 1 <= len(self.figures) <= MOST_ENTRIES:
+            raise ValueError(f"an estimate has {len(self.figures)} figures; give 1 to {MOST_ENTRIES}")
+        for name, value in self.figures.items():
+            _check_name("a figure", name)
+            if type(value) is not float:
+                raise ValueError(f"figure {name!r} is a {type(value).__name__}; it must be float")
+
+    def to_document(self) -> Document:
+        figures = {name: encode(value, name) for name, value in self.figures.items()}
+        return {"by": self.by, "n_rows": self.n_rows, "figures": figures}
+
+    @classmethod
+    def from_document(cls, document: Document) -> Self:
+        _check_keys(document, {"by", "n_rows", "figures"})
+        figures = {name: decode(value) for name, value in field(document, "figures", dict).items()}
+        return cls(field(document, "by", str), field(document, "n_rows", int), figures)
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """Origin of a fitted model: its attribute ``provenance_``, which `save` writes and `load` reads.
+
+    The command ``committee fit`` sets it; in Python it is created by `committee.report.known_rows.provenance_of` and
+    assigned. A new ``fit`` removes it, and a clone has none.
+
+    Parameters
+    ----------
+    target : str
+        Name of the target column.
+    data : str
+        Name of the training table, such as its file name.
+    n_rows : int
+        Number of rows of the table.
+    trained : datetime.date, default=today
+        Day of the training in UTC.
+    versions : mapping of str to str, default=None
+        Versions by package; None: the installed ones.
+    estimate : Estimate, default=None
+        Figures of the model on rows that it was not trained on.
+    rows : RowSketch, default=None
+        Digests by which training rows are recognised; None: not kept.
+    written : str, default=None
+        Number format of the target in files (`committee.data.readers.cell_forms`); None: plain numbers.
+
+    Raises
+    ------
+    ValueError
+        If a name is empty or too long, or a number is invalid.
+
+    Examples
+    --------
+    >>> from committee.files.documents import Provenance
+    >>> made = Provenance("price", "houses.csv", 200)
+    >>> made.target, sorted(made.versions)
+    ('price', ['Python', 'committee', 'numpy', 'scikit-learn'])
+    """
+
+    target: str
+    data: str
+    n_rows: int
+    trained: date = attribute(default_factory=lambda: datetime.now(UTC).date())
+    versions: Mapping[str, str] = attribute(default_factory=lambda: current_versions())
+    estimate: Estimate | None = None
+    rows: RowSketch | None = None
+    written: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_name("target", self.target, empty=True)
+        _check_name("data", self.data, empty=True)
+        _check_rows(self.n_rows)
+        if len(self.versions) > MOST_ENTRIES:
+            raise ValueError(f"{len(self.versions)} versions are given; at most {MOST_ENTRIES} are kept")
+        if self.written is not None:
+            from committee.data.readers.cell_forms import KNOWN_FORMATS  # few models have any
+
+            if self.written not in KNOWN_FORMATS:
+                raise ValueError(f"{str(self.written)[:40]!r} is no known number format")
+        for name, text in self.versions.items():
+            _check_name("a package", name)
+            _check_name(f"the version of {name!r}", text)
+
+    def to_document(self, tensors: Tensors) -> Document:
+        rows = self.rows
+        if rows is not None:
+            tensors.put(digests=rows.digests)
+        of_target = {} if self.written is None else {"written": self.written}  # absent from older files
+        return {
+            **of_target,
+            "target": self.target,
+            "data": self.data,
+            "n_rows": self.n_rows,
+            "trained": self.trained.isoformat(),
+            "versions": dict(self.versions),
+            "estimate": None if self.estimate is None else self.estimate.to_document(),
+            "rows": None
+            if rows is None
+            else {"complete": rows.complete, "n_rows": rows.n_rows, "n_repeated": rows.n_repeated},
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        needed = {"target", "data", "n_rows", "trained", "versions", "estimate", "rows"}
+        _check_keys(document, needed | (document.keys() & {"written"}))
+        versions = field(document, "versions", dict)
+        for text in versions.values():
+            if type(text) is not str:
+                raise ValueError(f"a version is a {type(text).__name__}; it must be str")
+        estimate = field(document, "estimate", dict, None)
+        return cls(
+            field(document, "target", str),
+            field(document, "data", str),
+            field(document, "n_rows", int),
+            _read_day(field(document, "trained", str)),
+            versions,
+            None if estimate is None else Estimate.from_document(estimate),
+            _read_rows(field(document, "rows", dict, None), field(document, "n_rows", int), tensors),
+            field(document, "written", str) if "written" in document else None,
+        )
+
+
+def current_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that predictions depend on."""
+    packages = {name: version(name) for name in ("committee", "numpy", "scikit-learn")}
+    return {"Python": platform.python_version(), **packages}
+
+
+def _read_rows(document: Document | None, n_rows: int, tensors: Tensors) -> RowSketch | None:
+    if document is None:
+        return None
+    _check_keys(document, {"complete", "n_rows", "n_repeated"})
+    complete, n, repeated = field(document, "complete", bool), field(document, "n_rows", int), document["n_repeated"]
+    if type(repeated) is not int or n > n_rows or (complete and n != n_rows):
+        raise ValueError(f"a sketch of {str(n)[:40]} rows does not go with {n_rows} rows")
+    return RowSketch(tensors.take("digests", np.uint64, 1), complete, n, repeated)
+
+
+def _read_day(text: str) -> date:
+    day = date.fromisoformat(text[:10])
+    if day.isoformat() != text:
+        raise ValueError(f"the day of training is {text[:40]!r}; it must be written as 2026-01-31")
+    return day
+
+
+def _check_keys(document: Document, wanted: set[str]) -> None:
+    if document.keys() != wanted:
+        odd = sorted(document.keys() ^ wanted)[0]
+        raise ValueError(f"the provenance {'has no' if odd in wanted else 'has an unknown'} entry {odd[:40]!r}")
+
+
+def _check_name(what: str, text: Any, *, empty: bool = False) -> None:
+    if type(text) is not str or len(text) > LONGEST or not (text or empty):
+        found = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
+        raise ValueError(f"{what} is {found}; it must be a text of 1 to {LONGEST} characters")
+
+
+def _check_rows(n: Any) -> None:
+    if type(n) is not int or not 1 <= n <= MOST_ROWS:
+        raise ValueError(f"n_rows is {str(n)[:40]}; it must be a whole number from 1 on")

@@ -1,0 +1,142 @@
+"""Bins: what the growers see of a table, and the values that a split on bins means."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+
+from committee.data.bins import Binned, Bins, check_category_counts
+from committee.data.frames import TableSchema
+from tests.oracles import bins as oracle
+
+values = st.integers(-9, 9).map(lambda k: k / 2) | st.sampled_from([np.nan, 1e300, -1e300, 0.0, -0.0, 5e-324])
+matrices = arrays(np.float64, st.tuples(st.integers(1, 40), st.integers(1, 4)), elements=values)
+
+
+def numeric(p: int) -> np.ndarray:
+    return np.zeros(p, dtype=np.int32)
+
+
+@given(matrices)
+def test_few_values_keep_a_bin_each(X):
+    bins = Bins.learn(X, None, numeric(X.shape[1]), 255)
+    assert_array_equal(bins.n_bins, [max(1, len(oracle.values_in_use(column, None))) for column in X.T])
+    assert not bins.categorical.any()
+    codes = bins.encode(X)
+    assert codes.dtype == np.uint8 and codes.shape == X.shape and codes.flags.c_contiguous
+    assert_array_equal(codes, oracle.bin_codes(X, bins.edges, bins.offset, bins.n_categories))
+    for column, code, n_bins in zip(X.T, codes.T, bins.n_bins, strict=True):
+        assert_array_equal(code == n_bins, np.isnan(column))  # the bin after the last
+
+
+@given(matrices, st.integers(2, 6))
+def test_a_threshold_says_of_values_what_its_bin_says_of_codes(X, max_bins):
+    bins = Bins.learn(X, None, numeric(X.shape[1]), max_bins)
+    assert bins.n_bins.max() <= max_bins
+    codes = bins.encode(X)
+    for j, n_bins in enumerate(bins.n_bins):
+        for b in range(n_bins):
+            threshold = bins.threshold(np.array([j], dtype=np.int32), np.array([b], dtype=np.int32))[0]
+            known = ~np.isnan(X[:, j])
+            assert_array_equal((X[:, j] <= threshold)[known], (codes[:, j] <= b)[known])
+            assert np.isinf(threshold) == (b == n_bins - 1)
+
+
+def test_thresholds_of_many_nodes():
+    X = np.array([[0.0, 10.0], [1.0, 20.0], [2.0, 40.0]])
+    bins = Bins.learn(X, None, numeric(2), 255)
+    feature, bin = np.array([1, -1, 0, 1, 1, 0], dtype=np.int32), np.array([0, -1, 1, 1, 2, -1], dtype=np.int32)
+    assert_array_equal(bins.threshold(feature, bin), [15.0, 0.0, 1.5, 30.0, np.inf, 0.0])
+
+
+def test_categories_are_their_own_bins():
+    X = np.array([[0.0, 0.5], [2.0, np.nan], [np.nan, 1.5], [7.0, 0.5]])
+    bins = Bins.learn(X, None, np.array([3, 0], dtype=np.int32), 255)
+    assert_array_equal(bins.n_bins, [3, 2])
+    assert_array_equal(bins.categorical, [1, 0])
+    assert_array_equal(bins.encode(X), [[0, 0], [2, 2], [3, 1], [3, 0]])  # a code out of range is missing
+
+
+@pytest.mark.parametrize(("max_bins", "dtype"), [(255, np.uint8), (256, np.uint16), (65_535, np.uint16)])
+def test_codes_are_as_wide_as_the_bins_need(max_bins, dtype):
+    X = np.random.default_rng(0).permutation(np.arange(70_000.0))[:, None]
+    bins = Bins.learn(X, None, numeric(1), max_bins)
+    assert bins.n_bins[0] == max_bins
+    codes = bins.encode(X)
+    assert codes.dtype == dtype
+    counts = np.bincount(codes[:, 0], minlength=max_bins)
+    assert counts.max() - counts.min() <= 2  # evenly filled
+    assert Bins.learn(X[:100], None, numeric(1), max_bins).encode(X).dtype == np.uint8
+
+
+def test_bins_share_out_the_weight():
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(5000, 1)), rng.exponential(size=5000)
+    bins = Bins.learn(X, w, numeric(1), 20)
+    share = np.bincount(bins.encode(X)[:, 0], weights=w) / w.sum()
+    assert share.max() - share.min() < 0.005
+    heavy = np.where(np.arange(5000) < 2500, 1.0, X[:, 0])[:, None]
+    own = Bins.learn(heavy, None, numeric(1), 20)
+    assert own.n_bins[0] > 10
+    code = own.encode(heavy)[:, 0]
+    in_bin = code == code[0]
+    assert in_bin[:2500].all() and in_bin[2500:].sum() <= 125  # half a bin's share may stand before a heavy value
+
+
+def test_rows_without_weight_have_no_say():
+    X = np.arange(10.0)[:, None]
+    w = (X[:, 0] < 4).astype(float)
+    assert_array_equal(Bins.learn(X, w, numeric(1), 255).edges, [0.5, 1.5, 2.5])
+
+
+def test_same_edges_for_any_number_of_threads():
+    X = np.random.default_rng(0).normal(size=(30_000, 12))
+    X[::7, 3] = np.nan
+    one = Bins.learn(X, None, numeric(12), 255, 1)
+    for n_threads in (2, 5):
+        several = Bins.learn(X, None, numeric(12), 255, n_threads)
+        assert_array_equal(several.edges, one.edges)
+        assert_array_equal(several.encode(X, n_threads), one.encode(X, 1))
+
+
+def test_long_columns_are_sampled(monkeypatch):
+    monkeypatch.setattr("committee.data.bins.MAX_SAMPLE", 1000)
+    X = np.random.default_rng(0).normal(size=(20_000, 1))
+    bins = Bins.learn(X, None, numeric(1), 50)
+    share = np.bincount(bins.encode(X)[:, 0]) / len(X)
+    assert len(share) == 50 and share.max() < 0.05
+    few = np.arange(20_000.0)[:, None] % 40
+    few[19_999] = 77.5  # a column of few values is read whole
+    assert Bins.learn(few, None, numeric(1), 50).edges[-1] == (39 + 77.5) / 2
+
+
+@pytest.mark.parametrize("max_bins", [-1, 0, 1, 65_536])
+def test_number_of_bins_is_checked(max_bins):
+    with pytest.raises(ValueError, match="max_bins"):
+        Bins.learn(np.ones((3, 1)), None, numeric(1), max_bins)
+
+
+def test_binned_table():
+    frame = pl.DataFrame({"size": [0.5, None, 2.0], "colour": ["b", "a", None]})
+    table = TableSchema.learn(frame)
+    binned = Binned.of(table.encode(frame), None, table, 255)
+    assert_array_equal(binned.codes, [[0, 1], [2, 0], [1, 2]])
+    assert_array_equal(binned.bins.n_bins, [2, 2])
+
+
+def test_more_categories_than_bins_are_refused_by_name():
+    many = TableSchema(("size", "town"), (None, tuple(f"t{i}" for i in range(300))))
+    message = r"column 'town' has 300 categories, more than max_bins=255; raise max_bins .* identifier"
+    with pytest.raises(ValueError, match=message):
+        check_category_counts(many, 255)
+    with pytest.raises(ValueError, match=message):
+        Binned.of(np.zeros((4, 2)), None, many, 255)
+    check_category_counts(many, 300)
+    nameless = TableSchema(None, (None, tuple(range(10))))
+    with pytest.raises(ValueError, match="column 'x1' has 10 categories"):
+        check_category_counts(nameless, 9)

@@ -1,0 +1,160 @@
+"""Sparse tables in: what scipy holds is read as toarray would, and what contradicts itself is refused, not followed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from committee.data.frames import TableSchema
+from committee.data.matrices import SparseMatrix, is_sparse
+
+FORMATS = [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.csc_matrix]
+
+
+@st.composite
+def raw(draw):
+    """Parts of a matrix as scipy lets them be: in any order, some places several times, stored zeros and NaN."""
+    n, p = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    size = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))
+    start = np.concatenate([[0], np.cumsum(size)])
+    place = draw(st.lists(st.integers(0, p - 1), min_size=int(start[-1]), max_size=int(start[-1])))
+    kind = draw(st.sampled_from([np.float64, np.float32, np.int8, np.bool_]))
+    values = [0.0, 0.1, -1.5, 100.0, *([np.nan] if kind in (np.float64, np.float32) else [])]
+    value = np.array(draw(st.lists(st.sampled_from(values), min_size=len(place), max_size=len(place))), dtype=kind)
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    return (value, np.array(place, dtype=index), start.astype(index)), (n, p)
+
+
+@given(raw(), st.sampled_from(FORMATS))
+def test_sparse_tables_are_read_as_toarray_would(parts, make):
+    arrays, shape = parts
+    X = make(arrays, shape=shape if "csr" in make.__name__ else shape[::-1])
+    before = [array.copy() for array in (X.data, X.indices, X.indptr)]
+    expected = X.toarray().astype(np.float64)
+    matrix = SparseMatrix.read(X)
+    assert matrix.shape == X.shape
+    assert len(matrix) == X.shape[0]
+    (all_rows,) = matrix.blocks(np.arange(X.shape[1]))
+    assert_array_equal(all_rows, expected)
+    for array, was in zip((X.data, X.indices, X.indptr), before, strict=True):
+        assert_array_equal(array, was)  # the user's matrix is as it was
+
+
+@given(raw(), st.data())
+def test_some_rows_and_the_values_of_columns(parts, data):
+    arrays, shape = parts
+    X = scipy.sparse.csr_array(arrays, shape=shape)
+    matrix, expected = SparseMatrix.read(X), X.toarray().astype(np.float64)
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=shape[0], max_size=shape[0])), dtype=bool)
+    for index in (mask, np.flatnonzero(mask)[::-1], slice(1, None)):
+        (some,) = matrix[index].blocks(np.arange(shape[1]))
+        assert_array_equal(some, expected[index])
+    for j, values in enumerate(matrix.columns()):
+        assert_array_equal(np.unique(values), np.unique(expected[:, j]))
+
+
+def test_blocks_are_all_rows_whatever_their_size(monkeypatch):
+    monkeypatch.setattr("committee.data.matrices._BLOCK", 8)
+    X = scipy.sparse.random_array((23, 5), density=0.4, format="csr", rng=np.random.default_rng(0))
+    blocks = list(SparseMatrix.read(X).blocks(np.array([1, 3, 4])))
+    assert len(blocks) == 12
+    assert_array_equal(np.concatenate(blocks), X.toarray()[:, [1, 3, 4]])
+
+
+def damaged(**parts):
+    """A matrix whose parts were changed behind scipy's back."""
+    X = scipy.sparse.csr_array(np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 4.0]]))
+    for name, change in parts.items():
+        array = getattr(X, name).astype(np.int64)
+        change(array)
+        setattr(X, name, array)
+    return X
+
+
+def put(at, value):
+    return lambda array: array.__setitem__(at, value)
+
+
+DAMAGED = {
+    "a column beyond the table": (damaged(indices=put(1, 3)), "indices are not all within 0 and 2"),
+    "a negative column": (damaged(indices=put(1, -1)), "indices are not all within 0 and 2"),
+    "a column beyond 32 bits": (damaged(indices=put(1, 2**32)), "indices are not all within 0 and 2"),
+    "rows that fall": (damaged(indptr=put(1, 5)), "indptr does not rise from 0 in 3 steps, one for each row"),
+    "rows that begin late": (damaged(indptr=put(0, 1)), "indptr does not rise from 0"),
+    "rows that begin before 0": (damaged(indptr=put(0, -1)), "indptr does not rise from 0"),
+    "rows beyond the cells": (damaged(indptr=put(3, 99)), "indptr ends at 99, beyond its 4 indices or 4 values"),
+    "rows beyond all memory": (damaged(indptr=put(3, 2**62)), "indptr ends at"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+@pytest.mark.parametrize("by_row", [True, False])
+def test_damaged_matrices_are_refused(case, by_row):
+    X, message = DAMAGED[case]
+    if not by_row:
+        whole = scipy.sparse.csc_array(np.eye(3))
+        whole.data, whole.indices, whole.indptr = X.data, X.indices, X.indptr
+        X, message = whole, message.replace("each row", "each column")
+    with pytest.raises(ValueError, match=message):
+        SparseMatrix.read(X)
+
+
+def test_too_few_rows_in_indptr():
+    X = scipy.sparse.csr_array(np.eye(3))
+    X.indptr = X.indptr[:2]
+    with pytest.raises(ValueError, match="indptr does not rise from 0 in 3 steps"):
+        SparseMatrix.read(X)
+    X.indptr = np.array([0.0, 1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="its indptr is no vector of whole numbers"):
+        SparseMatrix.read(X)
+
+
+REFUSED = {
+    "coo": (scipy.sparse.coo_array(np.eye(2)), TypeError, r"sparse coo_array; .* CSR and CSC .* pass X.tocsr\(\)"),
+    "lil": (scipy.sparse.lil_matrix(np.eye(2)), TypeError, r"sparse lil_matrix; .* pass X.tocsr\(\)"),
+    "one dimension": (scipy.sparse.csr_array(np.ones(3)), ValueError, "Expected 2D array, got a sparse 1D array"),
+    "complex": (scipy.sparse.csr_array(np.eye(2) * 1j), ValueError, "Complex data not supported: X is a sparse array"),
+    "no rows": (scipy.sparse.csr_array((0, 2)), ValueError, r"0 sample\(s\)"),
+    "no columns": (scipy.sparse.csr_array((2, 0)), ValueError, r"0 feature\(s\)"),
+    "too many columns": (scipy.sparse.csr_array((2, 2**29)), ValueError, r"at most 2\^31 - 1 rows and 2\^29 - 1 colu"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_table_is_refused(case):
+    X, kind, message = REFUSED[case]
+    with pytest.raises(kind, match=message):
+        SparseMatrix.read(X)
+
+
+def test_objects_are_refused():
+    X = scipy.sparse.csr_array(np.eye(2))
+    X.data = X.data.astype(object)
+    with pytest.raises(ValueError, match=r"sparse array of object; make it one of numbers, X.astype\(float\)"):
+        SparseMatrix.read(X)
+
+
+def test_schema_of_a_sparse_table():
+    X = SparseMatrix.read(scipy.sparse.csr_array([[0.0, 2.0], [np.inf, 0.0]]))
+    schema = TableSchema.of_sparse(X)
+    assert schema.categories == (None, None)
+    assert TableSchema.of_sparse(X, []).categories == (None, None)
+    with pytest.raises(ValueError, match=r"names column 1 of a sparse table.*one-hot encode it, or pass X.toarray"):
+        TableSchema.of_sparse(X, [1])
+    with pytest.raises(ValueError, match="column 'x0' holds infinity at row 1; replace it or mark it missing"):
+        schema.encode_sparse(X)
+    with pytest.raises(ValueError, match="X has 2 features, but 1 features were learned"):
+        TableSchema(None, (None,)).encode_sparse(X)
+    with pytest.raises(ValueError, match="X is sparse, but column 'x1' has categories"):
+        TableSchema(None, (None, (1, 2))).encode_sparse(X)
+    assert schema.encode_sparse(X[:1]).shape == (1, 2)
+
+
+def test_what_is_sparse():
+    assert is_sparse(scipy.sparse.coo_array((1, 1)))
+    assert is_sparse(SparseMatrix.read(scipy.sparse.csr_array((1, 1))))
+    assert not is_sparse(np.zeros((1, 1)))
