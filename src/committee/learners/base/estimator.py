@@ -140,10 +140,10 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             with FitTasks(self, context, X, y, sample_weight) as tasks:
                 self._check_parameters()
                 if is_out_of_core(X):
-                    from committee.learners.base.pieced_rows import scan_training_pieces  # few tables come in pieces
+                    from committee.learners.base.pieced_rows import training_pieces  # few tables come in pieces
 
                     max_bins = getattr(self, "max_bins", 255)
-                    X = scan_training_pieces(X, y, sample_weight, scratch, self.categorical_features, max_bins)
+                    X = training_pieces(X, y, sample_weight, scratch, self.categorical_features, max_bins)
                     tasks.y, tasks.given_weight = y, sample_weight = X.y, X.weights
                 opened = [self._opened(tasks, X, y, sample_weight, checkpoint)]
                 X = y = sample_weight = None  # labels and weights of pieces are referenced by the fit alone

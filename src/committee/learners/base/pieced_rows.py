@@ -20,7 +20,7 @@ from committee.data.rows import nonzero_weights, row_weights
 from committee.files.writing import scratch_folder
 
 
-def scan_training_pieces(
+def training_pieces(
     X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
 ) -> TrainingPieces:
     """Scan training rows in pieces; the context `scratch` owns the folder of what does not fit in memory."""
@@ -48,7 +48,7 @@ def encode_pieces(
     else:
         target, weights = target[keep], weights[keep]
     scanned = X.rescan(keep, X.summary.max_bins)
-    table = scanned.look.schema
+    table = scanned.summary.schema
     if isinstance(scanned, RemoteTrainingPieces):
         return scanned.matrix(table, digests), target, weights, uniform
     return OutOfCoreMatrix(scanned, table, digests), target, weights, uniform
