@@ -20,7 +20,7 @@ from committee import AdaBoostClassifier, _core
 from committee.data.bins import Binned, Bins
 from committee.data.frames import TableSchema
 from committee.learners.adaboost import Discrete
-from committee.voters.growing import GrowthLimits, grower
+from committee.voters.growing import GrowthLimits, tree_grower
 
 SCIKIT_LEARN = "scikit-learn"
 CAPTION = (
@@ -76,7 +76,7 @@ def parts(findings: Findings, train: Table, rounds: int, n_estimators: int) -> N
     labels = y.astype(np.uint16)
     table = TableSchema.learn(X)
     binned = Binned.of(X, None, table, 255)
-    growing = grower(binned, "gini", 2, GrowthLimits(max_depth=1), 1)
+    growing = tree_grower(binned, "gini", 2, GrowthLimits(max_depth=1), 1)
     weights = np.full(len(y), 1.0 / len(y))
     tree = growing.grow_classes(labels, weights, None, 0)
     rule = Discrete(2, float(len(y)), 1.0)

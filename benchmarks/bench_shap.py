@@ -15,9 +15,11 @@ import committee
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, Work, interleave
 from benchmarks.tables import collisions, hastie
-from committee.vote.explain.interventional_contributions import interventional_contributions
-from committee.vote.explain.tree_contributions import tree_contributions
-from committee.vote.explain.tree_interactions import tree_interactions
+from committee.vote.explain.tree_contributions import (
+    interventional_contributions,
+    tree_contributions,
+    tree_interactions,
+)
 
 TARGET = 2.0
 """How many times as fast as theirs our values of their trees are to be."""

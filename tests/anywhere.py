@@ -63,7 +63,7 @@ FILES = (
     "tests/files/test_store.py",
 )
 DATES = ("tests/data/test_dates.py", "tests/data/test_frames.py", "tests/cli/test_files_as_they_are.py")
-CACHES = ("tests/report/displays", "tests/mlflow", "tests/vote/explain/test_importances.py")
+CACHES = ("tests/report/displays", "tests/mlflow", "tests/vote/explain/test_contributions.py")
 
 
 @dataclass(frozen=True)

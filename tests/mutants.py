@@ -39,7 +39,6 @@ TESTS = {
     "vote.links.probability": ("tests/vote/links/test_probability.py", "tests/vote/test_committee_files.py"),
     "vote.links.mean": ("tests/vote/links/test_mean.py",),
     "vote.margin_distribution": ("tests/vote/test_margin_distribution.py",),
-    "vote.voter_margins": ("tests/vote/test_voter_margins.py", "tests/vote/test_margin_distribution.py"),
     "bounds.binomial_tail": ("tests/bounds/test_bounds.py", "tests/bounds/test_pac_bayes.py"),
     "bounds.gibbs_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_bounds.py"),
     "bounds.tandem_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_unlabelled.py"),

@@ -41,10 +41,10 @@ from committee.report.displays.base import Display
 from committee.report.metrics import METRICS, Metric
 from committee.report.peers import PEERS, Peer
 from committee.report.tables import quality_grid
-from committee.vote.adapters.scikit_learn import ADAPTERS, Members
+from committee.vote.adapters.ensembles import ADAPTERS, Members
 from committee.vote.links.mean import MEAN_LINKS, MeanLink
 from committee.vote.links.probability import LINKS, Link, Share
-from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
+from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels, tree_grower
 from tests.objectives.losses.cases import LogCosh
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
@@ -75,9 +75,9 @@ class FlattenedStump(BaseClassifier):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         binned, n_classes = rows.binned(self.table_, self.max_bins, 1), len(self.classes_)
-        growing = grower(binned, "gini", n_classes, GrowthLimits(1, None, 1, 0.0), 1)
+        growing = tree_grower(binned, "gini", n_classes, GrowthLimits(1, None, 1, 0.0), 1)
         tree = growing.grow_classes(rows.labels, rows.weights**self.power, None, 0)
-        voters = forest_of([tree], binned.bins, n_classes, label=[leaf_labels(tree)])
+        voters = forest_from_grown([tree], binned.bins, n_classes, label=[leaf_labels(tree)])
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
 

@@ -49,10 +49,10 @@ from committee.learners.trees.tree import TreeRegressor as TreeRegressor
 from committee.learners.trees.tree import TreeVoter as TreeVoter
 from committee.onnx.export import to_onnx as to_onnx
 from committee.vote.committee import Committee as Committee
+from committee.vote.committee import RegressionCommittee as RegressionCommittee
 from committee.vote.exports.scikit_learn_model import as_sklearn as as_sklearn
 from committee.vote.exports.treelite_model import to_treelite as to_treelite
 from committee.vote.margin_distribution import MarginDistribution as MarginDistribution
-from committee.vote.regression import RegressionCommittee as RegressionCommittee
 
 __version__: str
 LEARNERS: dict[str, str]

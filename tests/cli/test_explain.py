@@ -17,7 +17,7 @@ from committee import (
 )
 from committee.report.explained.column_effects import effects
 from committee.report.row_explanation import RowExplanation
-from committee.vote.explain.probability_contributions import probability_contributions
+from committee.vote.explain.contributions import probability_contributions
 from tests.cli.calls import fail, succeed
 
 

@@ -155,7 +155,7 @@ def test_crafted_members_are_refused(tmp_path):
     refused(path, craft(content, tell("voters", "members", value=[])), "estimators is empty")
     refused(path, craft(content, tell("voters", "members", 0, value=None)), "is no object")
     refused(path, craft(content, tell("voters", "soft", value=1)), "'soft' is a int")
-    refused(path, craft(content, tell("voters", "classes", "values", value=[7, 8, 9])), "knows classes that")
+    refused(path, craft(content, tell("voters", "classes", "values", value=[7, 8, 9])), "has classes that")
     refused(path, craft(content, forget("voters", "members", 1)), "weights are not 1 finite")
 
     def deeper(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.tree import DecisionTreeClassifier
 
@@ -36,20 +37,20 @@ def test_against_the_naive_vote(case, link, data):
 
     F = committee.decision_function(X)
     assert F.shape == ((len(votes),) if K == 2 else (len(votes), K))
-    np.testing.assert_allclose(F.reshape(len(votes), -1), scores, rtol=1e-12, atol=1e-9)
+    assert_allclose(F.reshape(len(votes), -1), scores, rtol=1e-12, atol=1e-9)
     # the sums above may round differently from the kernel's: what follows goes by the kernel's
     scores = F.reshape(len(votes), -1).tolist()
     elected = [oracle.elected(row) for row in scores]
-    np.testing.assert_array_equal(committee.predict(X), committee.classes[elected])
+    assert_array_equal(committee.predict(X), committee.classes[elected])
     margins = [oracle.margin(s, k, weights.tolist(), spreads) for s, k in zip(scores, truth, strict=True)]
     m = committee.margins(X, committee.classes[truth])
-    np.testing.assert_allclose(m, margins, rtol=1e-9, atol=1e-12)
+    assert_allclose(m, margins, rtol=1e-9, atol=1e-12)
     assert (np.abs(m) <= 1).all()
 
     p = committee.predict_proba(X)
     assert p.shape == (len(votes), K) and np.isfinite(p).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(np.argmax(p, axis=1), elected)
+    assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    assert_array_equal(np.argmax(p, axis=1), elected)
 
 
 @given(casts())
@@ -60,17 +61,17 @@ def test_scores_are_votes_times_weights(case):
     H, F = committee.votes(X), committee.decision_function(X)
     scale = max(1.0, np.abs(weights).sum() * max(1.0, np.abs(votes).max()))
     if K == 2:
-        np.testing.assert_array_equal(H, [[oracle.signed(v) for v in row] for row in votes.tolist()])
+        assert_array_equal(H, [[oracle.signed(v) for v in row] for row in votes.tolist()])
         assert H.dtype == (np.int8 if votes.ndim == 2 else np.float64)
-        np.testing.assert_allclose(H @ weights, F, atol=1e-12 * scale)
+        assert_allclose(H @ weights, F, atol=1e-12 * scale)
     elif votes.ndim == 2:
-        np.testing.assert_array_equal(H, votes)
+        assert_array_equal(H, votes)
         assert H.dtype == np.int16
         one_hot = np.eye(K + 1)[H][:, :, :K]  # the last row, of index -1, is for "no vote"
-        np.testing.assert_allclose(np.einsum("ntk,t->nk", one_hot, weights), F, atol=1e-12 * scale)
+        assert_allclose(np.einsum("ntk,t->nk", one_hot, weights), F, atol=1e-12 * scale)
     else:
-        np.testing.assert_array_equal(H, votes)
-        np.testing.assert_allclose(np.einsum("ntk,t->nk", H, weights), F, atol=1e-12 * scale)
+        assert_array_equal(H, votes)
+        assert_allclose(np.einsum("ntk,t->nk", H, weights), F, atol=1e-12 * scale)
 
 
 @given(casts(), st.data())
@@ -87,8 +88,8 @@ def test_right_means_a_positive_margin(case, data):
     # a lead far below the total weight has a margin that underflows
     lead = np.abs(ordered[:, 0]) if K == 2 else ordered[:, -1] - ordered[:, -2]
     clear = ~tied & (lead > 1e-290)
-    np.testing.assert_array_equal(right[clear], m[clear] > 0)
-    np.testing.assert_array_equal(m[tied] <= 0, np.ones(tied.sum(), dtype=bool))
+    assert_array_equal(right[clear], m[clear] > 0)
+    assert_array_equal(m[tied] <= 0, np.ones(tied.sum(), dtype=bool))
 
 
 @given(casts(), links)
@@ -102,10 +103,10 @@ def test_stages(case, link):
     assert len(scores) == len(labels) == len(probabilities) == committee.n_voters
     for t in range(committee.n_voters):
         so_far = committee.select(slice(t + 1))
-        np.testing.assert_array_equal(scores[t], so_far.decision_function(X))
-        np.testing.assert_array_equal(labels[t], so_far.predict(X))
-        np.testing.assert_array_equal(probabilities[t], so_far.predict_proba(X))
-    np.testing.assert_array_equal(scores[-1], committee.decision_function(X))
+        assert_array_equal(scores[t], so_far.decision_function(X))
+        assert_array_equal(labels[t], so_far.predict(X))
+        assert_array_equal(probabilities[t], so_far.predict_proba(X))
+    assert_array_equal(scores[-1], committee.decision_function(X))
 
 
 @st.composite
@@ -126,13 +127,13 @@ def test_mean_shares(case):
     X = rows(len(votes))
     tally = np.array([oracle.tally(row, weights.tolist(), K) for row in votes.tolist()])
     p = committee.predict_proba(X)
-    np.testing.assert_array_equal(p, tally / np.sum(weights))
-    np.testing.assert_array_equal(committee.predict(X), committee.classes[np.argmax(p, axis=1)])
+    assert_array_equal(p, tally / np.sum(weights))
+    assert_array_equal(committee.predict(X), committee.classes[np.argmax(p, axis=1)])
     F = committee.decision_function(X)
     elected = [oracle.elected(row) for row in F.reshape(len(votes), -1).tolist()]
-    np.testing.assert_array_equal(elected, np.argmax(p, axis=1))
+    assert_array_equal(elected, np.argmax(p, axis=1))
     for stage, q in enumerate(committee.staged_predict_proba(X)):
-        np.testing.assert_array_equal(q, committee.select(slice(stage + 1)).predict_proba(X))
+        assert_array_equal(q, committee.select(slice(stage + 1)).predict_proba(X))
 
 
 @given(casts("label"))
@@ -143,8 +144,8 @@ def test_vote_shares(case):
     X = rows(len(votes))
     p = committee.predict_proba(X)
     expected = [oracle.share(oracle.tally(row, weights.tolist(), K)) for row in votes.tolist()]
-    np.testing.assert_allclose(p, expected, rtol=1e-12, atol=1e-15)
-    np.testing.assert_array_equal(committee.classes[np.argmax(p, axis=1)], committee.predict(X))
+    assert_allclose(p, expected, rtol=1e-12, atol=1e-15)
+    assert_array_equal(committee.classes[np.argmax(p, axis=1)], committee.predict(X))
 
 
 def test_abstentions():
@@ -152,17 +153,17 @@ def test_abstentions():
     votes = np.array([[1, 1, -1], [-1, -1, -1], [0, 1, -1]], dtype=np.int32)
     committee = committee_of(votes, np.ones(3), 2, Share())
     X = rows(3)
-    np.testing.assert_array_equal(committee.votes(X), [[1, 1, 0], [0, 0, 0], [-1, 1, 0]])
-    np.testing.assert_array_equal(committee.decision_function(X), [2.0, 0.0, 0.0])
-    np.testing.assert_array_equal(committee.predict(X), ["b", "a", "a"])
-    np.testing.assert_allclose(committee.predict_proba(X), [[0, 1], [0.5, 0.5], [0.5, 0.5]])
-    np.testing.assert_allclose(committee.margins(X, ["b", "b", "a"]), [2 / 3, 0, 0])
+    assert_array_equal(committee.votes(X), [[1, 1, 0], [0, 0, 0], [-1, 1, 0]])
+    assert_array_equal(committee.decision_function(X), [2.0, 0.0, 0.0])
+    assert_array_equal(committee.predict(X), ["b", "a", "a"])
+    assert_allclose(committee.predict_proba(X), [[0, 1], [0.5, 0.5], [0.5, 0.5]])
+    assert_allclose(committee.margins(X, ["b", "b", "a"]), [2 / 3, 0, 0])
 
 
 def test_signed_shares():
     committee = committee_of(np.array([[[1.0], [0.5]], [[-1.0], [-1.0]]]), np.array([1.0, 3.0]), 2, Share())
-    np.testing.assert_allclose(committee.predict_proba(rows(2)), [[0.1875, 0.8125], [1.0, 0.0]])
-    np.testing.assert_allclose(committee.margins(rows(2), ["b", "b"]), [0.625, -1.0])
+    assert_allclose(committee.predict_proba(rows(2)), [[0.1875, 0.8125], [1.0, 0.0]])
+    assert_allclose(committee.margins(rows(2), ["b", "b"]), [0.625, -1.0])
 
 
 def test_multiclass_margin_of_scores():
@@ -170,22 +171,22 @@ def test_multiclass_margin_of_scores():
     votes = np.array([[[0.9, 0.1, 0.1], [0.0, 0.5, 0.5]], [[0.2, 0.3, 0.5], [0.0, 0.5, 0.5]]])
     committee = committee_of(votes, np.array([1.0, -2.0]), 3)
     m = committee.margins(rows(2), ["a", "c"])
-    np.testing.assert_allclose(m, [(0.9 + 0.9) / 1.8, (-0.5 - 0.2) / 1.8])
+    assert_allclose(m, [(0.9 + 0.9) / 1.8, (-0.5 - 0.2) / 1.8])
 
 
 def test_no_weight_at_all():
     committee = committee_of(np.array([[0, 1], [1, 2]], dtype=np.int32), np.zeros(2), 3)
-    np.testing.assert_array_equal(committee.predict(rows(2)), ["a", "a"])
-    np.testing.assert_array_equal(committee.predict_proba(rows(2)), np.full((2, 3), 1 / 3))
-    np.testing.assert_array_equal(committee.margins(rows(2), ["a", "b"]), [0.0, 0.0])
+    assert_array_equal(committee.predict(rows(2)), ["a", "a"])
+    assert_array_equal(committee.predict_proba(rows(2)), np.full((2, 3), 1 / 3))
+    assert_array_equal(committee.margins(rows(2), ["a", "b"]), [0.0, 0.0])
 
 
 def test_one_class():
     committee = committee_of(np.array([[0, 0], [-1, 0]], dtype=np.int32), np.ones(2), 1)
     X = rows(2)
-    np.testing.assert_array_equal(committee.predict(X), ["a", "a"])
-    np.testing.assert_array_equal(committee.predict_proba(X), [[1.0], [1.0]])
-    np.testing.assert_array_equal(committee.margins(X, ["a", "a"]), [1.0, 0.5])
+    assert_array_equal(committee.predict(X), ["a", "a"])
+    assert_array_equal(committee.predict_proba(X), [[1.0], [1.0]])
+    assert_array_equal(committee.margins(X, ["a", "a"]), [1.0, 0.5])
     assert committee.votes(X).tolist() == [[0, 0], [-1, 0]]
     assert len(list(committee.staged_predict_proba(X))) == 2
 
@@ -197,7 +198,7 @@ def test_votes_come_in_blocks(monkeypatch):
     whole = committee.votes(rows(5))
     for block in (1, 5, 12, 64):
         monkeypatch.setattr("committee.vote.committee.BLOCK", block)
-        np.testing.assert_array_equal(committee.votes(rows(5)), whole)
+        assert_array_equal(committee.votes(rows(5)), whole)
 
 
 def test_each_voter_is_asked_once(monkeypatch):
@@ -229,15 +230,13 @@ def test_same_bits_for_any_number_of_threads(n_threads):
         y = committee.predict(data)
         for method in ("decision_function", "predict", "predict_proba", "votes"):
             ask = getattr(committee, method)
-            np.testing.assert_array_equal(ask(data), ask(data, n_threads=n_threads))
+            assert_array_equal(ask(data), ask(data, n_threads=n_threads))
         m = committee.margins(data, y, n_threads=n_threads)
-        np.testing.assert_array_equal(committee.margins(data, y), m)
+        assert_array_equal(committee.margins(data, y), m)
         for one, many in zip(
-            committee.staged_predict_proba(data),
-            committee.staged_predict_proba(data, n_threads=n_threads),
-            strict=True,
+            committee.staged_predict_proba(data), committee.staged_predict_proba(data, n_threads=n_threads), strict=True
         ):
-            np.testing.assert_array_equal(one, many)
+            assert_array_equal(one, many)
 
 
 def test_selection_and_new_weights():
@@ -250,14 +249,14 @@ def test_selection_and_new_weights():
     for indices in (slice(2, 5), [4, 0], np.array([5, 5, 1]), weights > np.median(weights), 3, -1):
         chosen = np.atleast_1d(np.arange(6)[indices])
         some = committee.select(indices)
-        np.testing.assert_array_equal(some.weights, weights[chosen])
-        np.testing.assert_array_equal(some.votes(X), H[:, chosen])
+        assert_array_equal(some.weights, weights[chosen])
+        assert_array_equal(some.votes(X), H[:, chosen])
         assert some.link == committee.link and some.table is committee.table
-        np.testing.assert_array_equal(committee[indices].weights, some.weights)
-        np.testing.assert_array_equal(committee[indices].decision_function(X), some.decision_function(X))
+        assert_array_equal(committee[indices].weights, some.weights)
+        assert_array_equal(committee[indices].decision_function(X), some.decision_function(X))
         assert len(some) == len(chosen)
     fewer = committee.select([0, 1], [0.25, 0.75])
-    np.testing.assert_array_equal(fewer.weights, [0.25, 0.75])
+    assert_array_equal(fewer.weights, [0.25, 0.75])
     with pytest.raises(ValueError, match=r"weights\[1\] is -1.*Use the softmax link"):
         committee.select([0, 1], [1.0, -1.0])
     signed = committee.select([0, 1], [1.0, -1.0], link=Softmax())
@@ -270,8 +269,8 @@ def test_selection_and_new_weights():
         with pytest.raises(IndexError):
             committee[index]
     # one after the other, and backwards
-    np.testing.assert_array_equal(np.hstack([each.votes(X) for each in committee]), H)
-    np.testing.assert_array_equal(committee[::-1].votes(X), H[:, ::-1])
+    assert_array_equal(np.hstack([each.votes(X) for each in committee]), H)
+    assert_array_equal(committee[::-1].votes(X), H[:, ::-1])
 
 
 def test_size_and_name():
@@ -279,7 +278,7 @@ def test_size_and_name():
     assert (committee.n_voters, committee.n_classes, committee.n_nodes) == (3, 2, 21)
     assert committee.nbytes == committee.voters.nbytes + 24
     assert repr(committee) == "Committee(3 voters, 2 classes, softmax link)"
-    np.testing.assert_array_equal(committee.feature_importances_, [1.0])
+    assert_array_equal(committee.feature_importances_, [1.0])
 
 
 def test_tables():
@@ -288,13 +287,13 @@ def test_tables():
     schema = TableSchema(("size",), (("S", "M", "L"),))
     committee = Committee(trees, [1.0], ["low", "high"], Softmax(), schema)
     frame = pl.DataFrame({"size": ["L", "S"]})
-    np.testing.assert_array_equal(committee.predict(frame), ["high", "low"])
+    assert_array_equal(committee.predict(frame), ["high", "low"])
     m = committee.margins(frame.to_pandas(), pd.Series(["high", "high"]))
-    np.testing.assert_array_equal(m, [1.0, -1.0])
+    assert_array_equal(m, [1.0, -1.0])
     with pytest.raises(ValueError, match="height"):
         committee.predict(frame.rename({"size": "height"}))
     coded = replace(committee, table=None)
-    np.testing.assert_array_equal(coded.predict([[2], [0]]), ["high", "low"])
+    assert_array_equal(coded.predict([[2], [0]]), ["high", "low"])
 
 
 def test_matrices_are_checked():
@@ -334,7 +333,7 @@ def test_labels_of_equal_value_are_equal():
     votes = forest_that_votes(np.array([[0], [1]], dtype=np.int32), 2)
     committee = Committee(votes, [1.0], [0, 1], Softmax())
     for y in ([0.0, 1.0], [False, True], np.array([0, 1], dtype=np.uint8), np.array([0, 1], dtype=object)):
-        np.testing.assert_array_equal(committee.margins(rows(2), y), [1.0, 1.0])
+        assert_array_equal(committee.margins(rows(2), y), [1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -389,4 +388,4 @@ def test_pickling(case):
     committee = committee_of(votes, weights, K)
     again = pickle.loads(pickle.dumps(committee))
     X = rows(len(votes))
-    np.testing.assert_array_equal(again.predict_proba(X), committee.predict_proba(X))
+    assert_array_equal(again.predict_proba(X), committee.predict_proba(X))

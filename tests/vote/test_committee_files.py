@@ -263,10 +263,7 @@ def test_names_of_no_table_are_those_of_classifiers_alone(tmp_path: Path) -> Non
     assert isinstance(voters, EstimatorVoters) and voters.names == tuple(names["values"])
 
 
-@settings(
-    max_examples=3 * settings.default.max_examples,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=3 * settings.default.max_examples, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_documents_and_arrays(tmp_path: Path, data: st.DataObject) -> None:
     """With a digest that fits: refused, or a committee that answers."""

@@ -1,5 +1,7 @@
 """Margins as a distribution: its curve, its moments, and what the voters on their own have to do with it."""
 
+from __future__ import annotations
+
 from itertools import product
 from types import SimpleNamespace
 
@@ -8,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import BaggingClassifier
 from sklearn.ensemble import RandomForestClassifier as TheirForest
@@ -22,9 +25,10 @@ from committee import (
     SBPMTClassifier,
     SubaggingClassifier,
 )
-from committee.vote.links.probability import Softmax
-from committee.vote.margin_distribution import MarginDistribution
-from tests.cast_votes import forest_that_votes, rows
+from committee.vote.links.probability import Logistic, Share, Softmax, Truncated
+from committee.vote.margin_distribution import MarginDistribution, VoterMargins
+from tests.cast_votes import casts, committee_of, forest_that_votes, rows
+from tests.oracles import votes as oracle
 
 
 def cast(votes, weights, n_classes):
@@ -72,8 +76,8 @@ def many():
 @given(margins, st.floats(-1.0, 1.0))
 def test_nu_counts_the_margins_at_or_below(m, theta):
     d = MarginDistribution(m)
-    np.testing.assert_allclose(d.nu(theta), np.mean(np.array(m) <= theta), **CLOSE)
-    np.testing.assert_allclose(d.nu([theta, *m]), [np.mean(np.array(m) <= t) for t in [theta, *m]], **CLOSE)
+    assert_allclose(d.nu(theta), np.mean(np.array(m) <= theta), **CLOSE)
+    assert_allclose(d.nu([theta, *m]), [np.mean(np.array(m) <= t) for t in [theta, *m]], **CLOSE)
     assert d.nu(1.0) == 1.0
 
 
@@ -89,16 +93,16 @@ def test_a_quantile_is_the_smallest_margin_that_reaches_the_share(m, q):
 
 def test_quantiles_of_ten_rows_are_margins_of_rows():
     d = MarginDistribution(np.arange(1, 11) / 10)
-    np.testing.assert_array_equal(d.quantile(np.arange(1, 11) / 10), np.arange(1, 11) / 10)
+    assert_array_equal(d.quantile(np.arange(1, 11) / 10), np.arange(1, 11) / 10)
 
 
 @given(margins)
 def test_moments(m):
     d = MarginDistribution(m)
     middle = np.quantile(m, 0.5, method="inverted_cdf")
-    np.testing.assert_allclose([d.mean, d.median, d.minimum], [np.mean(m), middle, np.min(m)], **CLOSE)
-    np.testing.assert_allclose([d.variance, d.second_moment], [np.var(m), np.mean(np.square(m))], **CLOSE)
-    np.testing.assert_allclose(d.variance, d.second_moment - d.mean**2, **CLOSE)
+    assert_allclose([d.mean, d.median, d.minimum], [np.mean(m), middle, np.min(m)], **CLOSE)
+    assert_allclose([d.variance, d.second_moment], [np.var(m), np.mean(np.square(m))], **CLOSE)
+    assert_allclose(d.variance, d.second_moment - d.mean**2, **CLOSE)
 
 
 @given(margins.flatmap(lambda m: st.tuples(st.just(m), st.lists(st.integers(0, 3), min_size=len(m), max_size=len(m)))))
@@ -120,9 +124,9 @@ def test_whole_weights_are_repeated_rows(case):
         "disagreement",
         "joint_error",
     ):
-        np.testing.assert_allclose(getattr(once, name), getattr(again, name), err_msg=name, **CLOSE)
+        assert_allclose(getattr(once, name), getattr(again, name), err_msg=name, **CLOSE)
     for a, b in zip(once.curve(), again.curve(), strict=True):
-        np.testing.assert_allclose(a, b, **CLOSE)
+        assert_allclose(a, b, **CLOSE)
     assert once.rows.tolist() == np.flatnonzero(weight).tolist()
 
 
@@ -168,12 +172,12 @@ def test_two_classes_the_identities(name, two):
     model = two[name]
     d = MarginDistribution.of(model, X, y, weight)
     committee = Committee.from_estimator(model)
-    np.testing.assert_array_equal(d.margins, committee.margins(X, y))
-    np.testing.assert_array_equal(d.voter_margins, d.margins)
-    np.testing.assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
-    np.testing.assert_allclose(d.second_moment, 1 - 2 * d.disagreement, **CLOSE)
-    np.testing.assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
-    np.testing.assert_allclose(d.error, np.average(committee.predict(X) != y, weights=weight), **CLOSE)
+    assert_array_equal(d.margins, committee.margins(X, y))
+    assert_array_equal(d.voter_margins, d.margins)
+    assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
+    assert_allclose(d.second_moment, 1 - 2 * d.disagreement, **CLOSE)
+    assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
+    assert_allclose(d.error, np.average(committee.predict(X) != y, weights=weight), **CLOSE)
 
 
 @pytest.mark.parametrize("name", ["labels", "shares", "intercept", "theirs", "neighbours"])
@@ -183,8 +187,8 @@ def test_more_classes_the_inequalities(name, many):
     assert (d.voter_margins <= d.margins + 1e-12).all()
     assert d.mean >= 1 - 2 * d.gibbs_risk - 1e-12
     assert d.error <= min(2 * d.gibbs_risk, 4 * d.joint_error) + 1e-12
-    np.testing.assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
-    np.testing.assert_allclose(d.error, np.mean(Committee.from_estimator(many[name]).predict(X) != y), **CLOSE)
+    assert_allclose(d.gibbs_risk, d.joint_error + d.disagreement / 2, **CLOSE)
+    assert_allclose(d.error, np.mean(Committee.from_estimator(many[name]).predict(X) != y), **CLOSE)
 
 
 @pytest.mark.parametrize(("models", "load"), [("two", cancer), ("many", lambda: load_wine(return_X_y=True))])
@@ -197,7 +201,7 @@ def test_voters_on_their_own_are_committees_of_one(models, load, request):
         rho = np.abs(committee.weights) * committee.voters.spread
         alone = np.stack([committee.select([t]).margins(X, y) for t in range(committee.n_voters)], axis=1)
         d = MarginDistribution.of(committee, X, y)
-        np.testing.assert_allclose(d.voter_margins, alone @ rho / rho.sum(), err_msg=name, **CLOSE)
+        assert_allclose(d.voter_margins, alone @ rho / rho.sum(), err_msg=name, **CLOSE)
 
 
 @settings(max_examples=60)
@@ -215,7 +219,7 @@ def test_drawn_voters_are_drawn_by_weight(K, T, n, seed):
         rho[t] * rho[u] * np.mean(loss[:, t] * (1 - loss[:, u]) + loss[:, u] * (1 - loss[:, t]))
         for t, u in product(range(T), repeat=2)
     )
-    np.testing.assert_allclose([d.gibbs_risk, d.joint_error, d.disagreement], [loss.mean(0) @ rho, both, one], **CLOSE)
+    assert_allclose([d.gibbs_risk, d.joint_error, d.disagreement], [loss.mean(0) @ rho, both, one], **CLOSE)
 
 
 def test_a_tie_is_settled_as_the_vote_settles_it():
@@ -262,8 +266,8 @@ def test_to_ask_all_is_to_ask_as_ever(models, load, request):
             MarginDistribution.of(model, X, y),
             MarginDistribution.of(model, X, y, asked=np.ones((len(y), T), bool)),
         )
-        np.testing.assert_allclose(asked.margins, plain.margins, err_msg=name, **CLOSE)
-        np.testing.assert_allclose(asked.voter_margins, plain.voter_margins, err_msg=name, **CLOSE)
+        assert_allclose(asked.margins, plain.margins, err_msg=name, **CLOSE)
+        assert_allclose(asked.voter_margins, plain.voter_margins, err_msg=name, **CLOSE)
 
 
 def test_rows_that_nobody_is_asked_about_are_left_out(two):
@@ -272,7 +276,7 @@ def test_rows_that_nobody_is_asked_about_are_left_out(two):
     asked[::2, :5] = True
     d = MarginDistribution.of(two["labels"], X, y, asked=asked)
     assert d.rows.tolist() == list(range(0, len(y), 2))
-    np.testing.assert_allclose(d.margins, two["labels"].committee_.select(slice(5)).margins(X, y)[::2], **CLOSE)
+    assert_allclose(d.margins, two["labels"].committee_.select(slice(5)).margins(X, y)[::2], **CLOSE)
 
 
 # --- out of bag ------------------------------------------------------------------------------------------------------
@@ -287,12 +291,12 @@ def test_out_of_bag_is_what_the_learner_remembers(learner, load):
     X, y = load()
     model = learner(n_estimators=10, oob_score=True, random_state=0).fit(X, y)
     d = MarginDistribution.out_of_bag(model, y)
-    np.testing.assert_allclose(1 - d.error, model.oob_score_, **CLOSE)
+    assert_allclose(1 - d.error, model.oob_score_, **CLOSE)
     assert d.rows.tolist() == np.flatnonzero(np.isfinite(model.oob_decision_function_[:, 0])).tolist()
     if hasattr(model, "oob_margins_"):
-        np.testing.assert_allclose(d.margins, model.oob_margins_[d.rows], **CLOSE)
+        assert_allclose(d.margins, model.oob_margins_[d.rows], **CLOSE)
     if len(model.classes_) == 2:
-        np.testing.assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
+        assert_allclose(d.mean, 1 - 2 * d.gibbs_risk, **CLOSE)
     else:
         with pytest.raises(ValueError, match="asked="):
             _ = d.gibbs_risk
@@ -308,8 +312,8 @@ def test_their_forests_remember_too_and_their_draws_say_the_same(load):
     for t, drawn in enumerate(forest.estimators_samples_):
         unseen[drawn, t] = False
     asked = MarginDistribution.of(forest, X, y, asked=unseen)
-    np.testing.assert_allclose(remembered.margins, asked.margins, **CLOSE)
-    np.testing.assert_array_equal(remembered.wrong, asked.wrong)
+    assert_allclose(remembered.margins, asked.margins, **CLOSE)
+    assert_array_equal(remembered.wrong, asked.wrong)
     assert asked.gibbs_risk >= (1 - asked.mean) / 2 - 1e-12
 
 
@@ -378,7 +382,7 @@ def test_refused_shares(q):
 def test_gibbs_quantities_that_nobody_knows():
     d = MarginDistribution([0.1])
     for name in ("gibbs_risk", "disagreement", "joint_error"):
-        with pytest.raises(ValueError, match="not known here"):
+        with pytest.raises(ValueError, match="margins of single voters are unknown"):
             getattr(d, name)
 
 
@@ -397,7 +401,7 @@ def test_refused_rows_and_models(two):
     with pytest.raises(ValueError, match="asked holds no True"):
         MarginDistribution.of(model, X, y, asked=np.zeros((len(y), 20), bool))
     first = np.arange(len(y)) == 0
-    with pytest.raises(ValueError, match="asked holds no True in a row that has weight"):
+    with pytest.raises(ValueError, match="asked holds no True in a row with weight"):
         MarginDistribution.of(model, X, y, 1.0 - first, asked=np.repeat(first[:, None], 20, axis=1))
     with pytest.raises(TypeError, match="regressor"):
         MarginDistribution.of(Ridge().fit(X, y), X, y)
@@ -407,7 +411,7 @@ def test_refused_rows_and_models(two):
 
 def test_refused_out_of_bag(two):
     X, y = cancer()
-    with pytest.raises(ValueError, match="remembers no out-of-bag vote"):
+    with pytest.raises(ValueError, match="without an out-of-bag vote"):
         MarginDistribution.out_of_bag(two["shares"], y)
     forest = RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="was trained on"):
@@ -420,3 +424,108 @@ def test_refused_out_of_bag(two):
     for strange in (y + 1, y.astype(str), pd.Series(y.astype(str))):
         with pytest.raises(ValueError, match="no class of the"):
             MarginDistribution.out_of_bag(forest, strange)
+
+
+NEAR = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def of_row(cast, weights, spreads, K, truth, intercept):
+    """Margin and mean margin of the voters with these votes, and the lead of the one elected over the next."""
+    votes, weights, spreads = list(cast), list(weights), list(spreads)
+    if intercept is not None:
+        votes, weights = [*votes, intercept], [*weights, 1.0]
+        spreads = [*spreads, oracle.spread([intercept])]
+    D = 1 if votes and not isinstance(votes[0], int) and len(votes[0]) == 1 else K
+    total = sum(abs(w) * s for w, s in zip(weights, spreads, strict=True))
+    F = oracle.score(oracle.tally(votes, weights, D), K)
+    alone = sum(
+        oracle.margin(oracle.score(oracle.tally([v], [w], D), K), truth, [1.0], [1.0])
+        for v, w in zip(votes, weights, strict=True)
+    )
+    lead = sorted([0.0, F[0]] if len(F) == 1 else F)
+    return oracle.margin(F, truth, weights, spreads), alone / total if total else 0.0, F, lead[-1] - lead[-2]
+
+
+@given(casts(), st.booleans(), st.data())
+def test_votes_on_some_rows_are_those_of_a_loop(case, with_intercept, data):
+    votes, weights, K = case
+    n, T = votes.shape[:2]
+    D = 1 if votes.ndim == 3 and votes.shape[2] == 1 else K
+    kinds = votes.tolist()
+    intercept = None
+    if with_intercept and votes.ndim == 3:
+        intercept = data.draw(st.lists(st.floats(-2, 2), min_size=D, max_size=D))
+    truth = np.array(data.draw(st.lists(st.integers(0, K - 1), min_size=n, max_size=n)))
+    counted = np.array(data.draw(st.lists(st.booleans(), min_size=n * T, max_size=n * T))).reshape(n, T)
+    committee = Committee(forest_that_votes(votes, K), weights, np.arange(K), Softmax(), intercept=intercept)
+    spreads = [oracle.spread([kinds[i][t] for i in range(n)]) for t in range(T)]
+    for mask in (None, counted):
+        found = VoterMargins.of(committee, rows(n), truth, mask, 1)
+        for i in range(n):
+            of = [t for t in range(T) if mask is None or mask[i, t]]
+            margin, alone, F, lead = of_row(
+                [kinds[i][t] for t in of], weights[of], [spreads[t] for t in of], K, truth[i], intercept
+            )
+            size = sum(abs(w) for w in weights[of]) + 1.0
+            total = sum(abs(weights[t]) * spreads[t] for t in of)
+            if total + (oracle.spread([intercept]) if intercept else 0.0) > 1e-6 * size:  # digits enough to compare
+                assert_allclose([found.margins[i], found.voter_margins[i]], [margin, alone], **NEAR)
+            if lead > 1e-9 * size:
+                assert found.elected[i] == oracle.elected(F)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 0.01, 1.0, 100.0, 1e12])
+def test_the_scale_of_the_weights_means_nothing(scale):
+    committee = committee_of(np.array([[0, 1, 2], [1, 1, -1], [2, 2, 2]]), scale * np.array([1.0, 2.0, 4.0]), 3)
+    counted = np.array([[True, True, True], [True, False, True], [False, True, False]])
+    found = VoterMargins.of(committee, rows(3), np.array([2, 1, 0]), counted, 1)
+    assert_allclose(found.margins, [2 / 7, 1 / 5, -1.0], rtol=1e-12)
+    assert_allclose(found.voter_margins, [1 / 7, 1 / 5, -1.0], rtol=1e-12)
+    assert found.elected.tolist() == [2, 1, 2]
+
+
+def test_a_row_on_which_nobody_votes_has_no_margin():
+    committee = committee_of(np.array([[0, 0], [1, 1]]), np.ones(2), 2)
+    found = VoterMargins.of(committee, rows(2), np.array([0, 0]), np.array([[False, False], [True, True]]), 1)
+    assert found.margins.tolist() == found.voter_margins.tolist() == [0.0, -1.0]
+
+
+def test_no_margin_is_beyond_one_whatever_the_order_of_the_sums():
+    """All voters favour the right class of the first row with all their spread, and a wrong one of the second."""
+    low, high = [0.1, 0.2, 0.1], [0.6, 0.7, 0.8]
+    votes = np.array([[[top, least, least] for least, top in zip(low, high, strict=True)]] * 2)
+    found = VoterMargins.of(committee_of(votes, np.array([0.3, 0.7, 0.1]), 3), rows(2), np.array([0, 1]), None, 1)
+    assert found.margins.tolist() == found.voter_margins.tolist() == [1.0, -1.0]
+
+
+@given(casts(), st.sampled_from([Softmax(), Logistic(), Truncated()]))
+def test_all_voters_elect_as_the_committee_does(case, link):
+    """Ties and what its link takes for ties among them."""
+    votes, weights, K = case
+    committee = Committee(forest_that_votes(votes, K), weights, np.arange(K), link)
+    found = VoterMargins.of(committee, rows(len(votes)), np.zeros(len(votes), dtype=int), None, 1)
+    assert_array_equal(found.elected, committee.predict(rows(len(votes))))
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.03])
+def test_shares_with_the_same_mean_are_a_tie_among_some_voters_too(weight):
+    """0.3 + 0.4 + 0.1 and 0.1 + 0.3 + 0.4 are apart by a rounding, a third of each is not."""
+    shares = np.array([[0.3, 0.1, 0.3, 0.3], [0.4, 0.3, 0.15, 0.15], [0.1, 0.4, 0.25, 0.25], [0.0, 0.0, 0.0, 1.0]])
+    tally = weight * shares[0] + weight * shares[1] + weight * shares[2]
+    assert tally[0] < tally[1]
+    of_three, of_four = (
+        Committee(forest_that_votes(np.array([shares[:T]] * 3), 4), np.full(T, weight), np.arange(4), Share())
+        for T in (3, 4)
+    )
+    assert of_three.predict(rows(3)).tolist() == [0, 0, 0]
+    counted = np.array([[True, True, True, True], [True, True, True, False], [False, False, False, False]])
+    found = VoterMargins.of(of_four, rows(3), np.zeros(3, dtype=int), counted, 1)
+    assert found.elected.tolist() == [3, 0, 0]
+
+
+def test_an_intercept_counts_as_a_voter_where_scores_are_near():
+    """Least squares takes scores for equal that are apart by 1e-12 of all weight, here 2."""
+    votes = np.array([[[0.0, 1.5e-12, -1.0]], [[0.0, 2.5e-12, -1.0]]])
+    committee = Committee(forest_that_votes(votes, 3), [1.0], np.arange(3), Truncated(), intercept=np.zeros(3))
+    found = VoterMargins.of(committee, rows(2), np.zeros(2, dtype=int), None, 1)
+    assert found.elected.tolist() == committee.predict(rows(2)).tolist() == [0, 1]

@@ -1,5 +1,7 @@
 """`RegressionCommittee` against sums written out, on forests made to give any numbers."""
 
+from __future__ import annotations
+
 import pickle
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
@@ -10,17 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
+import committee
+from committee import RandomForestClassifier, TreeRegressor, TreeVoter
 from committee.data.frames import TableSchema
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee, as_committee
 from committee.vote.links.mean import Average, Identity, Log, MeanLink, Ordered
-from committee.vote.links.probability import Softmax
-from committee.vote.regression import RegressionCommittee
+from committee.vote.links.probability import Share, Softmax
+from committee.vote.members import MemberCommittees
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
+from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
 from tests.cast_votes import forest_that_votes, rows, values_of
-from tests.voters.test_rounds import rounds_that_vote
+from tests.subjects import noisy_scores, numbers
+from tests.voters.test_forest import rounds_that_vote
 
 LINKS = st.sampled_from([Identity(), Log(), Average(), Ordered()])
 
@@ -173,3 +180,101 @@ def test_the_two_committees_share_their_sums():
         numbers = RegressionCommittee(voters, weights, Identity(), None, intercept)
         classes = Committee(voters, weights, list("abc"), Softmax(), None, intercept)
         assert_array_equal(numbers.decision_function(rows(4)), classes.decision_function(rows(4)))
+
+
+def of_classes(n_classes=3):
+    X, y = numbers(n_classes)
+    kinds = [TreeVoter(max_depth=2), TreeVoter(max_depth=4), RandomForestClassifier(3, random_state=0)]
+    return X, [kind.fit(X, y).committee_ for kind in kinds]
+
+
+def of_numbers():
+    X, y = noisy_scores()
+    return X, [TreeRegressor(max_depth=depth).fit(X, y).committee_ for depth in (1, 2, 5)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_vote_is_what_a_committee_says_of_the_classes(n_classes):
+    X, members = of_classes(n_classes)
+    voters = MemberCommittees(members)
+    assert isinstance(voters, Voters)
+    assert (len(voters), voters.n_classes, voters.n_outputs, voters.n_features) == (3, n_classes, n_classes, 5)
+    votes = voters.votes(X)
+    assert_array_equal(votes, np.stack([one.predict_proba(X) for one in members], axis=1))
+    w = np.array([0.5, 0.0, 2.0])
+    assert_allclose(voters.tally(X, w), np.einsum("t,itk->ik", w, votes))
+    assert_allclose(voters.tally(X), votes.sum(axis=1))
+    assert_array_equal(voters.n_nodes, [one.n_nodes for one in members])
+    assert voters.nbytes == sum(one.nbytes for one in members)
+    assert (np.ptp(votes, axis=2) <= voters.spread).all()
+
+
+def test_a_vote_is_the_number_that_a_committee_predicts():
+    X, members = of_numbers()
+    vote = RegressionCommittee(MemberCommittees(members), [0.2, 0.3, 0.5], Identity())
+    mean = sum(w * one.predict(X) for w, one in zip((0.2, 0.3, 0.5), members, strict=True))
+    assert_allclose(vote.predict(X), mean)
+    assert_array_equal(vote.votes(X), np.column_stack([one.predict(X) for one in members]))
+
+
+def test_some_members():
+    X, members = of_classes()
+    voters = MemberCommittees(members)
+    for index, kept in (
+        (slice(1, None), [1, 2]),
+        ([2, 0, 2], [2, 0, 2]),
+        (1, [1]),
+        (np.array([True, False, True]), [0, 2]),
+    ):
+        assert_array_equal(voters[index].votes(X), voters.votes(X)[:, kept])
+    vote = Committee(voters, [1.0, 2.0, 3.0], members[0].classes, Share())
+    assert_allclose(vote.select([1]).predict_proba(X), members[1].predict_proba(X))
+    assert_allclose(list(vote.staged_predict_proba(X))[-1], vote.predict_proba(X))
+
+
+def test_members_answer_alike():
+    _, members = of_classes()
+    with pytest.raises(ValueError, match="members is empty"):
+        MemberCommittees([])
+    with pytest.raises(ValueError, match="members vote for classes and for numbers"):
+        MemberCommittees([members[0], of_numbers()[1][0]])
+    with pytest.raises(ValueError, match="members have different classes"):
+        MemberCommittees([members[0], of_classes(2)[1][0]])
+
+
+X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32).astype(np.float64)
+LABEL = np.array(["b", "a", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]
+
+
+@pytest.mark.parametrize("model", ["x", 3, None, committee.TreeVoter, DecisionTreeClassifier])
+@pytest.mark.parametrize("export", [committee.as_sklearn, committee.to_treelite, committee.to_onnx])
+def test_what_is_no_estimator_is_refused(export: Any, model: Any) -> None:
+    with pytest.raises(TypeError, match=r"estimator is .*; it must be a fitted classifier"):
+        export(model)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, ExtraTreeClassifier])
+def test_a_tree_alone_is_a_committee(kind: Any) -> None:
+    tree = kind(max_depth=4, random_state=0).fit(X, LABEL)
+    ours = as_committee(tree, "ONNX")
+    assert isinstance(ours, Committee) and ours.n_voters == 1
+    assert_array_equal(ours.predict_proba(X), tree.predict_proba(X))
+    assert_array_equal(ours.predict(X), tree.predict(X))
+    again = committee.as_sklearn(tree)
+    assert_array_equal(again.predict_proba(X), tree.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeRegressor, ExtraTreeRegressor])
+def test_a_tree_of_numbers_alone(kind: Any) -> None:
+    tree = kind(max_depth=4, random_state=0).fit(X, X[:, 1])
+    ours = as_committee(tree, "ONNX")
+    assert isinstance(ours, RegressionCommittee)
+    assert_array_equal(ours.predict(X), tree.predict(X))
+    assert_array_equal(committee.as_sklearn(tree).predict(X), tree.predict(X))
+
+
+def test_boosters_without_a_class_of_scikit_learn() -> None:
+    import lightgbm
+
+    booster = lightgbm.train({"objective": "binary", "verbose": -1}, lightgbm.Dataset(X, LABEL == "a"), 3)
+    assert isinstance(as_committee(booster, "ONNX"), Committee)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -43,10 +44,10 @@ def test_members_may_know_fewer_classes():
     members = [Dictator("c", ["c", "a"], [0.75, 0.25]), Dictator("b", ["b"], [1.0])]
     X = np.zeros((2, 1))
     hard, soft = (EstimatorVoters(members, ["a", "b", "c"], soft=soft) for soft in (False, True))
-    np.testing.assert_array_equal(hard.votes(X), [[2, 1], [2, 1]])
-    np.testing.assert_array_equal(hard.tally(X, np.array([1.0, 3.0])), [[0, 3, 1], [0, 3, 1]])
-    np.testing.assert_array_equal(soft.votes(X)[0], [[0.25, 0, 0.75], [0, 1, 0]])
-    np.testing.assert_array_equal(soft.tally(X)[1], [0.25, 1, 0.75])
+    assert_array_equal(hard.votes(X), [[2, 1], [2, 1]])
+    assert_array_equal(hard.tally(X, np.array([1.0, 3.0])), [[0, 3, 1], [0, 3, 1]])
+    assert_array_equal(soft.votes(X)[0], [[0.25, 0, 0.75], [0, 1, 0]])
+    assert_array_equal(soft.tally(X)[1], [0.25, 1, 0.75])
     with pytest.raises(ValueError, match=r"estimators\[0\] \(Dictator\) votes for .*'c'"):
         EstimatorVoters(members, ["a", "b"]).votes(X)
     with pytest.raises(ValueError, match="not among the classes"):
@@ -62,16 +63,16 @@ def test_a_committee_of_estimators():
     hard = Committee(EstimatorVoters(members, ["no", "yes"]), [1.0, 2.0], ["no", "yes"], Share())
     soft = Committee(EstimatorVoters(members, ["no", "yes"], soft=True), [1.0, 2.0], ["no", "yes"], Share())
     sign = np.column_stack([np.where(member.predict(X) == "yes", 1, -1) for member in members])
-    np.testing.assert_array_equal(hard.votes(X), sign)
-    np.testing.assert_allclose(hard.decision_function(X), sign @ [1.0, 2.0])
+    assert_array_equal(hard.votes(X), sign)
+    assert_allclose(hard.decision_function(X), sign @ [1.0, 2.0])
     mean = (members[0].predict_proba(X) + 2 * members[1].predict_proba(X)) / 3
-    np.testing.assert_allclose(soft.predict_proba(X), mean)
-    np.testing.assert_allclose(soft.decision_function(X), 3 * (mean[:, 1] - mean[:, 0]))
-    np.testing.assert_allclose(soft.votes(X) @ soft.weights, soft.decision_function(X))
+    assert_allclose(soft.predict_proba(X), mean)
+    assert_allclose(soft.decision_function(X), 3 * (mean[:, 1] - mean[:, 0]))
+    assert_allclose(soft.votes(X) @ soft.weights, soft.decision_function(X))
     assert hard.n_nodes == members[1].tree_.node_count
     assert not hasattr(hard, "feature_importances_")
     right = soft.predict(X) == y
-    np.testing.assert_array_equal(soft.margins(X, y) > 0, right)
+    assert_array_equal(soft.margins(X, y) > 0, right)
     with pytest.raises(ValueError, match="X has 2 columns; the members need 3"):
         hard.predict(X[:, :2])
 
@@ -86,8 +87,8 @@ def test_members_on_their_own_columns(sparse):
     voters = EstimatorVoters(members, [0, 1], soft=True, features=features)
     data = csr_array(X) if sparse else X
     expected = np.stack([m.predict_proba(X[:, f]) for m, f in zip(members, features, strict=True)], axis=1)
-    np.testing.assert_allclose(voters.votes(data), expected)
-    np.testing.assert_allclose(voters[[2, 0]].votes(data), expected[:, [2, 0]])
+    assert_allclose(voters.votes(data), expected)
+    assert_allclose(voters[[2, 0]].votes(data), expected[:, [2, 0]])
 
 
 def test_estimator_voters_are_checked(monkeypatch):
@@ -101,7 +102,7 @@ def test_estimator_voters_are_checked(monkeypatch):
         EstimatorVoters([member], ["a"], features=[np.array([0]), np.array([1])])
     with pytest.raises(ValueError, match=r"predict_proba of estimators\[0\] has shape \(1, 3\)"):
         EstimatorVoters([member], ["a", "b"], soft=True).votes(X)
-    with pytest.raises(ValueError, match=r"weights has shape \(2,\); 1 members"):
+    with pytest.raises(ValueError, match=r"weights has shape \(2,\); 1 voters"):
         EstimatorVoters([member], ["a", "b"]).tally(X, np.ones(2))
     monkeypatch.delattr(Dictator, "predict_proba")
     with pytest.raises(ValueError, match=r"estimators\[0\] \(Dictator\) has no predict_proba"):
@@ -121,10 +122,10 @@ def test_estimator_voters_against_the_naive_vote(seed, soft, coded):
     votes = voters.votes(X)
     assert votes.dtype == (np.float64 if soft else np.int16)
     expected = [oracle.tally(row, weights.tolist(), 3) for row in votes.tolist()]
-    np.testing.assert_array_equal(voters.tally(X, weights), expected)
+    assert_array_equal(voters.tally(X, weights), expected)
     for t, member in enumerate(members):
         if soft:
             known = votes[:, t][:, np.isin(classes, member.classes_)]
-            np.testing.assert_array_equal(known, member.predict_proba(X))
+            assert_array_equal(known, member.predict_proba(X))
         else:
-            np.testing.assert_array_equal(classes[votes[:, t]], member.predict(X))
+            assert_array_equal(classes[votes[:, t]], member.predict(X))

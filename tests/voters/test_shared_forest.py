@@ -1,5 +1,7 @@
 """Trees that share their equal parts: the same votes for every row, and files that are refused or load."""
 
+from __future__ import annotations
+
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +11,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 import committee
+from committee import TreeRegressor
 from committee.files.documents import Tensors
 from committee.learners.reweighting.leaf_cuts import TreeNodes
 from committee.voters.flat_trees import DTYPES
 from committee.voters.forest import Forest
+from committee.voters.redundant_splits import MergedLeaves, categories_opposite_missing
 from committee.voters.shared_forest import SharedForest
 from tests.crafted_files import Change, craft, forget, put, refused, swap, tell
 from tests.oracles import traverse
@@ -46,11 +51,11 @@ def test_votes_stay_bit_for_bit(case):
     shared.check()
     assert len(shared.feature) <= len(forest.feature)
     assert len(shared) == len(forest)
-    np.testing.assert_array_equal(shared.votes(X), forest.votes(X))
+    assert_array_equal(shared.votes(X), forest.votes(X))
     assert shared.tally(X).tobytes() == forest.tally(X).tobytes()
     again = SharedForest.of(shared)
     for name in ("offset", "feature", "threshold", "left", "missing_left", "category_offset", "category_bits"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(shared, name))
+        assert_array_equal(getattr(again, name), getattr(shared, name))
     graph = shared.graph
     both = np.stack([graph.split, graph.left, graph.right])
     assert np.unique(both, axis=1).shape == both.shape
@@ -96,18 +101,18 @@ def test_trees_with_their_record_are_the_same_node_by_node(case, numbers):
     assert kept.tally(X).tobytes() == forest.tally(X).tobytes()
     place, before = kept.apply(X) + kept.offset[:-1], forest.apply(X) + forest.offset[:-1]
     for name in RECORD:
-        np.testing.assert_array_equal(getattr(kept, name)[place], getattr(forest, name)[before])
+        assert_array_equal(getattr(kept, name)[place], getattr(forest, name)[before])
     for kind in ("gain", "count"):
-        np.testing.assert_allclose(kept.feature_importances(kind=kind), forest.feature_importances(kind=kind))
+        assert_allclose(kept.feature_importances(kind=kind), forest.feature_importances(kind=kind))
     tensors = Tensors({})
     described = kept.to_document(tensors)
     read = SharedForest.from_document(described, tensors)
     assert not tensors.arrays
     for name in DTYPES:
-        np.testing.assert_array_equal(getattr(read, name), getattr(kept, name), err_msg=name)
+        assert_array_equal(getattr(read, name), getattr(kept, name), err_msg=name)
     again = SharedForest.with_record(kept)
     for name in DTYPES:
-        np.testing.assert_array_equal(getattr(again, name), getattr(kept, name), err_msg=name)
+        assert_array_equal(getattr(again, name), getattr(kept, name), err_msg=name)
 
 
 def test_some_trees_with_their_record_keep_it():
@@ -115,7 +120,7 @@ def test_some_trees_with_their_record_keep_it():
     some = model[[2, 0]].voters
     assert type(some) is SharedForest
     first = slice(*model.voters.offset[2:4].tolist())
-    np.testing.assert_array_equal(some.weight[: some.offset[1]], model.voters.weight[first])
+    assert_array_equal(some.weight[: some.offset[1]], model.voters.weight[first])
     assert some.weight.all() and some.stored_bytes < 0.5 * some.nbytes
 
 
@@ -124,7 +129,7 @@ def test_leaves_that_gained_something_are_written_whole():
     tensors = Tensors({})
     odd = replace(voters, gain=voters.gain + 1.0)
     assert odd.to_document(tensors)["kind"] == "forest"
-    np.testing.assert_array_equal(tensors.arrays["gain"], odd.gain)
+    assert_array_equal(tensors.arrays["gain"], odd.gain)
 
 
 def test_selections_and_copies_share_too():
@@ -139,8 +144,8 @@ def test_trees_that_share_more_than_a_file_may_are_written_whole(tmp_path, monke
     many = model[[0] * 400]
     many.save(tmp_path / "shared")
     assert type(committee.load(tmp_path / "shared").voters) is SharedForest
-    monkeypatch.setattr("committee.voters.shared_forest.FEW", 10)
-    monkeypatch.setattr("committee.voters.shared_forest.TIMES", 1)
+    monkeypatch.setattr("committee.voters.shared_forest.MIN_NODE_LIMIT", 10)
+    monkeypatch.setattr("committee.voters.shared_forest.NODES_PER_ENTRY", 1)
     refused(tmp_path / "shared", None, "more than .* nodes in all")
     many.save(tmp_path / "whole")
     assert type(committee.load(tmp_path / "whole").voters) is Forest
@@ -202,3 +207,68 @@ CRAFTED: list[tuple[str, Change, str]] = [
 def test_files_made_to_deceive_are_refused(name, change, message, tmp_path):
     content = craft((GOLDEN / f"{name}.safetensors").read_bytes(), change)
     refused(tmp_path / "model", content, message)
+
+
+def forest_of(seed: int, n_trees: int) -> Forest:
+    rng = np.random.default_rng(seed)
+    grown: list[Any] = []
+    for t in range(n_trees):
+        X, y = rng.integers(0, 6, (40, 3)).astype(float), rng.integers(0, 3, 40).astype(float)
+        columns = [0] if t % 2 else []
+        grown.append(TreeRegressor(max_depth=4, min_samples_leaf=1, categorical_features=columns or None).fit(X, y))
+    return Forest.concatenate([each.committee_.voters for each in grown])
+
+
+def naive(forest: Forest, t: int, node: int, says: Any) -> tuple[Any, list[int]]:
+    """What a whole sub-tree says, None if leaves differ; and the nodes of it that are left, counted through."""
+    first = int(forest.offset[t])
+    if forest.feature[first + node] < 0:
+        return says[first + node], [first + node]
+    left = int(forest.left[first + node])
+    (a, below_a), (b, below_b) = (naive(forest, t, child, says) for child in (left, left + 1))
+    if a is not None and a == b:
+        return a, [first + node]
+    return None, [first + node, *below_a, *below_b]
+
+
+@given(seed=st.integers(0, 10**6), n_trees=st.integers(1, 4), n_values=st.integers(1, 3))
+def test_nodes_that_are_left_are_those_of_a_recursion(seed: int, n_trees: int, n_values: int) -> None:
+    forest = forest_of(seed, n_trees)
+    rng = np.random.default_rng(seed)
+    says = rng.integers(0, n_values, len(forest.feature))
+    merged = MergedLeaves.of(forest, [says])
+    expected = sorted(node for t in range(n_trees) for node in naive(forest, t, 0, says)[1])
+    assert merged.nodes.tolist() == expected
+    for node in merged.nodes[merged.is_leaf[merged.nodes]].tolist():
+        tree = int(np.searchsorted(forest.offset, node, side="right")) - 1
+        assert says[merged.representative[node]] == naive(forest, tree, node - int(forest.offset[tree]), says)[0]
+    two = np.column_stack([says, says[::-1]])
+    pairs = {pair: number for number, pair in enumerate(sorted(set(map(tuple, two.tolist()))))}
+    alike = np.array([pairs[tuple(pair)] for pair in two.tolist()])
+    assert MergedLeaves.of(forest, [two]).nodes.tolist() == MergedLeaves.of(forest, [alike]).nodes.tolist()
+
+
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_categories_on_the_side_that_missing_ones_do_not_go_to(missing_left: int) -> None:
+    stump = Forest(
+        n_features=1,
+        n_classes=2,
+        offset=np.array([0, 3]),
+        feature=np.array([0, -1, -1], np.int32),
+        threshold=np.zeros(3),
+        left=np.array([1, -1, -1], np.int32),
+        missing_left=np.array([missing_left, 0, 0], np.uint8),
+        category_offset=np.array([0, 1, 1, 1]),
+        category_bits=np.array([0b0101], np.uint32),
+        label=np.array([-1, 0, 1], np.int32),
+        value=None,
+        gain=np.zeros(3),
+        weight=np.ones(3),
+        count=np.ones(3, np.int64),
+    )
+    left = stump.votes(np.arange(40.0)[:, None])[:, 0] == 0
+    known = 4
+    apart = categories_opposite_missing(stump, 0, known)
+    assert apart.tolist() == [code for code in range(known) if left[code] != bool(missing_left)]
+    everything = categories_opposite_missing(stump, 0, 0)
+    assert everything.tolist() == [code for code in range(40) if left[code] != bool(missing_left)]

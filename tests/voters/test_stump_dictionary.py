@@ -47,9 +47,9 @@ def test_sums_over_cells_say_what_the_votes_say(seed: int, missing: bool) -> Non
     assert_allclose(dictionary.mean, w @ H / w.sum(), atol=1e-12)
     assert_allclose(dictionary.mean_square, w @ H**2 / w.sum(), atol=1e-12)
     alpha = np.random.default_rng(seed).normal(size=(len(dictionary), 2))
-    assert_allclose(cells.scores(dictionary.by_cell(alpha)), H @ alpha, atol=1e-11)
-    assert_allclose(dictionary.by_cell(alpha[:, 0]), dictionary.by_cell(alpha)[:, 0], atol=1e-12)
-    assert dictionary.strongest(cells.sums(v)) == pytest.approx(np.abs(H.T @ v).max(initial=0.0))
+    assert_allclose(cells.scores(dictionary.cell_scores(alpha)), H @ alpha, atol=1e-11)
+    assert_allclose(dictionary.cell_scores(alpha[:, 0]), dictionary.cell_scores(alpha)[:, 0], atol=1e-12)
+    assert dictionary.max_correlation(cells.sums(v)) == pytest.approx(np.abs(H.T @ v).max(initial=0.0))
 
 
 @given(seeds, st.sampled_from([1, 63, 64, 65, 700, 70_000]), st.sampled_from([np.uint8, np.uint16]))
@@ -60,7 +60,7 @@ def test_rows_on_which_stumps_differ_are_counted(seed: int, n: int, code: Any) -
     H = oracle.stump_votes(codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
     expected = (n - H.T @ H) / 2.0
     for n_threads in (1, 3):
-        apart = dictionary.apart(_core.Cells(codes, binned.bins.n_bins, n_threads))
+        apart = dictionary.disagreements(_core.Cells(codes, binned.bins.n_bins, n_threads))
         assert apart is not None and apart.dtype == (np.uint16 if n < 65_536 else np.uint32)
         assert_array_equal(apart, expected)
 
@@ -109,7 +109,7 @@ def test_rows_that_differ_are_counted_of_missing_values_that_vote() -> None:
     cells = _core.Cells(binned.codes, binned.bins.n_bins, 1)
     ends = [np.ascontiguousarray(cut[some]) for cut in dictionary._ends]
     assert_array_equal(cells.votes_apart(*ends, stumps.missing[some]), (300 - H.T @ H) / 2.0)
-    assert dictionary.apart(cells) is None, "stumps that refuse rows have no count"
+    assert dictionary.disagreements(cells) is None, "stumps that refuse rows have no count"
     with pytest.raises(ValueError, match="vote must not be 0"):
         cells.votes_apart(*dictionary._ends, stumps.missing)
 

@@ -1,14 +1,35 @@
 """Crafted files of graphs, soft stumps, oracles, signed voters and classifiers: what these cannot be is refused."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator
 
 import committee
-from tests.crafted_files import Change, craft, forget, put, refused, swap, tell
+from committee import (
+    LogitBoostClassifier,
+    ProbitBoostClassifier,
+    ProbitModelTreeClassifier,
+    SBPMTClassifier,
+    SubaggingClassifier,
+)
+from committee.data.frames import TableSchema
+from committee.files.store import load
+from tests.crafted_files import Change, craft, forget, gain, load_changed, load_damaged, lose, put, refused, swap, tell
+from tests.stored_models import matrix, table
+from tests.subjects import assert_same_bits
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -82,7 +103,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     (
         "probabilistic_learners",
         tell("voters", "voters", "members", 1, "classes", "values", value=[0, 2]),
-        "voters.1 is no classifier of 0 and 1",
+        "voters.1 is not a classifier of 0 and 1",
     ),
     (
         "probabilistic_learners",
@@ -105,7 +126,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     (
         "adaboost_of_trees",
         tell("voters", "members", 1, "classes", "values", value=["ant", "bee", "dog"]),
-        "voters.1 knows classes that the committee does not",
+        "voters.1 has classes that the committee does not have",
     ),
     # trees
     ("adaboost", without_trees, "there are no voters"),
@@ -164,3 +185,257 @@ def test_a_majority_of_paths_is_one_voter() -> None:
     assert voters[:1] is voters and voters[[0]] is voters
     with pytest.raises(ValueError, match="The majority of paths is one voter, which cannot be left out"):
         voters[[]]
+
+
+def tree(**params: Any) -> ProbitModelTreeClassifier:
+    return ProbitModelTreeClassifier(**({"n_leaf_steps": 5, "max_depth": 3, "min_samples_leaf": 8} | params))
+
+
+def sbpmt(**params: Any) -> SBPMTClassifier:
+    small = {"n_estimators": 3, "n_boosting_rounds": 2, "n_leaf_steps": 5, "max_depth": 2, "min_samples_leaf": 8}
+    small |= {"voting": "hard"}
+    return SBPMTClassifier(**(small | {"random_state": 0} | params))
+
+
+MODELS: dict[str, Callable[[], BaseEstimator]] = {
+    "shared": tree,
+    "per class": lambda: tree(tree="per_class"),
+    "logit": lambda: tree(link="logit", max_depth=1),
+    "hard": sbpmt,
+    "soft": lambda: sbpmt(voting="soft", oob_score=True, max_samples=0.3, n_estimators=9),
+    "hard per class": lambda: sbpmt(tree="per_class", emphasis="samme"),
+    "probit lines": lambda: ProbitBoostClassifier(20),
+    "logit lines": lambda: LogitBoostClassifier(20, early_stopping=True, random_state=0),
+    "probit stumps": lambda: ProbitBoostClassifier(6, learner="stump"),
+    "logit stumps": lambda: LogitBoostClassifier(6, learner="stump", early_stopping=True, random_state=0),
+    "members": lambda: SubaggingClassifier(tree(), n_estimators=2, voting="soft", random_state=0),
+}
+
+
+def two_classes() -> tuple[Any, Any]:
+    X, y = table()
+    return X, np.where(y > 0, "yes", "no")
+
+
+# -- there and back -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [table, two_classes, matrix])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_loaded_model_is_the_saved_one(name, data, tmp_path):
+    X, y = data()
+    model = MODELS[name]().fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = committee.load(tmp_path / "model")
+    assert type(loaded) is type(model)
+    assert repr(loaded.get_params(deep=True)) == repr(model.get_params(deep=True))
+    assert_same_bits(loaded, model, X)
+    assert loaded.table_ == model.table_
+    assert loaded.stored_values().keys() == model.stored_values().keys()
+    for attribute, value in model.stored_values().items():
+        stored_value = getattr(loaded, attribute)
+        assert type(stored_value) is type(value)
+        assert_array_equal(stored_value, value)
+    for attribute in ("coef_", "intercept_", "design_names_", "feature_importances_"):
+        assert hasattr(loaded, attribute) == hasattr(model, attribute)
+        assert_array_equal(getattr(loaded, attribute, 0), getattr(model, attribute, 0))
+    assert loaded.committee_.margins(X, y).tobytes() == model.committee_.margins(X, y).tobytes()
+    assert loaded.committee_.link == model.committee_.link
+    for stage, other in zip(loaded.staged_decision_function(X), model.staged_decision_function(X), strict=True):
+        assert_array_equal(stage, other)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_selection_of_voters_is_stored(tmp_path):
+    X, y = table()
+    model = sbpmt().fit(X, y)
+    model.committee_ = model.committee_.select([2, 0, 2], [0.5, 2.0, 1.0])
+    model.save(tmp_path / "model")
+    assert_same_bits(load(tmp_path / "model"), model, X)
+
+
+def test_without_a_record_of_the_training_rows(tmp_path):
+    X, y = table()
+    model = tree().fit(X, y)
+    voters = replace(model.committee_.voters, record=None)
+    model.committee_ = replace(model.committee_, voters=voters)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.committee_.voters.record is None
+    assert_same_bits(loaded, model, X)
+
+
+# -- files made to deceive ----------------------------------------------------------------------------------
+
+
+@cache
+def stored(name: str) -> tuple[bytes, np.ndarray]:
+    """A small model's file, and what it must answer to `table`."""
+    X, y = table()
+    model = MODELS[name]().fit(X, y)
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        return (Path(folder) / "model").read_bytes(), model.predict_proba(X)
+
+
+def at(*path: Any, to: Any) -> Change:
+    return tell("voters", *path, value=to)
+
+
+def first_leaf_model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """A leaf without a model."""
+    arrays["voters.model"][np.flatnonzero(arrays["voters.trees.feature"] < 0)[0]] = -1
+
+
+def inner_model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """A model where a row does not stay."""
+    arrays["voters.model"][np.flatnonzero(arrays["voters.trees.feature"] >= 0)[0]] = 0
+
+
+TREES: list[tuple[Change, str]] = [
+    (put("voters.trees.left", 0, 2**31 - 1), "left is beyond the end of its tree"),
+    (put("voters.trees.feature", 0, 3), "feature is not within -1 and 2"),
+    (put("voters.trees.label", -1, 77), "label is not within"),
+    (first_leaf_model, "model holds -1, which is not within 0 and"),
+    (inner_model, "model is not -1 at an inner node"),
+    (put("voters.model", -1, 2**31 - 1), "model holds 2147483647"),
+    (put("voters.model", -1, -7), "model holds -7"),
+    (swap("voters.model", lambda a: a[:-1]), "model is int32 of shape"),
+    (swap("voters.model", lambda a: a.astype(np.int64)), "model is int64 of shape"),
+    (swap("voters.model", lambda a: np.array(a[0])), r"model is int32 of shape \(\)"),
+    (put("voters.intercept", (0, 0), np.nan), "intercept holds a number that is not finite"),
+    (swap("voters.intercept", lambda a: a[:, :1].copy()), "intercept is float64 of shape"),
+    (swap("voters.intercept", lambda a: np.array(a[0, 0])), "intercept is a single number"),
+    (swap("voters.intercept", lambda a: a.astype(np.float32)), "intercept is float32"),
+    (swap("voters.intercept", lambda a: a[:0]), "coefficient is float64 of shape"),
+    (put("voters.coefficient", (0, 0, 0), np.inf), "coefficient holds a number that is not finite"),
+    (swap("voters.coefficient", lambda a: a[:, :, :-1].copy()), "coefficient is float64 of shape"),
+    (swap("voters.coefficient", lambda a: a.reshape(len(a), -1)), "coefficient is float64 of shape"),
+    (put("voters.design.source", 0, 3), "source holds 3, which is not within 0 and 2"),
+    (put("voters.design.source", 0, -1), "source holds -1"),
+    (put("voters.design.source", 1, 1), "category has a column twice"),
+    (put("voters.design.category", 0, -3), "category is -3 for column 'size'"),
+    (put("voters.design.category", 0, 0), "category is 0 for column 'size'"),
+    (put("voters.design.category", 2, -1), "category is -1 for column 'colour'"),
+    (put("voters.design.category", 2, 2**31 - 1), "category is 2147483647 for column 'colour'"),
+    (put("voters.design.category", 2, 1), "category has a column twice"),
+    (swap("voters.design.category", lambda a: a[:-1]), "category is int32 of shape"),
+    (swap("voters.design.source", lambda a: np.array(a[0])), "source is a single number"),
+    (put("voters.design.fill", 0, np.nan), "fill holds a number that is not finite"),
+    (swap("voters.design.fill", lambda a: a[:-1]), "fill is float64 of shape"),
+    (put("voters.record.mass", 0, -1.0), "mass is not positive"),
+    (put("voters.record.centre", (0, 0), np.nan), "centre holds a number that is not finite"),
+    (swap("voters.record.risk_fall", lambda a: a[:, :-1].copy()), "risk_fall is float64 of shape"),
+    (at("record", to=False), "array 'voters.record.centre' belongs to nothing"),
+    (at("record", to=1), "'record' is a int"),
+    (lose("voters.coefficient"), "array 'voters.coefficient' is absent"),
+    (gain("voters.alpha"), "array 'voters.alpha' belongs to nothing"),
+    (at("link", to="cloglog"), "link of the leaves is 'cloglog'"),
+    (at("trees_per_voter", to=3), "no whole voters of 3 trees|intercept is float64 of shape"),
+    (at("trees_per_voter", to=2), "trees_per_voter is 2; for 3 classes"),
+    (at("trees_per_voter", to=0), "trees_per_voter is 0"),
+    (at("trees_per_voter", to=10**30), "trees_per_voter is 1000"),
+    (at("soft", to="yes"), "'soft' is a str"),
+    (at("trees", "vote", to="value"), "must be a forest of labels"),
+    (at("trees", "kind", to="committees"), "must be a forest of labels"),
+    (at("trees", to=None), "'trees' is a NoneType"),
+    (at("trees", "n_classes", to=2), "label is not within|intercept|voters are for 2 classes"),
+    (at("trees", "n_features", to=7), "risk_fall|voters are for 7 columns"),
+    (at("kind", to="committees"), "'members' is absent"),
+    (at("kind", to="linear_scores"), "'cap' is absent"),
+    (both(tell("table", value=None), tell("feature_names", value=None)), "linear models need to know their columns"),
+    (tell("table", "categories", 1, value=["r"]), "no such thing|does not suit"),
+    (tell("table", "categories", 1, value=None), "no such thing|does not suit"),
+    (tell("table", "categories", 2, value=["p0", "p1"]), "'place' has not as many values as categories"),
+    (tell("feature_names", value=None), "not the names of the table's columns"),
+    (forget("voters", "link"), "'link' is absent"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), TREES)
+def test_crafted_trees_are_refused(tmp_path, change, message):
+    refused(tmp_path / "model", craft(stored("shared")[0], change), message)
+
+
+COMMITTEES: list[tuple[Change, str]] = [
+    (put("voters.start", 0, 1), "start starts at 1"),
+    (put("voters.start", 1, 2**62), "start goes from"),
+    (put("voters.start", 1, 0), "start goes from 0 to 0"),
+    (put("voters.start", -1, 99), "start ends at 99"),
+    (swap("voters.start", lambda a: a[:1]), "start is for no committee"),
+    (swap("voters.start", lambda a: a[:0]), "start"),
+    (swap("voters.start", lambda a: np.array(a[0])), "start is a single number"),
+    (swap("voters.start", lambda a: a.astype(np.int32)), "start is int32"),
+    (swap("voters.start", lambda a: a[[0, -1]]), "weights are not 1 finite float64 numbers"),
+    (put("voters.alpha", 0, 0.0), "alpha must be positive"),
+    (put("voters.alpha", 0, -1.0), "alpha must be positive"),
+    (put("voters.alpha", 0, np.nan), "alpha holds a number that is not finite"),
+    (swap("voters.alpha", lambda a: np.full_like(a, 1e308)), "with a finite sum"),
+    (swap("voters.alpha", lambda a: a[:-1]), "alpha is float64 of shape"),
+    (at("members", "soft", to=True), "members give scores"),
+    (at("members", "kind", to="linear_scores"), "members are of kind 'linear_scores'"),
+    (at("members", "kind", to="committees"), "members are of kind 'committees'"),
+    (at("members", "trees_per_voter", to=3), "intercept is float64 of shape|no whole voters"),
+    (at("members", to=[]), "'members' is a list"),
+    (at("soft", to=0), "'soft' is a int"),
+    (put("voters.members.model", -1, 1000), "model holds 1000"),
+    (swap("voters.members.trees.left", lambda a: np.where(a > 0, 999, a)), "left is beyond the end"),
+    (put("voters.members.design.source", 0, 77), "source holds 77"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), COMMITTEES)
+def test_crafted_committees_are_refused(tmp_path, change, message):
+    refused(tmp_path / "model", craft(stored("hard")[0], change), message)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (at("cap", to=0.0), "cap is 0.0"),
+        (at("cap", to=-3.0), "cap is -3.0"),
+        (at("cap", to=20), "'cap' is a int"),
+        (put("voters.model", 0, 1), "model holds 1"),
+        (put("voters.coefficient", (0, 0, 0), np.nan), "coefficient holds a number"),
+        (tell("link", value={"name": "probit", "scale": 2.0}), "has no 'scale'"),
+        (tell("link", value={"name": "share"}), "LinearScores hold scores, which are no shares"),
+    ],
+)
+def test_crafted_scores_are_refused(tmp_path, change, message):
+    refused(tmp_path / "model", craft(stored("probit lines")[0], change), message)
+
+
+# -- damage -------------------------------------------------------------------------------------------------
+
+DAMAGED = ("shared", "per class", "soft", "hard", "probit lines", "logit stumps")
+
+
+@settings(max_examples=3 * settings.default.max_examples, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_random_damage(tmp_path, data):
+    """Any damage is noticed, unless it is none (a blank more in the header's padding)."""
+    content, expected = stored(data.draw(st.sampled_from(DAMAGED)))
+    loaded = load_damaged(tmp_path / "model", content, data)
+    if loaded is not None:
+        assert loaded.predict_proba(table()[0]).tobytes() == expected.tobytes()
+
+
+@settings(max_examples=6 * settings.default.max_examples, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_random_documents_and_arrays(tmp_path, data):
+    """With a digest that fits: refused, or a model that answers."""
+
+    content = stored(data.draw(st.sampled_from(DAMAGED)))[0]
+    loaded = load_changed(tmp_path / "model", content, data)
+    if loaded is not None:
+        X = table()[0]
+        loaded.set_params(n_jobs=None)  # what it is to be asked with, not what it is; 0 would be refused then
+        if loaded.table_ == TableSchema.learn(X):
+            with np.errstate(all="ignore"):  # coefficients may have become as large as numbers can be
+                assert loaded.predict_proba(X).shape == (len(X), len(loaded.classes_))
+                assert loaded.predict(X).shape == (len(X),)
+        else:
+            # other categories or names: this table may be refused, but nothing worse
+            with suppress(ValueError, TypeError), np.errstate(all="ignore"):
+                loaded.predict_proba(X)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.base.stored_learner import BaseEstimator
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 
 
 def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:

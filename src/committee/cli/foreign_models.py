@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from committee.cli.terminal import note, notes_on_warnings
 from committee.data.packages import require_package
 from committee.vote.adapters.boosted_model import BoostedModel
-from committee.vote.adapters.boosters import BOOSTERS, parts_of_model, regression_parts_of_model
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.adapters.ensembles import BOOSTERS, parts_of_model, regression_parts_of_model
+from committee.vote.committee import Committee, RegressionCommittee
 
 TRUSTED = (
     "sklearn.tree._tree.Tree",

@@ -20,27 +20,27 @@ VOTERS = {
     "shared_forest": "committee.voters.shared_forest:SharedForest",
     "rounds": "committee.voters.rounds:Rounds",
     "model_trees": "committee.voters.model_forest:ModelForest",
-    "linear_scores": "committee.voters.linear_scores:LinearScores",
+    "linear_scores": "committee.voters.model_forest:LinearScores",
     "linear_leaves": "committee.voters.linear_leaves:LinearLeaves",
     "committees": "committee.voters.committees:BoostedCommittees",
     "estimators": "committee.voters.estimators:EstimatorVoters",
-    "signed": "committee.voters.signed:SignedVoters",
-    "regressors": "committee.voters.regressors:RegressorVoters",
-    "regressor_rounds": "committee.voters.regressor_rounds:RegressorRounds",
+    "signed": "committee.voters.estimators:SignedVoters",
+    "regressors": "committee.voters.estimators:RegressorVoters",
+    "regressor_rounds": "committee.voters.estimators:RegressorRounds",
     "members": "committee.vote.members:MemberCommittees",
-    "graph": "committee.voters.path_majority:PathMajority",  # graphs with and without a majority of their paths
+    "graph": "committee.voters.vote_graph:PathMajority",  # graphs with and without a majority of their paths
 }
 """Kinds of voters. Their classes also have ``check_columns(table)``, which raises for unsuitable columns."""
 
 GRAPH_VOTERS = {
-    "soft_stumps": "committee.voters.soft_stumps:SoftStumps",
-    "oracles": "committee.voters.oracles:OracleVoters",
+    "soft_stumps": "committee.voters.probabilistic_voters:SoftStumps",
+    "oracles": "committee.voters.probabilistic_voters:OracleVoters",
 }
 """Kinds of voters at the nodes of a graph."""
 
 COMMITTEES = {
     "Committee": "committee.vote.committee:Committee",
-    "RegressionCommittee": "committee.vote.regression:RegressionCommittee",
+    "RegressionCommittee": "committee.vote.committee:RegressionCommittee",
 }
 """Models without a learner; the learners are in `committee.LEARNERS`."""
 

@@ -20,7 +20,7 @@ from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Softmax
-from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
+from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels, tree_grower
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class TreeRun(AdaBoostRun):
         if self.rule.one_versus_rest:
             self.row_weights = np.repeat(self.row_weights[:, None] / self.n_classes, self.n_classes, axis=1)
         self.binned = rows.binned(model.table_, model.max_bins, self.threads)
-        self.grower: _core.Grower | RecordedGrower = grower(
+        self.grower: _core.Grower | RecordedGrower = tree_grower(
             self.binned, self.rule.criterion or model.criterion, self.n_classes, GrowthLimits.of(model), self.threads
         )
         self.trees: list[GrownTree] = []
@@ -241,7 +241,7 @@ class TreeRun(AdaBoostRun):
         steps = self.steps[first:end]
         names_classes = self.steps[0].label is not None
         votes: Any = {"label": [s.label for s in steps]} if names_classes else {"value": [s.value for s in steps]}
-        return forest_of(self.trees[first:end], self.binned.bins, self.n_classes, **votes)
+        return forest_from_grown(self.trees[first:end], self.binned.bins, self.n_classes, **votes)
 
 
 class VoterRun(AdaBoostRun):

@@ -183,7 +183,7 @@ def rademacher_of_stumps(
     """
 
     def strongest(values: F64) -> F64:
-        return np.array([dictionary.strongest(cells.sums(v)) for v in values])
+        return np.array([dictionary.max_correlation(cells.sums(v)) for v in values])
 
     return _monte_carlo(strongest, n_rows, sample_weight, constant, draws, delta, random_state)
 

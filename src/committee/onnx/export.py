@@ -13,9 +13,7 @@ from committee.data.packages import require_package
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Node, Value, Width
 from committee.onnx.rows import INPUTS, Inputs, Rows, encoded_columns, encoded_rows, text_columns
 from committee.onnx.voters import class_answers, number_answers
-from committee.vote.committee import Committee
-from committee.vote.committee_in import committee_in
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee, as_committee
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -84,7 +82,7 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
         raise ValueError(f"inputs is {inputs!r}; it must be one of {', '.join(map(repr, INPUTS))}.")
     if dtype not in OPSETS:
         raise ValueError(f"dtype is {dtype!r}; it must be 'float64' or 'float32'.")
-    committee = committee_in(estimator, "ONNX")
+    committee = as_committee(estimator, "ONNX")
     graph = Graph(dtype, 5 if dtype == "float64" else 3)
     if inputs == "auto":
         inputs = "columns" if text_columns(committee.table) else "matrix"
@@ -239,7 +237,7 @@ def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
 
     operator = scope.declare_local_operator(f"Committee{type(model).__name__}", model)
     operator.inputs = inputs
-    committee = committee_in(model, "ONNX")
+    committee = as_committee(model, "ONNX")
     if isinstance(committee, Committee):
         label = StringTensorType() if label_array(committee.classes).dtype == object else Int64TensorType()
         declared = [("label", label), ("probabilities", DoubleTensorType())]
@@ -251,7 +249,7 @@ def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
 
 
 def _shapes(operator: Any) -> None:
-    committee = committee_in(operator.raw_operator, "ONNX")
+    committee = as_committee(operator.raw_operator, "ONNX")
     if isinstance(committee, Committee):
         operator.outputs[0].type.shape = [None]
         operator.outputs[1].type.shape = [None, committee.n_classes]
@@ -260,7 +258,7 @@ def _shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    committee = committee_in(operator.raw_operator, "ONNX")
+    committee = as_committee(operator.raw_operator, "ONNX")
     graph = Graph(trees=3, prefix=scope.get_unique_operator_name("committee"))
     parts = [graph.value(each.full_name).cast(np.float64) for each in operator.inputs]
     X = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)

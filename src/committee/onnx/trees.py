@@ -13,7 +13,7 @@ from committee.data.number_types import F64
 from committee.onnx.graph import MACHINE_LEARNING, Value
 from committee.onnx.rows import Rows
 from committee.voters.forest import Forest
-from committee.voters.merged_leaves import MergedLeaves, known_apart
+from committee.voters.redundant_splits import MergedLeaves, categories_opposite_missing
 
 LEQ, LT, MEMBER = 0, 1, 6
 """Node modes of version 5."""
@@ -356,7 +356,9 @@ def _ensemble(forest: Forest, parts: Sequence[LeafPart], known: NDArray[np.int32
     members: dict[int, NDArray[np.int64]] = {}
     for at in np.flatnonzero(words).tolist():
         node = int(inner[at])
-        members[at] = known_apart(forest, node, 0 if known is None else int(known[forest.feature[node]]))
+        members[at] = categories_opposite_missing(
+            forest, node, 0 if known is None else int(known[forest.feature[node]])
+        )
     order = np.lexsort((part_of, tree))
     return Ensemble(
         root=root[order],
@@ -384,13 +386,13 @@ class _Piece:
     @classmethod
     def of(cls, forest: Forest, part: LeafPart) -> _Piece:
         merged = MergedLeaves.of(forest, [part.target, part.number])
-        single, nodes, left = merged.single, merged.nodes, merged.left
+        single, nodes, left = merged.is_leaf, merged.nodes, merged.left
         inner, leaf = nodes[~single[nodes]], nodes[single[nodes]]
         place = np.zeros(len(single), dtype=np.int64)
         place[inner] = np.arange(len(inner))
         place[leaf] = -1 - np.arange(len(leaf))
         return cls(
-            LeafPart(part.target[merged.stands], part.number[merged.stands]),
+            LeafPart(part.target[merged.representative], part.number[merged.representative]),
             np.arange(len(forest)),
             place[forest.offset[:-1]],
             inner,

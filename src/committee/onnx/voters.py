@@ -27,25 +27,17 @@ from committee.onnx.links import (
 )
 from committee.onnx.rows import Rows, encoded_rows
 from committee.onnx.trees import forest_tally, leaf_numbers, rounds_tally
-from committee.vote.committee import Committee
-from committee.vote.committee_in import committee_in
+from committee.vote.committee import Committee, RegressionCommittee, as_committee
 from committee.vote.members import MemberCommittees
-from committee.vote.regression import RegressionCommittee
 from committee.voters.committees import BoostedCommittees
-from committee.voters.estimators import EstimatorVoters
+from committee.voters.estimators import EstimatorVoters, RegressorRounds, RegressorVoters, SignedVoters
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.linear_scores import LinearScores
-from committee.voters.model_forest import ModelForest
-from committee.voters.oracles import OracleVoters
-from committee.voters.path_majority import PathMajority
-from committee.voters.regressor_rounds import RegressorRounds
-from committee.voters.regressors import RegressorVoters
+from committee.voters.model_forest import LinearScores, ModelForest
+from committee.voters.probabilistic_voters import OracleVoters, SoftStumps
 from committee.voters.rounds import Rounds
-from committee.voters.signed import SignedVoters
-from committee.voters.soft_stumps import SoftStumps
-from committee.voters.vote_graph import VoteGraph
+from committee.voters.vote_graph import PathMajority, VoteGraph
 
 
 def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
@@ -140,7 +132,7 @@ def _oracles(rows: Rows, voters: OracleVoters) -> Value:
 
 def _member(model: Any, kind: type) -> Any:
     try:
-        found = committee_in(model, "ONNX")
+        found = as_committee(model, "ONNX")
     except TypeError as error:
         raise TypeError(
             f"a voter is a {type(model).__name__}, which has no nodes in ONNX here; voters must be learners of this "
@@ -294,7 +286,7 @@ def majority_tally(
     rows: Rows, voters: PathMajority, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]
 ) -> Value:
     """2 P - 1 with P the probability of a positive score, ``(n, D)``."""
-    ways = voters.every_way
+    ways = voters.path_tree
     if ways is None:
         raise TypeError(
             "the majority of so many paths is estimated from sampled ones, for which ONNX has no nodes; set classify "

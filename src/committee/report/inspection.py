@@ -15,7 +15,7 @@ from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid
 from committee.report.prediction_sets import model_inside, sets_grid
 from committee.report.training_words import training_terms
 from committee.vote.explain.contributions import node_means
-from committee.vote.explain.leaf_models import leaf_models, model_trees
+from committee.vote.explain.rules import leaf_models, model_trees
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 

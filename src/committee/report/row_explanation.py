@@ -13,7 +13,7 @@ from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
 from committee.report.arguments import place
 from committee.report.row_shares import shares_of_row
-from committee.vote.explain.rules import missing_words
+from committee.vote.explain.rules import missing_condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
         if np.isnan(value):
             cell = None if known is None else _cell(one, j)
             words.append(
-                missing_words(table.column(j))
+                missing_condition(table.column(j))
                 if cell is None
                 else f"{table.column(j)} = {cell} (not learned, taken for missing)"
             )

@@ -10,7 +10,7 @@ import numpy as np
 from committee.data.number_types import F64
 from committee.report.arguments import place
 from committee.report.number_figures import quantile_levels
-from committee.vote.explain.probability_contributions import probability_contributions
+from committee.vote.explain.contributions import probability_contributions
 from committee.vote.links.mean import Average, Identity, Log, Ordered
 from committee.vote.links.probability import Share
 from committee.vote.members import MemberCommittees

@@ -1,1 +1,1 @@
-"""The vote: committees, their scores, margins, links, explanations, and the committees inside other ensembles."""
+"""The vote: committees, their scores, margins, links, explanations, and adapters for other libraries."""

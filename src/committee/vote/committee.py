@@ -1,4 +1,6 @@
-"""The vote: voters, their weights, and everything that follows from the two."""
+"""Committees: weighted voters for classes and for numbers."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,65 +8,54 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from committee.vote.links import probability
 from committee.vote.links.probability import Link, Share
-from committee.vote.links.probability import from_json as link_from_json
-from committee.vote.scores import Scores, elected, lead, signed
-from committee.vote.weighted_votes import WeightedVotes
+from committee.vote.weighted_votes import Scores, WeightedVotes, elected, lead, signed
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.files.documents import Document, Header
+    from committee.vote.links.mean import MeanLink
 
 BLOCK = 1 << 22
-"""Votes held at a time while they are brought into their final form."""
+"""Votes per block of voters."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Committee(WeightedVotes):
-    """T voters h_t with weights w_t, and the vote they cast.
+    """T voters h_t with weights w_t that vote for classes, F(x) = F_0 + sum_t w_t h_t(x).
 
-    The score is the weighted sum of the votes,
-
-        F(x) = F_0 + sum_t w_t h_t(x),
-
-    with F_0 = 0 where there is no intercept.
-
-    A label voter names one class (a one in that class's column of the tally, zeros elsewhere) or abstains
-    (zeros); a score voter gives a number per class, or one signed number for two classes. The (first) largest
-    score elects its class. With two classes F is signed, second minus first, and F > 0 elects the second.
-
-    A committee is immutable and knows nothing of how it was trained: everything that can be asked about a
-    vote - margins, probabilities, pruning, new weights - works alike for every learner whose ``committee_``
-    this is, and for other libraries' ensembles through `from_estimator`.
+    A label voter names one class (1 in its column of the tally) or abstains (zeros). A score voter gives a number per
+    class, or one signed number for two classes. The first largest score elects its class. For two classes F is signed,
+    second minus first, and F > 0 elects the second. Committees are immutable and independent of the training: margins,
+    probabilities, pruning and new weights work for every learner's ``committee_`` and for `from_estimator`.
 
     Parameters
     ----------
     voters : Voters
-        T voters: a `Forest`, `Rounds` or `EstimatorVoters`.
+        T voters, such as `Forest`, `Rounds` or `EstimatorVoters`.
     weights : array-like (T,)
-        Weight of each voter, finite. Negative ones are allowed except with the share link. If all are zero,
-        F is zero everywhere: the first class is elected, all probabilities are equal and all margins zero.
+        Finite weights, not negative with the share link. If all are 0, the first class is elected.
     classes : array-like (K,)
-        The labels that the voters' class indices stand for; all different.
+        Distinct labels in the order of the voters' class indices.
     link : Link
-        From scores to probabilities: `Softmax`, `Logistic`, `Probit` or `Share`. Whatever the link, the elected
-        class has the (first) largest probability. `Share` compares means, so scores of the same mean are tied.
+        From scores to probabilities: `Softmax`, `Logistic`, `Probit` or `Share`. The elected class has the first
+        largest probability. `Share` compares means, so that scores with the same mean are tied.
     table : TableSchema, default=None
-        How a user's table becomes the voters' matrix. None: a `Forest` takes numeric arrays, coded as in
-        training, and `EstimatorVoters` take whatever their members take.
+        Encoder of tables. None: forests take numeric arrays with categories as codes, other voters what their members
+        take.
     intercept : array-like (D,), default=None
-        F_0, one finite number per column of the tally: one per class, or one alone for two classes. In margins it
-        counts as a voter of weight 1 that says the same of every row. None: no such voter.
+        F_0, one finite number per column of the tally. In margins it counts as a voter of weight 1.
 
     Raises
     ------
     ValueError
-        If there is no voter, the weights are not T finite numbers, the classes are not different or not as
-        many as the voters know, the intercept is not D finite numbers or the link is one that averages votes, or the
-        share link meets negative weights or leaves that are no shares.
+        If there is no voter, numbers are not finite, sizes or classes do not match the voters, the link averages votes
+        and there is an intercept, or the share link has negative weights or leaves without class shares.
 
     Examples
     --------
@@ -84,10 +75,10 @@ class Committee(WeightedVotes):
     weights: NDArray[np.float64]
     classes: NDArray[Any]
     link: Link
-    table: "TableSchema | None" = None
+    table: TableSchema | None = None
     intercept: NDArray[np.float64] | None = None
 
-    read_link: ClassVar[Callable[..., Link]] = staticmethod(link_from_json)
+    read_link: ClassVar[Callable[..., Link]] = staticmethod(probability.from_json)
 
     def __post_init__(self) -> None:
         self._check_parts()
@@ -107,34 +98,31 @@ class Committee(WeightedVotes):
             )
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> "Committee":
-        """The committee inside a fitted classifier, which stays as it is.
+    def from_estimator(cls, estimator: Any) -> Committee:
+        """Return the committee of a fitted classifier, which stays unchanged.
 
         Parameters
         ----------
         estimator : fitted classifier
-            scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``, ``BaggingClassifier``,
-            ``AdaBoostClassifier``, ``VotingClassifier``, ``GradientBoostingClassifier`` or
-            ``HistGradientBoostingClassifier``, XGBoost's ``XGBClassifier``, LightGBM's
-            ``LGBMClassifier`` or either's ``Booster``, CatBoost's ``CatBoostClassifier``, or any learner of this
-            library. Ensembles whose members are all decision trees become native ones: a `Forest`, or `Rounds` of
-            several scores. A ``Pipeline`` that ends in trees and looks at one column at a time is taken as a whole.
+            A learner of this library; scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``,
+            ``BaggingClassifier``, ``AdaBoostClassifier``, ``VotingClassifier``, ``GradientBoostingClassifier`` or
+            ``HistGradientBoostingClassifier``; ``XGBClassifier``, ``LGBMClassifier`` or the ``Booster`` of either;
+            ``CatBoostClassifier``; or a ``Pipeline`` of single-column steps that ends in one of these with trees.
 
         Returns
         -------
         Committee
-            With the predictions of the original, and its probabilities (scikit-learn's hard
-            ``VotingClassifier`` has none; the committee gives vote shares). Boosters add in float32 what is
-            added in float64 here.
+            With the predictions and probabilities of the original. scikit-learn's hard ``VotingClassifier`` has no
+            probabilities; the committee gives vote shares. Boosters add in float32, the committee in float64.
 
         Raises
         ------
         NotFittedError
             If `estimator` is not fitted.
         TypeError
-            If it is no classifier, or none of the above.
+            If it is not a supported classifier.
         ValueError
-            If it predicts several outputs, or is a booster of anything but trees that vote for classes.
+            If it predicts several outputs, or is a booster without trees for classes.
 
         Examples
         --------
@@ -146,11 +134,11 @@ class Committee(WeightedVotes):
         >>> committee.n_voters, committee.n_nodes
         (10, 30)
         """
-        from committee.vote.adapters.pipelines import is_pipeline, on_input_of
-        from committee.vote.adapters.scikit_learn import no_adapter, parts_of  # imports scikit-learn's ensembles
+        from committee.vote.adapters.ensembles import no_adapter, parts_of  # imports scikit-learn's ensembles
+        from committee.vote.adapters.pipelines import is_pipeline, move_to_pipeline_input
 
         if is_pipeline(estimator):
-            return cls(*on_input_of(estimator, parts_of(estimator[-1])))
+            return cls(*move_to_pipeline_input(estimator, parts_of(estimator[-1])))
         parts = parts_of(estimator)
         if parts is not None:
             return cls(*parts)
@@ -162,13 +150,11 @@ class Committee(WeightedVotes):
         return committee
 
     @classmethod
-    def read_header(cls, document: "Document") -> "Header":
-        """Columns and classes of a document."""
+    def read_header(cls, document: Document) -> Header:
+        """Read the columns and classes of a document."""
         from committee.files.documents import Header, read_classes
 
         return Header.from_document(document, read_classes)
-
-    # -- size ---------------------------------------------------------------------------------------------
 
     @property
     def n_classes(self) -> int:
@@ -178,49 +164,40 @@ class Committee(WeightedVotes):
     def __repr__(self) -> str:
         return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link)"
 
-    # -- the vote -----------------------------------------------------------------------------------------
-
     def predict_proba(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Class probabilities, by the committee's link.
+        """Return class probabilities ``(n, K)``; parameters and errors are those of `decision_function`.
 
-        Parameters and errors are those of `decision_function`.
-
-        Returns
-        -------
-        float64 array (n, K)
-            Rows sum to one. The first largest entry of a row is the class that `predict` gives.
+        Rows sum to 1. The first largest entry of a row is the predicted class.
 
         Examples
         --------
-        ``committee.predict_proba(X).max(axis=1)`` is how sure the committee is.
+        ``committee.predict_proba(X).max(axis=1)`` are the probabilities of the predicted classes.
         """
         return self.probability_of(self.voters.tally(self.encode(X), self.weights, n_threads))
 
     def probability_of(self, votes: Scores) -> Scores:
-        """Class probabilities of rows whose weighted sums of votes ``(n, D)`` are known, D as the voters have it.
+        """Return class probabilities ``(n, K)`` of weighted sums of votes ``(n, D)`` without the intercept.
 
         Examples
         --------
-        ``committee.probability_of(committee.voters.tally(data, committee.weights, 1))`` is ``predict_proba`` of
-        encoded rows.
+        ``committee.probability_of(committee.voters.tally(data, committee.weights))`` is ``predict_proba`` of encoded
+        rows.
         """
         return self._probability(self._settled(votes), self.total_weight)
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
-        """The vote matrix H: what each voter says about each row; the intercept is none of them.
-
-        Parameters and errors are those of `decision_function`.
+        """Return the votes of each voter on each row; parameters and errors are those of `decision_function`.
 
         Returns
         -------
         array
-            Two classes: ``(n, T)``, int8 in {-1, 0, +1} for label voters (0 abstains), signed float64 for
-            score voters (second class minus first), so that F = F_0 + H w. More classes: int16 ``(n, T)`` class
-            indices (-1 abstains) for label voters, float64 ``(n, T, K)`` for score voters.
+            Two classes: ``(n, T)``, int8 in {-1, 0, +1} for label voters (0 abstains), signed float64 for score voters,
+            so that F = F_0 + H w. More classes: class indices int16 ``(n, T)`` (-1 abstains) or scores float64 ``(n, T,
+            K)``.
 
         Examples
         --------
-        ``(committee.votes(X) == 0).mean(axis=0)`` is how often each voter abstains (two classes).
+        ``(committee.votes(X) == 0).mean(axis=0)`` is the abstention rate of each voter (two classes).
         """
         data = self.encode(X)
         if self.n_classes != 2:
@@ -236,16 +213,16 @@ class Committee(WeightedVotes):
         return H
 
     def margins(self, X: Any, y: ArrayLike, *, n_threads: int = 1) -> Scores:
-        """Normalised margin of each row: how clearly the vote is right (positive) or wrong (negative).
+        """Return the normalised margin of each row: positive if the vote is right, negative if it is wrong.
 
         With y = +1 for the second of two classes and -1 for the first,
 
             m_i = y_i F(x_i) / sum_t |w_t| s_t,
 
-        and with more classes m_i = (F_y - max_{k != y} F_k) / sum_t |w_t| s_t [1]_. The spread s_t is 1 for a
-        label voter, and for a score voter the most that one of its votes can favour a class over another; an
-        abstaining voter counts in the sum, and so does an intercept, as a voter of weight 1: by its own spread,
-        |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if its margin is positive.
+        and for more classes m_i = (F_y - max_{k != y} F_k) / sum_t |w_t| s_t [1]_. The spread s_t is 1 for a label
+        voter, and for a score voter the largest lead of one class over another in its votes. An intercept counts as a
+        voter of weight 1 with the spread |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if
+        its margin is positive.
 
         Equation: margin (docs/theory.md).
 
@@ -254,9 +231,9 @@ class Committee(WeightedVotes):
         X : table or array-like (n, p)
             Rows to vote on.
         y : array-like (n,)
-            Their true labels, all out of `classes`.
+            True labels, all in `classes`.
         n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
+            Largest number of threads; the result does not depend on it.
 
         Returns
         -------
@@ -266,13 +243,12 @@ class Committee(WeightedVotes):
         Raises
         ------
         ValueError
-            If `X` does not have the columns that the voters were trained on, `y` has another number of rows
-            or labels that the committee does not know.
+            If `X` has other columns than the training table, or `y` another number of rows or unknown labels.
 
         References
         ----------
-        .. [1] R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin: a new explanation
-           for the effectiveness of voting methods. Annals of Statistics 26(5).
+        .. [1] R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin: a new explanation for the
+           effectiveness of voting methods. Annals of Statistics 26(5).
 
         Examples
         --------
@@ -294,39 +270,30 @@ class Committee(WeightedVotes):
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
     def staged_predict_proba(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
-        """Class probabilities by the first 1, 2, ..., T voters; each votes once.
+        """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each votes once.
 
         Parameters and errors are those of `decision_function`.
 
-        Yields
-        ------
-        float64 array (n, K)
-            As `predict_proba`; the last one is its result.
-
         Examples
         --------
-        ``[log_loss(y, p) for p in committee.staged_predict_proba(X)]`` is the log loss as voters are added.
+        ``[log_loss(y, p) for p in committee.staged_predict_proba(X)]`` is the log loss by number of voters.
         """
         return (self._probability(*stage) for stage in self._stages(self.encode(X), n_threads))
-
-    # -- the steps ----------------------------------------------------------------------------------------
 
     def _settle(self, tally: Scores, total: float) -> Scores:
         return self.link.settle(tally, total) if self.voters.kind == "score" else tally
 
     @property
     def intercept_spread(self) -> float:
-        """The most that the intercept can change a margin."""
+        """Largest change of a margin by the intercept."""
         if self.intercept is None:
             return 0.0
         return float(abs(self.intercept[0]) if len(self.intercept) == 1 else np.ptp(self.intercept))
 
     def _scores(self, tally: Scores) -> Scores:
-        """F of a tally: signed for two classes."""
         return signed(tally) if self.n_classes == 2 else tally
 
     def _answer(self, F: Scores, total: float) -> NDArray[Any]:
-        """Elected classes."""
         return self.classes[elected(F) if self.n_classes > 1 else np.zeros(len(F), dtype=np.intp)]
 
     def _probability(self, tally: Scores, total: float) -> Scores:
@@ -335,7 +302,7 @@ class Committee(WeightedVotes):
         return self.link.probability(tally, total if self.voters.kind == "score" else None)
 
     def class_indices(self, y: ArrayLike) -> NDArray[np.intp]:
-        """Index in `classes` of each label; ``ValueError`` for labels that are none of them."""
+        """Return the index in `classes` of each label; raise ``ValueError`` for unknown labels."""
         try:
             distinct, inverse = np.unique(column_or_1d(y), return_inverse=True)
         except TypeError as error:  # labels of types that cannot be compared
@@ -351,9 +318,162 @@ class Committee(WeightedVotes):
 
 
 def _sign_votes(H: NDArray[Any]) -> NDArray[np.int8] | Scores:
-    """Votes between two classes as signed numbers, positive for the second."""
     if H.ndim == 3:
         return signed(H)
     # class 0, class 1, and at the end what index -1 finds: no vote
-    labels: NDArray[np.int8] = np.array([-1, 1, 0], dtype=np.int8)[H]
-    return labels
+    return np.asarray(np.array([-1, 1, 0], dtype=np.int8)[H])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionCommittee(WeightedVotes):
+    """T voters h_t with weights w_t that predict numbers: the link of F(x) = F_0 + sum_t w_t h_t(x).
+
+    Parameters
+    ----------
+    voters : Voters
+        T score voters of D outputs, such as a `Forest` with ``n_classes`` = D, or `Rounds`.
+    weights : array-like (T,)
+        Finite weights.
+    link : MeanLink
+        From scores to predictions: `Identity`, `Log` (exp(F)), `Average` (mean vote) or `Ordered` (sorted quantiles) of
+        `committee.vote.links.mean`.
+    table : TableSchema, default=None
+        Encoder of tables. None: numeric arrays with categories as codes.
+    intercept : array-like (D,), default=None
+        F_0. It counts as a voter of weight 1 in the total weight of the `Average` link.
+
+    Raises
+    ------
+    ValueError
+        If there is no voter, the voters name classes, or weights or intercept have the wrong size or are not finite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from committee import TreeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> committee = TreeRegressor(max_depth=2).fit(X, y).committee_
+    >>> committee
+    RegressionCommittee(1 voter, 1 output, identity link)
+    >>> committee.predict(X[:2]).round(1).tolist()
+    [225.9, 96.3]
+    """
+
+    voters: Voters
+    weights: NDArray[np.float64]
+    link: MeanLink
+    table: TableSchema | None = None
+    intercept: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        voters = self.voters
+        if voters.kind != "score" or voters.n_classes != voters.n_outputs:
+            raise ValueError(
+                f"voters cast votes for {voters.n_classes} classes; regression needs scores, one number per output. "
+                "Use Committee for classes."
+            )
+        self._check_parts()
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> RegressionCommittee:
+        """Return the committee of a fitted regressor, which stays unchanged.
+
+        Parameters
+        ----------
+        estimator : fitted regressor
+            A learner of this library; scikit-learn's ``RandomForestRegressor``, ``ExtraTreesRegressor``,
+            ``GradientBoostingRegressor``, ``HistGradientBoostingRegressor``, or ``BaggingRegressor`` or
+            ``VotingRegressor`` of decision trees; ``XGBRegressor``, ``LGBMRegressor`` or the ``Booster`` of either, or
+            ``CatBoostRegressor``.
+
+        Returns
+        -------
+        RegressionCommittee
+            With the predictions of the original. Boosters add in float32, the committee in float64.
+
+        Raises
+        ------
+        NotFittedError
+            If `estimator` is not fitted.
+        TypeError
+            If it is not a supported regressor.
+        ValueError
+            If it predicts several outputs, or is a booster without trees for one number.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.ensemble import RandomForestRegressor
+        >>> from committee import RegressionCommittee
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+        >>> committee = RegressionCommittee.from_estimator(forest)
+        >>> bool(abs(committee.predict(X) - forest.predict(X)).max() < 1e-9)
+        True
+        """
+        own = getattr(estimator, "committee_", None)
+        if isinstance(own, RegressionCommittee):
+            return own
+        from committee.vote.adapters.ensembles import regression_parts_of  # imports scikit-learn's ensembles
+        from committee.vote.adapters.pipelines import is_pipeline, move_to_pipeline_input
+
+        if is_pipeline(estimator):
+            return cls(*move_to_pipeline_input(estimator, regression_parts_of(estimator[-1])))
+        return cls(*regression_parts_of(estimator))
+
+    @staticmethod
+    def read_link(stored: object) -> MeanLink:
+        """Read a mean link."""
+        from committee.vote.links.mean import from_json
+
+        return from_json(stored)
+
+    @classmethod
+    def read_header(cls, document: Document) -> Header:
+        """Read the columns of a document."""
+        from committee.files.documents import Header
+
+        return Header.from_document(document, None)
+
+    @property
+    def n_outputs(self) -> int:
+        """Numbers predicted for each row, D."""
+        return self.voters.n_outputs
+
+    def __repr__(self) -> str:
+        voters, outputs = (
+            f"{n} {what}" + "s" * (n != 1) for n, what in ((self.n_voters, "voter"), (self.n_outputs, "output"))
+        )
+        return f"RegressionCommittee({voters}, {outputs}, {self.link.name} link)"
+
+    def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
+        """Return the votes of each voter, ``(n, T)`` for one output, else ``(n, T, D)``, without the intercept.
+
+        Parameters and errors are those of `decision_function`.
+
+        Examples
+        --------
+        ``committee.votes(X).std(axis=1)`` is the standard deviation of the trees' predictions for each row.
+        """
+        H = self.voters.votes(self.encode(X), n_threads).astype(np.float64, copy=False)
+        return H[:, :, 0] if H.shape[2] == 1 else H
+
+    def _scores(self, tally: Scores) -> Scores:
+        return tally[:, 0] if tally.shape[1] == 1 else tally
+
+    def _answer(self, F: Scores, total: float) -> Scores:
+        return self.link.mean(F, total)
+
+
+def as_committee(model: Any, target: str) -> Committee | RegressionCommittee:
+    """Committee of a fitted model of this library or another; `target` names the export in errors."""
+    if isinstance(model, Committee | RegressionCommittee):
+        return model
+    if hasattr(model, "alpha") and hasattr(model, "estimator") and type(model).__module__.startswith("committee."):
+        raise TypeError(
+            f"{type(model).__name__} predicts sets or intervals, for which {target} has no models; export the model "
+            "inside, estimator_, and keep what is added to it."
+        )
+    tagged = hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type")
+    regresses = tagged and not isinstance(model, type) and is_regressor(model)
+    return (RegressionCommittee if regresses else Committee).from_estimator(model)

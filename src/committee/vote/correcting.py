@@ -1,4 +1,4 @@
-"""Correcting operations: other ways than a weighted sum to make scores of the votes."""
+"""Correcting operations: other operations on votes than the weighted sum."""
 
 from __future__ import annotations
 
@@ -9,61 +9,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.vote.committee import Committee
-from committee.vote.scores import Scores, elected, signed
+from committee.vote.weighted_votes import Scores, elected, signed
+from committee.voters.protocol import class_indicators
 
 
 @runtime_checkable
 class CorrectingOperation(Protocol):
-    """The operation F of a(x) = C(F(b_1(x), ..., b_T(x))), which makes scores of votes; C elects a class.
+    """Operation F in a(x) = C(F(b_1(x), ..., b_T(x))) that maps votes to scores; C elects a class.
 
-    A weighted sum is one, and the only one that committees know; a maximum, a mixture whose weights depend on x, or a
-    classifier trained on the votes are others. See docs/extending.md.
+    Examples are the weighted sum, a maximum, weights that depend on x, or a classifier trained on the votes; see
+    docs/extending.md.
 
     Equation: correcting-operation (docs/theory.md).
     """
 
     def scores(self, votes: Scores, weights: NDArray[np.float64], X: Any) -> Scores:
-        """Return scores of n rows: ``(n,)`` or ``(n, 1)`` of two classes, positive for the second; else ``(n, K)``.
+        """Return scores of n rows: ``(n,)`` or ``(n, 1)`` for two classes, positive for the second; else ``(n, K)``.
 
         Parameters
         ----------
         votes : float64 array (n, T, D)
-            What each voter says. Two classes: D = 1, signed, -1 or +1 (0 abstains) of voters that name a class. More:
-            D = K, a number for each class, 1 for the one that is named. An intercept is the last voter.
+            Votes. Two classes: D = 1, signed, -1 or +1 (0 abstains) for label voters. More: D = K, a number per class,
+            1 for a named class. An intercept is the last voter.
         weights : float64 array (T,)
-            The voters' weights; 1 of an intercept.
+            Weights of the voters; 1 for an intercept.
         X : array (n, p)
-            The rows, encoded.
+            Encoded rows.
         """
 
 
 @dataclass(frozen=True)
 class WeightedSum:
-    """F = sum_t w_t b_t, the vote of every committee.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.vote.correcting import WeightedSum
-    >>> WeightedSum().scores(np.array([[[1.0], [-1.0]]]), np.array([2.0, 0.5]), None).tolist()
-    [[1.5]]
-    """
+    """F = sum_t w_t b_t, the operation of every committee."""
 
     def scores(self, votes: Scores, weights: NDArray[np.float64], X: Any) -> Scores:
-        """As `CorrectingOperation.scores`."""
         return np.asarray(np.einsum("ntd,t->nd", votes, weights))
 
 
 @dataclass(frozen=True, eq=False)
 class CorrectedVote:
-    """The voters of a committee, whose votes another operation makes scores of.
+    """Voters of a committee with another operation on their votes.
 
     Parameters
     ----------
     committee : Committee
-        Voters and weights, of any learner or library that makes a committee.
+        Voters and weights.
     operation : CorrectingOperation
-        What makes scores of the votes.
+        Operation that maps votes to scores.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `committee` is not a committee of two or more classes, or `operation` has no ``scores``.
 
     Examples
     --------
@@ -88,22 +85,22 @@ class CorrectedVote:
             raise TypeError(f"operation is {self.operation!r}; it must be an object with scores(votes, weights, X).")
 
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Votes as the operation takes them, ``(n, T, D)``, on which one may be trained."""
+        """Return the votes ``(n, T, D)`` that the operation receives."""
         return self._votes(self.committee.encode(X), n_threads)
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Weights as the operation takes them, ``(T,)``."""
+        """Weights ``(T,)`` that the operation receives."""
         given = self.committee.weights
         return given if self.committee.intercept is None else np.append(given, 1.0)
 
     def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Scores that the operation makes: ``(n,)`` for two classes, positive for the second; else ``(n, K)``.
+        """Return the scores of the operation: ``(n,)`` for two classes, positive for the second; else ``(n, K)``.
 
         Raises
         ------
         ValueError
-            If these are not one finite number for each row, or for each row and class.
+            If the scores are not finite numbers of this shape.
         """
         data = self.committee.encode(X)
         votes = self._votes(data, n_threads)
@@ -120,15 +117,15 @@ class CorrectedVote:
         return F.reshape(n) if D == 1 else F
 
     def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
-        """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
+        """Return the elected class of each row, ``(n,)``, the first on ties."""
         return np.asarray(self.committee.classes[elected(self.decision_function(X, n_threads=n_threads))])
 
     def _votes(self, data: Any, n_threads: int) -> Scores:
         committee = self.committee
         H = committee.voters.votes(data, n_threads)
-        if H.ndim == 2:  # names of classes; that of a voter that abstains is -1
-            H = (H[:, :, None] == np.arange(committee.n_classes)).astype(np.float64)
-        start = None if committee.intercept is None else committee.intercept
+        if H.ndim == 2:  # labels
+            H = class_indicators(H, committee.n_classes)
+        start = committee.intercept
         if committee.n_classes == 2:
             H, start = signed(H)[:, :, None], None if start is None else signed(start[None])
         if start is None:

@@ -1,4 +1,4 @@
-"""The margins of a vote as a distribution: where they lie, and what its single voters have to do with it."""
+"""Margins of a vote and of its voters, and their distribution."""
 
 from __future__ import annotations
 
@@ -12,66 +12,101 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
 from committee.vote.committee import Committee
-from committee.vote.scores import lead
+from committee.vote.weighted_votes import elected, lead
+
+
+@dataclass(frozen=True)
+class VoterMargins:
+    """Margins of a vote and of its single voters, for all or some voters on each row."""
+
+    margins: F64  # (n,): margin among the voters of the row; 0 without any
+    voter_margins: F64  # (n,): weighted mean margin of these voters
+    elected: NDArray[np.intp]  # (n,): class number that these voters elect
+
+    @classmethod
+    def of(
+        cls, committee: Committee, X: Any, truth: NDArray[np.intp], counted: NDArray[np.bool_] | None, n_threads: int
+    ) -> VoterMargins:
+        """Sum the weighted votes and leads over the voters in `counted` ``(n, T)``, or over all voters."""
+        data = committee.encode(X)
+        weights, spread = committee.weights, np.abs(committee.weights) * committee.voters.spread
+        n = len(truth)
+        F, alone, total, weight = np.zeros((n, committee.n_classes)), np.zeros(n), np.zeros(n), np.zeros((n, 1))
+        if committee.intercept is not None:
+            F += _columns(committee.intercept[None, :])
+            alone += lead(F, truth)
+            total += committee.intercept_spread
+            weight += 1.0
+        for t in range(committee.n_voters):
+            vote = _columns(committee.voters[t : t + 1].tally(data, weights[t : t + 1], n_threads))
+            if len(vote) != n:
+                raise ValueError(f"y has {n} labels; X has {len(vote)} rows.")
+            counts: NDArray[Any] = np.ones(n) if counted is None else counted[:, t]
+            F += vote * counts[:, None]
+            alone += lead(vote, truth) * counts
+            total += spread[t] * counts
+            weight[:, 0] += np.abs(weights[t]) * counts
+        some = np.where(total > 0.0, total, 1.0)
+        # sums in different orders: a quotient may pass 1 by a rounding
+        margins, own = np.clip(lead(F, truth) / some, -1.0, 1.0), np.clip(alone / some, -1.0, 1.0)
+        if committee.voters.kind == "score":
+            F = committee.link.settle(F, weight)
+        return cls(margins, own, elected(F))
+
+
+def _columns(vote: F64) -> F64:
+    return np.hstack([np.zeros_like(vote), vote]) if vote.shape[1] == 1 else vote
+
 
 _SHOWN_QUANTILES = {0.05: "5%", 0.25: "25%", 0.5: "median", 0.75: "75%"}
 _SHOWN_THETAS = (0.0, 0.1, 0.25, 0.5)
 _ROUNDING = 1e-12
-"""By how much a sum of row weights may fall short of the share that it is."""
+"""Tolerance of a cumulative sum of row weights."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MarginDistribution:
-    """Margins of a vote on some rows, and how its voters do on their own.
+    """Margins of a vote on labelled rows, and the errors of its single voters.
 
-    A row's margin m_i is that of `Committee.margins`: how far the vote for its class is ahead of that for the strongest
-    other class, in [-1, 1]. With row weights p_i that sum to one,
+    m_i is the margin of row i (`Committee.margins`). With row weights p_i that sum to 1, nu(theta) = sum_i p_i [m_i <=
+    theta] is the cumulative curve; mean, variance and second moment are those of this distribution.
 
-        nu(theta) = sum_i p_i [m_i <= theta]
-
-    is the cumulative curve, and mean, variance and second moment are those of this distribution.
-
-    The Gibbs quantities speak of voters that are drawn by their weight, rho_t = |w_t| s_t / sum_u |w_u| s_u with s_t
-    the spread. Voter t alone has a margin s_it on row i, in units of its spread: for a label voter +1 right, -1 wrong,
-    0 where it abstains. It errs to the degree l_it = (1 - s_it) / 2. With g_i = sum_t rho_t s_it and
-    W_i = sum_t rho_t l_it = (1 - g_i) / 2,
+    The Gibbs quantities refer to voters drawn by their weight, rho_t = |w_t| s_t / sum_u |w_u| s_u with the spread s_t.
+    Voter t has the margin s_it in units of its spread (label voters: +1 right, -1 wrong, 0 abstains). With g_i = sum_t
+    rho_t s_it and W_i = (1 - g_i) / 2 [1]_ [2]_,
 
         Gibbs risk    = sum_i p_i W_i                 a drawn voter errs,
         joint error   = sum_i p_i W_i^2               two drawn voters both err,
-        disagreement  = sum_i p_i 2 W_i (1 - W_i)     just one of the two does,
+        disagreement  = sum_i p_i 2 W_i (1 - W_i)     exactly one of the two errs.
 
-    so that Gibbs risk = joint error + disagreement / 2 [1]_ [2]_. For **two classes** g_i = m_i, hence
-
-        mean = 1 - 2 Gibbs risk,    second moment = 1 - 2 disagreement.
-
-    For **more classes** g_i <= m_i, as those who are wrong need not agree: mean >= 1 - 2 Gibbs risk. Two voters that
-    name two different wrong classes do not disagree here: both err. For any number of classes error <= 2 Gibbs risk
-    and error <= 4 joint error, as a row that the vote gets wrong has W_i >= 1/2.
+    For **two classes** g_i = m_i, so that mean = 1 - 2 Gibbs risk and second moment = 1 - 2 disagreement. For **more
+    classes** g_i <= m_i; two voters that name different wrong classes both err. In any case error <= 2 Gibbs risk and
+    error <= 4 joint error.
 
     Parameters
     ----------
     margins : array-like (n,)
         m_i, in [-1, 1].
     row_weight : array-like (n,), default=None
-        Weights of the rows, not negative; divided by their sum. Rows of weight 0 are left out. None: all the same.
+        Non-negative weights of the rows, divided by their sum. Rows of weight 0 are left out. None: equal weights.
     voter_margins : array-like (n,), default=None
-        g_i, the mean margin of the voters on their own. None: not known, and neither are the Gibbs quantities.
+        g_i, the mean margin of the single voters. None: the Gibbs quantities are unknown.
     wrong : bool array-like (n,), default=None
-        Rows that the vote gets wrong: it settles what a margin of 0, a tie, is. None: those of margin 0 or less.
+        Rows with a wrong vote, which decides ties. None: rows with a margin of at most 0.
     rows : array-like of int (n,), default=None
-        Numbers of the rows, where some have been left out. None: 0, 1, 2, ...
+        Row numbers. None: 0, 1, 2, ...
 
     Raises
     ------
     ValueError
-        If there is no row, a number is out of its range, or there is not one for each row.
+        If there is no row, a number is out of range, or sizes differ.
 
     References
     ----------
-    .. [1] P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote:
-       from a PAC-Bayesian analysis to a learning algorithm. Journal of Machine Learning Research 16. (Two classes.)
+    .. [1] P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote.
+       Journal of Machine Learning Research 16. (Two classes.)
     .. [2] A. Masegosa, S. Lorenzen, C. Igel, Y. Seldin (2020). Second order PAC-Bayesian bounds for the weighted
-       majority vote. NeurIPS 33. (Its tandem loss is the joint error, for any number of classes.)
+       majority vote. NeurIPS 33. (The tandem loss is the joint error.)
 
     Examples
     --------
@@ -81,8 +116,6 @@ class MarginDistribution:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> margins = MarginDistribution.of(AdaBoostClassifier(50).fit(X, y), X, y)
     >>> abs(margins.mean - (1 - 2 * margins.gibbs_risk)) < 1e-12
-    True
-    >>> margins.error <= margins.nu(0.0) <= margins.nu(0.1)
     True
     """
 
@@ -115,8 +148,6 @@ class MarginDistribution:
                 values.flags.writeable = False
             object.__setattr__(self, name, values)
 
-    # --- where they come from ----------------------------------------------------------------------------------------
-
     @classmethod
     def of(
         cls,
@@ -128,40 +159,37 @@ class MarginDistribution:
         asked: ArrayLike | None = None,
         n_threads: int = 1,
     ) -> MarginDistribution:
-        """Margins of a vote on rows whose classes are known.
+        """Compute the margins of a vote on labelled rows.
 
         Parameters
         ----------
         model : fitted classifier or Committee
-            A learner of this library, or what `Committee.from_estimator` takes.
+            A learner of this library, or an argument of `Committee.from_estimator`.
         X : table or array-like (n, p)
-            The rows, as the classifier takes them.
+            Rows, as the classifier takes them.
         y : array-like (n,)
             Their classes.
         sample_weight : array-like (n,), default=None
-            Their weights; None counts all the same.
+            Their weights; None: equal weights.
         asked : bool array-like (n, T), default=None
-            Voters that vote on each row, as those that have not seen it: m_i and g_i are over these alone. Rows
-            without a voter are left out. None: all voters vote on all rows.
+            Voters of each row, such as the out-of-bag ones. Rows without a voter are left out. None: all voters.
         n_threads : int, default=1
-            Ceiling on the number of threads.
+            Largest number of threads.
 
         Returns
         -------
         MarginDistribution
-            With more than two classes g_i takes the votes of each voter on its own, which is slower than the margins.
+            For more than two classes g_i needs the votes of each voter, which is slower.
 
         Raises
         ------
         TypeError
-            If `model` is no classifier whose voters are known.
+            If `model` is not a classifier with known voters.
         NotFittedError
             If it is not fitted.
         ValueError
-            If `y`, `sample_weight` or `asked` do not fit the rows, or `y` holds a class that the vote does not know.
+            If `y`, `sample_weight` or `asked` do not match the rows, or `y` has an unknown class.
         """
-        from committee.vote.voter_margins import VoterMargins
-
         committee = model if isinstance(model, Committee) else Committee.from_estimator(model)
         # learners of this library check names, and take lists
         named = model.validate_rows(X) if hasattr(model, "validate_rows") else X
@@ -175,7 +203,9 @@ class MarginDistribution:
                     f"{committee.n_voters} voters."
                 )
             if not (mask.any(axis=1) & (weight > 0.0)).any():
-                raise ValueError("asked holds no True in a row that has weight: no voter is asked about any row.")
+                raise ValueError(
+                    "asked holds no True in a row with weight; give at least one voter for one of these rows."
+                )
             vote = VoterMargins.of(committee, named, truth, mask, n_threads)
             margins, wrong = vote.margins, vote.elected != truth
             return cls(margins, weight * mask.any(axis=1), vote.voter_margins, wrong)
@@ -184,37 +214,35 @@ class MarginDistribution:
         if committee.n_classes > 2:
             alone = VoterMargins.of(committee, named, truth, None, n_threads).voter_margins
         wrong = margins < 0.0
-        if (margins == 0.0).any():  # the vote knows whom a tie elects
+        if (margins == 0.0).any():  # the vote decides ties
             wrong = committee.class_indices(committee.predict(named, n_threads=n_threads)) != truth
         return cls(margins, weight, alone, wrong)
 
     @classmethod
     def out_of_bag(cls, model: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MarginDistribution:
-        """Margins on the training rows, each voted on by those voters alone that were not trained on it.
+        """Compute the margins on training rows by the voters that were not trained on them.
 
-        The vote is the one that the classifier remembers from its fit, ``oob_decision_function_``: shares, without
-        weights. Rows that all voters have seen are left out; `rows` are the numbers of the others.
+        The vote is ``oob_decision_function_``: shares without weights. Rows without out-of-bag voters are left out.
 
         Parameters
         ----------
         model : fitted classifier
             With ``oob_decision_function_``: forests, `SubaggingClassifier`, `SBPMTClassifier`, and scikit-learn's
-            forests and bagging, if they were given ``oob_score=True``.
+            forests and bagging, fitted with ``oob_score=True``.
         y : array-like (n,)
-            The labels that it was trained on, in the same order.
+            The training labels, in the same order.
         sample_weight : array-like (n,), default=None
             Weights of the rows.
 
         Returns
         -------
         MarginDistribution
-            Of more than two classes without Gibbs quantities, which do not follow from shares; `of` with ``asked`` has
-            them.
+            Without Gibbs quantities for more than two classes; `of` with ``asked`` has them.
 
         Raises
         ------
         ValueError
-            If the classifier remembers no such vote, or `y` are not the labels that it was trained on.
+            If the classifier has no out-of-bag vote, or `y` are not the training labels.
 
         Examples
         --------
@@ -231,7 +259,7 @@ class MarginDistribution:
         share = getattr(model, "oob_decision_function_", None)
         if share is None:
             raise ValueError(
-                f"model is a {kind} that remembers no out-of-bag vote; fit it with oob_score=True where it has that "
+                f"model is a {kind} without an out-of-bag vote; fit it with oob_score=True where it has that "
                 "parameter, or take rows that it was not trained on: MarginDistribution.of(model, X, y)."
             )
         labels = np.asarray(y)
@@ -242,21 +270,19 @@ class MarginDistribution:
         if (classes[truth] != labels).any():
             unknown = labels[classes[truth] != labels][0]
             raise ValueError(f"y holds {unknown!r}, which is no class of the {kind}: {classes.tolist()}.")
-        judged = np.isfinite(share).all(axis=1) & share.any(axis=1)
-        if not judged.any():
+        has_vote = np.isfinite(share).all(axis=1) & share.any(axis=1)
+        if not has_vote.any():
             raise ValueError(
                 f"Every voter of the {kind} saw all rows; fit it with bootstrap, or on a share of the rows."
             )
-        weight = np.where(judged, _row_weight(sample_weight, len(labels)), 0.0)
-        votes = np.where(judged[:, None], share, 0.0)
+        weight = np.where(has_vote, _row_weight(sample_weight, len(labels)), 0.0)
+        votes = np.where(has_vote[:, None], share, 0.0)
         margins = lead(votes, truth)
         return cls(margins, weight, margins if len(classes) == 2 else None, np.argmax(votes, axis=1) != truth)
 
-    # --- the margins of the vote -------------------------------------------------------------------------------------
-
     @property
     def n_rows(self) -> int:
-        """Number of rows that count."""
+        """Number of rows with weight."""
         return len(self.margins)
 
     @property
@@ -271,7 +297,7 @@ class MarginDistribution:
 
     @property
     def median(self) -> float:
-        """Middle margin, of an even number of rows of one weight the lower of the two: ``quantile(0.5)``."""
+        """Median margin, ``quantile(0.5)``."""
         return self.quantile(0.5)
 
     @property
@@ -286,7 +312,7 @@ class MarginDistribution:
 
     @property
     def error(self) -> float:
-        """Share of the rows that the vote gets wrong."""
+        """Share of rows with a wrong vote."""
         return float(self.row_weight @ self.wrong)
 
     @overload
@@ -294,18 +320,9 @@ class MarginDistribution:
     @overload
     def nu(self, theta: NDArray[Any] | list[float]) -> F64: ...
     def nu(self, theta: Any) -> Any:
-        """Share of the rows whose margin is theta or less.
+        """Return the share of rows with a margin of at most `theta` (float or array-like).
 
         Equation: margin-curve (docs/theory.md).
-
-        Parameters
-        ----------
-        theta : float or array-like
-
-        Returns
-        -------
-        float or float64 array
-            As `theta`.
 
         Examples
         --------
@@ -322,22 +339,7 @@ class MarginDistribution:
     @overload
     def quantile(self, q: NDArray[Any] | list[float]) -> F64: ...
     def quantile(self, q: Any) -> Any:
-        """Smallest margin theta with nu(theta) >= q, a margin of some row.
-
-        Parameters
-        ----------
-        q : float or array-like
-            Shares of the rows, in [0, 1].
-
-        Returns
-        -------
-        float or float64 array
-            As `q`.
-
-        Raises
-        ------
-        ValueError
-            If `q` is outside [0, 1].
+        """Return the smallest margin theta with nu(theta) >= q, for q (float or array-like) in [0, 1].
 
         Examples
         --------
@@ -353,14 +355,7 @@ class MarginDistribution:
         return float(found) if np.ndim(q) == 0 else found
 
     def curve(self) -> tuple[F64, F64]:
-        """The cumulative curve, where it steps.
-
-        Returns
-        -------
-        theta : float64 array (d,)
-            The distinct margins, rising.
-        share : float64 array (d,)
-            nu(theta); the last is 1.
+        """Return the distinct margins theta, ascending, and nu(theta), ``(d,)`` each.
 
         Examples
         --------
@@ -379,34 +374,29 @@ class MarginDistribution:
         steps[-1] = 1.0
         return values[last], steps
 
-    # --- the voters on their own -------------------------------------------------------------------------------------
-
     @property
     def gibbs_risk(self) -> float:
-        """Mean error of a voter that is drawn by its weight."""
+        """Mean error of a voter drawn by its weight."""
         return float(self.row_weight @ self._gibbs)
 
     @property
     def joint_error(self) -> float:
-        """Share of the rows on which two drawn voters both err."""
+        """Probability that two drawn voters both err on a row."""
         return float(self.row_weight @ self._gibbs**2)
 
     @property
     def disagreement(self) -> float:
-        """Share of the rows on which just one of two drawn voters errs."""
+        """Probability that exactly one of two drawn voters errs on a row."""
         return float(self.row_weight @ (2.0 * self._gibbs * (1.0 - self._gibbs)))
 
     @property
     def _gibbs(self) -> F64:
-        """W of every row."""
         if self.voter_margins is None:
             raise ValueError(
-                "The margins of the voters on their own are not known here; MarginDistribution.of(model, X, y) has "
+                "The margins of single voters are unknown; MarginDistribution.of(model, X, y) has "
                 "them, out of bag with asked=..., and margins of two classes are their own voter_margins."
             )
         return 0.5 * (1.0 - self.voter_margins)
-
-    # --- in words ----------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         lines = [f"Margins of {self.n_rows:,} row{'s' * (self.n_rows != 1)}", *self._lines()]

@@ -1,46 +1,31 @@
-"""Voters that are whole committees: each votes with its probabilities, or with the numbers that it predicts."""
+"""Committees as voters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.files.kinds import COMMITTEES, MAX_DEPTH
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.protocol import VoteKind, VoterIndex
-
-if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
 
 
 @dataclass(frozen=True, eq=False)
 class MemberCommittees:
-    """M committees on the same rows: a vote is the answer of one of them.
+    """M committees that vote with their probabilities, or with their predicted numbers.
 
-    A committee for classes votes with its probabilities, a number for each class; one for numbers with what it
-    predicts. Each takes the encoded matrix as a table of its own, since what stands for a category may be learned from
-    the rows that a member was trained on. Members that take no sparse matrix get some of its rows at a time, made
-    dense.
-
-    Parameters
-    ----------
-    members : sequence of Committee, or of RegressionCommittee
-        All for the same classes, or for the same numbers.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or they do not answer alike.
+    Each member encodes the rows by its own table. Members that do not accept sparse matrices receive dense blocks of
+    rows.
     """
 
     takes_sparse: ClassVar[bool] = True
@@ -64,43 +49,35 @@ class MemberCommittees:
 
     @property
     def kind(self) -> VoteKind:
-        """``"score"``: a number for each class or output."""
         return "score"
 
     @property
     def n_classes(self) -> int:
-        """Number of classes K, or of numbers D."""
         first = self.members[0]
         return first.n_classes if isinstance(first, Committee) else first.n_outputs
 
     @property
     def n_outputs(self) -> int:
-        """Columns of a tally: one for each class or number."""
         return self.n_classes
 
     @property
     def n_features(self) -> int | None:
-        """Width of the encoded matrix."""
         table = self.members[0].table
         return self.members[0].voters.n_features if table is None else table.n_features
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Tree nodes of each member."""
         return np.array([one.n_nodes for one in self.members], dtype=np.int64)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all members."""
         return sum(one.nbytes for one in self.members)
 
     @property
     def spread(self) -> F64:
-        """The most that a member can change a margin: its probability, 1."""
         return np.ones(len(self))
 
     def tally(self, X: Matrix, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """Weighted sum of the answers, ``(n, K)``."""
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = np.zeros((len(X), self.n_outputs))
         for weight, one in zip(w.tolist(), self.members, strict=True):
@@ -109,19 +86,14 @@ class MemberCommittees:
         return total
 
     def votes(self, X: Matrix, n_threads: int = 1) -> F64:
-        """Every answer, ``(n, M, K)``."""
         return np.stack([_answer(one, X, n_threads) for one in self.members], axis=1)
 
-    # -- the file ---------------------------------------------------------------------------------------------
-
     def to_document(self, tensors: Tensors) -> Document:
-        """Write the members into a model file."""
         members = [one.to_document(tensors.member(number)) for number, one in enumerate(self.members)]
         return {"kind": "members", "members": members}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> MemberCommittees:
-        """Read what `to_document` wrote, trusting no value."""
         if tensors.depth >= MAX_DEPTH:
             raise ValueError(f"committees are nested more than {MAX_DEPTH} deep")
         members = []
@@ -134,7 +106,6 @@ class MemberCommittees:
         return cls(members)
 
     def check_columns(self, table: TableSchema | None) -> None:
-        """Refuse members for another number of columns than the committee has."""
         width = self.n_features if table is None else table.n_features
         for number, one in enumerate(self.members):
             own = one.voters.n_features if one.table is None else one.table.n_features
@@ -147,7 +118,6 @@ def _answers(one: Committee | RegressionCommittee) -> Any:
 
 
 def _answer(one: Committee | RegressionCommittee, X: Matrix, n_threads: int) -> F64:
-    """Probabilities or numbers, ``(n, K)``."""
     if isinstance(X, SparseMatrix) and not one.takes_sparse:
         blocks = X.blocks(np.arange(X.n_columns), n_threads)
         return np.concatenate([_answer(one, rows, n_threads) for rows in blocks])

@@ -1,4 +1,4 @@
-"""Signed votes, right or wrong: the matrix that every objective of the margins is written in."""
+"""Signed votes against each rival class, the matrix of margin objectives."""
 
 from __future__ import annotations
 
@@ -14,63 +14,30 @@ if TYPE_CHECKING:
     from committee.vote.committee import Committee
 
 BLOCK = 1 << 22
-"""Votes that are held as floating-point numbers at a time."""
+"""Votes converted to floating-point numbers at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class SignedVotes:
-    """Votes of all voters for each row against one rival of its class: +1 right, -1 for the rival, 0 neither.
+    """Votes of all voters for each row against one rival class: +1 right, -1 for the rival, 0 neither.
 
-    Two classes have one rival, so there is one line for each row, S_it = y_i h_t(x_i). With more classes a row has a
-    line against each other class; its margin is the least of them. A score voter gives the difference of its scores, in
-    units of its spread. The margins of weights w that sum to one are ``S @ w``.
+    Two classes have one line per row, S_it = y_i h_t(x_i). With more classes a row has a line per rival, and its margin
+    is the least. Score voters give differences of scores in units of their spread. Margins of weights w with sum 1 are
+    ``S @ w``.
 
-    An intercept F_0 is not re-weighted. As the weights sum to one, what it does for a line can be added to every voter:
-    with W = sum_t |w_t| s_t the ensemble's total spread and I that of its intercept, S_it is W / (W + I) times what
-    voter t does in units of its spread, plus 1 / (W + I) times what F_0 does.
-
-    Parameters
-    ----------
-    matrix : int8 or float64 array (r, T)
-        S; int8 where voters name classes, or all their scores are whole.
-    row : intp array (r,)
-        The row that each line is of.
-    rival : intp array (r,)
-        The class it is against.
-    n_rows : int
-        Rows n; r = n (K - 1).
-    weights : float64 array (T,)
-        The ensemble's own weights, in units of spread, absolute values summing to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import AdaBoostClassifier
-    >>> from committee.vote.signed_votes import SignedVotes
-    >>> X, y = load_iris(return_X_y=True)
-    >>> committee = AdaBoostClassifier(5).fit(X, y).committee_
-    >>> S = SignedVotes.of(committee, X, y)
-    >>> S.matrix.shape, bool(np.allclose(S.margins(S.weights), committee.margins(X, y)))
-    ((300, 5), True)
+    An intercept F_0 is not re-weighted. With W the total spread of the voters and I that of the intercept, its effect
+    is added to every voter: S_it is W / (W + I) times the vote plus 1 / (W + I) times the effect of F_0.
     """
 
-    matrix: NDArray[np.int8] | F64
-    row: NDArray[np.intp]
-    rival: NDArray[np.intp]
-    n_rows: int
-    weights: F64
+    matrix: NDArray[np.int8] | F64  # (r, T): S; int8 for labels or integer scores
+    row: NDArray[np.intp]  # (r,): row of each line
+    rival: NDArray[np.intp]  # (r,): rival class of each line
+    n_rows: int  # n; r = n (K - 1)
+    weights: F64  # (T,): the ensemble's weights in units of spread, absolute values summing to 1
 
     @classmethod
     def of(cls, committee: Committee, X: Any, y: ArrayLike, *, n_threads: int = 1) -> SignedVotes:
-        """Votes of a committee on rows whose classes are known.
-
-        Raises
-        ------
-        ValueError
-            If `y` holds a class that the committee does not know or another number of labels than `X` has rows, or if
-            no voter has any weight.
-        """
+        """Signed votes of a committee on labelled rows; ``ValueError`` if no voter has any weight."""
         truth = committee.class_indices(y)
         spread = committee.voters.spread
         weights = committee.weights * spread
@@ -91,25 +58,23 @@ class SignedVotes:
 
     @property
     def own_class(self) -> NDArray[np.intp]:
-        """Class of every row, ``(n,)``: the one that is no rival."""
+        """Class of each row, ``(n,)``."""
         rivals = self.rival.reshape(self.n_rows, -1)
         K = rivals.shape[1] + 1
-        own: NDArray[np.intp] = K * (K - 1) // 2 - rivals.sum(axis=1)
-        return own
+        return np.asarray(K * (K - 1) // 2 - rivals.sum(axis=1))
 
     def lines(self, weights: F64) -> F64:
-        """``S @ w`` of every line, in blocks, so that whole numbers are never copied as float64 all at once."""
+        """``S @ w`` of each line, in blocks."""
         step = max(1, 2**22 // max(1, self.n_voters))
         parts = [self.matrix[at : at + step].astype(np.float64) @ weights for at in range(0, len(self.matrix), step)]
         return np.concatenate(parts)
 
     def margins(self, weights: F64) -> F64:
-        """Margin of every row: its least line."""
+        """Margin of each row."""
         lines = self.lines(weights)
         if len(lines) == self.n_rows:
             return lines
-        least: F64 = lines.reshape(self.n_rows, -1).min(axis=1)
-        return least
+        return np.asarray(lines.reshape(self.n_rows, -1).min(axis=1))
 
 
 def _signed(
@@ -120,10 +85,6 @@ def _signed(
     rival: NDArray[np.intp],
     n_threads: int,
 ) -> NDArray[np.int8] | F64:
-    """Vote of every voter in each line, in units of its spread: bytes where all of them are whole numbers.
-
-    A few voters vote at a time, as their votes on all classes take much more room than those of the lines.
-    """
     data, voters = committee.encode(X), committee.voters
     spread = np.where(voters.spread > 0.0, voters.spread, 1.0)
     S: NDArray[np.int8] | F64 = np.empty((len(row), len(voters)), dtype=np.int8)
@@ -148,7 +109,6 @@ def _signed(
 def _with_intercept(
     S: Any, committee: Committee, weights: F64, own: NDArray[np.intp], rival: NDArray[np.intp]
 ) -> NDArray[np.int8] | F64:
-    """The matrix with what the intercept does for each line in every column; a voter's opposite has it too."""
     if committee.intercept is None:
         same: NDArray[np.int8] | F64 = S
         return same

@@ -1,10 +1,12 @@
-"""Voters, their weights and the sum of their votes: the part that committees share, whatever they predict."""
+"""Weighted votes: the base class of committees, and scores of classes."""
+
+from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,32 +15,55 @@ from sklearn.utils.validation import check_array
 from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
 from committee.data.typed_json import NamedParameters, field
 from committee.files.store import Storable
-from committee.vote.scores import Scores
 from committee.voters.forest import Forest, ImportanceKind
-from committee.voters.protocol import VoterIndex, Voters
+from committee.voters.protocol import VoterIndex, Voters, voter_numbers
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.files.documents import Document, Header, Tensors
 
+Scores: TypeAlias = NDArray[np.float64]
+
+
+def signed(F: NDArray[Any]) -> Scores:
+    """Scores of two classes as one signed score, second minus first; the last axis has 1 or 2 scores."""
+    return F[..., 0] if F.shape[-1] == 1 else F[..., 1] - F[..., 0]
+
+
+def elected(F: Scores) -> NDArray[np.intp]:
+    """Index of the class that each row elects, ``(n,)``, the first on ties.
+
+    Scores are signed, ``(n,)`` or ``(n, 1)``, for two classes, else ``(n, K)``.
+    """
+    if F.ndim == 1 or F.shape[1] == 1:
+        return (F.reshape(-1) > 0).astype(np.intp)
+    return np.asarray(F.argmax(axis=1))
+
+
+def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
+    """Score of the true class minus the best other score, ``(n,)``."""
+    rows = np.arange(len(F))
+    rivals = F.copy()
+    rivals[rows, truth] = -np.inf
+    return np.asarray(F[rows, truth] - rivals.max(axis=1))
+
 
 class WeightedVotes(Storable, ABC):
-    """T voters h_t with weights w_t, and where their sum starts: F(x) = F_0 + sum_t w_t h_t(x).
+    """T voters h_t with weights w_t and an intercept: F(x) = F_0 + sum_t w_t h_t(x).
 
-    `Committee` makes classes of F, `RegressionCommittee` numbers. An intercept F_0 counts as a voter of weight 1
-    that says the same of every row: wherever the committee's total weight matters, it is sum_t |w_t| + 1.
+    `Committee` predicts classes from F, `RegressionCommittee` numbers. The intercept F_0 counts as a voter of weight 1
+    with the same vote for every row, so that the total weight is sum_t |w_t| + 1.
     """
 
     voters: Voters
     weights: NDArray[np.float64]
     link: Any
-    table: "TableSchema | None"
+    table: TableSchema | None
     intercept: NDArray[np.float64] | None
     read_link: ClassVar[Callable[..., Any]]
-    """Reader of what ``link.to_json`` wrote."""
+    """Reader of ``link.to_json``."""
 
     def _check_parts(self) -> None:
-        """Look at voters, weights and intercept; the arrays become read-only copies, as a committee does not change."""
         weights = np.array(self.weights, dtype=np.float64)
         if not len(self.voters):
             raise ValueError("voters is empty; a committee needs at least one voter.")
@@ -56,8 +81,6 @@ class WeightedVotes(Storable, ABC):
         intercept.flags.writeable = False
         object.__setattr__(self, "intercept", intercept)
 
-    # -- size ---------------------------------------------------------------------------------------------
-
     @property
     def n_voters(self) -> int:
         """Number of voters T."""
@@ -65,49 +88,47 @@ class WeightedVotes(Storable, ABC):
 
     @property
     def n_nodes(self) -> int:
-        """Tree nodes of all voters together; voters that are no trees count 0."""
+        """Tree nodes of all voters; other voters count 0."""
         return int(self.voters.n_nodes.sum())
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the voters, their weights and the intercept."""
+        """Size of the voters, their weights and the intercept in bytes."""
         return self.voters.nbytes + self.weights.nbytes + (0 if self.intercept is None else self.intercept.nbytes)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the weighted split gain that each feature earned, ``(p,)``; only for native trees."""
-        from committee.voters.linear_leaves import LinearLeaves
-        from committee.voters.rounds import Rounds
-
-        if not isinstance(self.voters, (Forest, Rounds, LinearLeaves)):
+        """Share of each feature in the weighted split gain, ``(p,)``; only for native trees."""
+        if not _are_native_trees(self.voters):
             raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
-        return self.voters.feature_importances(self.weights)
+        importances: NDArray[np.float64] = cast("Any", self.voters).feature_importances(self.weights)
+        return importances
 
     def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
-        """Share of each feature in what the splits of the trees are counted by, ``(p,)``.
+        """Return the share of each feature in the splits of all trees, ``(p,)``.
 
         Parameters
         ----------
         kind : {"gain", "count", "cover"}, default="gain"
-            What a split counts: what it gained (`feature_importances_`), once, or the training weight of the rows that
-            came to it. A tree counts with the absolute value of its weight; lines in leaves are no splits.
+            Measure of a split: its gain (`feature_importances_`), 1, or the weight of the training rows that reached
+            it. Trees count with the absolute value of their weight; lines in leaves are not splits.
 
         Returns
         -------
         float64 array (p,)
-            Sums to one; all zeros if there is no split.
+            Sums to 1; all zeros without splits.
 
         Raises
         ------
         TypeError
-            If the voters are no native trees.
+            If the voters are not native trees.
         ValueError
-            If `kind` is unknown, or the trees hold no weights of their training rows, as "cover" asks for.
+            If `kind` is unknown, or "cover" needs weights of training rows that the trees do not have.
 
         Examples
         --------
-        ``committee.feature_importances("count") * n_splits`` is the number of splits on each feature of a forest
-        whose trees have ``n_splits`` in all.
+        ``committee.feature_importances("count") * n_splits`` is the number of splits on each feature of an unweighted
+        forest with ``n_splits`` splits.
         """
         from committee.voters.member_trees import MemberTrees
 
@@ -118,31 +139,31 @@ class WeightedVotes(Storable, ABC):
 
     @cached_property
     def total_weight(self) -> float:
-        """Weight of the voters, sum_t |w_t|; an intercept counts 1."""
+        """Weight of the voters, sum_t |w_t|, plus 1 for an intercept."""
         return self._total(self.weights)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "total_weight"}
 
     def apply(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int32]:
-        """Leaf that each row reaches in each tree.
+        """Return the leaf that each row reaches in each tree.
 
         Parameters
         ----------
         X : table or array-like (n, p)
             Rows.
         n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
+            Largest number of threads; the result does not depend on it.
 
         Returns
         -------
-        int32 array (n, number of trees), or (n, rounds, scores)
-            Node numbers within each tree; the latter where a round has a tree for each of several scores.
+        int32 array (n, trees), or (n, rounds, scores) for rounds of one tree per score
+            Node numbers within each tree.
 
         Raises
         ------
         TypeError
-            If the voters are no native trees.
+            If the voters are not native trees.
 
         Examples
         --------
@@ -153,10 +174,8 @@ class WeightedVotes(Storable, ABC):
         trees = MemberTrees.of(self.voters, self.weights, "apply")
         return trees.apply(self.encode(X), n_threads)
 
-    # -- the vote -----------------------------------------------------------------------------------------
-
     def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Scores F(x) = F_0 + sum_t w_t h_t(x), before the link.
+        """Return the scores F(x) = F_0 + sum_t w_t h_t(x), before the link.
 
         Equation: vote (docs/theory.md).
 
@@ -165,54 +184,38 @@ class WeightedVotes(Storable, ABC):
         X : table or array-like (n, p)
             Rows to vote on.
         n_threads : int, default=1
-            Ceiling on the number of threads; the result does not depend on it.
+            Largest number of threads; the result does not depend on it.
 
         Returns
         -------
         float64 array
-            ``(n,)`` for two classes, positive for the second one, and for a single number. Otherwise ``(n, D)``, one
-            score for each class or number.
+            ``(n,)`` for two classes (positive: the second) and for one number, else ``(n, D)``.
 
         Raises
         ------
         ValueError
-            If `X` does not have the columns that the voters were trained on.
+            If `X` has other columns than the training table.
 
         Examples
         --------
-        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` for two classes or one number,
-        and the intercept if there is one.
+        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` plus the intercept for two
+        classes or one number.
         """
         return self._scores(self._tally(self.encode(X), n_threads))
 
     def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
-        """Answers of the vote: the class that each row elects, or the numbers that the link makes of its scores.
+        """Return the elected classes ``(n,)``, the first on ties, or the predicted numbers ``(n,)`` or ``(n, D)``.
 
         Parameters and errors are those of `decision_function`.
-
-        Returns
-        -------
-        array (n,), or float64 array (n, D) of several numbers
-            The largest score elects its class, the first one on ties.
 
         Examples
         --------
-        ``(committee.predict(X) == y).mean()`` is the accuracy of a vote for classes,
-        ``np.mean((committee.predict(X) - y) ** 2)`` the mean squared error of one for numbers.
+        ``(committee.predict(X) == y).mean()`` is the accuracy of a classification committee.
         """
         return self._answer(self.decision_function(X, n_threads=n_threads), self.total_weight)
 
-    # -- one voter after the other ------------------------------------------------------------------------
-
     def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
-        """Scores of the first 1, 2, ..., T voters; each votes once.
-
-        Parameters and errors are those of `decision_function`.
-
-        Yields
-        ------
-        float64 array
-            As `decision_function`; the last one is its result.
+        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each votes once.
 
         Examples
         --------
@@ -221,37 +224,28 @@ class WeightedVotes(Storable, ABC):
         return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads))
 
     def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
-        """Answers of the first 1, 2, ..., T voters; each votes once.
-
-        Parameters and errors are those of `decision_function`.
-
-        Yields
-        ------
-        array
-            As `predict`; the last one is its result.
+        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each votes once.
 
         Examples
         --------
-        ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy as voters are added.
+        ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy by number of voters.
         """
         stages = self._stages(self.encode(X), n_threads)
         return (self._answer(self._scores(tally), total) for tally, total in stages)
 
-    # -- another vote of the same voters ------------------------------------------------------------------
-
     def select(
         self, indices: VoterIndex, weights: ArrayLike | None = None, *, link: NamedParameters | None = None
     ) -> Self:
-        """A committee of some of the voters, or of all with other weights; the intercept stays.
+        """Return a committee of selected voters, with other weights if given; the intercept stays.
 
         Parameters
         ----------
         indices : int, slice, index array or mask (T,)
-            The voters to select, in this order.
+            Voters to select, in this order.
         weights : array-like, default=None
-            Their weights; None leaves the present ones.
+            Their weights; None keeps the present ones.
         link : Link or MeanLink, default=None
-            Another link, as when new weights are negative and the present link is `Share`; None leaves it.
+            Another link, as for negative weights in place of `Share`; None keeps the present one.
 
         Returns
         -------
@@ -260,14 +254,13 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         ValueError
-            If no voter is left, or `weights` is not one per voter selected.
+            If no voter is selected, or `weights` does not have one number per selected voter.
 
         Examples
         --------
-        ``committee.select(chosen)`` is ``committee[chosen]``: some of the voters, as ``committee[:10]`` are the first
-        ten; ``committee.select(slice(None), new_weights)`` is the same committee re-weighted.
+        ``committee.select(slice(None), new_weights)`` has the same voters with other weights.
         """
-        chosen: NDArray[np.intp] = np.atleast_1d(np.arange(self.n_voters)[indices])
+        chosen = voter_numbers(indices, self.n_voters)
         if not len(chosen):
             raise ValueError("indices selects no voter; a committee needs at least one.")
         smaller: Self = replace(
@@ -283,34 +276,28 @@ class WeightedVotes(Storable, ABC):
         return self.n_voters
 
     def __getitem__(self, indices: VoterIndex) -> Self:
-        """A committee of some of the voters: those of a slice, an index array or a mask, or a single one; see `select`.
+        """Return a committee of selected voters; see `select`.
 
         Examples
         --------
-        ``committee[:10]`` are the first ten voters, ``committee[0]`` the first alone, and
-        ``committee[committee.weights > 0]`` those of positive weight.
+        ``committee[:10]`` has the first ten voters, ``committee[committee.weights > 0]`` those with positive weight.
         """
         return self.select(indices)
 
-    # -- the steps ----------------------------------------------------------------------------------------
-
     @property
     def takes_sparse(self) -> bool:
-        """Whether rows may come as a sparse table: native trees take it, and committees of whole committees."""
+        """Whether rows may be sparse, as for native trees and committees of committees."""
         return bool(getattr(self.voters, "takes_sparse", False))
 
     def encode(self, X: Any) -> Any:
-        """Matrix that the voters take, checked; X itself for estimators that check it themselves."""
+        """Return the checked matrix that the voters take, or X itself for estimators with their own checks."""
         if self.table is not None and not is_sparse(X):
             return self.table.encode(X)
-        from committee.voters.linear_leaves import LinearLeaves
-        from committee.voters.rounds import Rounds
-
         if self.table is not None:
             if not self.takes_sparse:
                 reject_sparse(X, f"a committee of {type(self.voters).__name__}")
             return self.table.encode_sparse(as_sparse_matrix(X))
-        if not isinstance(self.voters, (Forest, Rounds, LinearLeaves)):
+        if not _are_native_trees(self.voters):
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
         if data.shape[1] != self.voters.n_features:
@@ -318,15 +305,12 @@ class WeightedVotes(Storable, ABC):
         return data
 
     def _tally(self, data: Any, n_threads: int) -> Scores:
-        """F_0 and all votes, ``(n, D)``."""
         return self._settled(self.voters.tally(data, self.weights, n_threads))
 
     def _settled(self, votes: Scores) -> Scores:
-        """The sum of all voters' votes on top of the intercept, as it is handed out."""
         return self._settle(self._started(votes), self.total_weight)
 
     def _stages(self, data: Any, n_threads: int) -> Iterator[tuple[Scores, float]]:
-        """Tally and total weight of the first 1, 2, ..., T voters."""
         votes: Scores | None = None
         for t in range(self.n_voters):
             vote = self.voters[t : t + 1].tally(data, self.weights[t : t + 1], n_threads)
@@ -336,33 +320,27 @@ class WeightedVotes(Storable, ABC):
             yield self._settle(self._started(votes), total), total
 
     def _started(self, votes: Scores) -> Scores:
-        """The sum of votes on top of the intercept."""
         return votes if self.intercept is None else votes + self.intercept
 
     def _settle(self, tally: Scores, total: float) -> Scores:
-        """The tally as it is handed out."""
         return tally
 
     def _total(self, weights: NDArray[np.float64]) -> float:
         return float(np.abs(weights).sum()) + (self.intercept is not None)
 
     @abstractmethod
-    def _scores(self, tally: Scores) -> Scores:
-        """F of a tally, a vector where one score says all."""
+    def _scores(self, tally: Scores) -> Scores: ...
 
     @abstractmethod
-    def _answer(self, F: Scores, total: float) -> NDArray[Any]:
-        """The prediction of scores, behind which there is so much weight."""
-
-    # -- the file -----------------------------------------------------------------------------------------
+    def _answer(self, F: Scores, total: float) -> NDArray[Any]: ...
 
     @classmethod
     @abstractmethod
-    def read_header(cls, document: "Document") -> "Header":
-        """Columns and classes of a document."""
+    def read_header(cls, document: Document) -> Header:
+        """Read the columns and classes of a document."""
 
-    def to_document(self, tensors: "Tensors") -> "Document":
-        """Write the committee into a model file."""
+    def to_document(self, tensors: Tensors) -> Document:
+        """Write the committee to a model file."""
         from committee.files.documents import Header
 
         votes = self.votes_to_document(tensors)
@@ -376,8 +354,8 @@ class WeightedVotes(Storable, ABC):
         return {"class": type(self).__name__, **header.to_document(), **votes}
 
     @classmethod
-    def from_document(cls, document: "Document", tensors: "Tensors") -> Self:
-        """Read what `to_document` wrote, trusting no value."""
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        """Read and check a committee of a model file."""
         header = cls.read_header(document)
         committee: Any = cls.votes_from_document(document, tensors, header)
         if header.table is not None or header.names is None:
@@ -387,8 +365,8 @@ class WeightedVotes(Storable, ABC):
         # without a table, classifiers that were fitted on arrays know the names that a frame must have
         return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
 
-    def votes_to_document(self, tensors: "Tensors") -> "Document":
-        """Write voters, weights, link and intercept into a model file."""
+    def votes_to_document(self, tensors: Tensors) -> Document:
+        """Write voters, weights, link and intercept to a model file."""
         from committee.files.kinds import VOTERS, describe_part
 
         tensors.put(weights=self.weights)
@@ -402,23 +380,8 @@ class WeightedVotes(Storable, ABC):
         return document
 
     @classmethod
-    def votes_from_document(cls, document: "Document", tensors: "Tensors", header: "Header") -> Self:
-        """Read what `votes_to_document` wrote, trusting no value.
-
-        Parameters
-        ----------
-        document : dict
-            As read from JSON.
-        tensors : Tensors
-            Its arrays.
-        header : Header
-            The columns and classes that the voters must be for.
-
-        Raises
-        ------
-        ValueError
-            Saying what is wrong, or does not fit.
-        """
+    def votes_from_document(cls, document: Document, tensors: Tensors, header: Header) -> Self:
+        """Read and check voters, weights, link and intercept for the columns and classes of `header`."""
         from committee.files.kinds import VOTERS, rebuild_part
 
         voters = rebuild_part(field(document, "voters", dict), VOTERS, tensors.part("voters"), "voters")
@@ -442,6 +405,13 @@ class WeightedVotes(Storable, ABC):
             intercept = tensors.take_numbers("intercept", voters.n_outputs, "one for each score")
         parts = {"voters": voters, "weights": weights, "link": link, "table": header.table, "intercept": intercept}
         return cls(**parts if header.classes is None else parts | {"classes": header.classes})
+
+
+def _are_native_trees(voters: Voters) -> bool:
+    from committee.voters.linear_leaves import LinearLeaves
+    from committee.voters.rounds import Rounds
+
+    return isinstance(voters, (Forest, Rounds, LinearLeaves))
 
 
 def _refuse_infinite(name: str, numbers: NDArray[np.float64]) -> None:

@@ -1,1 +1,1 @@
-"""Voters: the members of a committee, one kind per file."""
+"""Voters: the collections of fitted members that committees weigh."""

@@ -1,14 +1,16 @@
-"""The arrays of flat trees, and what makes them safe to walk: no walk leaves the arrays, and every walk ends."""
+"""Arrays of flat trees, their checks and their node order."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.number_types import MAX_CLASSES, MAX_FEATURES
+from committee.data.categories import unpack_category_bits
+from committee.data.number_types import MAX_CLASSES, MAX_FEATURES, Index
 
 WalkArrays: TypeAlias = tuple[
     int,
@@ -32,7 +34,7 @@ NODE_DTYPES: dict[str, type[np.generic]] = {
     "weight": np.float64,
     "count": np.int64,
 }
-"""Arrays with an entry for each node."""
+"""Arrays with one entry per node."""
 DTYPES: dict[str, type[np.generic]] = {
     "offset": np.int64,
     "category_offset": np.int64,
@@ -43,69 +45,33 @@ DTYPES: dict[str, type[np.generic]] = {
 
 @dataclass(frozen=True, eq=False)
 class FlatTrees:
-    """T trees over the same p features, their N nodes laid end to end.
+    """T trees over p features. Their N nodes are stored end to end.
 
-    Node numbers inside a tree start at 0 (the root); a child's number is larger than its parent's and the two
-    children of a node are neighbours. At an inner node i a row goes left when
+    Node numbers within a tree start at 0 (the root). A child has a larger number than its parent, and siblings are
+    neighbours. At inner node i a row goes left if
 
     - its value is NaN and ``missing_left[i]``, or
-    - the split is numeric (an empty range of category bits) and ``x <= threshold[i]``, or
-    - the split is categorical and bit x of its category bits is set. A value that is no whole number within
-      the range of those bits is an unseen category and follows ``missing_left[i]``.
+    - the split is numeric (no category bits) and ``x <= threshold[i]``, or
+    - the split is categorical and bit x of its category bits is set. Values outside the range of the bits are unseen
+      categories and follow ``missing_left[i]``.
 
-    The arrays are kept as read-only views. Sizes and types are checked on construction; `check` looks at
-    every value and is what a file's contents must pass.
-
-    Parameters
-    ----------
-    n_features : int
-        Width p of the encoded matrix.
-    n_classes : int
-        Number of classes K that the voters choose from.
-    offset : int64 array (T + 1,)
-        Tree t owns nodes ``offset[t]:offset[t + 1]``.
-    feature : int32 array (N,)
-        Column split on, -1 for a leaf.
-    threshold : float64 array (N,)
-        ``x <= threshold`` goes left; +inf sends all but missing values left; 0.0 where unused.
-    left : int32 array (N,)
-        Left child, counted within the tree; the right one is ``left + 1``. -1 for a leaf.
-    missing_left : uint8 array (N,)
-        1 where missing values go left.
-    category_offset : int64 array (N + 1,)
-        Node i's category bits are ``category_bits[category_offset[i]:category_offset[i + 1]]``.
-    category_bits : uint32 array (C,)
-        Bit c of a node's words is set when category c goes left, 32 categories to the word.
-    label : int32 array (N,) or None
-        Hard votes: the class index a leaf votes for, -1 where it abstains and on inner nodes.
-    value : float64 array (N, D) or None
-        Score votes: D = 1 for two classes (positive: the second class), or D = K. Exactly one of `label` and
-        `value` is given.
-    gain, weight : float64 arrays (N,)
-        Training record: what the split gained, and the weight of the rows that reached the node.
-    count : int64 array (N,)
-        Training record: the number of rows that reached the node.
-
-    Raises
-    ------
-    ValueError
-        If an array has the wrong type or size, or if not exactly one of `label` and `value` is given.
+    The arrays are read-only views. Construction checks sizes and types, `check` checks all values.
     """
 
     n_features: int
     n_classes: int
-    offset: NDArray[np.int64]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]
-    missing_left: NDArray[np.uint8]
-    category_offset: NDArray[np.int64]
-    category_bits: NDArray[np.uint32]
-    label: NDArray[np.int32] | None
-    value: NDArray[np.float64] | None
-    gain: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    count: NDArray[np.int64]
+    offset: NDArray[np.int64]  # (T + 1,): tree t has the nodes offset[t]:offset[t + 1]
+    feature: NDArray[np.int32]  # (N,): split column, -1 at leaves
+    threshold: NDArray[np.float64]  # (N,): +inf sends all but missing values left
+    left: NDArray[np.int32]  # (N,): left child within the tree (right = left + 1), -1 at leaves
+    missing_left: NDArray[np.uint8]  # (N,): 1 if missing values go left
+    category_offset: NDArray[np.int64]  # (N + 1,): extents of the nodes' category bits
+    category_bits: NDArray[np.uint32]  # bit c is set if category c goes left; 32 categories per word
+    label: NDArray[np.int32] | None  # (N,): class of each leaf; -1 abstains, and at inner nodes
+    value: NDArray[np.float64] | None  # (N, D): scores of leaves; D = 1 (positive: second class) or K
+    gain: NDArray[np.float64]  # (N,): split gain
+    weight: NDArray[np.float64]  # (N,): weight of the training rows that reached the node
+    count: NDArray[np.int64]  # (N,): number of these rows
 
     def __post_init__(self) -> None:
         if (self.label is None) == (self.value is None):
@@ -126,12 +92,11 @@ class FlatTrees:
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Number of nodes of each tree, ``(T,)``."""
         return np.diff(self.offset)
 
     @property
     def walk_arrays(self) -> WalkArrays:
-        """Arguments of the kernels that walk the trees, in their order."""
+        """Arguments of the kernels that walk the trees."""
         return (
             self.n_features,
             self.offset,
@@ -143,22 +108,20 @@ class FlatTrees:
             self.category_bits,
         )
 
-    # -- checking -----------------------------------------------------------------------------------------
+    def category_words(self, node: int) -> NDArray[np.uint32]:
+        """Category bits of a node, counted over all trees."""
+        return self.category_bits[self.category_offset[node] : self.category_offset[node + 1]]
+
+    def categories_left(self, node: int, n_codes: int) -> NDArray[np.bool_]:
+        """Which of the category codes 0, ..., n_codes - 1 go left at a split; unlisted ones follow missing values."""
+        words = self.category_words(node)
+        left = np.full(max(n_codes, 32 * len(words)), self.missing_left[node] == 1)
+        left[: 32 * len(words)] = False
+        left[unpack_category_bits(words)] = True
+        return left[:n_codes]
 
     def check(self) -> None:
-        """Look at every value, trusting none; after this, no walk can leave the arrays or fail to end.
-
-        Raises
-        ------
-        ValueError
-            Naming the array, the tree and the node at fault: extents that do not rise, a column or a child
-            out of range, nodes that do not form a tree, category bits out of order, a class out of range, a
-            number that is not finite or a negative count.
-
-        Examples
-        --------
-        ``forest.check()`` returns nothing for a forest that training made.
-        """
+        """Check all values, so that every walk stays inside the arrays and ends."""
         if not 1 <= self.n_features <= MAX_FEATURES:
             raise ValueError(f"n_features is {self.n_features}; it must be within 1 and {MAX_FEATURES}.")
         if not 1 <= self.n_classes <= MAX_CLASSES:
@@ -170,7 +133,6 @@ class FlatTrees:
         self._check_record()
 
     def _check_structure(self) -> None:
-        """Each node but the root has exactly one parent, and that one comes before it."""
         feature, left, leaf = self.feature, self.left, self.feature < 0
         size = np.repeat(self.n_nodes, self.n_nodes)
         first = np.repeat(self.offset[:-1], self.n_nodes)
@@ -191,7 +153,6 @@ class FlatTrees:
         self._refuse("category_offset", leaf & (words > 0), "such that a leaf has category bits", words)
 
     def _check_votes(self) -> None:
-        """Leaves vote for classes that exist, or with numbers that are some."""
         if self.label is not None:
             outside = (self.label < -1) | (self.label >= self.n_classes)
             self._refuse("label", outside, f"not within -1 and {self.n_classes - 1}")
@@ -203,7 +164,6 @@ class FlatTrees:
             self._refuse("value", ~np.isfinite(self.value).all(axis=1), "not finite")
 
     def _check_record(self) -> None:
-        """The training record holds numbers that a training could have left."""
         self._refuse("gain", ~np.isfinite(self.gain), "not finite")
         self._refuse("weight", ~np.isfinite(self.weight) | (self.weight < 0), "not a finite number >= 0")
         self._refuse("count", self.count < 0, "negative")
@@ -211,7 +171,6 @@ class FlatTrees:
     def _refuse(
         self, name: str, bad: NDArray[np.bool_] | np.bool_, fault: str, shown: NDArray[Any] | None = None
     ) -> None:
-        """Raise for the first bad node, showing its value in array `name` or in `shown`."""
         if bad.any():
             node = int(np.argmax(bad))
             tree = int(np.searchsorted(self.offset, node, side="right")) - 1
@@ -220,7 +179,6 @@ class FlatTrees:
 
 
 def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """A read-only view of an array of the right type; anything else is refused, not converted."""
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise ValueError(f"{name} is {found}; it must be an array of {np.dtype(dtype)}.")
@@ -233,7 +191,7 @@ def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[
 
 
 def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:
-    """Refuse extents that do not start at 0, rise (strictly if `least`) and stop at `end`; differences could wrap."""
+    """Check that extents start at 0, rise (strictly if `least` is 1) and stop at `end`."""
     if extents[0] != 0:
         raise ValueError(f"{name} starts at {extents[0]}; it must start at 0.")
     wrong = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
@@ -245,25 +203,69 @@ def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -
 
 
 def extents(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Extents of ranges laid end to end: range i is ``extents[i]:extents[i + 1]``.
-
-    Examples
-    --------
-    >>> from committee.voters.flat_trees import extents
-    >>> extents([2, 3]).tolist()
-    [0, 2, 5]
-    """
+    """Extents of consecutive ranges: range i is ``extents[i]:extents[i + 1]``."""
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))], dtype=np.int64)
 
 
-def positions(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions in several ranges, one range after the other.
+def join_words(words: Mapping[int, NDArray[np.uint32]], n_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Category offsets and bits of nodes, from the words of each categorical node."""
+    sizes = np.zeros(n_nodes, dtype=np.int64)
+    for node, own in words.items():
+        sizes[node] = len(own)
+    return extents(sizes), np.concatenate([np.zeros(0, dtype=np.uint32), *(words[node] for node in sorted(words))])
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.voters.flat_trees import positions
-    >>> positions(np.array([7, 2]), np.array([2, 3])).tolist()
-    [7, 8, 2, 3, 4]
-    """
+
+def positions(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions in several ranges, one range after the other."""
     return np.arange(sizes.sum()) + np.repeat(starts - extents(sizes)[:-1], sizes)
+
+
+def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Index) -> tuple[Index, Index, Index]:
+    """Number the nodes of linked trees breadth-first: parents first, siblings as neighbours.
+
+    Return the old number of each node ``(M,)``, the new number of each node ``(N,)`` (-1 if no root reaches it) and the
+    number of nodes of each tree ``(T,)``.
+    """
+    _check_trees(np.concatenate([root, left[split], right[split]]), len(left))
+    level, tree = np.asarray(root, dtype=np.intp), np.arange(len(root))
+    levels, trees = [], []
+    while len(level):
+        levels.append(level)
+        trees.append(tree)
+        inner = split[level]
+        parents = level[inner]
+        level = np.column_stack([left[parents], right[parents]]).ravel()
+        tree = np.repeat(tree[inner], 2)
+    found, owner = np.concatenate(levels), np.concatenate(trees)
+    order = found[np.argsort(owner, kind="stable")]
+    position = np.full(len(left), -1, dtype=np.intp)
+    position[order] = np.arange(len(order))
+    return order, position, np.bincount(owner, minlength=len(root))
+
+
+def inner_levels(left: NDArray[np.int32], offset: NDArray[np.int64]) -> list[tuple[Index, Index]]:
+    """Inner nodes of flat trees at each depth, roots first, with their left children, as positions among all nodes."""
+    start = np.repeat(offset[:-1], np.diff(offset))
+    level, levels = offset[:-1].astype(np.intp), []
+    while len(level := level[left[level] >= 0]):
+        child = (left[level] + start[level]).astype(np.intp)
+        levels.append((level, child))
+        level = np.column_stack([child, child + 1]).ravel()
+    return levels
+
+
+def breadth_first_order(left: NDArray[np.int32], offset: NDArray[np.int64]) -> Index | None:
+    """Order ``(N,)`` in which the nodes of flat trees are breadth-first, or None if they already are."""
+    start = np.repeat(offset[:-1], np.diff(offset))
+    split = left >= 0
+    child = np.where(split, left + start, 0).astype(np.intp)
+    order, _, _ = breadth_first(child, child + 1, split, offset[:-1].astype(np.intp))
+    return None if (order == np.arange(len(order))).all() else order
+
+
+def _check_trees(led_to: Index, n_nodes: int) -> None:
+    inside = ((led_to >= 0) & (led_to < n_nodes)).all()
+    if not inside or np.bincount(led_to, minlength=1).max() > 1:
+        raise ValueError(
+            "a tree has nodes whose children are none of its nodes, or those of two parents; it is no tree"
+        )

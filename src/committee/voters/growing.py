@@ -1,4 +1,4 @@
-"""From trees as the kernel grows them, on bins, to voters of a committee, on values."""
+"""Conversion of trees grown on bins to forests on values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GrowthLimits:
-    """When a tree stops growing, as users say it; `grower` translates."""
+    """Stopping criteria and feature sampling of tree growth, by the names of the learners' parameters."""
 
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
@@ -33,18 +33,18 @@ class GrowthLimits:
 
     @classmethod
     def of(cls, learner: Any) -> GrowthLimits:
-        """The limits among a learner's parameters; those that it does not have are the defaults."""
+        """Limits among a learner's parameters; defaults for parameters that the learner does not have."""
         # not by get_params, which knows only what the __init__ of a user's subclass takes
         return cls(**{each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)})
 
-    def features_tried(self, p: int) -> dict[str, int]:
-        """Of p columns, those that are drawn for a tree and for each of its nodes, as the kernels take them."""
-        of_tree, of_node = features_of_tree_and_node(self.max_features_tree, self.max_features, p)
+    def sampled_features(self, p: int) -> dict[str, int]:
+        """Number of p columns sampled for each tree and each node, as arguments of the kernels."""
+        of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, p)
         return {"max_features_tree": of_tree, "max_features": of_node}
 
 
-def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
-    """Make ready to grow trees on a binned table."""
+def tree_grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
+    """Create the native grower of trees on a binned table."""
     return Grower(
         binned.codes,
         binned.bins.n_bins,
@@ -56,13 +56,12 @@ def grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthL
         min_samples_leaf=limits.min_samples_leaf,
         min_weight_leaf=limits.min_weight_leaf,
         min_gain=limits.min_impurity_decrease,
-        **limits.features_tried(binned.codes.shape[1]),
+        **limits.sampled_features(binned.codes.shape[1]),
         n_threads=n_threads,
     )
 
 
-def n_features_tried(max_features: int | float | str | None, p: int, name: str = "max_features") -> int:
-    """Features drawn for a node, as the kernels take it: 0, none drawn and all looked at in order, for None."""
+def n_sampled_features(max_features: int | float | str | None, p: int, name: str = "max_features") -> int:
     if max_features is None:
         return 0
     if isinstance(max_features, str):
@@ -74,20 +73,20 @@ def n_features_tried(max_features: int | float | str | None, p: int, name: str =
     return max(1, int(max_features * p))
 
 
-def features_of_tree_and_node(
+def features_per_tree_and_node(
     max_features_tree: int | float | str | None, max_features: int | float | str | None, p: int
 ) -> tuple[int, int]:
-    """Of p columns, how many a tree sees, and how many of these are drawn for each of its nodes: 0 for none.
+    """Number of p columns sampled for a tree and, out of these, for each node; 0 means all.
 
-    Shares, roots and logarithms of a node are those of the columns that the tree sees.
+    Fractions, roots and logarithms of a node refer to the columns of its tree.
     """
-    of_tree = n_features_tried(max_features_tree, p, "max_features_tree") or p
+    of_tree = n_sampled_features(max_features_tree, p, "max_features_tree") or p
     if isinstance(max_features, (str, float)):
-        return of_tree, n_features_tried(max_features, of_tree)
-    return of_tree, min(n_features_tried(max_features, p), of_tree)
+        return of_tree, n_sampled_features(max_features, of_tree)
+    return of_tree, min(n_sampled_features(max_features, p), of_tree)
 
 
-def forest_of(
+def forest_from_grown(
     trees: Sequence[TreeNodes],
     bins: Bins,
     n_classes: int,
@@ -96,20 +95,10 @@ def forest_of(
     value: Sequence[NDArray[np.float64]] | None = None,
     weight: Sequence[NDArray[np.float64]] | Literal["rows"] | None = None,
 ) -> Forest:
-    """Return grown trees as a `Forest`: bins become thresholds.
+    """Convert grown trees to a `Forest` with thresholds in place of bins.
 
-    Parameters
-    ----------
-    trees : sequence of TreeNodes
-        As `committee._core.Grower` and `committee._core.GradientGrower` return them.
-    bins : Bins
-        The bins they were grown on; their edges become thresholds.
-    n_classes : int
-        Number of classes K.
-    label, value : sequence of arrays
-        What each tree's nodes vote: class indices ``(N,)`` or scores ``(N, D)``; exactly one of the two.
-    weight : sequence of float64 arrays (N,) or "rows", default=None
-        Weight of each node's rows; "rows": how many there are. None: the sum of its class weights.
+    `label` or `value` has the votes of each tree's nodes, class indices ``(N,)`` or scores ``(N, D)``. `weight` is the
+    weight of each node's rows, "rows" for their number, or None for the sum of the class weights.
     """
     n_nodes, feature, bin, left, missing_left, category_offset, category_bits, gain, count = joined_nodes(trees)
     if weight is None:
@@ -132,25 +121,18 @@ def forest_of(
     )
 
 
-def heaviest_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The class of the largest sum in each row, the first of those that are equal but for rounding.
-
-    Three rows of weight 1/7 and one of weight 3/7 are a tie, whatever their sums' last bits say.
-    """
-    first: NDArray[np.intp] = np.argmax(sums >= sums.max(axis=1, keepdims=True) * (1.0 - 1e-10), axis=1)
-    return first
+def majority_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Class of the largest sum in each row; the first of those that are equal up to rounding."""
+    return np.asarray(np.argmax(sums >= sums.max(axis=1, keepdims=True) * (1.0 - 1e-10), axis=1))
 
 
 def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
-    """The heaviest class of each leaf (ties: the first), -1 on inner nodes."""
-    return np.where(tree.feature < 0, heaviest_class(tree.sums), -1).astype(np.int32)
+    """Majority class of each leaf, -1 at inner nodes."""
+    return np.where(tree.feature < 0, majority_class(tree.sums), -1).astype(np.int32)
 
 
-def signed_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """The label of each leaf of a tree of two classes, and the votes of its training rows, -1 or +1.
-
-    The tree forgets its rows then.
-    """
+def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """Leaf labels of a two-class tree and the votes (-1 or +1) of its training rows, which are then released."""
     label = leaf_labels(tree)
     votes = (2 * label[tree.leaf_of_row] - 1).astype(np.int8)
     tree.forget_rows()
@@ -158,7 +140,7 @@ def signed_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
 
 
 def class_shares(tree: GrownTree) -> NDArray[np.float64]:
-    """Each node's class weights as shares ``(N, K)``; a node without weight says nothing (uniform)."""
+    """Class weights of each node as shares ``(N, K)``; uniform at nodes without weight."""
     total = tree.sums.sum(axis=1, keepdims=True)
     share = np.full_like(tree.sums, 1.0 / tree.sums.shape[1])
     np.divide(tree.sums, total, out=share, where=total > 0)
@@ -168,11 +150,7 @@ def class_shares(tree: GrownTree) -> NDArray[np.float64]:
 def leaf_means(
     leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weighted mean response of each leaf's rows, ``(N,)``, or of q responses ``(N, q)``; 0 at other nodes.
-
-    Taken about the first row of each leaf: where all responses are equal, so is their mean, to the last bit. Classes
-    that stumps part alike then tie exactly, and no rounding elects one of them.
-    """
+    """Weighted mean response of each leaf's rows, ``(N,)`` or ``(N, q)``; 0 at other nodes."""
     responses = z.reshape(len(z), -1)
     first = np.zeros((n_nodes, responses.shape[1]))
     first[leaf[::-1]] = responses[::-1]

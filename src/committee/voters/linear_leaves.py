@@ -1,49 +1,105 @@
-"""Boosted trees whose leaves are linear in the numbers that the paths to them split on."""
+"""Boosted trees with linear models in their leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.number_types import F64, MAX_CLASSES
+from committee.data.frames import TableSchema
+from committee.data.number_types import F64, MAX_CLASSES, check_array, check_finite, check_range, checked_length
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
-from committee.voters.flat_trees import positions
+from committee.voters.flat_trees import check_extents, extents, positions
 from committee.voters.forest import Forest
-from committee.voters.leaf_lines import ARRAYS, LeafLines
-from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter_weights
 
-if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+ARRAYS = ("start", "column", "slope", "centre", "low", "high")
+"""Arrays of a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeafLines:
+    """Lines of N nodes; only leaves have lines.
+
+    Line m adds ``slope[m] (min(max(x, low[m]), high[m]) - centre[m])`` to the leaf value, x the row's value in column
+    ``column[m]``. A missing value adds nothing.
+    """
+
+    start: NDArray[np.int64]  # (N + 1,): node i has the lines start[i]:start[i + 1]
+    column: NDArray[np.int32]  # (M,): numeric column of the encoded matrix
+    slope: F64  # (M, D)
+    centre: F64  # (M, D): hessian-weighted mean of the leaf's training rows, where the line adds 0
+    low: F64  # (M,): least value of the leaf's training rows; the line is constant below
+    high: F64  # (M,)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], F64, F64, F64, F64]:
+        """Arguments of the kernels."""
+        return self.start, self.column, self.slope, self.centre, self.low, self.high
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays)
+
+    def scaled(self, unit: F64) -> LeafLines:
+        """Multiply each output by a unit, ``(D,)``."""
+        return replace(self, slope=self.slope * unit)
+
+    def take(self, nodes: NDArray[np.int64]) -> LeafLines:
+        """Lines of selected nodes."""
+        sizes = np.diff(self.start)[nodes]
+        lines = positions(self.start[nodes], sizes)
+        return LeafLines(
+            extents(sizes), self.column[lines], self.slope[lines], self.centre[lines], self.low[lines], self.high[lines]
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[LeafLines]) -> LeafLines:
+        """Join the lines of several sets of nodes."""
+        sizes = np.concatenate([np.diff(part.start) for part in parts])
+        column, slope, centre, low, high = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS[1:]
+        )
+        return cls(extents(sizes), column, slope, centre, low, high)
+
+    def extremes(self) -> tuple[F64, F64]:
+        """Least and largest sum of the lines of each node, ``(N, D)``; a missing value adds 0."""
+        ends = (self.slope * (self.low[:, None] - self.centre), self.slope * (self.high[:, None] - self.centre))
+        least, most = (np.zeros((len(self.start) - 1, self.slope.shape[1])) for _ in range(2))
+        node = np.repeat(np.arange(len(least)), np.diff(self.start))
+        np.add.at(least, node, np.minimum(np.minimum(*ends), 0.0))
+        np.add.at(most, node, np.maximum(np.maximum(*ends), 0.0))
+        return least, most
+
+    def check(self, feature: NDArray[np.int32], n_features: int, n_outputs: int) -> None:
+        """Check all values against the nodes' split columns (-1 at leaves) and the table's width."""
+        M = checked_length("column", self.column)
+        check_array("start", self.start, np.int64, (len(feature) + 1,))
+        check_extents("start", self.start, M, least=0)
+        if np.diff(self.start)[feature >= 0].any():
+            raise ValueError("start gives an inner node lines; only leaves have some.")
+        check_array("column", self.column, np.int32, (M,))
+        check_range("column", self.column, 0, n_features - 1)
+        for name in ("slope", "centre"):
+            check_finite(name, getattr(self, name), (M, n_outputs))
+        for name in ("low", "high"):
+            check_finite(name, getattr(self, name), (M,))
+        if (self.low > self.high).any():
+            raise ValueError("low is above high at a line.")
 
 
 @dataclass(frozen=True, eq=False)
 class LinearLeaves:
-    """T voters of trees with lines in their leaves: a row's vote is its leaf's weight and what the lines add.
+    """T voters of trees with lines in their leaves. A vote is the leaf value plus its lines.
 
-    Parameters
-    ----------
-    forest : Forest
-        The trees; `value` is the leaves' weights. With `trees_per_voter` = K > 1 the leaves hold one number, and tree
-        ``t K + k`` adds to score k, as in `Rounds`.
-    lines : LeafLines
-        Of all nodes.
-    trees_per_voter : int
-        1, or the number of scores.
-
-    Raises
-    ------
-    ValueError
-        If the leaves hold no numbers, or the trees are no whole voters.
-
-    Examples
-    --------
-    ``GradientBoostingRegressor(leaf="linear").fit(X, y).committee_.voters`` are such voters.
+    With `trees_per_voter` = K > 1, leaves hold one number, and tree ``t K + k`` adds to score k as in `Rounds`.
     """
 
     kind: ClassVar[VoteKind] = "score"
@@ -64,46 +120,38 @@ class LinearLeaves:
         return len(self.forest) // self.trees_per_voter
 
     def __getitem__(self, index: VoterIndex) -> LinearLeaves:
-        K, chosen = self.trees_per_voter, np.atleast_1d(np.arange(len(self))[index])
+        K, chosen = self.trees_per_voter, voter_numbers(index, len(self))
         trees = (chosen[:, None] * K + np.arange(K)).ravel()
         forest = self.forest[trees]
         return LinearLeaves(forest, self.lines.take(positions(self.forest.offset[trees], forest.n_nodes)), K)
 
     @classmethod
     def concatenate(cls, parts: Sequence[LinearLeaves]) -> LinearLeaves:
-        """One collection of all voters of several, in order."""
+        """Join collections of the same kind."""
         forest = Forest.concatenate([part.forest for part in parts])
         return cls(forest, LeafLines.concatenate([part.lines for part in parts]), parts[0].trees_per_voter)
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, or of numbers that are predicted."""
         return self.forest.n_classes if self.trees_per_voter == 1 else self.trees_per_voter
 
     @property
     def n_outputs(self) -> int:
-        """Number of scores."""
         assert self.forest.value is not None
         return max(self.trees_per_voter, int(self.forest.value.shape[1]))
 
-    @property
-    def n_features(self) -> int:
-        """Width of the encoded matrix."""
-        return self.forest.n_features
+    n_features = property(attrgetter("forest.n_features"))
 
     @property
     def n_nodes(self) -> Any:
-        """Tree nodes of each voter, ``(T,)``."""
         return self.forest.n_nodes.reshape(len(self), -1).sum(axis=1)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of trees and lines."""
         return self.forest.nbytes + self.lines.nbytes
 
     @property
     def spread(self) -> F64:
-        """The most that each voter can change a margin, ``(T,)``: lines are level beyond their leaf's training rows."""
         assert self.forest.value is not None
         leaf, first = (self.forest.feature < 0)[:, None], self.forest.offset[:-1]
         least, most = self.lines.extremes()
@@ -112,12 +160,11 @@ class LinearLeaves:
         low = np.minimum.reduceat(np.where(leaf, self.forest.value + least, np.inf), first).reshape(shape)
         if self.n_outputs == 1:
             return np.asarray(np.maximum(np.abs(high), np.abs(low))[:, 0])
-        widest: F64 = high.max(axis=1) - low.min(axis=1)
-        return widest
+        return np.asarray(high.max(axis=1) - low.min(axis=1))
 
     @cached_property
     def trees(self) -> _core.LineTrees:
-        """The native handle."""
+        """Native trees."""
         assert self.forest.value is not None
         return _core.LineTrees(*self.forest.walk_arrays, self.forest.value, *self.lines.arrays, self.trees_per_voter)
 
@@ -125,32 +172,26 @@ class LinearLeaves:
         return {name: value for name, value in self.__dict__.items() if name != "trees"}
 
     def tally(self, X: Any, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """Weighted sum of the votes, ``(n, D)``."""
-        return self.trees.tally(self.forest.matrix(X), self._checked(weights), n_threads)
+        return self.trees.tally(self.forest.matrix(X), voter_weights(weights, len(self)), n_threads)
 
     def line_shares(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """What the lines along each column add to the weighted sum of the votes, ``(n, p, D)``."""
-        return self.trees.shares(self.forest.matrix(X), self._checked(weights), n_threads)
+        """Sum of the lines along each column over all voters, ``(n, p, D)``."""
+        return self.trees.shares(self.forest.matrix(X), voter_weights(weights, len(self)), n_threads)
 
     def votes(self, X: F64, n_threads: int = 1) -> F64:
-        """Scores that each voter adds, ``(n, T, D)``."""
         return np.stack([self[t].tally(X, n_threads=n_threads) for t in range(len(self))], axis=1)
 
     def feature_importances(self, weights: F64 | None = None) -> F64:
-        """Share of the total split gain that each feature earned, ``(p,)``; what lines add is not counted."""
-        return self.forest.feature_importances(np.repeat(self._checked(weights), self.trees_per_voter))
-
-    # -- the file ---------------------------------------------------------------------------------------------
+        """Share of each feature in the total split gain, ``(p,)``, without the lines."""
+        return self.forest.feature_importances(np.repeat(voter_weights(weights, len(self)), self.trees_per_voter))
 
     def to_document(self, tensors: Tensors) -> Document:
-        """Write trees and lines into a model file."""
         tensors.part("lines").put_fields(self.lines, ARRAYS)
         trees = self.forest.to_document(tensors.part("trees"))
         return {"kind": "linear_leaves", "trees_per_voter": int(self.trees_per_voter), "trees": trees}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> LinearLeaves:
-        """Read what `to_document` wrote, trusting no value."""
         trees = field(document, "trees", dict)
         if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "value":
             raise ValueError("the trees of linear leaves must be a forest of values")
@@ -161,7 +202,7 @@ class LinearLeaves:
         return voters
 
     def check(self) -> None:
-        """Look at every value; after this, no walk can leave the arrays or fail to end."""
+        """Check all values, so that every walk stays inside the arrays and ends."""
         if self.trees_per_voter > MAX_CLASSES:
             raise ValueError(f"trees_per_voter is {self.trees_per_voter}; it must be within 1 and {MAX_CLASSES}.")
         self.forest.check()
@@ -169,16 +210,7 @@ class LinearLeaves:
         self.lines.check(self.forest.feature, self.n_features, self.forest.value.shape[1])
 
     def check_columns(self, table: TableSchema | None) -> None:
-        """Refuse splits that do not suit the columns, and lines along categories."""
         self.forest.check_columns(table)
         if table is not None and (bad := table.n_categories[self.lines.column] > 0).any():
             column = table.column(int(self.lines.column[np.argmax(bad)]))
             raise ValueError(f"a line is along {column}, which holds categories")
-
-    def _checked(self, weights: F64 | None) -> F64:
-        """A weight for each voter."""
-        if weights is None:
-            return np.ones(len(self))
-        if np.shape(weights) != (len(self),):
-            raise ValueError(f"weights has shape {np.shape(weights)}; {len(self)} voters need ({len(self)},).")
-        return np.ascontiguousarray(weights, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The trees of voters: every collection whose members are trees as one forest, with the weight of each tree."""
+"""The trees of any collection of tree voters as one forest."""
 
 from __future__ import annotations
 
@@ -12,57 +12,21 @@ from committee.data.number_types import F64
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.linear_scores import LinearScores
-from committee.voters.model_forest import ModelForest
+from committee.voters.model_forest import LinearScores, ModelForest
 from committee.voters.rounds import Rounds
 
 
 @dataclass(frozen=True, eq=False)
 class MemberTrees:
-    """All trees of a committee's voters, voter after voter.
+    """All trees of a committee's voters with their weights, in the order of the voters."""
 
-    Parameters
-    ----------
-    forest : Forest
-        The trees; where leaves have lines, without these.
-    weights : float64 array
-        Weight of each tree: that of its voter, or in committees of model trees its part of it.
-    per_round : int
-        Trees that belong together, one for each score; 1 where a tree serves all scores.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import GradientBoostingClassifier
-    >>> from committee.voters.member_trees import MemberTrees
-    >>> committee = GradientBoostingClassifier(n_estimators=10).fit(*load_iris(return_X_y=True)).committee_
-    >>> trees = MemberTrees.of(committee.voters, committee.weights, "apply")
-    >>> len(trees.forest), trees.per_round
-    (30, 3)
-    """
-
-    forest: Forest
-    weights: F64
-    per_round: int = 1
+    forest: Forest  # without the lines of linear leaves
+    weights: F64  # weight of each tree
+    per_round: int = 1  # trees per voter, one for each score; 1 if a tree serves all scores
 
     @classmethod
     def of(cls, voters: Any, weights: F64, asked: str) -> MemberTrees:
-        """Return the trees of these voters.
-
-        Parameters
-        ----------
-        voters : Voters
-            Of any kind.
-        weights : float64 array (T,)
-            Weight of each voter.
-        asked : str
-            What needs trees, for the message of the error.
-
-        Raises
-        ------
-        TypeError
-            If the voters are no native trees.
-        """
+        """Trees of any voters; ``TypeError`` naming the caller's operation if they are not native trees."""
         if isinstance(voters, Forest):
             return cls(voters, weights)
         if isinstance(voters, Rounds):
@@ -80,9 +44,6 @@ class MemberTrees:
         )
 
     def apply(self, X: Any, n_threads: int = 1) -> NDArray[np.int32]:
-        """Node number, within its tree, of the leaf that each row of the encoded matrix reaches in each tree.
-
-        ``(n, number of trees)``, or ``(n, rounds, scores)`` where a round has a tree for each of several scores.
-        """
+        """Leaf of each row in each tree, ``(n, trees)``, or ``(n, rounds, scores)`` for rounds of several trees."""
         leaves = self.forest.apply(X, n_threads)
         return leaves if self.per_round == 1 else leaves.reshape(len(leaves), -1, self.per_round)

@@ -1,11 +1,13 @@
-"""Model trees: flat trees whose leaves are linear scores."""
+"""Model trees: flat trees with linear scores in their leaves."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,67 +15,99 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee import _core
 from committee.data.design import Design
+from committee.data.frames import TableSchema
 from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import positions
 from committee.voters.forest import Forest
-from committee.voters.protocol import VoteKind, VoterIndex
-from committee.voters.training_record import TrainingRecord
+from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, voter_numbers, voter_weights
 
-if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+Value = TypeVar("Value", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRows:
+    """Training rows by leaf: leaf l has ``rows[start[l]:start[l + 1]]``, at least one row."""
+
+    rows: NDArray[np.int32]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[LeafRows]) -> LeafRows:
+        """Join the leaves of several sets."""
+        sizes = np.concatenate([np.diff(part.start) for part in parts])
+        return cls(np.concatenate([part.rows for part in parts]), np.concatenate([[0], np.cumsum(sizes)]))
+
+    def sums(self, values: F64) -> F64:
+        """Sum of an array ``(m, ...)`` in each leaf."""
+        return np.add.reduceat(values, self.start[:-1], axis=0)
+
+    def repeat_by_leaf(self, of_leaf: NDArray[Value]) -> NDArray[Value]:
+        """Repeat the value of each leaf for each of its rows."""
+        return np.repeat(of_leaf, np.diff(self.start), axis=0)
+
+    def centre(self, D: F64, w: F64) -> F64:
+        """Weighted mean design row of each leaf, ``(L, q)``, for design rows ``(m, q)``."""
+        # about the first row of each leaf, so that a column far from 0 loses no digits
+        first = D[self.start[:-1]]
+        apart = D - self.repeat_by_leaf(first)
+        apart *= w[:, None]
+        return first + self.sums(apart) / self.sums(w)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRecord:
+    """Sums over training rows that explanations of model trees use."""
+
+    mass: F64  # (L,): weight of the training rows in each leaf, before any emphasis
+    centre: F64  # (L, q): their weighted mean design row
+    risk_decrease: F64  # (T, p): decrease of each tree's mean training risk by feature, in nats
+
+    def take(self, models: NDArray[np.integer], trees: NDArray[np.integer]) -> TrainingRecord:
+        """Record of selected leaf models and trees."""
+        return TrainingRecord(self.mass[models], self.centre[models], self.risk_decrease[trees])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[TrainingRecord]) -> TrainingRecord:
+        """Join the records of several sets of trees."""
+        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+
+    @property
+    def nbytes(self) -> int:
+        return self.mass.nbytes + self.centre.nbytes + self.risk_decrease.nbytes
+
 
 LinkName = Literal["probit", "logit"]
 
 _MODEL = ("model", "intercept", "coefficient")
 _DESIGN = ("source", "category", "fill")
 _RECORD = ("mass", "centre", "risk_fall")
-"""Names that a file has for the arrays beside those of the trees."""
+"""Array names in files."""
 
 
 @dataclass(frozen=True, eq=False)
-class ModelForest:
-    """T model trees: a row reaches a leaf of each, whose linear scores elect a class.
+class ModelForest(UnitSpread):
+    """T model trees. The linear scores of a row's leaf elect a class.
 
-    Parameters
-    ----------
-    forest : Forest
-        The trees. With `trees_per_voter` = K > 1 each voter is K of them in a row, tree k for class k.
-    model : int32 array (N,)
-        Leaf model of each leaf; -1 at inner nodes.
-    intercept : float64 array (L, O)
-        Of every leaf model and output: O = 1 for two classes (positive: the second) and for trees of one
-        class, otherwise O = K.
-    coefficient : float64 array (L, O, q)
-        In the user's units, per design column.
-    design : Design
-        How encoded rows become design columns.
-    link : {"probit", "logit"}
-        From a score to the probability of its class.
-    soft : bool
-        False: a voter names a class. True: it gives probabilities.
-    trees_per_voter : int
-        1, or the number of classes.
-    record : TrainingRecord or None
-        What explanations need of the training rows; votes do not.
+    With `trees_per_voter` = K > 1 each voter consists of K consecutive trees, tree k for class k.
     """
 
     forest: Forest
-    model: NDArray[np.int32]
-    intercept: F64
-    coefficient: F64
+    model: NDArray[np.int32]  # (N,): leaf model of each leaf, -1 at inner nodes
+    intercept: F64  # (L, O): O = 1 for two classes or trees of one class, else K
+    coefficient: F64  # (L, O, q): per design column, in the user's units
     design: Design
-    link: LinkName = "probit"
-    soft: bool = False
+    link: LinkName = "probit"  # from a score to the probability of its class
+    soft: bool = False  # vote with probabilities instead of a class
     trees_per_voter: int = 1
-    record: TrainingRecord | None = None
+    record: TrainingRecord | None = None  # used by explanations only
 
     def __len__(self) -> int:
         return len(self.forest) // self.trees_per_voter
 
     def __getitem__(self, index: VoterIndex) -> ModelForest:
-        voters = np.atleast_1d(np.arange(len(self))[index])
+        voters = voter_numbers(index, len(self))
         trees = (voters[:, None] * self.trees_per_voter + np.arange(self.trees_per_voter)).ravel()
         forest = self.forest[trees]
         model = self.model[positions(self.forest.offset[trees], forest.n_nodes)]
@@ -91,7 +125,7 @@ class ModelForest:
 
     @classmethod
     def concatenate(cls, parts: Sequence[ModelForest]) -> ModelForest:
-        """One collection of all voters of several, in order; they share design, link and kind."""
+        """Join collections with the same design, link and kind of vote."""
         if len(parts) == 1:
             return parts[0]
         shift = np.cumsum([0, *(len(part.intercept) for part in parts)])
@@ -108,59 +142,40 @@ class ModelForest:
 
     @property
     def kind(self) -> VoteKind:
-        """``"label"`` for named classes, ``"score"`` for probabilities."""
         return "score" if self.soft else "label"
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
-        return self.forest.n_classes
-
-    @property
-    def n_outputs(self) -> int:
-        """Columns of a tally: one per class, for labels and probabilities alike."""
-        return self.n_classes
-
-    @property
-    def n_features(self) -> int:
-        """Width of the encoded matrix."""
-        return self.forest.n_features
+    n_classes = property(attrgetter("forest.n_classes"))
+    n_outputs = property(attrgetter("forest.n_classes"))
+    n_features = property(attrgetter("forest.n_features"))
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Tree nodes of each voter."""
-        counts: NDArray[np.int64] = self.forest.n_nodes.reshape(-1, self.trees_per_voter).sum(axis=1)
-        return counts
+        return np.asarray(self.forest.n_nodes.reshape(-1, self.trees_per_voter).sum(axis=1))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of trees, leaf models and training record."""
         record = 0 if self.record is None else self.record.nbytes
         return self.forest.nbytes + self.model.nbytes + self.intercept.nbytes + self.coefficient.nbytes + record
 
-    @property
-    def spread(self) -> F64:
-        """The most that a voter can change a margin: one vote."""
-        return np.ones(len(self))
-
     @cached_property
     def trees(self) -> _core.LeafModelTrees:
-        """The native handle."""
+        """Native trees."""
         return _core.LeafModelTrees(*self.forest.walk_arrays, self.model, self.intercept, self.coefficient)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "trees"}
 
     def scores(self, X: F64, n_threads: int = 1) -> F64:
-        """Linear scores ``(n, T, O)``, O = 1 (positive: the second class) or K."""
+        """Linear scores ``(n, T, O)``, O = 1 (positive: second class) or K."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         raw = self.trees.scores(X, np.ascontiguousarray(self.design.matrix(X)), n_threads)
         return raw.reshape(len(X), len(self), self.trees_per_voter * raw.shape[2])
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """``(n, T, K)``: Phi (or sigma) of each score, normalised over the classes.
+        """Class probabilities ``(n, T, K)``: Phi (or sigma) of each score, normalised over the classes.
 
-        The first largest is the class that the scores elect, even where probabilities round to the same number.
+        The first largest probability belongs to the class with the largest score, also where rounding hides the
+        difference.
         """
         F = self.scores(X, n_threads)
         if F.shape[2] == 1:
@@ -179,32 +194,25 @@ class ModelForest:
         return P
 
     def votes(self, X: F64, n_threads: int = 1) -> NDArray[np.int16] | F64:
-        """Class indices ``(n, T)``, or probabilities ``(n, T, K)`` of soft voters."""
         if self.soft:
             return self.probabilities(X, n_threads)
         if self.trees_per_voter > 1:
-            elected: NDArray[np.int16] = self.scores(X, n_threads).argmax(axis=2).astype(np.int16)
-            return elected
+            return np.asarray(self.scores(X, n_threads).argmax(axis=2).astype(np.int16))
         X = np.ascontiguousarray(X, dtype=np.float64)
         return self.trees.votes(X, np.ascontiguousarray(self.design.matrix(X)), n_threads)
 
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """Weight voting for each class (hard), or weighted sum of probabilities (soft), ``(n, K)``."""
-        weights = np.ones(len(self)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        weights = voter_weights(weights, len(self))
         votes = self.votes(X, n_threads)
         if self.soft:
-            soft: F64 = np.einsum("ntk,t->nk", votes, weights)
-            return soft
+            return np.asarray(np.einsum("ntk,t->nk", votes, weights))
         F = np.zeros((len(votes), self.n_classes))
         rows = np.arange(len(votes))
         for t, weight in enumerate(weights.tolist()):
             F[rows, votes[:, t]] += weight
         return F
 
-    # -- the file ---------------------------------------------------------------------------------------------
-
     def to_document(self, tensors: Tensors) -> Document:
-        """Write trees, leaf models, design and training record into a model file."""
         tensors.put_fields(self, _MODEL)
         tensors.part("design").put_fields(self.design, _DESIGN)
         if self.record is not None:
@@ -221,14 +229,12 @@ class ModelForest:
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
-        """Read what `to_document` wrote, trusting no value."""
         voters = cls(**cls._fields(document, tensors))
         voters.check()
         return voters
 
     @classmethod
     def _fields(cls, document: Document, tensors: Tensors) -> dict[str, Any]:
-        """The constructor's arguments, as a file has them."""
         trees = field(document, "trees", dict)
         if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "label":
             raise ValueError("the trees of model trees must be a forest of labels")
@@ -244,18 +250,7 @@ class ModelForest:
         }
 
     def check(self) -> None:
-        """Look at every value, trusting none; the design's are looked at beside the table, by `Design.check`.
-
-        Raises
-        ------
-        ValueError
-            Naming what is wrong: trees that cannot be walked or do not make whole voters, a leaf without a model, an
-            inner node with one, arrays of the wrong type or size, numbers that are not finite.
-
-        Examples
-        --------
-        ``voters.check()`` returns nothing for model trees that training made.
-        """
+        """Check all values except those of the design, which `Design.check` compares with the table."""
         self.forest.check()
         K, T = self.n_classes, len(self.forest)
         if K < 2:
@@ -269,7 +264,6 @@ class ModelForest:
         self._check_models()
 
     def _check_models(self) -> None:
-        """Every leaf has a model, and every number of the models and of their record is one that training can leave."""
         K, q = self.n_classes, checked_length("design.source", self.design.source)
         models = checked_length("intercept", self.intercept)
         outputs = 1 if K == 2 or self.trees_per_voter > 1 else K
@@ -288,8 +282,83 @@ class ModelForest:
                 raise ValueError("record.mass is not positive.")
 
     def check_columns(self, table: TableSchema | None) -> None:
-        """Refuse a table that is not known, designs that it cannot give and splits that do not suit its columns."""
         if table is None:
             raise ValueError("the table is null, and linear models need to know their columns")
         self.design.check(table)
         self.forest.check_columns(table)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores(ModelForest):
+    """Model trees that vote with their linear scores, ``(n, T, O)``.
+
+    The committee's link converts the weighted sum of scores to probabilities, so that scores beyond the range of
+    probabilities keep their differences. `cap` bounds the scores of training rows and is the unit of margins.
+    """
+
+    kind: ClassVar[VoteKind] = "score"
+    cap: float = 20.0
+
+    @classmethod
+    def single_leaf(
+        cls,
+        design: Design,
+        intercept: F64,
+        coefficient: F64,
+        link: LinkName,
+        cap: float,
+        class_weight: F64,
+        n_rows: int,
+        record: TrainingRecord | None = None,
+    ) -> LinearScores:
+        """One linear score for all rows: a tree with a single leaf.
+
+        `intercept` is ``(O,)``, `coefficient` ``(O, q)``. `class_weight` and `n_rows` describe the training rows.
+        """
+        leaf = np.zeros(1)
+        forest = Forest(
+            n_features=len(design.fill),
+            n_classes=len(class_weight),
+            offset=np.array([0, 1], dtype=np.int64),
+            feature=np.full(1, -1, dtype=np.int32),
+            threshold=leaf,
+            left=np.full(1, -1, dtype=np.int32),
+            missing_left=np.zeros(1, dtype=np.uint8),
+            category_offset=np.zeros(2, dtype=np.int64),
+            category_bits=np.zeros(0, dtype=np.uint32),
+            label=np.array([class_weight.argmax()], dtype=np.int32),
+            value=None,
+            gain=leaf,
+            weight=np.array([class_weight.sum()]),
+            count=np.array([n_rows], dtype=np.int64),
+        )
+        model = np.zeros(1, dtype=np.int32)
+        return cls(forest, model, intercept[None], coefficient[None], design, link, record=record, cap=cap)
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.coefficient.shape[1])
+
+    @property
+    def spread(self) -> F64:
+        return np.full(len(self), self.cap if self.n_classes == 2 else 2.0 * self.cap)
+
+    def votes(self, X: F64, n_threads: int = 1) -> F64:
+        return self.scores(X, n_threads)
+
+    def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
+        weights = voter_weights(weights, len(self))
+        return np.asarray(np.einsum("nto,t->no", self.scores(X, n_threads), weights))
+
+    def to_document(self, tensors: Tensors) -> Document:
+        return {**super().to_document(tensors), "kind": "linear_scores", "cap": float(self.cap)}
+
+    @classmethod
+    def _fields(cls, document: Document, tensors: Tensors) -> dict[str, Any]:
+        return {**super()._fields(document, tensors), "cap": field(document, "cap", float)}
+
+    def check(self) -> None:
+        """Check all values and the cap."""
+        super().check()
+        if not (math.isfinite(self.cap) and self.cap > 0):
+            raise ValueError(f"cap is {self.cap}; it must be finite and above zero.")

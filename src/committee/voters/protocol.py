@@ -1,61 +1,85 @@
 """Protocol of the collections that hold a committee's voters."""
 
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 VoteKind: TypeAlias = Literal["label", "score"]
-"""Kind of vote: for one class or none ("label"), or with a real number per output ("score")."""
+"""Kind of vote: a class or an abstention ("label"), or one real number per output ("score")."""
 
 VoterIndex: TypeAlias = int | slice | NDArray[np.integer] | NDArray[np.bool_] | list[int]
-"""Selection of voters from a collection; the result is always a collection again."""
+"""Selection of voters from a collection. The result is a collection."""
 
 
 @runtime_checkable
 class Voters(Protocol):
-    """T voters that share their inputs and classes.
+    """T voters with the same input columns and classes.
 
-    `Forest` (flat trees, native), `Rounds` (a tree for each of several scores), `EstimatorVoters` (fitted
-    scikit-learn classifiers) and the model trees are its kinds; a committee knows them only through this protocol.
-    ``X`` is always the encoded matrix: C-contiguous float64 ``(n, p)``, categories as codes, NaN where a value is
-    missing; where a class says ``takes_sparse`` it may be sparse. In regression every output is a class of its own.
+    ``X`` is the encoded matrix: C-contiguous float64 ``(n, p)``, categories as codes, NaN for missing values; sparse
+    only for collections with ``takes_sparse``. For regression, each output counts as a class.
     """
 
     @property
     def kind(self) -> VoteKind:
-        """``"label"``: each voter names a class or abstains; ``"score"``: it gives one number per output."""
+        """``"label"``: each voter names a class or abstains. ``"score"``: each voter gives one number per output."""
 
     @property
     def n_classes(self) -> int:
-        """Number of classes K that the voters choose from, or of numbers D that they predict."""
+        """Number of classes K, or of predicted numbers D."""
 
     @property
     def n_outputs(self) -> int:
-        """Columns of a tally: K for labels; for scores K, or 1 where one signed score tells two classes apart."""
+        """Columns of a tally: K for labels; for scores K, or 1 if one signed score separates two classes."""
 
     @property
     def n_features(self) -> int | None:
-        """Width p of the encoded matrix; None where the members alone know what they take."""
+        """Width p of the encoded matrix, or None if only the members know it."""
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Number of tree nodes of each voter, ``(T,)``; 0 where a voter is no tree."""
+        """Number of tree nodes of each voter, ``(T,)``; 0 for voters that are not trees."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the voters."""
+        """Size of the voters in bytes."""
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """The most that each voter can change a margin, ``(T,)``: 1 for label voters."""
+        """Largest change of a margin by each voter, ``(T,)``; 1 for label voters."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: VoterIndex) -> "Voters": ...
 
     def tally(self, X: Any, weights: NDArray[np.float64] | None = None, n_threads: int = 1) -> NDArray[np.float64]:
-        """Sum of the weighted votes: ``(n, n_classes)`` for labels, ``(n, D)`` for scores."""
+        """Compute the weighted sum of the votes: ``(n, n_classes)`` for labels, ``(n, D)`` for scores."""
 
     def votes(self, X: Any, n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
-        """Every vote: class indices ``(n, T)``, -1 abstaining, for labels; ``(n, T, D)`` for scores."""
+        """Return each vote: class indices ``(n, T)``, -1 for abstentions, or scores ``(n, T, D)``."""
+
+
+class UnitSpread:
+    """Base of voters that change a margin by at most 1."""
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        return np.ones(len(cast("Voters", self)))
+
+
+def voter_numbers(index: VoterIndex, n_voters: int) -> NDArray[np.intp]:
+    """Numbers of the selected voters."""
+    return np.atleast_1d(np.arange(n_voters)[index])
+
+
+def voter_weights(weights: Any, n_voters: int) -> NDArray[np.float64]:
+    """Weights ``(T,)`` as contiguous float64, ones for None; ``ValueError`` for any other shape."""
+    checked = np.ones(n_voters) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    if checked.shape != (n_voters,):
+        raise ValueError(f"weights has shape {checked.shape}; {n_voters} voters need ({n_voters},).")
+    return checked
+
+
+def class_indicators(labels: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+    """Votes for classes as numbers: 1 in the column of the named class, 0 elsewhere and for abstentions."""
+    return np.asarray(labels[..., None] == np.arange(n_classes), dtype=np.float64)

@@ -1,48 +1,30 @@
-"""Boosted trees of several scores: one tree per score and round, each round one voter."""
+"""Boosted trees with one tree per score and round."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from operator import attrgetter
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, MAX_CLASSES
 from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
 from committee.voters.forest import Forest
-from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter_weights
 from committee.voters.shared_forest import SharedForest
-
-if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
-    from committee.files.documents import Document, Tensors
 
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """T rounds of K trees; voter t is the trees ``t K, ..., t K + K - 1``, and tree ``t K + k`` adds to score k.
+    """T rounds of K trees. Tree ``t K + k`` belongs to round t and adds to score k.
 
-    Boosting of K classes (or quantiles) grows a tree for each score in every round. Kept as one forest whose
-    leaves hold a single number, such a round takes K times less memory than leaves of K numbers, all but one of
-    them zero, would.
-
-    Parameters
-    ----------
-    forest : Forest
-        The T K trees; its leaves hold one number, and its ``n_classes`` is 1.
-    n_outputs : int
-        Number of scores K.
-
-    Raises
-    ------
-    ValueError
-        If the leaves hold anything else, or the trees are no multiple of `n_outputs`.
-
-    Examples
-    --------
-    ``Rounds(forest, 3)[:10]`` are the first ten rounds of a booster of three classes, 30 trees.
+    Leaves hold one number (``n_classes`` of the forest is 1), so that a round takes 1/K of the memory of leaves with K
+    numbers.
     """
 
     kind: ClassVar[VoteKind] = "score"
@@ -61,38 +43,24 @@ class Rounds:
         return len(self.forest) // self.n_outputs
 
     def __getitem__(self, index: VoterIndex) -> Rounds:
-        chosen = np.atleast_1d(np.arange(len(self))[index])
+        chosen = voter_numbers(index, len(self))
         trees = chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)
         return Rounds(self.forest[trees.ravel()], self.n_outputs)
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, one score each."""
         return self.n_outputs
 
-    @property
-    def n_features(self) -> int:
-        """Width of the encoded matrix."""
-        return self.forest.n_features
+    n_features = property(attrgetter("forest.n_features"))
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Tree nodes of each round, ``(T,)``."""
-        sizes: NDArray[np.int64] = self.forest.n_nodes.reshape(len(self), self.n_outputs).sum(axis=1)
-        return sizes
+        return np.asarray(self.forest.n_nodes.reshape(len(self), self.n_outputs).sum(axis=1))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all trees."""
-        return self.forest.nbytes
+    nbytes = property(attrgetter("forest.nbytes"))
 
     @property
     def spread(self) -> F64:
-        """The most that each round can change a margin, ``(T,)``.
-
-        The largest leaf of one score over the smallest of another, which no row need reach at once; for a single
-        score the largest absolute leaf.
-        """
         if self.n_outputs == 1 or not len(self):
             return self.forest.spread
         assert self.forest.value is not None
@@ -104,27 +72,24 @@ class Rounds:
         least, second = np.partition(low, 1, axis=1)[:, :2].T
         is_least = np.arange(self.n_outputs) == low.argmin(axis=1)[:, None]
         rival = np.where(is_least, second[:, None], least[:, None])
-        widest: F64 = np.maximum((high - rival).max(axis=1), 0.0)
-        return widest
+        return np.asarray(np.maximum((high - rival).max(axis=1), 0.0))
 
     def tally(self, X: Matrix, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """Weighted sum of the rounds, ``(n, K)``; each round counts as `Forest.tally` counts a tree."""
-        forest, checked = self.forest, self._checked(weights)
+        forest, checked = self.forest, voter_weights(weights, len(self))
         assert forest.value is not None
         value, K = forest.value[:, 0], self.n_outputs
-        return forest.walked(X, n_threads, lambda trees, rows: trees.sum_outputs(rows, value, checked, K, n_threads))
+        return forest.walk(X, n_threads, lambda trees, rows: trees.sum_outputs(rows, value, checked, K, n_threads))
 
     def votes(self, X: Matrix, n_threads: int = 1) -> F64:
-        """Scores that each round adds, ``(n, T, K)``."""
         each = self.forest.votes(X, n_threads).astype(np.float64, copy=False)
         return each.reshape(len(each), len(self), self.n_outputs)
 
     def feature_importances(self, weights: F64 | None = None) -> F64:
-        """Share of the total split gain that each feature earned, ``(p,)``; as for `Forest`, by rounds."""
-        return self.forest.feature_importances(np.repeat(self._checked(weights), self.n_outputs))
+        """Share of each feature in the total split gain, ``(p,)``."""
+        return self.forest.feature_importances(np.repeat(voter_weights(weights, len(self)), self.n_outputs))
 
     def check(self) -> None:
-        """Look at every value; after this, no walk can leave the arrays or fail to end."""
+        """Check all values, so that every walk stays inside the arrays and ends."""
         if self.n_outputs > MAX_CLASSES:
             raise ValueError(f"n_outputs is {self.n_outputs}; it must be within 1 and {MAX_CLASSES}.")
         self.forest.check()
@@ -149,11 +114,3 @@ class Rounds:
     def check_columns(self, table: TableSchema | None) -> None:
         """Refuse splits that do not suit the columns; see `Forest.check_columns`."""
         self.forest.check_columns(table)
-
-    def _checked(self, weights: F64 | None) -> F64:
-        """A weight for each round."""
-        if weights is None:
-            return np.ones(len(self))
-        if np.shape(weights) != (len(self),):
-            raise ValueError(f"weights has shape {np.shape(weights)}; {len(self)} rounds need ({len(self)},).")
-        return np.ascontiguousarray(weights, dtype=np.float64)

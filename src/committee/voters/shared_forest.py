@@ -1,4 +1,4 @@
-"""Trees as voters whose equal parts a model file stores once."""
+"""Forests whose equal subtrees, splits and leaves are stored once."""
 
 from __future__ import annotations
 
@@ -9,55 +9,310 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.voters.flat_trees import DTYPES, NODE_DTYPES, extents, positions
+from committee.data.number_types import F64, Index, Mask
+from committee.voters.flat_trees import DTYPES, NODE_DTYPES, breadth_first_order, extents, inner_levels, positions
 from committee.voters.forest import Forest, read_vote
-from committee.voters.node_order import in_breadth_first
 from committee.voters.protocol import VoterIndex
-from committee.voters.shared_trees import SharedTrees
-from committee.voters.stored_record import GAINS, RECORD, UNSIGNED, has_record, read_record, record_arrays, short
+from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
 
 if TYPE_CHECKING:
     from committee.files.documents import Document, Tensors
 
-FEW, TIMES = 2**19, 32
-"""Nodes that trees in a file may have: so many, or so many times the entries of the file. More are no model."""
 
+MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
+"""Limit of the nodes of trees in a file: a constant, or a multiple of the file's entries if larger."""
+
+UNSIGNED = (np.uint8, np.uint16, np.uint32)
+REAL = (np.float32, np.float64)
+_FILE_TYPES: dict[str, tuple[tuple[Any, ...], str]] = {
+    "threshold": (REAL, "float32 or float64, a vector"),
+    "value": (REAL, "float32 or float64, a matrix"),
+    "missing_left": ((np.uint8,), "uint8"),
+    "category_bits": ((np.uint32,), "uint32"),
+    "label": ((np.int32,), "int32"),
+}
 _PLACES = ("root", "split", "left", "right")
 _COUNTED = ("feature", "category_offset")
+RECORD = ("gain", "weight", "count")
+"""Arrays of the training record."""
+GAINS = "gain_value"
+"""Array of the distinct gains, if `gain` holds indices."""
+MAX_LEVELS = 2**15
+"""Largest depth of a stored tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedTrees:
+    """T trees as a graph of M distinct inner nodes, S distinct splits and L distinct leaves.
+
+    A place is the number of an inner node, or M plus the number of a leaf. Children come before their parents.
+    """
+
+    n_features: int
+    n_classes: int
+    root: NDArray[np.int64]  # (T,): place of each root
+    split: NDArray[np.int64]  # (M,): split of each inner node
+    left: NDArray[np.int64]  # (M,): place of the left child
+    right: NDArray[np.int64]
+    feature: NDArray[np.int32]  # (S,): as in Forest, one entry per split
+    threshold: F64
+    missing_left: NDArray[np.uint8]
+    category_offset: NDArray[np.int64]  # (S + 1,)
+    category_bits: NDArray[np.uint32]
+    label: NDArray[np.int32] | None  # (L,)
+    value: F64 | None  # (L, D)
+
+    @classmethod
+    def of(cls, forest: Forest, *, every_node: bool = False) -> SharedTrees:
+        """Graph of a forest, without splits that separate no rows unless `every_node` is set."""
+        inner = forest.feature >= 0
+        first_leaf, leaf = _distinct(_bits(forest.value if forest.label is None else forest.label)[~inner])
+        first_split, split = _distinct(_split_keys(forest, inner))
+        split_of, place = np.zeros((2, len(inner)), dtype=np.int64)
+        split_of[inner] = split
+        place[~inner] = ~leaf  # negative until the number of inner nodes is known
+        nodes = _number_nodes(forest, split_of, place, every_node)
+        M, root = len(nodes), place[forest.offset[:-1]]
+        # splits and leaves that are still in use, counted anew
+        splits, split = np.unique(nodes[:, 0], return_inverse=True)
+        places = np.concatenate([root, nodes[:, 1], nodes[:, 2]])
+        leaves, leaf = np.unique(~places[places < 0], return_inverse=True)
+        places[places < 0] = M + leaf.reshape(-1)
+        root, left, right = np.split(places, [len(root), len(root) + M])
+        at_split, at_leaf = np.flatnonzero(inner)[first_split[splits]], np.flatnonzero(~inner)[first_leaf[leaves]]
+        words = np.diff(forest.category_offset)[at_split]
+        return cls(
+            n_features=forest.n_features,
+            n_classes=forest.n_classes,
+            root=root,
+            split=split.reshape(-1).astype(np.int64),
+            left=left,
+            right=right,
+            feature=forest.feature[at_split],
+            threshold=forest.threshold[at_split],
+            missing_left=forest.missing_left[at_split],
+            category_offset=extents(words),
+            category_bits=forest.category_bits[positions(forest.category_offset[at_split], words)],
+            label=None if forest.label is None else forest.label[at_leaf],
+            value=None if forest.value is None else np.ascontiguousarray(forest.value[at_leaf]),
+        )
+
+    def sizes(self, max_nodes: int) -> tuple[NDArray[np.int64], int]:
+        """Number of nodes below each place if nothing were shared, ``(M + L,)``, and the largest depth.
+
+        Raise ``ValueError`` beyond `max_nodes` nodes or `MAX_LEVELS` levels.
+        """
+        votes = self.label if self.value is None else self.value
+        assert votes is not None
+        M, L = len(self.split), len(votes)
+        size, level = [0] * M + [1] * L, [0] * (M + L)
+        for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
+            size[node] = min(1 + size[left] + size[right], max_nodes + 1)
+            level[node] = 1 + max(level[left], level[right])
+        total, highest = sum(size[root] for root in self.root.tolist()), max(level, default=0)
+        if total > max_nodes:
+            raise ValueError(f"the trees that share parts have more than {max_nodes} nodes in all")
+        if highest > MAX_LEVELS:
+            raise ValueError(f"a tree has {highest} levels; at most {MAX_LEVELS} are stored with shared parts")
+        return np.array(size, dtype=np.int64), highest
+
+    def node_arrays(self, max_nodes: int) -> dict[str, Any]:
+        """Arrays of a breadth-first `Forest` of the same trees with an empty training record."""
+        size, _ = self.sizes(max_nodes)
+        M = len(self.split)
+        offset = extents(size[self.root])
+        place = np.zeros(offset[-1], dtype=np.int64)
+        left = np.full(offset[-1], -1, dtype=np.int32)
+        tree, at, free = np.arange(len(self.root)), offset[:-1], np.ones(len(self.root), dtype=np.int64)
+        here = self.root
+        while len(here):
+            place[at] = here
+            inner = here < M
+            here, tree, at = here[inner], tree[inner], at[inner]
+            rank = np.arange(len(tree)) - np.searchsorted(tree, tree)  # trees stay in order
+            child = free[tree] + 2 * rank
+            left[at] = child
+            free += 2 * np.bincount(tree, minlength=len(free))
+            here = np.column_stack([self.left[here], self.right[here]]).ravel()
+            at = (np.column_stack([child, child + 1]) + offset[tree][:, None]).ravel()
+            tree = np.repeat(tree, 2)
+        zero, none = np.zeros(len(place)), np.zeros(len(place), dtype=np.int64)
+        return {"offset": offset, "left": left, **self._node_values(place), "gain": zero, "weight": zero, "count": none}
+
+    def _node_values(self, place: NDArray[np.int64]) -> dict[str, Any]:
+        M, inner = len(self.split), place < len(self.split)
+        split = self.split[place[inner]]
+        words = np.zeros(len(place), dtype=np.int64)
+        words[inner] = np.diff(self.category_offset)[split]
+
+        def spread(numbers: NDArray[Any], otherwise: Any, who: Mask, which: Index) -> NDArray[Any]:
+            out = np.full((len(place), *numbers.shape[1:]), otherwise, dtype=numbers.dtype)
+            out[who] = numbers[which]
+            return out
+
+        leaf = place[~inner] - M
+        return {
+            "feature": spread(self.feature, -1, inner, split),
+            "threshold": spread(self.threshold, 0.0, inner, split),
+            "missing_left": spread(self.missing_left, 0, inner, split),
+            "category_offset": extents(words),
+            "category_bits": self.category_bits[positions(self.category_offset[split], words[inner])],
+            "label": None if self.label is None else spread(self.label, -1, ~inner, leaf),
+            "value": None if self.value is None else spread(self.value, 0.0, ~inner, leaf),
+        }
+
+
+def _bits(numbers: Any) -> NDArray[np.int64]:
+    whole = numbers.view(np.int64) if numbers.dtype == np.float64 else numbers.astype(np.int64)
+    return np.asarray(whole if whole.ndim == 2 else whole[:, None])
+
+
+def _distinct(keys: NDArray[np.int64]) -> tuple[Index, NDArray[np.int64]]:
+    _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1).astype(np.int64)
+
+
+def _split_keys(forest: Forest, inner: Mask) -> NDArray[np.int64]:
+    sets: dict[bytes, int] = {b"": 0}
+    words = np.zeros(int(inner.sum()), dtype=np.int64)
+    if len(forest.category_bits):
+        nodes = np.flatnonzero(inner).tolist()
+        words[:] = [sets.setdefault(forest.category_words(node).tobytes(), len(sets)) for node in nodes]
+    threshold = np.where(words > 0, 0.0, forest.threshold[inner])  # unused by categories
+    return np.column_stack([forest.feature[inner], _bits(threshold)[:, 0], forest.missing_left[inner], words])
+
+
+def _number_nodes(
+    forest: Forest, split: NDArray[np.int64], place: NDArray[np.int64], every_node: bool
+) -> NDArray[np.int64]:
+    side = np.full(len(split), UNDECIDED) if every_node else decided_splits(forest)
+    known: dict[tuple[int, int, int], int] = {}
+    for level, child in reversed(inner_levels(forest.left, forest.offset)):
+        left, right = place[child], place[child + 1]
+        left, right = np.where(side[level] == RIGHT, right, left), np.where(side[level] == LEFT, left, right)
+        place[level] = left
+        parts = np.ones(len(level), dtype=bool) if every_node else left != right
+        rows, kind = np.unique(np.column_stack([split[level], left, right])[parts], axis=0, return_inverse=True)
+        numbers = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
+        place[level[parts]] = np.array(numbers, dtype=np.int64)[kind.reshape(-1)]
+    return np.array(list(known), dtype=np.int64).reshape(-1, 3)
+
+
+def to_smallest_unsigned(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Convert integers in [0, 2^32) to the smallest unsigned type that holds all of them."""
+    largest = int(numbers.max(initial=0))
+    return numbers.astype(next(kind for kind in UNSIGNED if largest <= np.iinfo(kind).max))
+
+
+def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
+    """Compressed training record, or an empty dict without a record or if leaves have a gain.
+
+    Weights and counts are those of the leaves if each inner node has the sum of its children, else of all nodes. Gains
+    are those of the inner nodes, or indices of the distinct gains if these are shorter.
+    """
+    leaf = forest.left < 0
+    if not has_record(forest) or forest.gain[leaf].any():
+        return {}
+    inner = np.flatnonzero(~leaf)
+    child = forest.left[inner] + np.repeat(forest.offset[:-1], forest.n_nodes)[inner]
+    found = _gains(forest.gain[inner])
+    for name in ("weight", "count"):
+        numbers = getattr(forest, name)
+        sums = (numbers[inner] == numbers[child] + numbers[child + 1]).all()
+        found[name] = _whole(numbers[leaf] if sums else numbers)
+    return found
+
+
+def has_record(forest: Forest) -> bool:
+    """Whether any node has a gain, a weight or a count."""
+    return any(bool(getattr(forest, name).any()) for name in RECORD)
+
+
+def read_record(arrays: dict[str, Any], left: NDArray[np.int32], offset: NDArray[np.int64]) -> dict[str, Any]:
+    """Restore the training record of all nodes from `record_arrays`; `Forest.check` checks its values."""
+    inner = np.flatnonzero(left >= 0)
+    gain = np.zeros(len(left))
+    gain[inner] = _read_gains(arrays, len(inner))
+    levels = inner_levels(left, offset)
+    found: dict[str, Any] = {"gain": gain}
+    for name, kind in (("weight", np.float64), ("count", np.int64)):
+        found[name] = _read_numbers(name, arrays[name], np.dtype(kind), left, levels)
+    return found
+
+
+def _gains(gain: F64) -> dict[str, NDArray[Any]]:
+    values, number = np.unique(gain.view(np.int64), return_inverse=True)
+    numbers = to_smallest_unsigned(number.reshape(-1))
+    if values.nbytes + numbers.nbytes >= gain.nbytes:
+        return {"gain": gain}
+    return {"gain": numbers, GAINS: values.view(np.float64)}
+
+
+def _whole(numbers: NDArray[Any]) -> NDArray[Any]:
+    are_small = len(numbers) > 0 and numbers.min() >= 0 and numbers.max() < 2**32
+    if are_small and not np.signbit(numbers).any() and (numbers == np.floor(numbers)).all():
+        return to_smallest_unsigned(numbers)
+    return numbers
+
+
+def _read_gains(arrays: dict[str, Any], n_inner: int) -> F64:
+    gain = arrays["gain"]
+    if gain.shape != (n_inner,):
+        raise ValueError(f"gain has the shape {gain.shape}; there are {n_inner} inner nodes")
+    if GAINS not in arrays:
+        if gain.dtype != np.float64:
+            raise ValueError(f"gain is {gain.dtype}; without {GAINS} it must be float64")
+        return np.asarray(gain)
+    values = arrays[GAINS]
+    if values.dtype != np.float64 or values.ndim != 1 or gain.dtype not in UNSIGNED:
+        raise ValueError(
+            f"gain is {gain.dtype} and {GAINS} {values.dtype} of {values.ndim} dimensions; they must be unsigned and a "
+            "float64 vector"
+        )
+    if (gain >= len(values)).any():
+        raise ValueError(f"gain holds {int(gain.max())}; there are {len(values)} different gains")
+    return np.asarray(values[gain])
+
+
+def _read_numbers(
+    name: str, stored: NDArray[Any], dtype: np.dtype[Any], left: NDArray[np.int32], levels: list[tuple[Index, Index]]
+) -> NDArray[Any]:
+    leaf = left < 0
+    n_leaves = int(leaf.sum())
+    if stored.dtype not in (*UNSIGNED, dtype) or stored.ndim != 1 or len(stored) not in (n_leaves, len(left)):
+        raise ValueError(
+            f"{name} is {stored.dtype} of shape {stored.shape}; it must be unsigned or {dtype}, of the {n_leaves} "
+            f"leaves or all {len(left)} nodes"
+        )
+    if len(stored) == len(left):
+        return stored.astype(dtype)
+    numbers = np.zeros(len(left), dtype=dtype)
+    numbers[leaf] = stored
+    for level, child in reversed(levels):
+        numbers[level] = numbers[child] + numbers[child + 1]
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
 class SharedForest(Forest):
-    """T trees as voters, as a `Forest`; in files, equal sub-trees, splits and leaves are stored once.
+    """Forest whose equal subtrees, splits and leaves are stored once in files.
 
-    Trees made by `of` have no training record: `gain`, `weight` and `count` are zero, as equal sub-trees had different
-    ones. Those made by `with_record` have all nodes and their record, which a file has in short numbers.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from committee import Committee
-    >>> from committee.voters.shared_forest import SharedForest
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = Committee.from_estimator(RandomForestClassifier(20, random_state=0).fit(X, y)).voters
-    >>> shared = SharedForest.of(forest)
-    >>> bool((shared.tally(X) == forest.tally(X)).all()), forest.nbytes, shared.stored_bytes
-    (True, 25872, 1355)
+    `of` drops the training record, since equal subtrees have different ones. `with_record` keeps all nodes and their
+    record.
     """
 
     @classmethod
     def of(cls, forest: Forest) -> Self:
-        """The same trees, without splits that part no rows; every row comes to a leaf of the same vote."""
+        """Remove splits that separate no rows; the votes stay the same."""
         graph = SharedTrees.of(forest)
         return cls(graph.n_features, graph.n_classes, **graph.node_arrays(len(forest.feature)))
 
     @classmethod
     def with_record(cls, forest: Forest) -> Self:
-        """The same trees with all of their nodes, breadth first, and their training record; `of` if they have none."""
+        """Keep all nodes, breadth-first, with their training record; same as `of` without a record."""
         if not has_record(forest):
             return cls.of(forest)
-        order = in_breadth_first(forest.left, forest.offset)
+        order = breadth_first_order(forest.left, forest.offset)
         arrays = {name: getattr(forest, name) for name in DTYPES}
         if order is not None:
             words = np.diff(forest.category_offset)[order]
@@ -77,23 +332,28 @@ class SharedForest(Forest):
 
     @cached_property
     def graph(self) -> SharedTrees:
-        """Its trees with all that is equal in them once."""
+        """Graph of the distinct parts."""
         return SharedTrees.of(self, every_node=has_record(self))
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of the arrays in a file."""
-        return sum(array.nbytes for array in self._small_arrays().values())
+        """Size of the arrays in a file."""
+        return sum(array.nbytes for array in self._stored_arrays().values())
 
-    def _small_arrays(self) -> dict[str, NDArray[Any]]:
-        return _small_arrays(self.graph) | record_arrays(self)
-
-    # -- the file -----------------------------------------------------------------------------------------
+    def _stored_arrays(self) -> dict[str, NDArray[Any]]:
+        graph, vote = self.graph, "label" if self.value is None else "value"
+        return {
+            **{name: to_smallest_unsigned(getattr(graph, name)) for name in (*_PLACES, *_COUNTED)},
+            "threshold": _to_single(graph.threshold),
+            "missing_left": graph.missing_left,
+            "category_bits": graph.category_bits,
+            vote: getattr(graph, vote) if graph.value is None else _to_single(graph.value),
+            **record_arrays(self),
+        }
 
     def to_document(self, tensors: Tensors) -> Document:
-        """Write the graph into a model file; trees that share more than files may are written whole."""
-        arrays = self._small_arrays()
-        if len(self.feature) > _most(arrays) or (has_record(self) and "gain" not in arrays):
+        arrays = self._stored_arrays()
+        if len(self.feature) > _node_limit(arrays) or (has_record(self) and "gain" not in arrays):
             return Forest.to_document(self, tensors)
         tensors.put(**arrays)
         described = self._described("shared_forest")
@@ -101,16 +361,14 @@ class SharedForest(Forest):
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
-        """Read what `to_document` wrote, trusting no value."""
         from committee.files.documents import read_count
 
         vote = read_vote(document)
-        names = (*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", vote)
-        arrays = tensors.take_fields(names)
-        recorded = tensors.take_fields(_recorded(document))
-        most = _most(arrays | recorded)
+        arrays = tensors.take_fields((*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", vote))
+        recorded = tensors.take_fields(_record_names(document))
+        limit = _node_limit(arrays | recorded)
         graph = _checked_graph(read_count(document, "n_features"), read_count(document, "n_classes"), arrays)
-        nodes = graph.node_arrays(most)
+        nodes = graph.node_arrays(limit)
         if recorded:
             nodes |= read_record(recorded, nodes["left"], nodes["offset"])
         forest = cls(graph.n_features, graph.n_classes, **nodes)
@@ -118,8 +376,7 @@ class SharedForest(Forest):
         return forest
 
 
-def _recorded(document: Document) -> tuple[str, ...]:
-    """Names of the arrays of the training record."""
+def _record_names(document: Document) -> tuple[str, ...]:
     record = document.get("record")
     if record is None:
         return ()
@@ -128,59 +385,32 @@ def _recorded(document: Document) -> tuple[str, ...]:
     return (*RECORD, GAINS) if record == "values" else RECORD
 
 
-def _most(arrays: dict[str, NDArray[Any]]) -> int:
-    return max(FEW, TIMES * sum(map(np.size, arrays.values())))
+def _node_limit(arrays: dict[str, NDArray[Any]]) -> int:
+    return max(MIN_NODE_LIMIT, NODES_PER_ENTRY * sum(map(np.size, arrays.values())))
 
 
-def _small_arrays(graph: SharedTrees) -> dict[str, NDArray[Any]]:
-    """The arrays of a graph in the shortest types that hold all of their values."""
-    whole = {name: short(getattr(graph, name)) for name in (*_PLACES, *_COUNTED)}
-    vote = {"label": graph.label} if graph.value is None else {"value": _single(graph.value)}
-    return {
-        **whole,
-        "threshold": _single(graph.threshold),
-        "missing_left": graph.missing_left,
-        "category_bits": graph.category_bits,
-        **{name: array for name, array in vote.items() if array is not None},
-    }
-
-
-def _single(numbers: NDArray[np.float64]) -> NDArray[Any]:
-    """Single precision where that keeps every bit."""
+def _to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
     with np.errstate(over="ignore"):
-        short = numbers.astype(np.float32)
-    same = short.astype(np.float64).tobytes() == numbers.tobytes()
-    return short if same else numbers
+        single = numbers.astype(np.float32)
+    return single if single.astype(np.float64).tobytes() == numbers.tobytes() else numbers
 
 
 def _checked_graph(n_features: int, n_classes: int, arrays: dict[str, Any]) -> SharedTrees:
-    """The graph of a file's arrays, which may hold anything."""
-    for name in (*_PLACES, *_COUNTED):
-        if arrays[name].dtype not in UNSIGNED or arrays[name].ndim != 1:
-            raise ValueError(
-                f"{name} is {arrays[name].dtype} of {arrays[name].ndim} dimensions; it must be unsigned of 1"
-            )
-        arrays[name] = arrays[name].astype(np.int64)
+    for name, array in arrays.items():
+        allowed, wanted = _FILE_TYPES.get(name, (UNSIGNED, "unsigned"))
+        if array.dtype not in allowed or array.ndim != 1 + (name == "value"):
+            raise ValueError(f"{name} is {array.dtype} of {array.ndim} dimensions; it must be {wanted}")
+        if allowed == UNSIGNED:
+            arrays[name] = array.astype(np.int64)
+        elif allowed == REAL:
+            arrays[name] = array.astype(np.float64)
     arrays["feature"] = arrays["feature"].clip(max=np.iinfo(np.int32).max).astype(np.int32)
-    for name, ndim in (("threshold", 1), ("value", 2)):
-        if name in arrays:
-            if arrays[name].dtype not in (np.float32, np.float64) or arrays[name].ndim != ndim:
-                raise ValueError(
-                    f"{name} is {arrays[name].dtype} of {arrays[name].ndim} dimensions; it must be of numbers"
-                )
-            arrays[name] = arrays[name].astype(np.float64)
-    for name, dtype in (("missing_left", np.uint8), ("category_bits", np.uint32), ("label", np.int32)):
-        if name in arrays and (arrays[name].dtype != dtype or arrays[name].ndim != 1):
-            raise ValueError(
-                f"{name} is {arrays[name].dtype} of {arrays[name].ndim} dimensions; it must be {np.dtype(dtype)}"
-            )
     graph = SharedTrees(n_features, n_classes, **({"label": None, "value": None} | arrays))
     _check_graph(graph, len(arrays["label"] if "label" in arrays else arrays["value"]))
     return graph
 
 
 def _check_graph(graph: SharedTrees, n_leaves: int) -> None:
-    """Every place and split is there, and children come before their parents, so that no way goes in a circle."""
     M, S = len(graph.split), len(graph.feature)
     if not len(graph.root):
         raise ValueError("there are no voters")

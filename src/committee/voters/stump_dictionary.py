@@ -1,4 +1,4 @@
-"""A dictionary of stumps: every voter that looks at one column of a binned table, enumerated but never cast."""
+"""Dictionary of all stumps on the columns of a binned table."""
 
 from __future__ import annotations
 
@@ -17,40 +17,27 @@ from committee.data.number_types import F64
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
-MOST_OF_COLUMN = 16
-"""Stumps of a column, in the mean, up to which rows on which two differ are counted faster than pairs of cells."""
+MAX_MEAN_STUMPS = 16
+"""Mean number of stumps per column up to which counting rows is faster than pairs of cells."""
 
 Index: TypeAlias = NDArray[np.integer] | Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Stumps:
-    """T stumps h_t, each on one column: -1 on its left side, +1 on its right side, and its own vote on missing values.
+    """T stumps h_t on one column each: -1 on the left side, +1 on the right side, and a vote on missing values."""
 
-    Parameters
-    ----------
-    feature : int32 array (T,)
-        Column.
-    bin : int32 array (T,)
-        Numeric columns: bins up to this one are on the left. Categorical ones: this category alone is, where
-        `left` has nothing else to say.
-    missing : int8 array (T,)
-        Vote on missing values: -1, +1, or 0, which is to refuse.
-    left : tuple of bool arrays or None
-        For categorical columns: which categories are on the left, of each stump that parts them otherwise.
-    """
-
-    feature: NDArray[np.int32]
-    bin: NDArray[np.int32]
-    missing: NDArray[np.int8]
-    left: tuple[NDArray[np.bool_] | None, ...] | None = None
+    feature: NDArray[np.int32]  # (T,)
+    bin: NDArray[np.int32]  # (T,): last bin on the left; for categories without `left`, the one category there
+    missing: NDArray[np.int8]  # (T,): vote on missing values: -1, +1, or 0 (abstain)
+    left: tuple[NDArray[np.bool_] | None, ...] | None = None  # categories on the left, for stumps on any subset
 
     def __len__(self) -> int:
         return len(self.feature)
 
     @classmethod
-    def joined(cls, parts: Sequence[Stumps]) -> Stumps:
-        """The stumps of all parts, one after the other; there is at least one part."""
+    def concatenate(cls, parts: Sequence[Stumps]) -> Stumps:
+        """Join collections of stumps."""
         left: list[NDArray[np.bool_] | None] = []
         for part in parts:
             left += [None] * len(part) if part.left is None else list(part.left)
@@ -61,8 +48,8 @@ class Stumps:
             tuple(left),
         )
 
-    def by_bin(self, bins: Bins) -> Iterator[NDArray[np.int8]]:
-        """Votes of each stump on the bins of its column, the one for missing values last, ``(n_bins + 1,)`` each."""
+    def bin_votes(self, bins: Bins) -> Iterator[NDArray[np.int8]]:
+        """Votes of each stump on the bins of its column, the missing bin last, ``(n_bins + 1,)`` each."""
         n_bins, categorical = bins.n_bins, bins.categorical
         for t, f in enumerate(self.feature.tolist()):
             is_left = None if self.left is None else self.left[t]
@@ -74,52 +61,21 @@ class Stumps:
     def votes(self, codes: Codes, bins: Bins) -> NDArray[np.int8]:
         """Votes on binned rows, ``(n, T)``."""
         H = np.empty((len(codes), len(self)), dtype=np.int8, order="F")
-        for t, (f, by_bin) in enumerate(zip(self.feature.tolist(), self.by_bin(bins), strict=True)):
+        for t, (f, by_bin) in enumerate(zip(self.feature.tolist(), self.bin_votes(bins), strict=True)):
             H[:, t] = by_bin[column_codes(codes, f)]
         return H
 
 
 class StumpDictionary:
-    """The N different stumps that part the rows of a binned table.
+    """The N distinct stumps that separate rows of a binned table.
 
-    Two rows in one cell - the same bin of the same column - get the same vote of a stump on that column. So what N
-    voters say about n rows, and how their votes go together with any numbers of the rows, follows from sums per
-    cell; the n x N matrix of votes is never made.
+    A cell is a bin of a column. All rows in a cell get the same vote, so that sums over cells replace the n x N vote
+    matrix. Column j has the cells ``offset[j]:offset[j + 1]``, the last one for missing values.
 
-    Where a column has missing values, each of its stumps comes three times, as it may vote -1, 0 or +1 on them, and one
-    parts missing from present. Where it has none, a stump has missing values follow its heavier side. A column of
-    categories has a stump for each of its heaviest categories against all others, or, with `subsets`, any subset,
-    which no list could hold: `best_subset` finds the best. Complements are not listed, as weights may be negative.
-
-    Parameters
-    ----------
-    bins : Bins
-        Bins of the table.
-    cell_weight, cell_count : float64 arrays (C,)
-        Weight and number of training rows in each cell; column j owns cells ``offset[j]:offset[j + 1]``, the last one
-        for missing values.
-    most_categories : int or None, default=None
-        Most stumps of a column of categories; None: no limit.
-    subsets : bool, default=False
-        Columns of categories are parted into any two subsets.
-
-    Attributes
-    ----------
-    stumps : Stumps
-        The N voters.
-    offset : int64 array (p + 1,)
-        First cell of each column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.data.bins import Binned, Bins, Codes, column_codes
-    >>> from committee.voters.stump_dictionary import StumpDictionary
-    >>> X = np.array([[1.0], [2.0], [3.0]])
-    >>> bins = Bins.learn(X, None, np.zeros(1, np.int32), 255)
-    >>> dictionary = StumpDictionary.of(Binned(bins, bins.encode(X)), np.ones(3))
-    >>> dictionary.stumps.votes(bins.encode(X), bins).tolist()
-    [[-1, -1], [1, -1], [1, 1]]
+    If a column has missing values, each stump occurs with the votes -1, 0 and +1 on them, and one stump separates
+    missing from present values. Otherwise missing values follow the heavier side. Categorical columns have a stump for
+    each of the `most_categories` heaviest categories against the others, or, with `subsets`, any subset
+    (`best_subset`). Complements are not listed, since weights may be negative.
     """
 
     def __init__(
@@ -158,7 +114,7 @@ class StumpDictionary:
         subsets: bool = False,
         n_threads: int = 1,
     ) -> StumpDictionary:
-        """The dictionary of a binned table whose rows have these weights."""
+        """Dictionary of a binned table with row weights."""
         cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
         weight = cells.sums(weights)
         count = weight if (weights == 1.0).all() else cells.sums(np.ones(len(weights)))
@@ -168,7 +124,6 @@ class StumpDictionary:
         return len(self.stumps)
 
     def _of_complete_columns(self, columns: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Columns, bins and missing votes of the stumps on columns of numbers, as many bins each and none missing."""
         n_bins = int(self.bins.n_bins[columns[0]])
         cells = self.offset[columns, None] + np.arange(n_bins)
         weight = self.cell_weight[cells]
@@ -178,7 +133,6 @@ class StumpDictionary:
         return columns[which], cut, np.where(heavier_left[which, cut], -1, 1)
 
     def _of_column(self, j: int, most_categories: int | None) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The same of one other column."""
         first, n_bins = int(self.offset[j]), int(self.bins.n_bins[j])
         count = self.cell_count[first : first + n_bins]
         weight = self.cell_weight[first : first + n_bins]
@@ -205,7 +159,6 @@ class StumpDictionary:
 
     @cached_property
     def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Each stump's column from its first cell to that of missing values, and the cells of its left side."""
         stumps = self.stumps
         first = self.offset[:-1][stumps.feature]
         missing = self.offset[1:][stumps.feature] - 1
@@ -216,13 +169,11 @@ class StumpDictionary:
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Column j has the stumps ``groups[j]:groups[j + 1]``, ``(p + 1,)``."""
+        """Extents of the stumps by column, ``(p + 1,)``."""
         return np.searchsorted(self.stumps.feature, np.arange(len(self.offset))).astype(np.int64)
 
-    # -- from rows to voters ----------------------------------------------------------------------------------
-
     def correlations(self, sums: F64) -> F64:
-        """sum_i v_i h_j(x_i) of all stumps, ``(..., N)``, by the sums of the row values v over cells, ``(..., C)``."""
+        """sum_i v_i h_j(x_i) of all stumps, ``(..., N)``, from the sums of v over cells, ``(..., C)``."""
         first, missing, low, high = self._ends
         # sums over the cells of a side are differences of running sums
         running = np.zeros((*sums.shape[:-1], sums.shape[-1] + 1))
@@ -238,7 +189,7 @@ class StumpDictionary:
 
     @cached_property
     def mean_square(self) -> F64:
-        """Weighted mean of the squared votes, eta_j: 1, less the share of rows that a stump refuses, ``(N,)``."""
+        """Weighted mean of the squared votes, eta_j, ``(N,)``: 1 minus the share of abstentions."""
         refused = np.where(self.stumps.missing == 0, self.cell_weight[self._ends[1]], 0.0)
         return np.asarray(1.0 - refused / self.total)
 
@@ -248,19 +199,16 @@ class StumpDictionary:
         return float(self.cell_weight[: self.offset[1]].sum())
 
     def gram(self, pairs: F64, mean: F64 | None = None, n_threads: int = 1) -> F64:
-        """Products ``sum_i w_i h_j(x_i) h_k(x_i)`` of the stumps, ``(N, N)``, from the weight that two cells share.
-
-        Those of the mean votes, if given, are taken off.
-        """
+        """Products sum_i w_i h_j(x_i) h_k(x_i), ``(N, N)``, from weights of pairs of cells, centred by `mean`."""
         first, missing, low, high = self._ends
         return _core.stump_gram(pairs, first, missing, low, high, self.stumps.missing, mean, n_threads)
 
-    def apart(self, cells: _core.Cells) -> NDArray[np.uint16] | NDArray[np.uint32] | None:
-        """On how many rows two stumps vote otherwise, ``(N, N)``; None where that is not the cheaper way to products.
+    def disagreements(self, cells: _core.Cells) -> NDArray[np.uint16] | NDArray[np.uint32] | None:
+        """Number of rows on which two stumps differ, ``(N, N)``.
 
-        None, too, if a stump refuses rows, or the table is sparse.
+        None if a stump abstains, the table is sparse, or pairs of cells are cheaper.
         """
-        many = len(self) > MOST_OF_COLUMN * len(self.bins.n_bins)
+        many = len(self) > MAX_MEAN_STUMPS * len(self.bins.n_bins)
         if many or not self.stumps.missing.all() or cells.is_sparse:
             return None
         return cells.votes_apart(*self._ends, self.stumps.missing)
@@ -275,25 +223,18 @@ class StumpDictionary:
         penalty: tuple[_core.Penalty, float],
         tie: float,
     ) -> tuple[int, float]:
-        """The listed stump that lowers a penalised risk most, and its correlation, by the residual's sums over cells.
+        """Index and correlation of the stump with the largest decrease of a penalised risk.
 
-        The first of those whose decrease is less than a share `tie` below the largest; -1 if none is listed.
+        `sums` has the residuals summed over cells. Of stumps within a share `tie` of the largest decrease the first
+        counts; -1 if there is none.
         """
         ends, vote = self._ends, self.stumps.missing
         return _core.best_stump(sums, total, *ends, vote, mean, eta, alpha, *penalty, tie)
 
     def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
-        """The best subset of each column of categories: every category votes with the sign of its own sum.
+        """Best subset of each categorical column: each category votes with the sign of its sum.
 
-        Where all of these are the same, the one whose sum is least votes the other way, as a stump that says the same
-        of all rows is none.
-
-        Returns
-        -------
-        float64 array (S,)
-            ``sum_i v_i h(x_i)``, the most that any subset of the column reaches.
-        list of S pairs
-            Column, and votes by bin ``(n_bins + 1,)``.
+        Return sum_i v_i h(x_i) of each subset ``(S,)``, and its column with the votes by bin ``(n_bins + 1,)``.
         """
         found: list[tuple[int, NDArray[np.int8]]] = []
         value: list[float] = []
@@ -313,15 +254,13 @@ class StumpDictionary:
             value.append(float(votes[seen] @ s[seen]))
         return np.array(value), found
 
-    def strongest(self, sums: F64) -> float:
-        """The largest |sum_i v_i h(x_i)| of any stump; 0 where there is none."""
+    def max_correlation(self, sums: F64) -> float:
+        """Largest |sum_i v_i h(x_i)| of any stump, or 0."""
         listed = np.abs(self.correlations(sums)).max(initial=0.0)
         return float(max(listed, self.best_subset(sums)[0].max(initial=0.0)))
 
-    # -- from voters to rows ----------------------------------------------------------------------------------
-
-    def by_cell(self, alpha: F64) -> F64:
-        """Vote ``sum_j alpha_j h_j`` of each cell, its column's part, ``(C,)``; for weights ``(N, K)``, ``(C, K)``."""
+    def cell_scores(self, alpha: F64) -> F64:
+        """Score sum_j alpha_j h_j of each cell by the stumps on its column, ``(C,)`` or ``(C, K)``."""
         first, missing, low, high = self._ends
         adds = np.zeros((int(self.offset[-1]) + 1, *alpha.shape[1:]))
         # each stump adds alpha to its present cells and takes 2 alpha from its left ones: written as steps, then summed
@@ -333,22 +272,21 @@ class StumpDictionary:
         np.add.at(adds, missing, votes)
         return adds
 
-    def some(self, index: Index) -> Stumps:
-        """A few of the stumps."""
+    def take(self, index: Index) -> Stumps:
+        """Select stumps."""
         chosen = np.asarray(index, dtype=np.intp)
         stumps = self.stumps
         return Stumps(stumps.feature[chosen], stumps.bin[chosen], stumps.missing[chosen])
 
     def votes(self, codes: Codes, index: Index) -> NDArray[np.int8]:
-        """Votes of a few stumps on binned rows, ``(n, len(index))``."""
-        return self.some(index).votes(codes, self.bins)
+        """Votes of selected stumps on binned rows, ``(n, len(index))``."""
+        return self.take(index).votes(codes, self.bins)
 
-    def elected(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:
-        """The voters that have any weight, heaviest first, as T trees with positive weights ``(T,)``.
+    def weighted_forest(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:
+        """Stumps with non-zero weight, heaviest first, as trees with positive weights ``(T,)``.
 
-        Alpha ``(K, N)`` has the weights of all stumps in each of K scores. Where all are zero, one voter of weight 0
-        stands for none. With `labels` the one score tells two classes apart, and voters name them; else votes are -1, 0
-        or +1 in a score.
+        `alpha` ``(K, N)`` has the weights in each of K scores. If all are 0, one voter with weight 0 remains. With
+        `labels` the voters name one of two classes, else they vote -1, 0 or +1 in one score.
         """
         output, voter = np.nonzero(alpha)
         if not len(voter):
@@ -357,7 +295,7 @@ class StumpDictionary:
         order = np.argsort(-np.abs(weight), kind="stable")
         output, voter, weight = output[order], voter[order], weight[order]
         forest = self.to_forest(
-            self.some(voter),
+            self.take(voter),
             n_classes=2 if labels else len(alpha),
             output=None if labels else output,
             flip=weight < 0.0,
@@ -367,24 +305,10 @@ class StumpDictionary:
     def to_forest(
         self, stumps: Stumps, *, n_classes: int = 2, output: NDArray[np.intp] | None = None, flip: NDArray[np.bool_]
     ) -> Forest:
-        """Stumps as trees.
+        """Convert stumps to trees: 5 nodes for stumps that abstain on missing values, else 3.
 
-        Parameters
-        ----------
-        stumps : Stumps
-            T of them.
-        n_classes : int, default=2
-            Number of classes; 1 in regression.
-        output : intp array (T,), default=None
-            Votes are scores, -1, 0 or +1 in this column of `n_classes`. None: votes are for the first (-1) or the
-            second class.
-        flip : bool array (T,)
-            Whose votes are turned round.
-
-        Returns
-        -------
-        Forest
-            A stump that refuses missing values has five nodes, any other three.
+        With `output` ``(T,)`` the votes are scores in that column of `n_classes`; otherwise they name one of two
+        classes. `flip` ``(T,)`` reverses votes.
         """
         bins, refuses = self.bins, stumps.missing == 0
         size = np.where(refuses, 5, 3)
@@ -409,7 +333,7 @@ class StumpDictionary:
             value[np.arange(n_nodes), np.repeat(output, size)] = vote
         weight, count = np.zeros((2, n_nodes))
         words = [np.empty(0, dtype=np.uint32)] * n_nodes
-        for t, by_bin in enumerate(stumps.by_bin(bins)):
+        for t, by_bin in enumerate(stumps.bin_votes(bins)):
             f, at = int(stumps.feature[t]), int(split[t])
             cells = slice(int(self.offset[f]), int(self.offset[f + 1]))
             for record, of_cell in ((weight, self.cell_weight[cells]), (count, self.cell_count[cells])):

@@ -34,7 +34,7 @@ from committee.bounds import first_order, held_out_errors, tandem
 from committee.learners.certificates.certificates import CERTIFICATES, WHOLE_VOTE
 from committee.learners.trained_ensembles import certify, voter_losses
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
-from committee.voters.regressors import RegressorVoters
+from committee.voters.estimators import RegressorVoters
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee import FunctionalGradientBoostingClassifier, FunctionalGradientBoostingRegressor, TreeRegressor, load
 from committee.learners.gradient.line_search import FLAT
 from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
-from committee.voters.regressor_rounds import RegressorRounds
+from committee.voters.estimators import RegressorRounds
 from tests.subjects import noisy_scores, numbers
 
 SPLINES = make_pipeline(SplineTransformer(n_knots=4, degree=2), Ridge())
@@ -165,7 +165,7 @@ def test_a_round_of_several_scores_is_one_voter(targets, tmp_path):
     assert_array_equal(list(load(tmp_path / "model.safetensors").staged_predict(X)), list(model.staged_predict(X)))
     with pytest.raises(ValueError, match="2 regressors are no whole rounds of 3"):
         RegressorRounds(voters.regressors[:2])
-    with pytest.raises(ValueError, match=r"weights has shape \(18,\); 6 rounds need \(6,\)"):
+    with pytest.raises(ValueError, match=r"weights has shape \(18,\); 6 voters need \(6,\)"):
         voters.tally(X, np.ones(18))
 
 

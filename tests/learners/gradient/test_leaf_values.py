@@ -21,8 +21,7 @@ from committee.learners.gradient.target import refits
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.voters.forest import Forest
-from committee.voters.leaf_lines import ARRAYS
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.linear_leaves import ARRAYS, LinearLeaves
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
 from tests.oracles.linear_boost import added, lines_of_a_leaf
 

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.learners.nesting.nested_classifier import NestedClassifier
-from committee.voters.path_majority import PathMajority
+from committee.voters.vote_graph import PathMajority
 from tests.oracles import nesting as oracle
 
 Floats = NDArray[np.float64]

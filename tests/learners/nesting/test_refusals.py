@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.learners.nesting.nested_classifier import NestedClassifier
-from committee.voters.oracles import drawn, prob_positive
+from committee.voters.probabilistic_voters import draw_answers, prob_positive
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 from tests.probabilistic_voters import NoisyStump, Stump
 
@@ -85,7 +85,7 @@ def test_what_is_no_answer_is_refused(model: NestedClassifier, answers: Any, mes
 def test_answers_may_be_signs_labels_or_truths() -> None:
     rng, X = np.random.default_rng(0), np.zeros((3, 1))
     for answers in (np.array([1, -1, 1]), np.array([1.0, 0.0, 2.0]), np.array([True, False, True])):
-        assert_array_equal(drawn(Drawn(lambda X, said=answers: said), X, rng), [True, False, True])
+        assert_array_equal(draw_answers(Drawn(lambda X, said=answers: said), X, rng), [True, False, True])
 
 
 class Mute(Stump):
@@ -194,7 +194,7 @@ def test_weights_that_leave_rows_of_one_class_alone_are_refused(
 
 def test_a_voter_with_probabilities_answers_by_them() -> None:
     q = np.array([0.0, 1.0, 0.25])
-    said = np.array([drawn(Told(lambda _: q), np.zeros((3, 1)), np.random.default_rng(s)) for s in range(400)])
+    said = np.array([draw_answers(Told(lambda _: q), np.zeros((3, 1)), np.random.default_rng(s)) for s in range(400)])
     assert not said[:, 0].any() and said[:, 1].all() and said[:, 2].mean() == pytest.approx(0.25, abs=0.06)
 
 

@@ -21,7 +21,7 @@ from committee.bounds import matryoshka
 from committee.bounds.nested_trees import nesting_rate, normaliser_of_edge, slope_in_nodes, tree_factor, two_matryoshka
 from committee.learners.nesting.growth import Growth, Leaf, alphas
 from committee.learners.nesting.matryoshka import Collector, nested
-from committee.voters.oracles import Estimate, estimated
+from committee.voters.probabilistic_voters import Estimate, estimate_probability
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, graph_of, grown, growth_of, leaf_shares, weights_and_signs
 
@@ -273,7 +273,10 @@ def mean_estimates(
     a, b = (y > 0) / len(y), (y < 0) / len(y)
     told = []
     for R in draws:
-        Z = [normaliser(a, b, estimated(count, R, estimate)) for count in rng.binomial(R, q, size=(times, len(q)))]
+        Z = [
+            normaliser(a, b, estimate_probability(count, R, estimate))
+            for count in rng.binomial(R, q, size=(times, len(q)))
+        ]
         told.append((float(np.mean(Z)), float(np.std(Z) / np.sqrt(len(Z)))))
     return told
 

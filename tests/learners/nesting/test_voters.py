@@ -19,7 +19,7 @@ from committee.learners.nesting import growth, weak_learners
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.learners.nesting.weak_learners import MOST_DRAWS, SampledLearner, Sampling, estimated_by_draws
-from committee.voters.oracles import estimated
+from committee.voters.probabilistic_voters import estimate_probability
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import NoisyStump, StumpOracle
@@ -32,9 +32,9 @@ Floats = NDArray[np.float64]
 
 def test_estimates_are_the_documents_formulas() -> None:
     count = np.array([0, 1, 3, 4])
-    assert_allclose(estimated(count, 4, "ml"), [0.0, 0.25, 0.75, 1.0])
-    assert_allclose(estimated(count, 4, "map"), [1 / 6, 2 / 6, 4 / 6, 5 / 6])
-    assert_allclose(estimated(np.zeros(1), 10**9, "map"), 0.0, atol=1e-8)
+    assert_allclose(estimate_probability(count, 4, "ml"), [0.0, 0.25, 0.75, 1.0])
+    assert_allclose(estimate_probability(count, 4, "map"), [1 / 6, 2 / 6, 4 / 6, 5 / 6])
+    assert_allclose(estimate_probability(np.zeros(1), 10**9, "map"), 0.0, atol=1e-8)
 
 
 def script(answers: list[float]) -> Callable[[Floats], float]:

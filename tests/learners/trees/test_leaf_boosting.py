@@ -20,7 +20,7 @@ from committee.learners.trees.model_tree import (
     kept_splits,
     without_each_fold,
 )
-from committee.voters.training_record import LeafRows
+from committee.voters.model_forest import LeafRows
 from tests.core.leaf_problems import LINKS, random_problem, seeds
 from tests.oracles import linear_boost
 from tests.oracles.linear_boost import Settings

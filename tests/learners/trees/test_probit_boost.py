@@ -24,7 +24,7 @@ from committee.learners.base.estimator import Rows
 from committee.learners.trees.newton_boost import LineRun, NewtonBoost, StumpRun
 from committee.vote.links.probability import Logistic, Probit
 from committee.voters.forest import Forest
-from committee.voters.linear_scores import LinearScores
+from committee.voters.model_forest import LinearScores
 from tests.oracles import grow, linear_boost, sbpmt
 from tests.stored_models import table
 

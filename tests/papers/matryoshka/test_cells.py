@@ -33,9 +33,8 @@ from committee.papers.matryoshka.plan import (
 from committee.papers.matryoshka.results import setting_of, wrong
 from committee.papers.shared.folds import Fold
 from committee.papers.shared.paired import unpacked
-from committee.voters.path_majority import PathMajority
-from committee.voters.soft_stumps import SoftStumps
-from committee.voters.vote_graph import VoteGraph
+from committee.voters.probabilistic_voters import SoftStumps
+from committee.voters.vote_graph import PathMajority, VoteGraph
 
 
 def test_tables_are_refused(folder):

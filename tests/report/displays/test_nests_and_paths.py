@@ -27,7 +27,7 @@ from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_m
 from committee.data.frames import TableSchema
 from committee.report import BoundDisplay, NestDisplay, QuadBoostPathDisplay
 from committee.report.displays.tree_text import voter_words
-from committee.voters.soft_stumps import SoftStumps
+from committee.voters.probabilistic_voters import SoftStumps
 from tests.report.displays.drawn import assert_apart, legend_of, whole
 
 BLUE, ORANGE = "#0072b2", "#d55e00"

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
 
@@ -85,9 +86,9 @@ def assert_votes_as(model: Any, X: Any, *, times: float = 1.0) -> Committee:
     committee = Committee.from_estimator(model)
     getattr(committee.voters, "forest", committee.voters).check()
     near = FLOAT64 if hasattr(model, "booster_") else FLOAT32
-    np.testing.assert_allclose(committee.decision_function(X), raw_scores(model, X) * times, **near)
-    np.testing.assert_array_equal(committee.predict(X), model.predict(X))
-    np.testing.assert_array_equal(committee.classes, model.classes_)
+    assert_allclose(committee.decision_function(X), raw_scores(model, X) * times, **near)
+    assert_array_equal(committee.predict(X), model.predict(X))
+    assert_array_equal(committee.classes, model.classes_)
     return committee
 
 
@@ -128,7 +129,7 @@ def test_xgboost(name, n_classes):
     model = boosted("xgboost", n_classes, **XGBOOST[name])
     X, y = coarse(800, n_classes, seed=1)
     committee = assert_votes_as(model, X)
-    np.testing.assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT32)
+    assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT32)
     assert committee.link == Softmax()
     assert isinstance(committee.voters, Forest if n_classes == 2 else Rounds)
     assert (np.abs(committee.margins(X, y)) <= 1.0).all()
@@ -141,7 +142,7 @@ def test_lightgbm(name, n_classes):
     X, _ = coarse(800, n_classes, seed=1)
     X[:5, 0] = [1e-36, -1e-36, 2e-35, -2e-35, np.float32(1e-35)]  # on both sides of what LightGBM calls zero
     committee = assert_votes_as(model, X)
-    np.testing.assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT64)
+    assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT64)
     assert committee.link == Softmax(LIGHTGBM[name].get("sigmoid", 1.0) if n_classes == 2 else 1.0)
 
 
@@ -150,7 +151,7 @@ def test_random_forests_of_lightgbm_are_means(n_classes):
     model = boosted("lightgbm", n_classes, boosting_type="rf", bagging_freq=1, bagging_fraction=0.6)
     X, _ = coarse(500, n_classes, seed=1)
     committee = assert_votes_as(model, X, times=1.0 / 12)  # raw scores are their sum
-    np.testing.assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT64)
+    assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT64)
 
 
 def test_one_class_against_the_rest_has_the_same_scores_and_probabilities_that_sum_to_one():
@@ -159,7 +160,7 @@ def test_one_class_against_the_rest_has_the_same_scores_and_probabilities_that_s
     committee = assert_votes_as(model, X)
     assert committee.link == Logistic(scale=0.8)
     each = model.predict_proba(X)
-    np.testing.assert_allclose(committee.predict_proba(X), each / each.sum(axis=1, keepdims=True), **FLOAT64)
+    assert_allclose(committee.predict_proba(X), each / each.sum(axis=1, keepdims=True), **FLOAT64)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -173,7 +174,7 @@ def test_frames_with_declared_categories(library, n_classes):
     assert committee.table.names == tuple(X.columns)
     # the same rows where categories are plain text
     plain = X.assign(kind=X["kind"].astype(object), step=X["step"].astype("Float64"))
-    np.testing.assert_array_equal(committee.decision_function(plain), committee.decision_function(X))
+    assert_array_equal(committee.decision_function(plain), committee.decision_function(X))
 
 
 def test_a_category_that_training_did_not_see_is_a_missing_value():
@@ -181,7 +182,7 @@ def test_a_category_that_training_did_not_see_is_a_missing_value():
     X, _ = frame(50, 2, seed=1)
     other = X.assign(kind=pd.Categorical(["new"] * 50))
     committee = Committee.from_estimator(model)
-    np.testing.assert_allclose(committee.decision_function(other), raw_scores(model, other), **FLOAT64)
+    assert_allclose(committee.decision_function(other), raw_scores(model, other), **FLOAT64)
 
 
 def test_names_that_lightgbm_may_have_changed_are_not_asked_for():
@@ -214,10 +215,10 @@ def test_bare_boosters_have_numbered_classes():
     X, y = coarse(500, 3)
     booster = xgb.train({"objective": "multi:softmax", "num_class": 3, "nthread": 1}, xgb.DMatrix(X, y), 5)
     committee = Committee.from_estimator(booster)
-    np.testing.assert_array_equal(committee.predict(X), booster.predict(xgb.DMatrix(X)))
+    assert_array_equal(committee.predict(X), booster.predict(xgb.DMatrix(X)))
     booster = lgb.train({"objective": "binary", "verbose": -1, "num_threads": 1}, lgb.Dataset(X, y > 0), 5)
     committee = Committee.from_estimator(booster)
-    np.testing.assert_allclose(committee.predict_proba(X)[:, 1], booster.predict(X), **FLOAT64)
+    assert_allclose(committee.predict_proba(X)[:, 1], booster.predict(X), **FLOAT64)
     assert committee.classes.tolist() == [0, 1]
     assert MarginReweighter(booster, "mincq").fit(X, (y > 0).astype(int)).score(X, (y > 0).astype(int)) > 0.6
 
@@ -244,7 +245,7 @@ def test_rows_next_to_a_threshold_go_as_their_float32_roundings_do(seed, size, d
     limits = committee.voters.threshold[committee.voters.feature >= 0]
     near = np.concatenate([limits, np.nextafter(limits, np.inf), np.nextafter(limits, -np.inf), -limits, [0.0, -0.0]])
     rows = np.column_stack([near, rng.permutation(near)])
-    np.testing.assert_allclose(committee.decision_function(rows), raw_scores(model, rows), **FLOAT32)
+    assert_allclose(committee.decision_function(rows), raw_scores(model, rows), **FLOAT32)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 25), st.booleans())
@@ -278,7 +279,7 @@ def test_contributions_are_those_of_the_library(library, n_classes):
     else:
         theirs = model.predict(X, pred_contrib=True)
         theirs = theirs if n_classes == 2 else theirs.reshape(len(X), n_classes, -1).transpose(0, 2, 1)
-    np.testing.assert_allclose(shares, theirs, rtol=1e-4, atol=1e-5)
+    assert_allclose(shares, theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -292,7 +293,7 @@ def test_the_start_is_the_intercept_and_no_tree_has_it(library, n_classes):
     start = np.log(share[1:] / share[0]) if n_classes == 2 else np.log(share)
     found = committee.intercept if n_classes == 2 else committee.intercept - committee.intercept.mean() + start.mean()
     # XGBoost's start is a step towards it
-    np.testing.assert_allclose(found, start, atol=0.35 if library == "xgboost" and n_classes > 2 else 0.05)
+    assert_allclose(found, start, atol=0.35 if library == "xgboost" and n_classes > 2 else 0.05)
     assert committee.voters.spread.max() < 1.5
 
 
@@ -305,17 +306,17 @@ def test_new_weights_count_beside_the_intercept(library, n_classes, objective):
     model = boosted(library, n_classes, (X, y))
     original = Committee.from_estimator(model)
     S = SignedVotes.of(original, X, y)
-    np.testing.assert_allclose(S.margins(S.weights), original.margins(X, y), atol=1e-12)
+    assert_allclose(S.margins(S.weights), original.margins(X, y), atol=1e-12)
     options = {"form": "free"} if "free" in objective else {}
     found = MarginReweighter(model, objective.split()[-1], on="validation", **options).fit(X, y)
     ahead = MarginMatrix.of(S).margins(found.weights_)  # their signs are the ensemble's own, which has none
     own = found.margins(X, y)
     if "free" in objective:  # they are over the sum of absolute weights, and lines over their sum
         ahead = ahead * (own @ own) / (own @ ahead)
-    np.testing.assert_allclose(own, ahead, atol=1e-9)
+    assert_allclose(own, ahead, atol=1e-9)
     smaller = found.prune(max_voters=4)
     assert smaller.committee_.n_voters == 4
-    np.testing.assert_array_equal(Committee.from_estimator(model).decision_function(X), original.decision_function(X))
+    assert_array_equal(Committee.from_estimator(model).decision_function(X), original.decision_function(X))
 
 
 def test_every_objective_takes_leaf_scores():
@@ -374,7 +375,7 @@ def refusals() -> list[Any]:
             (trained("reg:squarederror"), ValueError, "an objective of numbers, which have no classes"),
             (trained("reg:logistic"), ValueError, "objective='reg:logistic'"),
             (trained("rank:pairwise"), ValueError, "objective='rank:pairwise'"),
-            (xgboost(labels=np.zeros(200, int)), ValueError, "knows 1 classes, and its trees are for 2"),
+            (xgboost(labels=np.zeros(200, int)), ValueError, "has 1 classes, and its trees are for 2"),
             (lightgbm(objective=lambda y, p: (p - y, np.ones(len(y)))), ValueError, "an objective of one's own"),
             (of_light("regression"), ValueError, "give it to RegressionCommittee.from_estimator"),
             (of_light("cross_entropy"), ValueError, "objective='cross_entropy'"),
@@ -427,7 +428,7 @@ def test_old_models_of_declared_categories_are_refused():
 
 
 def test_trees_that_zeros_make_too_large_are_refused(monkeypatch):
-    monkeypatch.setattr("committee.vote.adapters.zero_as_missing.MAX_GROWTH", 1)
+    monkeypatch.setattr("committee.vote.adapters.lightgbm_model.MAX_GROWTH", 1)
     model = boosted("lightgbm", zero_as_missing=True, num_leaves=31)
     with pytest.raises(ValueError, match=r"zero_as_missing=True and a tree that takes more than 1 times"):
         Committee.from_estimator(model)
@@ -467,4 +468,4 @@ def test_categories_that_xgboost_refuses_are_refused_by_name(make, kind, other, 
             each.predict(make({"kind": [kind[0], other], "x": [0.0, 0.0]}))
         missing = make({"kind": [kind[0], None], "x": [0.0, 0.0]})
         theirs = pd.DataFrame({"kind": pd.Categorical([kind[0], None], categories=kind), "x": [0.0, 0.0]})
-        np.testing.assert_allclose(each.predict_proba(missing), model.predict_proba(theirs), rtol=1e-5)
+        assert_allclose(each.predict_proba(missing), model.predict_proba(theirs), rtol=1e-5)

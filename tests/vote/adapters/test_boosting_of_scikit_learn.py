@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     AdaBoostRegressor,
@@ -56,9 +57,9 @@ def test_histogram_boosting_of_classes(n_classes, tmp_path):
     y = classes(n_classes)
     model = HistGradientBoostingClassifier(max_iter=12, min_samples_leaf=10).fit(ROWS, y)
     committee = Committee.from_estimator(model)
-    np.testing.assert_allclose(committee.decision_function(NEW), model.decision_function(NEW), **CLOSE)
-    np.testing.assert_allclose(committee.predict_proba(NEW), model.predict_proba(NEW), **CLOSE)
-    np.testing.assert_array_equal(committee.predict(NEW), model.predict(NEW))
+    assert_allclose(committee.decision_function(NEW), model.decision_function(NEW), **CLOSE)
+    assert_allclose(committee.predict_proba(NEW), model.predict_proba(NEW), **CLOSE)
+    assert_array_equal(committee.predict(NEW), model.predict(NEW))
     assert committee.table is not None and committee.table.n_categories.tolist() == [0, 12, 0, 6, 1]
     assert len(committee.voters.category_bits if n_classes == 2 else committee.voters.forest.category_bits)
     assert_every_use(committee, ROWS, y, tmp_path / "model")
@@ -68,7 +69,7 @@ def test_histogram_boosting_of_classes(n_classes, tmp_path):
 def test_histogram_boosting_of_numbers(loss, tmp_path):
     model = HistGradientBoostingRegressor(loss=loss, quantile=0.7, max_iter=12).fit(ROWS, np.exp(NUMBER))
     committee = RegressionCommittee.from_estimator(model)
-    np.testing.assert_allclose(committee.predict(NEW), model.predict(NEW), rtol=1e-12)
+    assert_allclose(committee.predict(NEW), model.predict(NEW), rtol=1e-12)
     (assert_every_use if loss == "squared_error" else lambda c, X, _, file: assert_saved_and_explained(c, X[:9], file))(
         committee, ROWS, np.exp(NUMBER), tmp_path / "model"
     )
@@ -88,9 +89,9 @@ def test_gradient_boosting_of_classes(n_classes, options, tmp_path):
     y = classes(n_classes)
     model = GradientBoostingClassifier(**SMALL, **options).fit(PLAIN, y)
     committee = Committee.from_estimator(model)
-    np.testing.assert_allclose(committee.decision_function(NEW_PLAIN), model.decision_function(NEW_PLAIN), **CLOSE)
-    np.testing.assert_allclose(committee.predict_proba(NEW_PLAIN), model.predict_proba(NEW_PLAIN), **CLOSE)
-    np.testing.assert_array_equal(committee.predict(NEW_PLAIN), model.predict(NEW_PLAIN))
+    assert_allclose(committee.decision_function(NEW_PLAIN), model.decision_function(NEW_PLAIN), **CLOSE)
+    assert_allclose(committee.predict_proba(NEW_PLAIN), model.predict_proba(NEW_PLAIN), **CLOSE)
+    assert_array_equal(committee.predict(NEW_PLAIN), model.predict(NEW_PLAIN))
     if not options:
         assert_every_use(committee, PLAIN, y, tmp_path / "model")
 
@@ -109,7 +110,7 @@ NUMBERS = [
 def test_ensembles_of_numbers(model, tmp_path):
     y = np.exp(NUMBER)
     committee = RegressionCommittee.from_estimator(model.fit(PLAIN, y))
-    np.testing.assert_allclose(committee.predict(NEW_PLAIN), model.predict(NEW_PLAIN), rtol=1e-12)
+    assert_allclose(committee.predict(NEW_PLAIN), model.predict(NEW_PLAIN), rtol=1e-12)
     if getattr(model, "loss", "squared_error") == "squared_error":
         assert_every_use(committee, PLAIN, y, tmp_path / "model")
 
@@ -128,9 +129,9 @@ def test_the_command_line_converts_them(tmp_path):
         seen = rows if name == "histogram" else rows[["size"]] if name == "numbers" else NEW_PLAIN[:300]
         found, expected = load(tmp_path / f"{name}.st").predict(seen), model.predict(seen)
         if isinstance(model, GradientBoostingClassifier | HistGradientBoostingClassifier):
-            np.testing.assert_array_equal(found, expected)
+            assert_array_equal(found, expected)
         else:
-            np.testing.assert_allclose(found, expected, **CLOSE)
+            assert_allclose(found, expected, **CLOSE)
     printed = succeed("predict", tmp_path / "histogram.st", tmp_path / "rows.csv").stdout.splitlines()[1:]
     assert printed == load(tmp_path / "histogram.st").predict(rows).tolist()
 
@@ -172,11 +173,7 @@ def with_none(X: np.ndarray) -> np.ndarray:
             lambda: BaggingRegressor(LinearRegression(), n_estimators=2).fit(PLAIN, NUMBER),
             "a BaggingRegressor of LinearRegression; of numbers, those of DecisionTreeRegressor",
         ),
-        (
-            RegressionCommittee,
-            lambda: BaggingRegressor(n_estimators=2).fit(PLAIN, PLAIN),
-            "predicts 2 outputs",
-        ),
+        (RegressionCommittee, lambda: BaggingRegressor(n_estimators=2).fit(PLAIN, PLAIN), "predicts 2 outputs"),
         (RegressionCommittee, lambda: AdaBoostRegressor().fit(PLAIN, NUMBER), "predicts the weighted median"),
     ],
 )

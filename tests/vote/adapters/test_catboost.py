@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import Committee, RegressionCommittee
-from committee.vote.adapters.boosters import parts_of_model, regression_parts_of_model
-from committee.vote.adapters.catboost_hash import category_hash
-from committee.vote.adapters.catboost_model import catboost_model
+from committee.vote.adapters.catboost_model import catboost_model, category_hash
+from committee.vote.adapters.ensembles import parts_of_model, regression_parts_of_model
 from committee.vote.links.mean import Log
 from committee.vote.links.probability import Logistic
 from tests.cli.calls import fail, succeed
@@ -38,7 +38,7 @@ def test_predictions_are_the_originals(name, tmp_path):
     found = committee(name)
     numbers = isinstance(found, RegressionCommittee)
     votes = found.predict(NEW) if numbers else found.decision_function(NEW)
-    np.testing.assert_allclose(votes, PREDICTED[name], rtol=1e-12, atol=1e-12)
+    assert_allclose(votes, PREDICTED[name], rtol=1e-12, atol=1e-12)
     assert found.table.names == tuple(TABLE.columns) and len(found.voters.category_bits)
     assert isinstance(found.link, {"counts": Log, "one_against_rest": Logistic}.get(name, object))
     if not numbers:
@@ -54,7 +54,7 @@ def test_a_border_parts_what_single_precision_parts():
     size = np.linspace(np.nextafter(border, -1), np.nextafter(border, 1), 1001)  # doubles between three singles
     table = TABLE.iloc[np.zeros(1001, dtype=int)].assign(size=size)
     single = table.assign(size=size.astype(np.float32).astype(np.float64))
-    np.testing.assert_array_equal(committee("numbers").predict(table), committee("numbers").predict(single))
+    assert_array_equal(committee("numbers").predict(table), committee("numbers").predict(single))
 
 
 def test_the_command_line_converts_them(tmp_path):
@@ -96,7 +96,7 @@ def changed(name: str, change: Any) -> str:
         ("numbers", lambda d: d["features_info"].update(text_features=[{}]), "has text_features"),
         ("two_classes", lambda d: d["oblivious_trees"][1]["leaf_values"].pop(), "tree 1 has 7 values for 8 leaves"),
         ("two_classes", lambda d: d.update(scale_and_bias=[1, [0, 0, 0]]), "a leaf has 1 values where 3"),
-        ("three_classes", lambda d: d["model_info"]["class_params"].update(class_names=[1, 2]), "knows 2 classes"),
+        ("three_classes", lambda d: d["model_info"]["class_params"].update(class_names=[1, 2]), "has 2 classes"),
     ],
 )
 def test_what_is_refused(name, change, match):
@@ -108,7 +108,7 @@ def test_categories_of_text_are_those_that_the_file_records():
     of_text, of_codes = committee("text"), committee("two_classes")
     assert of_text.table.categories[1] == ("kind 4", "kind 1") and of_codes.table.categories[1] == (4, 1)
     text = NEW.assign(kind=NEW["kind"].map("kind {}".format))
-    np.testing.assert_array_equal(of_text.decision_function(text), of_codes.decision_function(NEW))
+    assert_array_equal(of_text.decision_function(text), of_codes.decision_function(NEW))
 
 
 def test_live_models_of_catboost():
@@ -120,5 +120,5 @@ def test_live_models_of_catboost():
         iterations=5, depth=3, verbose=False, allow_writing_files=False, thread_count=1
     ).fit(table, answers("two_classes", NUMBER))
     found = Committee.from_estimator(model)
-    np.testing.assert_allclose(found.predict_proba(new), model.predict_proba(new), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(found.predict(new), model.predict(new))
+    assert_allclose(found.predict_proba(new), model.predict_proba(new), rtol=1e-12, atol=1e-12)
+    assert_array_equal(found.predict(new), model.predict(new))

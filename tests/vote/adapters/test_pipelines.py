@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -75,8 +76,8 @@ PIPELINES = {
 def test_classes(name, tmp_path):
     pipeline = PIPELINES[name].fit(ROWS, LABELS)
     committee = Committee.from_estimator(pipeline)
-    np.testing.assert_allclose(committee.predict_proba(NEW), pipeline.predict_proba(NEW), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(committee.predict(NEW), pipeline.predict(NEW))
+    assert_allclose(committee.predict_proba(NEW), pipeline.predict_proba(NEW), rtol=1e-12, atol=1e-12)
+    assert_array_equal(committee.predict(NEW), pipeline.predict(NEW))
     assert committee.table is not None and committee.table.names == tuple(ROWS.columns)
     if name == "one-hot":
         assert_every_use(committee, ROWS, LABELS, tmp_path / "model")
@@ -88,14 +89,14 @@ def test_numbers_of_an_array_whose_columns_are_scaled_and_selected():
     steps = (SimpleImputer(), MaxAbsScaler(), StandardScaler(with_mean=False), SelectKBest(k=2))
     pipeline = make_pipeline(*steps, ExtraTreesRegressor(**SMALL)).fit(X, LABELS == "top")
     committee = RegressionCommittee.from_estimator(pipeline)
-    np.testing.assert_allclose(committee.predict(new), pipeline.predict(new), rtol=1e-12, atol=1e-12)
+    assert_allclose(committee.predict(new), pipeline.predict(new), rtol=1e-12, atol=1e-12)
     # numbers beside every threshold go the same way
     used = committee.voters.feature >= 0
     for step in (-np.inf, np.inf):
         beside = np.zeros((used.sum(), 3))
         beside[np.arange(used.sum()), committee.voters.feature[used]] = committee.voters.threshold[used]
         beside = np.nextafter(beside, step)
-        np.testing.assert_allclose(committee.predict(beside), pipeline.predict(beside), rtol=1e-12, atol=1e-12)
+        assert_allclose(committee.predict(beside), pipeline.predict(beside), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,6 @@ def test_unknown_categories_that_go_elsewhere_than_missing_values_are_errors():
     pipeline = make_pipeline(steps, RandomForestClassifier(5, random_state=0)).fit(ROWS, LABELS)
     committee = Committee.from_estimator(pipeline)
     seen = NEW[NEW["kind"].isin(ROWS["kind"].dropna()) | NEW["kind"].isna()]
-    np.testing.assert_allclose(committee.predict_proba(seen), pipeline.predict_proba(seen), rtol=1e-12, atol=1e-12)
+    assert_allclose(committee.predict_proba(seen), pipeline.predict_proba(seen), rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match=r"holds the category .kind [67]."):
         committee.predict(NEW)

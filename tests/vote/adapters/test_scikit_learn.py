@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
@@ -95,13 +96,13 @@ def test_the_committee_votes_as_the_original(name, table):
     assert isinstance(committee.voters, Forest if name in NATIVE else EstimatorVoters)
     if isinstance(committee.voters, Forest):
         committee.voters.check()
-    np.testing.assert_array_equal(committee.classes, original.classes_)
-    np.testing.assert_array_equal(committee.predict(X), original.predict(X))
+    assert_array_equal(committee.classes, original.classes_)
+    assert_array_equal(committee.predict(X), original.predict(X))
     p = committee.predict_proba(X)
     if name not in NO_PROBABILITY:
-        close = np.testing.assert_array_equal if name in EXACT else np.testing.assert_allclose
+        close = assert_array_equal if name in EXACT else assert_allclose
         close(p, original.predict_proba(X), **({} if name in EXACT else {"rtol": 1e-9}))
-    np.testing.assert_array_equal(committee.classes[np.argmax(p, axis=1)], committee.predict(X))
+    assert_array_equal(committee.classes[np.argmax(p, axis=1)], committee.predict(X))
     m = committee.margins(X, y)
     assert (np.abs(m) <= 1).all()
     assert (committee.predict(X) == y)[m > 0].all() and (committee.predict(X) != y)[m < 0].all()
@@ -114,15 +115,15 @@ def test_stages_of_adaboost(table):
     committee = Committee.from_estimator(original)
     assert committee.link == Softmax(original.n_classes_ / (original.n_classes_ - 1) ** 2, normalized=True)
     for labels, expected in zip(committee.staged_predict(X), original.staged_predict(X), strict=True):
-        np.testing.assert_array_equal(labels, expected)
+        assert_array_equal(labels, expected)
     for p, expected in zip(committee.staged_predict_proba(X), original.staged_predict_proba(X), strict=True):
-        np.testing.assert_allclose(p, expected, rtol=1e-9)
+        assert_allclose(p, expected, rtol=1e-9)
     scores = zip(committee.staged_decision_function(X), original.staged_decision_function(X), strict=True)
     for t, (F, expected) in enumerate(scores, 1):
         # the original's score has -1/(K-1) where a tally has 0, over the weight so far
         K, W = original.n_classes_, original.estimator_weights_[:t].sum()
         mean = F / W
-        np.testing.assert_allclose(2 * mean if K == 2 else (K * mean - 1) / (K - 1), expected, atol=1e-12)
+        assert_allclose(2 * mean if K == 2 else (K * mean - 1) / (K - 1), expected, atol=1e-12)
 
 
 def test_adaboost_that_stopped_early():
@@ -131,8 +132,8 @@ def test_adaboost_that_stopped_early():
     assert len(original.estimators_) < len(original.estimator_weights_)
     committee = Committee.from_estimator(original)
     assert committee.n_voters == len(original.estimators_)
-    np.testing.assert_array_equal(committee.predict(X), original.predict(X))
-    np.testing.assert_allclose(committee.predict_proba(X), original.predict_proba(X))
+    assert_array_equal(committee.predict(X), original.predict(X))
+    assert_allclose(committee.predict_proba(X), original.predict_proba(X))
 
 
 # -- ties: small whole numbers, few rows, an even number of voters ----------------------------------------
@@ -172,13 +173,13 @@ def test_ties_go_as_in_the_original(table, T, seed, data):
     ).fit(X, y)
     committee = Committee.from_estimator(original)
     grid = np.vstack([X, X + 0.5])
-    np.testing.assert_array_equal(committee.predict(grid), original.predict(grid))
+    assert_array_equal(committee.predict(grid), original.predict(grid))
     if hasattr(original, "predict_proba"):
         expected = original.predict_proba(grid)
         if getattr(original, "weights", None) is None:
-            np.testing.assert_array_equal(committee.predict_proba(grid), expected)
+            assert_array_equal(committee.predict_proba(grid), expected)
         else:
-            np.testing.assert_allclose(committee.predict_proba(grid), expected, rtol=1e-12, atol=1e-15)
+            assert_allclose(committee.predict_proba(grid), expected, rtol=1e-12, atol=1e-15)
 
 
 # -- trees, leaf for leaf ---------------------------------------------------------------------------------
@@ -209,13 +210,7 @@ def test_thresholds_between_neighbours(value, step):
     if not np.isfinite(above):
         return
     middle = float(g) / 2 + float(above) / 2
-    for threshold in (
-        middle,
-        float(g),
-        float(above),
-        np.nextafter(middle, -np.inf),
-        np.nextafter(middle, np.inf),
-    ):
+    for threshold in (middle, float(g), float(above), np.nextafter(middle, -np.inf), np.nextafter(middle, np.inf)):
         limit = float64_threshold(np.array([threshold]))[0]
         x = middle
         for _ in range(abs(step)):
@@ -228,7 +223,7 @@ def test_thresholds_between_neighbours(value, step):
 def test_thresholds_without_end():
     """Infinite: every number goes left, only missing values go right."""
     largest = np.finfo(np.float64).max
-    np.testing.assert_array_equal(float64_threshold(np.array([np.inf, -np.inf])), [largest, -largest])
+    assert_array_equal(float64_threshold(np.array([np.inf, -np.inf])), [largest, -largest])
 
 
 def test_rows_between_two_float32_values():
@@ -244,10 +239,10 @@ def test_rows_between_two_float32_values():
         exact = X[:, 0].astype(np.float64)
         middles = (exact[:-1] + exact[1:]) / 2
         rows = np.concatenate([exact, middles, np.nextafter(middles, -np.inf), np.nextafter(middles, np.inf)])[:, None]
-        np.testing.assert_array_equal(forest.votes(rows)[:, 0], tree.predict(rows))
+        assert_array_equal(forest.votes(rows)[:, 0], tree.predict(rows))
         # not merely the same votes: the same leaves, by the rows that share them
         shared = tree.apply(rows)[:, None] == tree.apply(rows)
-        np.testing.assert_array_equal(forest.apply(rows) == forest.apply(rows).T, shared)
+        assert_array_equal(forest.apply(rows) == forest.apply(rows).T, shared)
 
 
 @pytest.mark.parametrize("limits", [{"max_depth": 4}, {"max_leaf_nodes": 9}])
@@ -267,7 +262,7 @@ def test_nodes_keep_their_record(limits):
         for ours, theirs in pairs:
             assert one.count[ours] == tree.n_node_samples[theirs]
             assert one.weight[ours] == tree.weighted_n_node_samples[theirs]
-            np.testing.assert_array_equal(one.value[ours], tree.value[theirs, 0])
+            assert_array_equal(one.value[ours], tree.value[theirs, 0])
             children = tree.children_left[theirs], tree.children_right[theirs]
             if one.left[ours] < 0:
                 assert children == (-1, -1) and one.gain[ours] == 0 and one.feature[ours] == -1
@@ -278,7 +273,7 @@ def test_nodes_keep_their_record(limits):
             assert one.feature[ours] == tree.feature[theirs]
             pairs += [(one.left[ours], children[0]), (one.left[ours] + 1, children[1])]
         assert len(pairs) == tree.node_count
-    np.testing.assert_allclose(forest.feature_importances(), original.feature_importances_)
+    assert_allclose(forest.feature_importances(), original.feature_importances_)
 
 
 @pytest.mark.parametrize("trained_with_missing", [False, True])
@@ -297,14 +292,14 @@ def test_missing_values(kind, trained_with_missing):
     assert infinite == (trained_with_missing and kind is RandomForestClassifier)
     committee = Committee.from_estimator(original)
     for rows in (X, with_holes, np.full((1, 4), np.nan)):
-        np.testing.assert_array_equal(committee.predict_proba(rows), original.predict_proba(rows))
-        np.testing.assert_array_equal(committee.predict(rows), original.predict(rows))
+        assert_array_equal(committee.predict_proba(rows), original.predict_proba(rows))
+        assert_array_equal(committee.predict(rows), original.predict(rows))
 
 
 def test_trees_that_know_other_classes():
     tree = Tree().fit([[0.0], [1.0]], ["c", "a"])
     forest = forest_of_trees([tree], n_features=1, classes=np.array(["a", "b", "c"]), soft=True)
-    np.testing.assert_array_equal(forest.votes(np.array([[0.0], [1.0]]))[:, 0], [[0, 0, 1], [1, 0, 0]])
+    assert_array_equal(forest.votes(np.array([[0.0], [1.0]]))[:, 0], [[0, 0, 1], [1, 0, 0]])
     with pytest.raises(ValueError, match=r"trees\[0\] votes for .*'c'"):
         forest_of_trees([tree], n_features=1, classes=np.array(["a", "b"]), soft=True)
 
@@ -317,25 +312,24 @@ def test_two_classes_keep_two_columns():
     assert committee.link == Share()
     H = committee.votes(X)
     assert H.shape == (len(X), 7) and H.dtype == np.float64
-    np.testing.assert_allclose(H @ committee.weights, committee.decision_function(X), atol=1e-12)
+    assert_allclose(H @ committee.weights, committee.decision_function(X), atol=1e-12)
 
 
 # -- what comes in ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["forest", "bagged on subsets", "bagged logistic", "boosted bayes", "soft vote", "weighted hard vote"],
+    "name", ["forest", "bagged on subsets", "bagged logistic", "boosted bayes", "soft vote", "weighted hard vote"]
 )
 def test_frames(name):
     X, y = TABLES["iris"]
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     original = clone(ENSEMBLES[name]).fit(frame, y)
     committee = Committee.from_estimator(original)
-    np.testing.assert_array_equal(committee.predict(frame), original.predict(frame))
+    assert_array_equal(committee.predict(frame), original.predict(frame))
     if name in ("forest", "bagged logistic"):
-        np.testing.assert_array_equal(committee.predict(pl.from_pandas(frame)), original.predict(frame))
-        np.testing.assert_array_equal(committee.predict(pl.from_pandas(frame).to_arrow()), original.predict(frame))
+        assert_array_equal(committee.predict(pl.from_pandas(frame)), original.predict(frame))
+        assert_array_equal(committee.predict(pl.from_pandas(frame).to_arrow()), original.predict(frame))
     with pytest.raises(ValueError, match=r"order|columns"):
         committee.predict(frame[["b", "a", "c", "d"]])
     with pytest.raises(ValueError, match=r"columns|3 features"):
@@ -355,7 +349,7 @@ def test_sparse_members():
     original = BaggingClassifier(LogisticRegression(), 3, max_features=0.5, random_state=0).fit(csc_array(X / 16), y)
     committee = Committee.from_estimator(original)
     for data in (csc_array(X / 16), X / 16):
-        np.testing.assert_array_equal(committee.predict_proba(data), original.predict_proba(data))
+        assert_array_equal(committee.predict_proba(data), original.predict_proba(data))
 
 
 def test_committees_of_one_class():
@@ -363,8 +357,8 @@ def test_committees_of_one_class():
     for original in (RandomForestClassifier(3), BaggingClassifier(Tree(), 3), AdaBoostClassifier(Tree())):
         original.fit(X, ["only"] * 5)
         committee = Committee.from_estimator(original)
-        np.testing.assert_array_equal(committee.predict(X), original.predict(X))
-        np.testing.assert_array_equal(committee.predict_proba(X), original.predict_proba(X))
+        assert_array_equal(committee.predict(X), original.predict(X))
+        assert_array_equal(committee.predict_proba(X), original.predict_proba(X))
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -388,7 +382,7 @@ def test_own_learners():
     assert Committee.from_estimator(learner) is learner.committee_
     original = VotingClassifier([("a", Learner()), ("b", Tree(max_depth=2))], voting="soft").fit(X, y)
     committee = Committee.from_estimator(original)
-    np.testing.assert_array_equal(committee.predict_proba(X), original.predict_proba(X))
+    assert_array_equal(committee.predict_proba(X), original.predict_proba(X))
     assert committee.n_nodes == sum(int(m) for m in committee.voters.n_nodes)
     assert committee.voters.n_nodes[0] == original.estimators_[0].committee_.n_nodes
 

@@ -22,9 +22,7 @@ from committee import (
     TreeVoter,
 )
 from committee.learners.blend.portfolio import candidates
-from committee.vote.explain.carried_shares import carried_shares
-from committee.vote.explain.leaf_probability_shares import leaf_probability_shares
-from committee.vote.explain.probability_contributions import probability_contributions
+from committee.vote.explain.contributions import carried_shares, leaf_probability_shares, probability_contributions
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import Logistic, Probit, Share, Softmax, TemperedShare
 from committee.vote.members import MemberCommittees
@@ -148,7 +146,7 @@ def test_a_block_of_rows_is_those_of_each(monkeypatch):
     X, y = numbers(3)
     model = SBPMTClassifier(2, random_state=0).fit(X, y)
     shares = probability_contributions(model.committee_, X)
-    monkeypatch.setattr("committee.vote.explain.leaf_probability_shares._BLOCK", 200)
+    monkeypatch.setattr("committee.vote.explain.contributions._SHARE_BLOCK", 200)
     assert_array_equal(probability_contributions(model.committee_, X), shares)
 
 

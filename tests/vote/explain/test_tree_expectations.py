@@ -18,8 +18,8 @@ from committee import (
     RandomForestRegressor,
     SBPMTClassifier,
 )
-from committee.vote.explain.probability_contributions import probability_contributions
-from committee.vote.explain.tree_expectations import split_places, tree_expectations
+from committee.vote.explain.contributions import probability_contributions
+from committee.vote.explain.tree_expectations import split_thresholds, tree_expectations
 
 X, Y = load_wine(return_X_y=True)
 
@@ -61,7 +61,7 @@ def test_expectations_share_rows_as_shapley_values_do():
 
 def test_trees_are_walked_some_at_a_time_with_the_same_result(monkeypatch):
     model = GradientBoostingClassifier(n_estimators=7, random_state=0).fit(X, Y)
-    places = split_places(model.committee_, 6)
+    places = split_thresholds(model.committee_, 6)
     whole = tree_expectations(model.committee_, 6, places)
     monkeypatch.setattr("committee.vote.explain.tree_expectations._CELLS", 1)
     assert_allclose(tree_expectations(model.committee_, 6, places), whole, rtol=1e-12)
@@ -73,4 +73,4 @@ def test_voters_that_remember_nothing_are_refused():
     with pytest.raises(TypeError, match="need voters that are native trees, lines or soft model trees"):
         tree_expectations(tree.committee_, 0, np.zeros(1))
     theirs = Committee.from_estimator(Peer(2, random_state=0).fit(X, Y))
-    assert len(split_places(theirs, 6)) and tree_expectations(theirs, 6, np.zeros(1)).shape == (1, 3)
+    assert len(split_thresholds(theirs, 6)) and tree_expectations(theirs, 6, np.zeros(1)).shape == (1, 3)

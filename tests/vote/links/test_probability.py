@@ -1,5 +1,7 @@
 """Links against their equations, and their two promises on scores of any size."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
 
 import committee
 from committee.vote.links.probability import (
@@ -24,9 +28,11 @@ from committee.vote.links.probability import (
     elected,
     from_json,
 )
+from committee.vote.links.temperature import STEPS, best_temperature
 from tests.cast_votes import forest_that_votes
 from tests.golden.write import FOLDER
 from tests.oracles import votes as oracle
+from tests.oracles.votes import smoothed_log_loss
 
 ordinary = st.floats(-20, 20)
 # the neighbourhoods where probabilities round: near zero, near saturation, far out, and one ulp apart
@@ -52,21 +58,21 @@ def rows(values: st.SearchStrategy[float], K: int) -> st.SearchStrategy[np.ndarr
 def keep_promises(p: np.ndarray, F: np.ndarray) -> None:
     assert np.isfinite(p).all()
     assert (p >= 0).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     expected = [oracle.elected(list(np.atleast_1d(scores))) for scores in F.tolist()]
-    np.testing.assert_array_equal(np.argmax(p, axis=1), expected)
+    assert_array_equal(np.argmax(p, axis=1), expected)
 
 
 @given(st.integers(1, 5).flatmap(lambda K: rows(ordinary, K)), st.floats(0.1, 3.0))
 def test_equations(F, scale):
     softmax = [oracle.softmax(row, scale) for row in F.tolist()]
-    np.testing.assert_allclose(Softmax(scale).probability(F), softmax, rtol=1e-9)
+    assert_allclose(Softmax(scale).probability(F), softmax, rtol=1e-9)
     logistic = [oracle.logistic(row, scale) for row in F.tolist()]
-    np.testing.assert_allclose(Logistic(scale).probability(F), logistic, rtol=1e-9)
+    assert_allclose(Logistic(scale).probability(F), logistic, rtol=1e-9)
     probit = [oracle.probit(row) for row in F.tolist()]
-    np.testing.assert_allclose(Probit().probability(F), probit, rtol=1e-9, atol=1e-300)  # smaller ones have few digits
+    assert_allclose(Probit().probability(F), probit, rtol=1e-9, atol=1e-300)  # smaller ones have few digits
     truncated = [oracle.truncated(row) for row in (F / 8).tolist()]
-    np.testing.assert_allclose(Truncated().probability(F / 8), truncated, rtol=1e-9, atol=1e-15)
+    assert_allclose(Truncated().probability(F / 8), truncated, rtol=1e-9, atol=1e-15)
 
 
 tallies = st.integers(2, 5).flatmap(lambda K: rows(st.sampled_from([0.0, 0.1, 1.0, 2.5, 1e6]), K))
@@ -74,18 +80,18 @@ tallies = st.integers(2, 5).flatmap(lambda K: rows(st.sampled_from([0.0, 0.1, 1.
 
 @given(tallies, st.floats(1, 1e7))
 def test_shares(F, factor):
-    np.testing.assert_allclose(Share().probability(F), [oracle.share(row) for row in F.tolist()], rtol=1e-12)
+    assert_allclose(Share().probability(F), [oracle.share(row) for row in F.tolist()], rtol=1e-12)
     total = float(F.sum(axis=1).max() * factor)
     by_total = np.array([oracle.share(row, total) for row in F.tolist()])
-    np.testing.assert_allclose(Share().probability(F, total), by_total, rtol=1e-12)
+    assert_allclose(Share().probability(F, total), by_total, rtol=1e-12)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=9).map(np.array), st.floats(1, 9))
 def test_shares_of_signed_scores(F, total):
     p = Share().probability(F, total)
     keep_promises(p, F)
-    np.testing.assert_allclose(p, [oracle.share([f], total) for f in F.tolist()], rtol=1e-12, atol=1e-15)
-    np.testing.assert_array_equal(p, Share().probability(F[:, None], total))
+    assert_allclose(p, [oracle.share([f], total) for f in F.tolist()], rtol=1e-12, atol=1e-15)
+    assert_array_equal(p, Share().probability(F[:, None], total))
 
 
 @given(links, st.integers(3, 6).flatmap(lambda K: rows(extreme, K)))
@@ -97,14 +103,14 @@ def test_promises_for_several_classes(link, F):
 def test_promises_for_two_classes(link, F):
     p = link.probability(F)
     keep_promises(p, F)
-    np.testing.assert_array_equal(p, link.probability(F[:, None]))
+    assert_array_equal(p, link.probability(F[:, None]))
 
 
 @given(links, rows(ordinary | extreme, 2))
 def test_two_column_tally_is_its_difference(link, F):
     p = link.probability(F)
-    np.testing.assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
-    np.testing.assert_array_equal(p, link.probability(F[:, 1] - F[:, 0]))
+    assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
+    assert_array_equal(p, link.probability(F[:, 1] - F[:, 0]))
 
 
 @given(st.integers(2, 5).flatmap(lambda K: rows(extreme.map(abs), K)), st.booleans())
@@ -112,9 +118,9 @@ def test_promises_of_shares(F, known_total):
     total = float(F.sum(axis=1).max()) if known_total else None
     p = Share().probability(F, total)
     assert np.isfinite(p).all() and (p >= 0).all()
-    np.testing.assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
+    assert_array_equal(np.argmax(p, axis=1), [oracle.elected(row) for row in F.tolist()])
     if not known_total:
-        np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+        assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
 
 
 @given(st.integers(2, 5).flatmap(lambda K: rows(extreme.map(abs), K)), st.floats(0.01, 100), st.floats(0.01, 10))
@@ -126,11 +132,11 @@ def test_promises_of_tempered_shares(F, temperature, prior):
 def test_tempered_shares_are_powers_of_votes(F, temperature, prior):
     link = TemperedShare(temperature, prior)
     expected = [oracle.tempered_share(row, temperature, prior) for row in F.tolist()]
-    np.testing.assert_allclose(link.probability(F), expected, rtol=1e-9)
-    np.testing.assert_allclose(Share().tempered(temperature).probability(F), TemperedShare(temperature).probability(F))
+    assert_allclose(link.probability(F), expected, rtol=1e-9)
+    assert_allclose(Share().tempered(temperature).probability(F), TemperedShare(temperature).probability(F))
     signed, total = F[:, 1] - F[:, 0], float(F.sum(axis=1).max())
     votes = np.column_stack([total - signed, total + signed]) / 2
-    np.testing.assert_allclose(link.probability(signed, total), link.probability(votes), rtol=1e-6)
+    assert_allclose(link.probability(signed, total), link.probability(votes), rtol=1e-6)
 
 
 @given(links, st.floats(0.01, 100), st.integers(3, 5).flatmap(lambda K: rows(ordinary, K)))
@@ -138,17 +144,17 @@ def test_tempered_links_divide_the_evidence(link, temperature, F):
     for scores in (F, F[:, 0]):
         z = link.evidence(scores, 30.0) / temperature
         expected = [oracle.softmax(row, 1.0) for row in z.tolist()]
-        np.testing.assert_allclose(link.tempered(temperature).probability(scores), expected, rtol=1e-9, atol=1e-300)
+        assert_allclose(link.tempered(temperature).probability(scores), expected, rtol=1e-9, atol=1e-300)
 
 
 @given(st.integers(2, 5).flatmap(lambda K: rows(st.floats(0, 1), K)), st.integers(1, 60))
 def test_settled_scores_elect_the_first_largest_mean(F, total):
     settled = Share().settle(F, total)
     means = np.argmax(F / total, axis=1)
-    np.testing.assert_array_equal([oracle.elected(row) for row in settled.tolist()], means)
-    np.testing.assert_array_equal(np.argmax(Share().probability(settled, total), axis=1), means)
-    np.testing.assert_array_equal(settled / total, F / total)
-    np.testing.assert_allclose(settled, F, rtol=3e-16)
+    assert_array_equal([oracle.elected(row) for row in settled.tolist()], means)
+    assert_array_equal(np.argmax(Share().probability(settled, total), axis=1), means)
+    assert_array_equal(settled / total, F / total)
+    assert_allclose(settled, F, rtol=3e-16)
 
 
 def test_settling_happens():
@@ -157,21 +163,19 @@ def test_settling_happens():
     high = np.nextafter(low, 2.0)
     total = next(t for t in range(1, 100) if low / t == high / t)
     tally = np.array([[low, high], [high, low]])
-    np.testing.assert_array_equal(Share().settle(tally, total), [[high, high], [high, low]])
+    assert_array_equal(Share().settle(tally, total), [[high, high], [high, low]])
     of_each = np.array([[0.0], [total]])
-    np.testing.assert_array_equal(Share().settle(tally[[0, 0]], of_each), [[low, high], [high, high]])
+    assert_array_equal(Share().settle(tally[[0, 0]], of_each), [[low, high], [high, high]])
     assert Softmax().settle(tally, total) is tally
     single = tally[:, :1]
     assert Share().settle(single, total) is single
     assert Share().settle(tally, 0.0) is tally  # no voter has weight
-    np.testing.assert_array_equal(
-        Share().settle(tally / 1024, total / 1024), np.array([[high, high], [high, low]]) / 1024
-    )
+    assert_array_equal(Share().settle(tally / 1024, total / 1024), np.array([[high, high], [high, low]]) / 1024)
 
 
 def test_tempered_margins_settle_as_truncated_ones_do():
     tallies = np.array([[1.0, 1.0 - 1e-14, 0.0], [2.0, 1.0, 0.0]])
-    np.testing.assert_array_equal(TemperedMargin(1.0).settle(tallies, 1.0), Truncated().settle(tallies, 1.0))
+    assert_array_equal(TemperedMargin(1.0).settle(tallies, 1.0), Truncated().settle(tallies, 1.0))
     assert Truncated(0.1).tempered(2.0) == TemperedMargin(1.0).tempered(2.0) == TemperedMargin(2.0)
 
 
@@ -179,15 +183,15 @@ def test_least_squares_settles_what_differs_by_a_rounding():
     """By 1e-12 of the total weight, or of 1 where that is less."""
     F = np.array([[0.0], [9e-13], [-9e-13], [1.1e-12], [-0.5]])
     for total, settled in ((0.5, [0, 0, 0, 1.1e-12, -0.5]), (2.0, [0, 0, 0, 0, -0.5])):
-        np.testing.assert_array_equal(Truncated().settle(F, total)[:, 0], settled)
+        assert_array_equal(Truncated().settle(F, total)[:, 0], settled)
     tallies = np.array([[1.0, 1.0 + 9e-13, 0.5], [2.0, 1.0, 2.0 + 2e-12], [0.0, 3.0, 1.0]])
-    np.testing.assert_array_equal(Truncated().settle(tallies, 1.0)[:, 0], [1.0 + 9e-13, 2.0, 0.0])
-    np.testing.assert_array_equal(Truncated().settle(tallies, 3.0)[:, 0], [1.0 + 9e-13, 2.0 + 2e-12, 0.0])
-    np.testing.assert_array_equal(Truncated().settle(tallies, 3.0)[:, 1:], tallies[:, 1:])
+    assert_array_equal(Truncated().settle(tallies, 1.0)[:, 0], [1.0 + 9e-13, 2.0, 0.0])
+    assert_array_equal(Truncated().settle(tallies, 3.0)[:, 0], [1.0 + 9e-13, 2.0 + 2e-12, 0.0])
+    assert_array_equal(Truncated().settle(tallies, 3.0)[:, 1:], tallies[:, 1:])
     for clear in (tallies[2:], np.array([[0.0], [-1.0]])):
         assert Truncated().settle(clear, 1.0) is clear
-    np.testing.assert_array_equal(Truncated().settle(np.array([[1e-12], [-1e-12]]), 1.0), [[0.0], [0.0]])
-    np.testing.assert_array_equal(Truncated().settle(np.array([[0.0, 1e-12, -1.0]]), 1.0), [[1e-12, 1e-12, -1.0]])
+    assert_array_equal(Truncated().settle(np.array([[1e-12], [-1e-12]]), 1.0), [[0.0], [0.0]])
+    assert_array_equal(Truncated().settle(np.array([[0.0, 1e-12, -1.0]]), 1.0), [[1e-12, 1e-12, -1.0]])
 
 
 @pytest.mark.parametrize(
@@ -220,7 +224,7 @@ def test_least_squares_settles_what_differs_by_a_rounding():
     ],
 )
 def test_known_values(link, F, expected):
-    np.testing.assert_allclose(link.probability(F), expected, rtol=1e-12)
+    assert_allclose(link.probability(F), expected, rtol=1e-12)
 
 
 def test_small_probabilities_keep_their_digits():
@@ -231,11 +235,11 @@ def test_mean_needs_its_weight():
     for link in (Share(), Softmax(normalized=True), TemperedShare(1.0)):
         with pytest.raises(ValueError, match="total is missing"):
             link.probability([0.5])
-    np.testing.assert_array_equal(Share().probability([0.5], total=0.0), [[0.5, np.nextafter(0.5, 1.0)]])
+    assert_array_equal(Share().probability([0.5], total=0.0), [[0.5, np.nextafter(0.5, 1.0)]])
 
 
 def test_a_winner_keeps_its_bits():
-    np.testing.assert_array_equal(Truncated().probability([0.5, -0.25]), [[0.25, 0.75], [0.625, 0.375]])
+    assert_array_equal(Truncated().probability([0.5, -0.25]), [[0.25, 0.75], [0.625, 0.375]])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -354,5 +358,52 @@ def test_stored_links_are_checked(stored, message):
 
 def test_a_share_is_at_most_one_whatever_the_order_of_the_sums():
     tally = np.array([[0.1 + 0.2, 0.0], [0.0, 0.1 + 0.2]])  # three tenths, and a rounding
-    np.testing.assert_array_equal(Share().probability(tally, 0.3), [[1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_array_equal(Share().probability([1.0 + 5e-16, -1.0 - 5e-16], 1.0), [[0.0, 1.0], [1.0, 0.0]])
+    assert_array_equal(Share().probability(tally, 0.3), [[1.0, 0.0], [0.0, 1.0]])
+    assert_array_equal(Share().probability([1.0 + 5e-16, -1.0 - 5e-16], 1.0), [[0.0, 1.0], [1.0, 0.0]])
+
+
+evidence = st.integers(2, 4).flatmap(lambda K: arrays(np.float64, (7, K), elements=st.integers(-9, 9).map(float)))
+labels = st.lists(st.integers(0, 1), min_size=7, max_size=7).map(lambda y: np.array(y, dtype=np.uint16))
+weights = st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=7, max_size=7).map(np.array)
+
+
+@given(evidence, labels, weights, st.integers(1, 50))
+def test_no_temperature_has_a_smaller_loss(z, y, w, m):
+    best = best_temperature(z, y, w, m)
+    loss = smoothed_log_loss(z.tolist(), y.tolist(), w.tolist(), m, best)
+    others = 2.0 ** (np.arange(-8 * STEPS, 12 * STEPS, 3) / STEPS)
+    least = min(smoothed_log_loss(z.tolist(), y.tolist(), w.tolist(), m, T) for T in others)
+    # the best of all is within one step of the temperature found, and the loss is flat there
+    step = smoothed_log_loss(z.tolist(), y.tolist(), w.tolist(), m, best * 2.0 ** (1 / STEPS))
+    assert min(loss, step) <= least + 1e-3 * abs(least)
+
+
+@given(evidence, labels, weights, st.integers(1, 50), st.sampled_from([0.125, 2.0, 64.0]))
+def test_evidence_in_other_units_has_the_temperature_in_these_units(z, y, w, m, unit):
+    found = best_temperature(z, y, w, m)
+    if 1e-6 < found < 1e6 and np.ptp(z, axis=1).any():  # the ends of the search, and no evidence, have no units
+        assert best_temperature(z * unit, y, w, m) == found * unit
+
+
+@given(evidence, labels, weights, st.integers(1, 50), st.permutations(range(7)))
+def test_rows_have_no_order_and_weights_no_unit(z, y, w, m, order):
+    expected = best_temperature(z, y, w, m)
+    for found in (best_temperature(z[order], y[order], w[order], m), best_temperature(z, y, 1e9 * w, m)):
+        assert_allclose(np.log2(found), np.log2(expected), atol=1.01 / STEPS)
+
+
+@pytest.mark.parametrize("m", [4, 60, 1000])
+def test_rows_that_are_all_right_leave_a_doubt(m):
+    z = np.tile([[0.0, 3.0]], (m, 1))
+    T = best_temperature(z, np.ones(m, dtype=np.uint16), np.ones(m), m)
+    wrong = 1 / (1 + np.exp(3.0 / T))
+    assert 0.4 / (m + 1) < wrong < 0.6 / (m + 1)
+
+
+def test_votes_that_are_always_wrong_are_evened_out():
+    T = best_temperature(np.array([[0.0, 1.0]] * 3), np.zeros(3, dtype=np.uint16), np.ones(3), 3)
+    assert T >= 2.0**40
+
+
+def test_no_evidence_has_temperature_one():
+    assert best_temperature(np.full((3, 2), 5.0), np.array([0, 1, 1], dtype=np.uint16), np.ones(3), 3) == 1.0

@@ -16,7 +16,7 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.subsamples import balanced_weights
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, leaf_labels, leaf_means
+from committee.voters.growing import GrowthLimits, class_shares, forest_from_grown, leaf_labels, leaf_means, tree_grower
 
 if TYPE_CHECKING:
     from committee._core import GrownTree
@@ -176,7 +176,7 @@ class ForestTrees(ABC, Generic[R]):
         """Kernel for the next tree. Best-first growth keeps histograms, which trees cannot share."""
         if self.deep is not None:
             return self.deep
-        return grower(self.binned, self.criterion, self.n_classes, self.limits, 1)
+        return tree_grower(self.binned, self.criterion, self.n_classes, self.limits, 1)
 
     def _deep_grower(self, n_threads: int) -> _core.DeepGrower | None:
         if self.limits.max_leaf_nodes:
@@ -192,7 +192,7 @@ class ForestTrees(ABC, Generic[R]):
             min_samples_leaf=limits.min_samples_leaf,
             min_weight_leaf=limits.min_weight_leaf,
             min_gain=limits.min_impurity_decrease,
-            **limits.features_tried(self.binned.codes.shape[1]),
+            **limits.sampled_features(self.binned.codes.shape[1]),
             n_threads=n_threads,
         )
 
@@ -213,8 +213,8 @@ class ClassTrees(ForestTrees[Rows]):
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
         if self.hard:
-            return tree, forest_of([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
-        return tree, forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+            return tree, forest_from_grown([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
+        return tree, forest_from_grown([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
 
 
 class BalancedTrees(ClassTrees):
@@ -236,7 +236,7 @@ class TargetTrees(ForestTrees[TargetRows]):
         # the kernel's sums have fixed precision; the means of leaves are computed again at full precision
         means = leaf_means(tree.leaf_of_row[drawn], len(tree.feature), weights[drawn], self.rows.target[drawn])
         q = self.rows.n_targets
-        voter = forest_of([tree], self.binned.bins, q, value=[means.reshape(-1, q)], weight=[tree.sums[:, 0]])
+        voter = forest_from_grown([tree], self.binned.bins, q, value=[means.reshape(-1, q)], weight=[tree.sums[:, 0]])
         return tree, voter
 
 

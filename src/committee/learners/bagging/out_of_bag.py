@@ -16,7 +16,7 @@ from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Mask
 from committee.data.rows import Rows, nonzero_sample_weights
 from committee.learners.bagging.forest_trees import DrawnTree
-from committee.vote.scores import elected
+from committee.vote.weighted_votes import elected
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:

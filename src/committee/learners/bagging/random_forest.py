@@ -44,10 +44,9 @@ from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
 from committee.learners.base.warm_start import WarmStart
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
-from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits
 

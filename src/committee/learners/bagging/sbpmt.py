@@ -33,9 +33,9 @@ from committee.learners.trees.model_tree import (
 )
 from committee.learners.trees.newton_boost import JointLikelihood
 from committee.vote.committee import Committee
-from committee.vote.explain.contributions import contributions, refuse_output
+from committee.vote.explain.contributions import contributions, require_score_output
 from committee.vote.explain.importances import feature_importances
-from committee.vote.explain.leaf_models import leaf_models
+from committee.vote.explain.rules import leaf_models
 from committee.vote.links.probability import Share
 from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import LinkName, ModelForest
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.learners.base.fit_record import Codec, Parts
-    from committee.vote.explain.tree_scores import Output
+    from committee.vote.explain.tree_contributions import Output
 
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
 """``emphasis=`` of SBPMTClassifier."""
@@ -435,7 +435,7 @@ class SBPMTClassifier(SubsampledVote):
 
     @property
     def leaf_models_(self) -> pl.DataFrame:
-        """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.leaf_models`."""
+        """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.rules`."""
         return leaf_models(self._committees, self.classes_, self.table_)
 
     def contributions(self, X: Any, *, output: Output = "score", return_vote: bool = False) -> F64 | tuple[F64, F64]:
@@ -467,7 +467,7 @@ class SBPMTClassifier(SubsampledVote):
         ValueError
             If `output` is another than "score".
         """
-        refuse_output(output)
+        require_score_output(output)
         committees = self._committees
         encoded = self.table_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)

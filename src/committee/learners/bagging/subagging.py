@@ -37,7 +37,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from committee.voters.growing import class_shares, forest_of, leaf_labels
+from committee.voters.growing import class_shares, forest_from_grown, leaf_labels
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
@@ -299,8 +299,8 @@ class _TreeTrainer:
             weights[drawn] = self.template.fit_weights(self.classes[self.rows.labels[drawn]], weights[drawn])
         tree = grower.grow_classes(self.rows.labels, weights, drawn, seed)
         if self.soft:
-            return forest_of([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
-        return forest_of([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
+            return forest_from_grown([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+        return forest_from_grown([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
 
 
 def _weights_of_draw(rows: Rows, n_classes: int, balances: bool, counts: Counts) -> F64:

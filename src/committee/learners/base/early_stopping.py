@@ -19,7 +19,7 @@ from committee.data.rows import Rows, TargetRows
 from committee.learners.base.stored_learner import BaseEstimator, ClassifierMixin, RegressorMixin
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
-from committee.vote.scores import elected, signed
+from committee.vote.weighted_votes import elected, signed
 
 R = TypeVar("R", Rows, TargetRows)
 Scorer = Callable[..., float]

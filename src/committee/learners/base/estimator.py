@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
     from committee.data.rows import ClassWeights
     from committee.files.journal import Checkpoint
-    from committee.vote.regression import RegressionCommittee
+    from committee.vote.committee import RegressionCommittee
 
 R = TypeVar("R", Rows, TargetRows)
 

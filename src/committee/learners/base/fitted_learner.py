@@ -14,9 +14,8 @@ from committee.data.parallel import n_threads
 
 if TYPE_CHECKING:
     from committee.data.out_of_core.training_pass import TargetCollector
-    from committee.vote.committee import Committee
-    from committee.vote.explain.tree_scores import Output
-    from committee.vote.regression import RegressionCommittee
+    from committee.vote.committee import Committee, RegressionCommittee
+    from committee.vote.explain.tree_contributions import Output
     from committee.voters.forest import ImportanceKind
 
 
@@ -99,7 +98,7 @@ class FittedLearner(ABC):
         """Interventional Shapley values: features outside a coalition have the values of background rows.
 
         Unlike in `contributions`, a column that the model does not use gets nothing, however it is correlated with
-        others. See `committee.vote.explain.interventional_contributions`.
+        others. See `committee.vote.explain.tree_contributions`.
 
         Parameters
         ----------
@@ -133,9 +132,9 @@ class FittedLearner(ABC):
         ((5, 11), True)
         """
         check_is_fitted(self)
-        from committee.vote.explain.interventional_contributions import interventional_contributions, refuse_no_rows
+        from committee.vote.explain.tree_contributions import check_background, interventional_contributions
 
-        refuse_no_rows(background)
+        check_background(background)
         rows, others = self.validate_rows(X), self.validate_rows(background)
         threads = n_threads(self.n_jobs)
         return interventional_contributions(self.committee_, rows, others, output=output, n_threads=threads)
@@ -143,7 +142,7 @@ class FittedLearner(ABC):
     def interactions(self, X: Any, *, output: Output = "score") -> Any:
         """Shapley interaction values of trees of at most 64 leaves.
 
-        See `committee.vote.explain.tree_interactions`.
+        See `committee.vote.explain.tree_contributions`.
 
         Parameters
         ----------
@@ -176,7 +175,7 @@ class FittedLearner(ABC):
         (5, 10, 10)
         """
         check_is_fitted(self)
-        from committee.vote.explain.tree_interactions import tree_interactions
+        from committee.vote.explain.tree_contributions import tree_interactions
 
         rows = self.validate_rows(X)
         return tree_interactions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
@@ -216,7 +215,7 @@ class FittedLearner(ABC):
         ['age', 'sex', 'bmi']
         """
         check_is_fitted(self)
-        from committee.vote.explain.shap_explanation import shap_explanation
+        from committee.vote.explain.contributions import shap_explanation
 
         return shap_explanation(self, X, output, background)
 

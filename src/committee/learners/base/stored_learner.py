@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from committee.data.frames import TableSchema
     from committee.files.documents import Document, Tensors
-    from committee.vote.committee import Committee
-    from committee.vote.regression import RegressionCommittee
+    from committee.vote.committee import Committee, RegressionCommittee
 
     class BaseEstimator:
         """The typed members of `sklearn.base.BaseEstimator`; all others are Any."""

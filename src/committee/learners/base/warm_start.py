@@ -10,8 +10,7 @@ import numpy as np
 from committee.data.frames import TableSchema
 from committee.data.text import quoted
 from committee.learners.base.estimator import CommitteeEstimator
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 
 
 class WarmStart(CommitteeEstimator):

@@ -43,14 +43,13 @@ from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
 from committee.voters.committees import BoostedCommittees
-from committee.voters.linear_scores import LinearScores
+from committee.voters.model_forest import LinearScores
 
 if TYPE_CHECKING:
     import polars as pl
 
     from committee.files.journal import Checkpoint
-    from committee.vote.committee import Committee
-    from committee.vote.regression import RegressionCommittee
+    from committee.vote.committee import Committee, RegressionCommittee
 
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
 """Attributes of `keep_oof`, of classes and of numbers."""

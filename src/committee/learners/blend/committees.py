@@ -25,13 +25,11 @@ from committee.learners.blend.members import LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.weights import WeightedVote, log_loss_weights, loss_weights, squared_error_weights
 from committee.objectives.losses import Loss, LossChoice, Squared
-from committee.vote.committee import Committee
-from committee.vote.explain.probability_contributions import probability_contributions
-from committee.vote.explain.tree_contributions import tree_contributions
-from committee.vote.explain.tree_scores import Output
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.explain.contributions import probability_contributions
+from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity, Log
 from committee.vote.links.probability import Share
-from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
     from committee.learners.blend.members import Candidate
@@ -133,7 +131,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         They are additive. Members that average class shares without a temperature have the Shapley values of their
         probabilities. Those of all others are Shapley values of their scores, propagated through their links along the
         straight line from the expected score to the row's: Shapley values of the probability itself only where a link
-        is straight there. See `committee.vote.explain.probability_contributions`.
+        is straight there. See `committee.vote.explain.contributions`.
 
         Parameters
         ----------

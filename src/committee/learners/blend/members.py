@@ -10,8 +10,7 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.data.packages import require_package
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,8 +18,7 @@ from committee.vote.members import MemberCommittees
 
 if TYPE_CHECKING:
     from committee.learners.blend.distillation import Distilled
-    from committee.vote.committee import Committee
-    from committee.vote.regression import RegressionCommittee
+    from committee.vote.committee import Committee, RegressionCommittee
 
 LEAST_NODES = 100
 """Smallest limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers in each."""

@@ -28,10 +28,9 @@ from committee.learners.blend.members import Candidate, LeftOut, Member
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.weights import PRIOR, WeightedVote
 from committee.objectives.losses import Loss
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average, Identity
 from committee.vote.links.temperature import best_temperature
-from committee.vote.regression import RegressionCommittee
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
 """Errors that leave a candidate out; others end the fit."""

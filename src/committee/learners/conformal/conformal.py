@@ -67,8 +67,7 @@ from committee.learners.conformal.out_of_sample import (
     predictions_of,
     unfitted_copy,
 )
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -36,8 +36,7 @@ from committee.learners.base.user_voter import fit_weighted
 from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.estimators import EstimatorVoters
 
 MAX_CELLS = 4_000_000
@@ -162,7 +161,7 @@ def as_committee(model: Any) -> Committee | RegressionCommittee:
         voters = EstimatorVoters([model], model.classes_, soft=True)
         return Committee(voters, np.ones(1), model.classes_, Share())
     from committee.vote.links.mean import Identity
-    from committee.voters.regressors import RegressorVoters
+    from committee.voters.estimators import RegressorVoters
 
     only = RegressorVoters([model], np.zeros(1, dtype=np.intp), np.zeros(1), 1, 1)  # unbounded
     return RegressionCommittee(only, np.ones(1), Identity())

@@ -42,13 +42,12 @@ from committee.learners.gradient.validation import (
 )
 from committee.objectives.losses import Derivatives, Loss, LossChoice
 from committee.objectives.losses.plain_gradient import PlainGradient
-from committee.voters.growing import features_of_tree_and_node
+from committee.voters.growing import features_per_tree_and_node
 from committee.voters.linear_leaves import LinearLeaves
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import HeldOutVotes
-    from committee.vote.committee import Committee
-    from committee.vote.regression import RegressionCommittee
+    from committee.vote.committee import Committee, RegressionCommittee
 
 
 LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
@@ -245,7 +244,7 @@ class GradientBoosting(WarmStart, Boosting):
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
-        of_tree, of_node = features_of_tree_and_node(self.max_features_tree, self.max_features, rows.X.shape[1])
+        of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, rows.X.shape[1])
         max_leaf_nodes = leaves_by_rows(rows.count) if self.max_leaf_nodes == "auto" else self.max_leaf_nodes or 0
         grower = self._grower(binned, n_scores, monotone, of_node, max_leaf_nodes, threads)
 

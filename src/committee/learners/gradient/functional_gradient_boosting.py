@@ -27,10 +27,8 @@ from committee.learners.gradient.validation import added_votes, held_out_votes
 from committee.learners.pools.pool import Clones
 from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
-from committee.voters.regressor_rounds import RegressorRounds
-from committee.voters.regressors import RegressorVoters, predicted
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.voters.estimators import RegressorRounds, RegressorVoters, predict_numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -82,7 +80,7 @@ class FunctionalRun(BoostingRun):
         used: Any = slice(None) if rows is None else rows
         X, w = self.X[used], weights[used] if self.weighted and weights is not None else None
         members = [self.clones.trained(X, each[used], w) for each in self._antigradient()]
-        along = np.stack([predicted(member, self.X) for member in members])
+        along = np.stack([predict_numbers(member, self.X) for member in members])
         direction = along if len(along) > 1 else along[0]
         if self.search is None:
             step = self.learning_rate

@@ -16,8 +16,7 @@ from committee.learners.base.parameters import FRACTION, NOT_NEGATIVE, parameter
 from committee.learners.gradient.fit import LEAF_L2, OF_THE_TREE, GradientBoosting
 from committee.learners.gradient.rounds import TreeVoters
 from committee.objectives.losses import Loss, LossChoice, Quantile, Quantiles, classification_loss, regression_loss
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 
 
 @with_parameters

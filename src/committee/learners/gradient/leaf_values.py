@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.voters.leaf_lines import LeafLines
+from committee.voters.linear_leaves import LeafLines
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]

@@ -26,12 +26,10 @@ from committee.learners.gradient.leaf_values import (
 )
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.target import Target, add_tree, refits
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
-from committee.voters.growing import forest_of
-from committee.voters.leaf_lines import LeafLines
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.growing import forest_from_grown
+from committee.voters.linear_leaves import LeafLines, LinearLeaves
 from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
@@ -193,7 +191,7 @@ class RowsInMemory(ScoredRows):
             return None
         assert self.X is not None
         sums = self.line_fit.sums(self.X, tree, self.leaf, self.rows, *self._derivatives(k), self.n_threads)
-        lines = LeafLines(*sums.lines(self.line_fit.l2)).times(unit)
+        lines = LeafLines(*sums.lines(self.line_fit.l2)).scaled(unit)
         add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
         return lines
 
@@ -333,7 +331,9 @@ class GradientRun(BoostingRun):
         weight = [w for tree in trees if (w := tree.weight) is not None]
         assert len(weight) in (0, len(trees))  # rows have weights in all rounds or in none
         per_tree = self.n_classes if self.n_trees == 1 else 1
-        forest = forest_of(trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight or "rows")
+        forest = forest_from_grown(
+            trees, self.bins, per_tree, value=[one.value for one in grown], weight=weight or "rows"
+        )
         lines = [one.lines for one in grown if one.lines is not None]
         if lines:
             return LinearLeaves(forest, LeafLines.concatenate(lines), self.n_trees)

@@ -22,7 +22,7 @@ from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
 from committee.learners.gradient.rounds import Draws, ScoredRows
 from committee.learners.gradient.target import Target, add_tree, constant_scores
-from committee.voters.leaf_lines import LeafLines
+from committee.voters.linear_leaves import LeafLines
 
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord

@@ -43,9 +43,8 @@ from committee.learners.nesting.weak_learners import (
 )
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Truncated
-from committee.voters.path_majority import MAX_PATHS, PathMajority
-from committee.voters.soft_stumps import SoftStumps
-from committee.voters.vote_graph import VoteGraph, Walk
+from committee.voters.probabilistic_voters import SoftStumps
+from committee.voters.vote_graph import MAX_PATHS, PathMajority, VoteGraph, Walk
 
 if TYPE_CHECKING:
     from committee.data.rows import Rows

@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64
 from committee.learners.pools.pool import Clones
-from committee.voters.oracles import DrawnVoter, Estimate, OracleVoters, drawn, estimated, prob_positive
-from committee.voters.soft_stumps import SoftStumps
+from committee.voters.probabilistic_voters import (
+    DrawnVoter,
+    Estimate,
+    OracleVoters,
+    SoftStumps,
+    draw_answers,
+    estimate_probability,
+    prob_positive,
+)
 
 if TYPE_CHECKING:
     from committee.data.bins import Binned
@@ -141,7 +148,7 @@ class VoterLearner:
         # weights of about 1 a row, as learners with penalties or least weights expect them
         member = self.clones.trained(self.X[heavy], self.y[heavy], share / share.sum() * self.count)
         if is_only_drawn(member):
-            return Trained(member, None, answers=partial(drawn, member, self.X))
+            return Trained(member, None, answers=partial(draw_answers, member, self.X))
         return Trained(member, prob_positive(member, self.X))
 
     def constant(self) -> Trained | None:
@@ -273,7 +280,7 @@ class Sampling:
         self.n_draws += 1
 
     def q(self) -> F64:
-        return estimated(self.count, self.n_draws, self.estimate)
+        return estimate_probability(self.count, self.n_draws, self.estimate)
 
 
 def estimated_by_draws(

@@ -187,7 +187,7 @@ class StumpPool(Pool):
 
     def _by_bin(self, candidate: Candidate) -> tuple[int, I8]:
         stump: Stumps = candidate.voter
-        by_bin = next(stump.by_bin(self.bins))
+        by_bin = next(stump.bin_votes(self.bins))
         return int(stump.feature[0]), by_bin if candidate.sign > 0 else -by_bin
 
     def subtract(self, residual: F64, candidate: Candidate, step: float) -> None:
@@ -195,7 +195,7 @@ class StumpPool(Pool):
         self.cells.shift(residual, column, -step * (by_bin.astype(np.float64) - candidate.mean))
 
     def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Forest:
-        stumps = Stumps.joined([one.voter for one in candidates])
+        stumps = Stumps.concatenate([one.voter for one in candidates])
         flip = np.array([one.sign < 0 for one in candidates])
         return self.dictionary.to_forest(stumps, n_classes=n_classes, output=output, flip=flip)
 

@@ -16,12 +16,10 @@ from committee.data.bins import Binned
 from committee.data.number_types import F64, I8
 from committee.learners.base.user_voter import fit_weighted, seeded
 from committee.objectives.programs.penalty import Penalty
-from committee.voters.estimators import EstimatorVoters
+from committee.voters.estimators import EstimatorVoters, RegressorVoters, SignedVoters, predict_numbers
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, forest_of, grower, signed_votes
+from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels_and_votes, tree_grower
 from committee.voters.protocol import Voters
-from committee.voters.regressors import RegressorVoters, predicted
-from committee.voters.signed import SignedVoters
 
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord, RecordedGrower
@@ -176,7 +174,7 @@ class TreePool(TrainedPool):
     def __init__(self, binned: Binned, limits: GrowthLimits, n_threads: int, row_weights: F64 | None = None) -> None:
         super().__init__(row_weights)
         self.binned = binned
-        self.grower: _core.Grower | RecordedGrower = grower(binned, "gini", 2, limits, n_threads)
+        self.grower: _core.Grower | RecordedGrower = tree_grower(binned, "gini", 2, limits, n_threads)
 
     def keep(self, record: FitRecord) -> None:
         from committee.learners.base.fit_record import RecordedGrower
@@ -185,7 +183,7 @@ class TreePool(TrainedPool):
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[tuple[_core.GrownTree, NDArray[np.int32]], I8]:
         tree = self.grower.grow_classes(positive.astype(np.uint16), weights, None, 0)
-        label, votes = signed_votes(tree)
+        label, votes = leaf_labels_and_votes(tree)
         return (tree, label), votes
 
     def votes_on(self, rows: F64, candidate: Candidate) -> I8:
@@ -196,10 +194,10 @@ class TreePool(TrainedPool):
         signs = [one.sign * np.where(one.voter[1] < 0, 0, 2 * one.voter[1] - 1) for one in candidates]
         if output is None:
             label = [np.where(sign == 0, -1, sign > 0).astype(np.int32) for sign in signs]
-            return forest_of(trees, self.binned.bins, 2, label=label)
+            return forest_from_grown(trees, self.binned.bins, 2, label=label)
         columns = (output[:, None] == np.arange(n_classes)).astype(np.float64)
         value = [sign[:, None] * column for sign, column in zip(signs, columns, strict=True)]
-        return forest_of(trees, self.binned.bins, n_classes, value=value)
+        return forest_from_grown(trees, self.binned.bins, n_classes, value=value)
 
 
 class Clones:
@@ -272,14 +270,14 @@ class RegressorPool(TrainedPool):
         residual = s / self.w
         size = float(np.sqrt(self.w @ residual**2)) or 1.0
         voter = self.clones.trained(self.X, residual / size, self.weights_of_fits)
-        votes = predicted(voter, self.X)
+        votes = predict_numbers(voter, self.X)
         mean = float(self.w @ votes) if self.centred else 0.0
         about = votes - mean
         fitted = voter, float(np.abs(votes).max())
         return self._added(Candidate(self._n_trained, fitted, float(s @ about), float(self.w @ about**2), mean), votes)
 
     def votes_on(self, rows: F64, candidate: Candidate) -> F64:
-        return predicted(candidate.voter[0], rows)
+        return predict_numbers(candidate.voter[0], rows)
 
     def voters(
         self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int

@@ -17,9 +17,8 @@ from committee.data.packages import require_package
 from committee.learners.pruning.fewest_voters import FewestVotersSearch
 from committee.learners.pruning.vote_cells import VoteCells, VoteParts, unit_of
 from committee.learners.reweighting.leaf_cuts import leaf_votes
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.probability import Softmax
-from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from committee.voters.shared_forest import SharedForest

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index, Mask
-from committee.voters.decided_splits import category_sides
 from committee.voters.forest import Forest
+from committee.voters.redundant_splits import category_sides
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,10 +32,9 @@ from committee.learners.quadboost.rounds import HeldOutRisk, QuadRun, Schedule, 
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
 from committee.objectives.programs.penalty import Penalty
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, MeanLink
 from committee.vote.links.probability import Link, Truncated
-from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import HeldOutVotes

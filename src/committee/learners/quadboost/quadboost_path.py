@@ -30,9 +30,8 @@ from committee.objectives.programs.counted_products import CountedProducts
 from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
 from committee.objectives.programs.penalty import Penalty
 from committee.objectives.programs.reweighting import reweight
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
-from committee.vote.scores import elected
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.weighted_votes import elected
 from committee.voters.stump_dictionary import StumpDictionary
 
 PathPenalty = Literal["l1", "l2", "linf", "kl"]
@@ -107,14 +106,14 @@ class QuadBoostPath:
         """Return the committee of ``alphas[index]``; -1 is the weakest penalty."""
         index = range(len(self.alphas))[index]
         labels = hasattr(self.learner, "classes_")
-        voters, weights = self.dictionary.elected(self.weights[index][None], labels=labels)
+        voters, weights = self.dictionary.weighted_forest(self.weights[index][None], labels=labels)
         return self.learner.committee_of(voters, weights, self.intercepts[index : index + 1], self.count)
 
     def decision_function(self, X: Any) -> F64:
         """Return the scores of all committees of the path, ``(n, S)``, from one pass over the rows."""
         bins = self.dictionary.bins
         codes = bins.encode(self.learner.table_.encode(X))
-        by_cell = np.ascontiguousarray(self.dictionary.by_cell(np.ascontiguousarray(self.weights.T)))
+        by_cell = np.ascontiguousarray(self.dictionary.cell_scores(np.ascontiguousarray(self.weights.T)))
         return _core.Cells(codes, bins.n_bins, 1).scores(by_cell) + self.intercepts
 
 
@@ -425,7 +424,7 @@ class QuadBoostClassifierCV(BaseClassifier):
         a, t = self._chosen(errors)
         tasks.begin_part("all rows")
         weights, start = self._solved(whole, groups, alphas, rounds, only=(a, t))
-        voters, vote_weights = dictionary.elected(weights[0, 0], labels=len(self.classes_) == 2)
+        voters, vote_weights = dictionary.weighted_forest(weights[0, 0], labels=len(self.classes_) == 2)
         intercept = start[0, 0] if self.fit_intercept else None
         fitted = {
             "committee_": classes_committee(self.classes_, voters, vote_weights, intercept, rows.count, self.table_),
@@ -565,7 +564,7 @@ class _FoldSums:
         losses = np.empty((S, R))
         for i in range(S):
             flat = np.ascontiguousarray(weights[i].reshape(R * K, N).T)
-            scores = self.cells[fold].scores(np.ascontiguousarray(self.dictionary.by_cell(flat)))
+            scores = self.cells[fold].scores(np.ascontiguousarray(self.dictionary.cell_scores(flat)))
             F = scores.reshape(len(held), R, K) + start[i]
             for t in range(R):
                 if criterion == "error":

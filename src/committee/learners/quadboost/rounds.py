@@ -311,7 +311,7 @@ def products_of(
     """
     mean = dictionary.mean if target.intercept else None
     unit = float(target.weights[0])
-    apart = dictionary.apart(cells) if counted and (target.weights == unit).all() else None
+    apart = dictionary.disagreements(cells) if counted and (target.weights == unit).all() else None
     gram: Any
     if apart is not None:
         centre = np.zeros(len(dictionary)) if mean is None else mean

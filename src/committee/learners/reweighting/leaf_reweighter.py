@@ -39,9 +39,8 @@ from committee.learners.trained_ensembles.trained_ensemble import (
     trained_regression,
 )
 from committee.objectives.losses.regression import weighted_quantile
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
-from committee.vote.regression import RegressionCommittee
 from committee.voters.forest import Forest
 
 WIDTH = 0.2

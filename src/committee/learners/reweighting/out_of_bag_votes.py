@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.reweighting.leaf_cuts import leaf_votes
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 
 BLOCK = 4096

@@ -25,9 +25,8 @@ from committee.learners.reweighting.pruning_metrics import PruningMetric, isoton
 from committee.learners.trained_ensembles.trained_ensemble import RowsGiven
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.probability import Link, Share, Softmax
-from committee.vote.regression import RegressionCommittee
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,8 +20,7 @@ from committee.learners.bagging.subsamples import draw_subsample
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
 

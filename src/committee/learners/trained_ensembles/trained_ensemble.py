@@ -19,9 +19,8 @@ from committee.data.rows import row_weights
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.stored_learner import MetaEstimatorMixin
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.exports.scikit_learn_model import Kept, as_sklearn
-from committee.vote.regression import RegressionCommittee
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.estimators import EstimatorVoters
 

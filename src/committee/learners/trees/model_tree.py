@@ -27,14 +27,13 @@ from committee.learners.trees.newton_boost import SCORE_CAP, JointLikelihood
 from committee.vote.committee import Committee
 from committee.vote.explain.importances import feature_importances, risk_decreases
 from committee.vote.links.probability import Share
-from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_labels
-from committee.voters.model_forest import LinkName, ModelForest
-from committee.voters.training_record import LeafRows, TrainingRecord
+from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels, tree_grower
+from committee.voters.model_forest import LeafRows, LinkName, ModelForest, TrainingRecord
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.vote.explain.tree_scores import Output
+    from committee.vote.explain.tree_contributions import Output
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -125,7 +124,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
     @property
     def leaf_models_(self) -> pl.DataFrame:
         """Every leaf in words with its linear score, one row for each class."""
-        from committee.vote.explain.leaf_models import leaf_models
+        from committee.vote.explain.rules import leaf_models
 
         return leaf_models(self._trees, self.classes_, self.table_)
 
@@ -150,9 +149,9 @@ class ProbitModelTreeClassifier(BaseClassifier):
         ValueError
             If `output` is not "score".
         """
-        from committee.vote.explain.contributions import contributions, refuse_output
+        from committee.vote.explain.contributions import contributions, require_score_output
 
-        refuse_output(output)
+        require_score_output(output)
         trees = self._trees
         encoded = self.table_.encode(self.validate_rows(X))
         return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))
@@ -303,7 +302,7 @@ class ModelTreeTable:
         *,
         record: bool,
     ) -> ModelTree:
-        growing = grower(self.binned, "gini", n_classes, limits.growth, self.threads)
+        growing = tree_grower(self.binned, "gini", n_classes, limits.growth, self.threads)
         tree = growing.grow_classes(labels, weights, drawn, seed)
         n_outputs = 1 if n_classes == 2 else n_classes
         if limits.pruned:
@@ -386,7 +385,7 @@ def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, link: Link
     """Return voters of one tree each: bins become thresholds, and sums over the leaves' rows are recorded."""
     grown = [each.tree for each in trees]
     sums = np.concatenate([tree.sums for tree in grown])
-    forest = forest_of(grown, table.binned.bins, sums.shape[1], label=[leaf_labels(tree) for tree in grown])
+    forest = forest_from_grown(grown, table.binned.bins, sums.shape[1], label=[leaf_labels(tree) for tree in grown])
     leaves = LeafRows.concatenate([each.leaves for each in trees])
     weights, intercept, coefficient, scores, risk = (
         np.concatenate([getattr(each, name) for each in trees])
@@ -475,7 +474,7 @@ def boosted_leaves(boosting: LeafBoosting, leaves: LeafRows, n_steps: int | Lite
         a, b, f, _, _ = boosting.boosted(leaves.rows, leaves.start, fewer)
         chosen = steps == fewer
         intercept[chosen], coefficient[chosen] = a[chosen], b[chosen]
-        scores = np.where(leaves.spread_out(chosen), f, scores)
+        scores = np.where(leaves.repeat_by_leaf(chosen), f, scores)
         path[chosen, fewer:] = -2
         risk[chosen, fewer + 1 :] = risk[chosen, fewer][:, None]
     return intercept, coefficient, scores, path, risk
@@ -490,8 +489,8 @@ def chosen_steps(boosting: LeafBoosting, leaves: LeafRows, seed: int) -> I64:
     leaf = np.repeat(np.arange(len(leaves.start) - 1), np.diff(leaves.start))
     fold = folds(leaf, boosting.labels[leaves.rows], seed)
     of_rows = boosting.labels[leaves.rows]
-    other = of_rows != leaves.spread_out(of_rows[leaves.start[:-1]])
-    mixed = leaves.spread_out(np.logical_or.reduceat(other, leaves.start[:-1]))
+    other = of_rows != leaves.repeat_by_leaf(of_rows[leaves.start[:-1]])
+    mixed = leaves.repeat_by_leaf(np.logical_or.reduceat(other, leaves.start[:-1]))
     rows, start, place = without_each_fold(leaves.rows[mixed], leaf[mixed], fold[mixed])
     held_out = leaves.rows[mixed]
     D = boosting.D[held_out]

@@ -25,10 +25,8 @@ from committee.data.rows import Rows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import StagedLoss
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, forest_of, grower, leaf_means
-from committee.voters.linear_scores import LinearScores
-from committee.voters.model_forest import LinkName
-from committee.voters.training_record import TrainingRecord
+from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_means, tree_grower
+from committee.voters.model_forest import LinearScores, LinkName, TrainingRecord
 
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import FitRecord, RecordedGrower
@@ -246,7 +244,7 @@ class LineRun(NewtonRun):
         decrease = (risk[:, :-1] - risk[:, 1:])[chosen]
         of_columns = np.bincount(design.source[path[chosen]], decrease, len(design.fill)).astype(np.float64)
         record = TrainingRecord(rows.weights.sum(keepdims=True), centre[None], of_columns[None])
-        voters = LinearScores.everywhere(
+        voters = LinearScores.single_leaf(
             design, intercept, coefficient, boost.link, SCORE_CAP[boost.link], class_weight, len(rows.labels), record
         )
         return Boosted(voters, path, risk)
@@ -347,7 +345,7 @@ class StumpRun(NewtonRun):
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
         self.binned = rows.binned(table, boost.max_bins, boost.threads)
-        growing = grower(self.binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
+        growing = tree_grower(self.binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
         self.scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
         self.rounds: list[list[Stump]] = []
 
@@ -383,7 +381,9 @@ class StumpRun(NewtonRun):
     def _voters(self, stumps: list[Stump]) -> Forest:
         K = self.boost.n_outputs
         value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
-        forest = forest_of([stump.tree for stump in stumps], self.binned.bins, self.boost.n_classes, value=value)
+        forest = forest_from_grown(
+            [stump.tree for stump in stumps], self.binned.bins, self.boost.n_classes, value=value
+        )
         # a regression tree's sums are its weight and its weighted response
         return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))
 

@@ -21,8 +21,7 @@ from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.newton_boost import JointLineRun, JointStumpRun, LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
-from committee.voters.linear_scores import LinearScores
-from committee.voters.model_forest import LinkName
+from committee.voters.model_forest import LinearScores, LinkName
 
 if TYPE_CHECKING:
     from committee.learners.base.early_stopping import HeldOutVotes

@@ -17,11 +17,17 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
-from committee.vote.regression import RegressionCommittee
-from committee.voters.growing import GrowthLimits, class_shares, forest_of, grower, heaviest_class, leaf_means
+from committee.voters.growing import (
+    GrowthLimits,
+    class_shares,
+    forest_from_grown,
+    leaf_means,
+    majority_class,
+    tree_grower,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -81,7 +87,7 @@ class TreeVoter(BaseClassifier, TreeParameters):
         binned = rows.binned(self.table_, self.max_bins, threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         tree = self.grower(binned, n_classes, threads).grow_classes(rows.labels, rows.weights, None, seed)
-        voters = forest_of([tree], binned.bins, n_classes, value=[class_shares(tree)])
+        voters = forest_from_grown([tree], binned.bins, n_classes, value=[class_shares(tree)])
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def validated(self) -> Self:
@@ -91,7 +97,7 @@ class TreeVoter(BaseClassifier, TreeParameters):
 
     def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
         """Return the kernel that grows trees with these parameters on a binned table."""
-        return grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)
+        return tree_grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)
 
 
 @with_parameters
@@ -135,12 +141,12 @@ class TreeRegressor(BaseRegressor, TreeParameters):
     def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        growing = grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
+        growing = tree_grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
         tree = growing.grow_targets(rows.comparable, rows.weights, None, seed)
         value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
         # a regression tree's sums are its weight and its weighted targets
         q = rows.n_targets
-        forest = forest_of([tree], binned.bins, q, value=[value.reshape(-1, q)], weight=[tree.sums[:, 0]])
+        forest = forest_from_grown([tree], binned.bins, q, value=[value.reshape(-1, q)], weight=[tree.sums[:, 0]])
         return {"committee_": RegressionCommittee(forest, np.ones(1), Identity(), self.table_)}
 
 
@@ -165,7 +171,7 @@ def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
     """Return the votes of a grown stump's nodes of least Z: each leaf its heaviest class or -1."""
     leaves = np.flatnonzero(tree.feature < 0)
     W = tree.sums[leaves] / tree.sums[leaves].sum()
-    heaviest, right = heaviest_class(W), W.max(axis=1)
+    heaviest, right = majority_class(W), W.max(axis=1)
     wrong = W.sum(axis=1) - right
     every = np.ones(len(leaves), dtype=bool)
     choices = [every, *np.eye(len(leaves), dtype=bool)] if len(leaves) > 1 else [every]
@@ -221,9 +227,9 @@ class AbstainingStump(BaseClassifier):
         threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
         binned = rows.binned(self.table_, self.max_bins, threads)
         limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
-        growing = grower(binned, "abstaining", n_classes, limits, threads)
+        growing = tree_grower(binned, "abstaining", n_classes, limits, threads)
         tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
-        voters = forest_of([tree], binned.bins, n_classes, label=[best_abstention(tree)])
+        voters = forest_from_grown([tree], binned.bins, n_classes, label=[best_abstention(tree)])
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def vote(self, X: Any) -> NDArray[Any]:

@@ -137,7 +137,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
     --------
     >>> import numpy as np
     >>> from committee.papers.matryoshka.cells import exponential_loss
-    >>> from committee.voters.soft_stumps import SoftStumps
+    >>> from committee.voters.probabilistic_voters import SoftStumps
     >>> from committee.voters.vote_graph import VoteGraph
     >>> stump = SoftStumps.of([(0, 0.0, 0.0, True, 0.5, None)], n_features=1)
     >>> graph = VoteGraph(stump, np.array([[-1, -1]], np.int32), np.array([[1.0, -1.0]]), np.array([0, 1]), 2)

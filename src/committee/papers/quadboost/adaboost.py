@@ -40,7 +40,7 @@ class ListedStumpBoosts:
         """The vote after ``rounds[k]`` rounds, or after the last one that found a stump."""
         alpha = np.zeros((1, len(self.dictionary)))
         alpha[0, self.voting] = self.alpha[k]
-        forest, weights = self.dictionary.elected(alpha, labels=True)
+        forest, weights = self.dictionary.weighted_forest(alpha, labels=True)
         return Committee(forest, weights, np.array([-1, 1]), Logistic())
 
     def wrong(self, X: F64, y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -362,7 +362,7 @@ class CoefficientMapDisplay(Display):
         ValueError
             If there is no such tree, or it has no score for that label.
         """
-        from committee.vote.explain.leaf_models import leaf_models, model_trees
+        from committee.vote.explain.rules import leaf_models, model_trees
 
         trees = model_trees(estimator)
         tree = place("tree", tree, len(trees.forest))

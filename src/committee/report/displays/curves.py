@@ -516,7 +516,7 @@ class RiskPathDisplay(ChartDisplay):
         if path.ndim < 3:
             path = np.atleast_2d(path)
             return cls(path, names=_scored_classes(estimator, len(path)))
-        from committee.vote.explain.leaf_models import model_trees
+        from committee.vote.explain.rules import model_trees
 
         trees = model_trees(estimator)
         nodes = np.flatnonzero(trees.model >= 0)

@@ -23,8 +23,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.mean import Average, Log
 from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.vote.members import MemberCommittees
-from committee.vote.scores import signed
-from committee.vote.weighted_votes import WeightedVotes
+from committee.vote.weighted_votes import WeightedVotes, signed
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves

@@ -16,8 +16,7 @@ from committee.report.arguments import place
 from committee.report.displays.base import AGAINST, FOR, GREY, color
 from committee.report.drawing.text import middle_cut, shortened
 from committee.vote.committee import Committee
-from committee.vote.explain.leaf_models import model_tree_means
-from committee.vote.explain.rules import missing_words, split_condition
+from committee.vote.explain.rules import missing_condition, model_tree_means, split_condition
 from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Share
 from committee.vote.weighted_votes import WeightedVotes
@@ -26,8 +25,7 @@ from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.member_trees import MemberTrees
 from committee.voters.model_forest import ModelForest
-from committee.voters.oracles import OracleVoters
-from committee.voters.soft_stumps import SoftStumps
+from committee.voters.probabilistic_voters import OracleVoters, SoftStumps
 
 MOST_NAMED = 3
 """Classes of a leaf whose shares or scores are written, the largest first."""
@@ -47,7 +45,7 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     >>> import numpy as np
     >>> from committee.data.frames import TableSchema
     >>> from committee.report.displays.tree_text import voter_words
-    >>> from committee.voters.soft_stumps import SoftStumps
+    >>> from committee.voters.probabilistic_voters import SoftStumps
     >>> table = TableSchema(("width", "colour"), (None, ("blue", "green", "grey", "red")))
     >>> words = np.array([0b1011], np.uint32)
     >>> stumps = SoftStumps.of([(0, 1.6, 0.2, True, 0.5, None), (1, 0.0, 0.0, True, 1.0, words)], n_features=2)
@@ -65,7 +63,7 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     if is_plus is not None:
         if is_plus == is_missing_plus:
             return "always +" if is_plus else "always −"
-        return missing_words(column, negated=is_plus)
+        return missing_condition(column, negated=is_plus)
     if len(bits):
         return _category_condition(column, bits, known, is_missing_plus)
     s = float(voters.softness[t])
@@ -79,7 +77,7 @@ def split_words(forest: Forest, node: int, table: TableSchema) -> str:
     j, c, bits, known, goes_left = _split(forest, node, table)
     column = shortened(table.column(j), _COLUMN)
     if goes_left is not None:
-        return missing_words(column, negated=goes_left)
+        return missing_condition(column, negated=goes_left)
     if len(bits):
         return _category_condition(column, bits, known, False)
     return f"{shortened(table.quantity(j), _COLUMN)} <= {_threshold(table, j, c)}"

@@ -33,7 +33,7 @@ from committee.report.drawing.scale import Scale, TimeScale, format_number
 from committee.report.drawing.svg import legend, side_by_side
 from committee.report.drawing.text import fitted
 from committee.report.page import Picture
-from committee.vote.explain.tree_expectations import split_places, tree_expectations
+from committee.vote.explain.tree_expectations import split_thresholds, tree_expectations
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -150,7 +150,7 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
             places = np.arange(min(len(coded), MOST_CATEGORIES), dtype=np.float64)
             names = tuple(str(word) for word in coded[: len(places)])
         else:
-            splits = split_places(model.committee_, j)
+            splits = split_thresholds(model.committee_, j)
             if not len(splits):
                 continue
             # at a threshold a row still goes left; a step beyond the last one shows what is to its right

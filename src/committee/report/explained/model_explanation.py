@@ -20,7 +20,7 @@ from committee.report.number_figures import quantile_levels
 from committee.report.prediction_sets import model_inside
 from committee.report.row_explanation import RowExplanation
 from committee.vote.margin_distribution import MarginDistribution
-from committee.vote.scores import lead
+from committee.vote.weighted_votes import lead
 
 MOST_EFFECTS, MOST_CURVES = 6, 6
 """Columns whose effects are shown, and classes with a curve."""

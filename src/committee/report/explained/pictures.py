@@ -28,7 +28,7 @@ from committee.report.page import Part, Picture, Section
 from committee.report.reliability import Reliability
 from committee.report.row_explanation import RowExplanation
 from committee.vote.links.mean import Log
-from committee.vote.scores import lead
+from committee.vote.weighted_votes import lead
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -17,8 +17,7 @@ from committee.report.drawing.svg import AGAINST, FOR, REST, Color, legend, side
 from committee.report.members import has_members
 from committee.report.page import Picture
 from committee.vote.committee import Committee
-from committee.vote.explain.leaf_models import leaf_models, model_trees
-from committee.vote.explain.rules import leaf_rules
+from committee.vote.explain.rules import leaf_models, leaf_rules, model_trees
 from committee.vote.members import MemberCommittees
 
 MOST_LEAVES, MOST_TERMS = 12, 6

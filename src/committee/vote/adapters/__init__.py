@@ -1,1 +1,1 @@
-"""Committees of other libraries' ensembles."""
+"""Adapters: committees from other libraries' ensembles."""

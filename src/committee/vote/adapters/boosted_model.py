@@ -1,72 +1,174 @@
-"""Boosted trees of another library in one form, whichever library it is."""
+"""Trees of other libraries in a common form, and the committee parts made from them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from committee.data.categories import pack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
-from committee.vote.adapters.linked_trees import LinkedTrees
 from committee.vote.links.mean import MeanLink
+from committee.vote.links.probability import Link
+from committee.voters.flat_trees import breadth_first, extents, join_words
 from committee.voters.forest import Forest
-from committee.voters.leaf_lines import LeafLines
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.node_order import breadth_first
+from committee.voters.linear_leaves import LeafLines, LinearLeaves
+from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
+
+
+class RegressionParts(NamedTuple):
+    """Arguments of `RegressionCommittee`, in its order."""
+
+    voters: Voters
+    weights: NDArray[np.float64]
+    link: MeanLink
+    table: TableSchema | None = None
+    intercept: NDArray[np.float64] | None = None
+
+
+class CommitteeParts(NamedTuple):
+    """Arguments of `Committee`, in its order."""
+
+    voters: Voters
+    weights: NDArray[np.float64]
+    classes: NDArray[Any]
+    link: Link
+    table: TableSchema | None = None
+    intercept: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedTrees:
+    """Trees whose nodes, in any order, refer to both children, with scores in their leaves."""
+
+    root: Index  # (T,): root node of each tree
+    feature: Index  # (N,): split column, -1 at leaves
+    threshold: F64  # (N,): x <= threshold goes left
+    left: Index  # (N,): child among all N nodes, -1 at leaves
+    right: Index  # (N,)
+    missing_left: NDArray[np.bool_]  # (N,): where missing values and unknown categories go left
+    value: F64  # (N,) or (N, D): leaf values
+    gain: F64
+    weight: F64
+    count: NDArray[np.int64]  # (N,): number of training rows, 0 if unknown
+    codes: Mapping[int, Index]  # for each categorical node the category codes that go left
+
+    def forest(self, *, n_classes: int, n_categories: NDArray[np.int32]) -> Forest:
+        """Convert to a `Forest`. `n_classes` is 2 for one signed score, 1 for `Rounds`, else D."""
+        split = self.feature >= 0
+        order, position, sizes = breadth_first(self.left, self.right, split, self.root)
+        offset = extents(sizes)
+        start = np.repeat(offset[:-1], sizes)
+        numeric = split.copy()
+        numeric[list(self.codes)] = False
+        # the right child is the next node, as siblings are neighbours in this order
+        left = np.where(split[order], position[self.left[order]] - start, -1)
+        categorical = np.flatnonzero(split[order] & ~numeric[order]).tolist()
+        words = {node: self._words(int(order[node]), n_categories) for node in categorical}
+        category_offset, category_bits = join_words(words, len(order))
+        return Forest(
+            n_features=len(n_categories),
+            n_classes=n_classes,
+            offset=offset,
+            feature=self.feature[order].astype(np.int32),
+            threshold=np.where(numeric, self.threshold, 0.0)[order],
+            left=left.astype(np.int32),
+            missing_left=(self.missing_left & split)[order].astype(np.uint8),
+            category_offset=category_offset,
+            category_bits=category_bits,
+            label=None,
+            value=np.where(split[:, None], 0.0, self.value.reshape(len(split), -1))[order],
+            gain=np.where(split, self.gain, 0.0)[order],
+            weight=self.weight[order],
+            count=self.count[order],
+        )
+
+    def _words(self, node: int, n_categories: NDArray[np.int32]) -> NDArray[np.uint32]:
+        goes_left = np.zeros(int(n_categories[self.feature[node]]), dtype=bool)
+        goes_left[self.codes[node]] = True
+        return pack_category_bits(goes_left)
+
+
+class NodeLists:
+    """Nodes of growing trees as lists."""
+
+    def __init__(self) -> None:
+        self.root: list[int] = []
+        self.feature: list[int] = []
+        self.threshold: list[float] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.missing_left: list[bool] = []
+        self.value: list[Any] = []
+        self.weight: list[float] = []
+        self.count: list[int] = []
+
+    def append(self, value: Any, weight: float = 0.0, count: int = 0) -> int:
+        """Append a leaf and return its number; `split` makes it an inner node."""
+        self.feature.append(-1)
+        self.threshold.append(0.0)
+        self.left.append(-1)
+        self.right.append(-1)
+        self.missing_left.append(False)
+        self.value.append(value)
+        self.weight.append(weight)
+        self.count.append(count)
+        return len(self.feature) - 1
+
+    def split(self, node: int, feature: int, threshold: float, left: int, right: int, missing_left: bool) -> None:
+        """Make a node an inner node."""
+        self.feature[node], self.threshold[node], self.missing_left[node] = feature, threshold, missing_left
+        self.left[node], self.right[node] = left, right
+
+    def linked(self, threshold: F64, value: F64, gain: F64, codes: Mapping[int, Index]) -> LinkedTrees:
+        """Convert to arrays, with these thresholds and values."""
+        return LinkedTrees(
+            root=np.array(self.root, dtype=np.intp),
+            feature=np.array(self.feature, dtype=np.intp),
+            threshold=threshold,
+            left=np.array(self.left, dtype=np.intp),
+            right=np.array(self.right, dtype=np.intp),
+            missing_left=np.array(self.missing_left, dtype=bool),
+            value=value,
+            gain=gain,
+            weight=np.array(self.weight),
+            count=np.array(self.count, dtype=np.int64),
+            codes=codes,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class BoostedModel:
-    """Trees with leaf scores, the scores they add to, and where these start.
-
-    Parameters
-    ----------
-    trees : LinkedTrees
-        All trees that count.
-    score : intp array (T,)
-        The score that each tree adds to; as many trees for one as for another. Not looked at where leaves have a number
-        for each score.
-    intercept : float64 array (D,)
-        Where the scores start. D = 1: the log-odds of the second of two classes (over `sigmoid`); else one score for
-        each class.
-    table : TableSchema
-        The columns.
-    one_vs_rest : bool, default=False
-        The scores answer "this class or another", each its own question.
-    sigmoid : float, default=1.0
-        What a score is multiplied by before it is a log-odds.
-    averaged : bool, default=False
-        The scores are means over the rounds, not sums.
-    number_link : MeanLink or None, default=None
-        How the number that is predicted follows from the score; None: classes are.
-    lines : LeafLines or None, default=None
-        Lines of the nodes of `trees`; None: they have none.
-
-    Examples
-    --------
-    ``xgboost_model(booster).voters`` are the trees of a booster of XGBoost.
-    """
+    """Boosted trees, the scores that they add to, and the starting scores."""
 
     trees: LinkedTrees
-    score: Index
-    intercept: F64
+    score: Index  # (T,): score of each tree, unless leaves have one number per score
+    intercept: F64  # (D,): log-odds of the second of two classes (over `sigmoid`), or one score per class
     table: TableSchema
-    one_vs_rest: bool = False
-    sigmoid: float = 1.0
-    averaged: bool = False
-    number_link: MeanLink | None = None
-    lines: LeafLines | None = None
+    one_vs_rest: bool = False  # each score is the log-odds of its class against the rest
+    sigmoid: float = 1.0  # factor from a score to a log-odds
+    averaged: bool = False  # scores are means over the rounds
+    number_link: MeanLink | None = None  # from the score to the predicted number; None for classes
+    lines: LeafLines | None = None  # lines of the nodes of `trees`
 
     @property
     def n_classes(self) -> int:
-        """Number of classes K."""
         return max(2, len(self.intercept))
+
+    def weighted_voters(self) -> tuple[Forest | Rounds | LinearLeaves, F64, F64 | None]:
+        """Voters with their weights and the intercept, or None if it is 0."""
+        voters = self.voters
+        weights = np.full(len(voters), 1.0 / len(voters) if self.averaged else 1.0)
+        return voters, weights, self.intercept if self.intercept.any() else None
 
     @property
     def voters(self) -> Forest | Rounds | LinearLeaves:
-        """A voter for each tree; with several scores one for each round, which has a tree for every score."""
+        """One voter per tree, or per round with one tree for each of several scores."""
         D = len(self.intercept)
         if self.trees.value.ndim == 2:
             return self.trees.forest(n_classes=D, n_categories=self.table.n_categories)
@@ -79,3 +181,12 @@ class BoostedModel:
             order, _, _ = breadth_first(trees.left, trees.right, trees.feature >= 0, trees.root)
             return LinearLeaves(forest, self.lines.take(order), D)
         return forest if D == 1 else Rounds(forest, D)
+
+
+def check_objective(setting: str, name: str, classes: Iterable[str], numbers: Iterable[str]) -> None:
+    """Raise ``ValueError`` for an objective that is not among those of classes and numbers."""
+    if name not in (*classes, *numbers):
+        raise ValueError(
+            f"estimator has {setting}={name!r}; committees vote for classes by one of {', '.join(classes)}, and for"
+            f" numbers by one of {', '.join(numbers)}."
+        )

@@ -1,10 +1,10 @@
-"""Models of CatBoost, read from the JSON that it writes of itself; the library is not imported."""
+"""Read CatBoost models from JSON, without importing the library."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from committee.data.categories import Category
 from committee.data.frames import TableSchema
-from committee.data.number_types import F64, Index
-from committee.vote.adapters.boosted_model import BoostedModel
-from committee.vote.adapters.catboost_hash import signed, whole_numbers
-from committee.vote.adapters.linked_trees import LinkedTrees
+from committee.data.number_types import Index
+from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, NodeLists, check_objective
 from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.vote.links.mean import Identity, Log, MeanLink
 
@@ -25,43 +23,61 @@ NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(("RMSE", "MAE", "Quantile", "MAPE", "Huber", "LogCosh", "Expectile", "Lq"), Identity()),
     **dict.fromkeys(("Poisson", "Tweedie"), Log()),
 }
-"""Objectives of numbers, and what makes the number of the score."""
+"""Mean links of the objectives of numbers."""
+_WORD = (1 << 64) - 1
+_FACTOR_2, _FACTOR_3, _FACTOR_16 = 0x9AE16A3B2F90404F, 0xC949D7C7509E6557, 0x9DDFEA08EB382D69
+
+WHOLE_NUMBERS = range(-999, 100_000)
+"""Integers tried as categories behind a hash."""
+
+
+def category_hash(category: str) -> int:
+    """Hash of a category of at most 8 bytes in CatBoost models: the low half of CityHash64, signed."""
+    text = category.encode()
+    n = len(text)
+    if not 0 < n <= 8:
+        raise ValueError(f"category {category!r} has {n} bytes; the hash is that of 1 to 8.")
+    if n >= 4:
+        first, last = (int.from_bytes(part, "little") for part in (text[:4], text[-4:]))
+        whole = _of_two(n + (first << 3) & _WORD, last)
+    else:
+        mixed = (text[0] + (text[n >> 1] << 8)) * _FACTOR_2 ^ (n + (text[-1] << 2)) * _FACTOR_3
+        whole = _shifted(mixed & _WORD) * _FACTOR_2
+    return signed_32_bit(whole)
+
+
+def signed_32_bit(number: int) -> int:
+    """Low 32 bits of a number as a signed integer."""
+    low = number & 0xFFFFFFFF
+    return low - (1 << 32) if low >> 31 else low
+
+
+@cache
+def integers_by_hash() -> dict[int, int]:
+    """Integers from -999 to 99,999 by their category hashes."""
+    return {category_hash(str(number)): number for number in WHOLE_NUMBERS}
+
+
+def _shifted(word: int) -> int:
+    return word ^ (word >> 47)
+
+
+def _of_two(low: int, high: int) -> int:
+    mixed = _shifted((low ^ high) * _FACTOR_16 & _WORD)
+    return _shifted((high ^ mixed) * _FACTOR_16 & _WORD) * _FACTOR_16
 
 
 def catboost_model(document: str | bytes) -> tuple[BoostedModel, NDArray[Any] | None]:
-    """Read a model of classes or of one number.
+    """Read a model of classes or one number from the JSON of ``save_model(format="json")``.
 
-    Borders part float32 numbers; here they are moved to where float64 numbers go the same way. A missing number goes
-    where the model sends it, and below all borders where it does not say. Oblivious trees, which ask the same of all
-    nodes of a level, become trees with a node for each; leaves of several classes have a number for each.
-
-    Parameters
-    ----------
-    document : str or bytes
-        What ``model.save_model(path, format="json")`` writes.
-
-    Returns
-    -------
-    model : BoostedModel
-        Columns of categories have those that its splits name; all others go where none of them goes. The model knows
-        categories by their hashes: those that are whole numbers are found, others where it was written with the rows
-        that it was trained on (``pool=``), which records them.
-    classes : array (K,) or None
-        Labels; None for numbers, and where they are not recorded.
-
-    Raises
-    ------
-    ValueError
-        If splits are on counted targets (CTR), text or embeddings, categories are not known, or the objective is
-        none of classes or of one number.
-
-    Examples
-    --------
-    ``catboost_model(Path("model.json").read_bytes())[0].voters``
+    Return the model and its class labels (None for numbers, or if not recorded). Float32 borders are moved so that
+    float64 values go the same way. Oblivious trees become trees with one node per split and path. Categories are known
+    by their hashes: integers are found, others only if the file was written with ``pool=``.
     """
     stored: dict[str, Any] = json.loads(document)
     info = stored["model_info"]
-    objective = _objective(info)
+    objective = str(info["params"]["loss_function"]["type"])
+    check_objective("loss_function", objective, OBJECTIVES, NUMBERS)
     columns = _Columns.of(stored["features_info"])
     trees = stored.get("oblivious_trees") or stored.get("trees")
     if not trees:
@@ -83,30 +99,12 @@ def catboost_model(document: str | bytes) -> tuple[BoostedModel, NDArray[Any] | 
     return model, None if names is None or objective in NUMBERS else np.array(names)
 
 
-def _objective(info: dict[str, Any]) -> str:
-    loss = info["params"]["loss_function"]
-    name = str(loss["type"])
-    if name not in (*OBJECTIVES, *NUMBERS):
-        raise ValueError(
-            f"estimator has loss_function={name!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}, and "
-            f"for numbers by one of {', '.join(NUMBERS)}."
-        )
-    return name
-
-
-# -- columns --------------------------------------------------------------------------------------------------
-
-
 @dataclass(eq=False)
 class _Columns:
-    numbers: dict[int, dict[str, Any]]
-    """Columns of numbers as the model describes them, by the number that splits know them by."""
-    coded: dict[int, dict[str, Any]]
-    """Columns of categories."""
-    recorded: dict[int, str]
-    """Categories by their hashes, as far as the model has them."""
-    codes: dict[int, dict[int, int]] = field(default_factory=dict)
-    """For each column of categories the code of each hash."""
+    numbers: dict[int, dict[str, Any]]  # numeric columns by their number in splits
+    coded: dict[int, dict[str, Any]]  # categorical columns by their number in splits
+    recorded: dict[int, str]  # recorded categories by their hashes
+    codes: dict[int, dict[int, int]] = field(default_factory=dict)  # codes of each categorical column by the hashes
     found: dict[int, tuple[Category, ...]] = field(default_factory=dict)
 
     @classmethod
@@ -116,10 +114,10 @@ class _Columns:
                 raise ValueError(f"estimator has {kind}, which are no columns of a table; train without them.")
         numbers = {each["feature_index"]: each for each in info.get("float_features", [])}
         coded = {each["feature_index"]: each for each in info.get("categorical_features", [])}
-        recorded = {signed(each["hash"]): each["value"] for each in info.get("cat_features_hash", [])}
+        recorded = {signed_32_bit(each["hash"]): each["value"] for each in info.get("cat_features_hash", [])}
         columns = cls(numbers, coded, recorded)
         for number, each in coded.items():
-            hashes = [signed(value) for value in each.get("values", [])]
+            hashes = [signed_32_bit(value) for value in each.get("values", [])]
             columns.found[number] = columns._categories(each, hashes)
             columns.codes[number] = {value: code for code, value in enumerate(hashes)}
         return columns
@@ -127,7 +125,7 @@ class _Columns:
     def _categories(self, column: dict[str, Any], hashes: list[int]) -> tuple[Category, ...]:
         if not hashes:
             return ()
-        whole = whole_numbers()
+        whole = integers_by_hash()
         if all(value in whole for value in hashes):
             return tuple(whole[value] for value in hashes)
         if all(value in self.recorded for value in hashes):
@@ -151,35 +149,22 @@ class _Columns:
         return TableSchema(tuple(names) if all(names) else None, tuple(categories))
 
 
-# -- trees ----------------------------------------------------------------------------------------------------
-
-
-class _Nodes:
-    """Nodes of all trees, as lists."""
-
+class _Nodes(NodeLists):
     def __init__(self, columns: _Columns) -> None:
+        super().__init__()
         self._columns = columns
-        self._root: list[int] = []
-        self._feature: list[int] = []
-        self._border: list[float] = []
-        self._missing_left: list[bool] = []
-        self._left: list[int] = []
-        self._right: list[int] = []
-        self._value: list[list[float]] = []
-        self._weight: list[float] = []
         self._codes: dict[int, Index] = {}
 
     def add(self, tree: dict[str, Any], number: int) -> None:
-        """Add a tree of either form."""
-        self._root.append(len(self._feature))
+        self.root.append(len(self.feature))
         if "splits" in tree or "leaf_values" in tree:
             self._add_oblivious(tree, number)
         else:
             self._add_linked(tree)
 
     def _add_oblivious(self, tree: dict[str, Any], number: int) -> None:
-        """Node k of level L stands for the answers to splits 0, ..., L - 1, which are the bits of k."""
-        splits, first = tree.get("splits") or [], len(self._feature)
+        # node k of level L is reached by the results of splits 0, ..., L - 1, which are the bits of k
+        splits, first = tree.get("splits") or [], len(self.feature)
         values, n_leaves = tree["leaf_values"], 2 ** len(splits)
         if not values or len(values) % n_leaves:
             raise ValueError(f"tree {number} has {len(values)} values for {n_leaves} leaves; it is no tree")
@@ -190,82 +175,55 @@ class _Nodes:
         for level, split in enumerate(splits):
             below = first + 2 ** (level + 1) - 1
             for k in range(2**level):
-                self._split(split, below + k, below + k + 2**level, float(weights[len(splits) - level][k]), D)
+                self._add_split(split, below + k, below + k + 2**level, float(weights[len(splits) - level][k]))
         for k in range(n_leaves):
-            self._leaf(values[k * D : (k + 1) * D], float(weights[0][k]))
+            self.append(values[k * D : (k + 1) * D], float(weights[0][k]))
 
     def _add_linked(self, tree: dict[str, Any]) -> None:
         waiting: list[tuple[dict[str, Any], int, bool]] = [(tree, -1, True)]
-        first = len(self._feature)
+        first = len(self.feature)
         while waiting:
             node, parent, is_left = waiting.pop()
             if parent >= 0:
-                (self._left if is_left else self._right)[parent] = len(self._feature)
+                (self.left if is_left else self.right)[parent] = len(self.feature)
             if "split" in node:
-                here = len(self._feature)
-                self._split(node["split"], -1, -1, 0.0, 0)
+                here = len(self.feature)
+                self._add_split(node["split"], -1, -1, 0.0)
                 waiting += [(node["right"], here, False), (node["left"], here, True)]
             else:
                 value = node["value"]
-                self._leaf(value if isinstance(value, list) else [value], float(node.get("weight", 0.0)))
-        for here in reversed(range(first, len(self._feature))):  # children come after their parents
-            if self._feature[here] >= 0:
-                self._weight[here] = self._weight[self._left[here]] + self._weight[self._right[here]]
+                self.append(value if isinstance(value, list) else [value], float(node.get("weight", 0.0)))
+        for here in reversed(range(first, len(self.feature))):  # children come after their parents
+            if self.feature[here] >= 0:
+                self.weight[here] = self.weight[self.left[here]] + self.weight[self.right[here]]
 
-    def _leaf(self, value: list[float], weight: float) -> None:
-        self._append(-1, 0.0, False, -1, -1, weight)
-        self._value[-1] = value
-
-    def _split(self, split: dict[str, Any], left: int, right: int, weight: float, n_outputs: int) -> None:
-        kind = split["split_type"]
+    def _add_split(self, split: dict[str, Any], left: int, right: int, weight: float) -> None:
+        kind, threshold, missing_left = split["split_type"], 0.0, True
+        node = self.append([], weight)
         if kind == "FloatFeature":
-            column = self._columns.numbers[split["float_feature_index"]]
+            column, threshold = self._columns.numbers[split["float_feature_index"]], split["border"]
             # above a border is right; a missing number is above none, unless the model says above all
             missing_left = column.get("nan_value_treatment", "AsIs") != "AsTrue"
-            self._append(column["flat_feature_index"], split["border"], missing_left, left, right, weight)
         elif kind == "OneHotFeature":
             number = split["cat_feature_index"]
             column, codes = self._columns.coded[number], self._columns.codes[number]
-            named = codes[signed(split["value"])]
-            self._codes[len(self._feature)] = np.setdiff1d(np.arange(len(codes)), [named])
-            self._append(column["flat_feature_index"], 0.0, True, left, right, weight)
+            self._codes[node] = np.setdiff1d(np.arange(len(codes)), [codes[signed_32_bit(split["value"])]])
         else:
             raise ValueError(
                 f"estimator has splits of type {kind}, on numbers that CatBoost makes of categories by counting "
                 "targets; train with one_hot_max_size=255, or with numbers in their place."
             )
-
-    def _append(self, feature: int, border: float, missing_left: bool, left: int, right: int, weight: float) -> None:
-        self._feature.append(feature)
-        self._border.append(border)
-        self._missing_left.append(missing_left)
-        self._left.append(left)
-        self._right.append(right)
-        self._value.append([])
-        self._weight.append(weight)
+        self.split(node, column["flat_feature_index"], threshold, left, right, missing_left)
 
     def trees(self, scale: float, n_outputs: int) -> LinkedTrees:
-        """All of them, their leaves times a factor."""
-        value = np.zeros((len(self._feature), n_outputs))
-        for node, numbers in self._leaves():
-            if len(numbers) != n_outputs:
-                raise ValueError(f"a leaf has {len(numbers)} values where {n_outputs} are predicted; it is no model")
-            value[node] = numbers
-        border = np.array(self._border, dtype=np.float32).astype(np.float64)
-        weight: F64 = np.array(self._weight)
-        return LinkedTrees(
-            root=np.array(self._root, dtype=np.intp),
-            feature=np.array(self._feature, dtype=np.intp),
-            threshold=float64_threshold(border),
-            left=np.array(self._left, dtype=np.intp),
-            right=np.array(self._right, dtype=np.intp),
-            missing_left=np.array(self._missing_left, dtype=bool),
-            value=(value * scale)[:, 0] if n_outputs == 1 else value * scale,
-            gain=np.zeros(len(weight)),
-            weight=weight,
-            count=np.zeros(len(weight), dtype=np.int64),  # it counts weights, not rows
-            codes=self._codes,
-        )
-
-    def _leaves(self) -> Iterator[tuple[int, list[float]]]:
-        return ((node, self._value[node]) for node, feature in enumerate(self._feature) if feature < 0)
+        value = np.zeros((len(self.feature), n_outputs))
+        for node, numbers in enumerate(self.value):
+            if self.feature[node] < 0:
+                if len(numbers) != n_outputs:
+                    raise ValueError(
+                        f"a leaf has {len(numbers)} values where {n_outputs} are predicted; it is no model"
+                    )
+                value[node] = numbers
+        border = np.array(self.threshold, dtype=np.float32).astype(np.float64)
+        value = (value * scale)[:, 0] if n_outputs == 1 else value * scale
+        return self.linked(float64_threshold(border), value, np.zeros(len(value)), self._codes)

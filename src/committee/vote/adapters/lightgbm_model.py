@@ -1,10 +1,10 @@
-"""Models of LightGBM, read from the text that it writes of itself; the library is not imported."""
+"""Read LightGBM models from text, without importing the library."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,60 +13,225 @@ from numpy.typing import NDArray
 from committee.data.categories import Category, unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
-from committee.vote.adapters.boosted_model import BoostedModel
-from committee.vote.adapters.lightgbm_lines import FURTHEST, LeafModel, with_lines
-from committee.vote.adapters.linked_trees import LinkedTrees
-from committee.vote.adapters.zero_as_missing import ZERO, part_zeros
+from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, NodeLists, check_objective
 from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
+from committee.voters.linear_leaves import LeafLines
 
 OBJECTIVES = ("binary", "multiclass", "multiclassova")
 """Objectives of classes."""
-
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), Identity()),
     **dict.fromkeys(("poisson", "gamma", "tweedie"), Log()),
 }
-"""Objectives of numbers, and what makes the number of the score."""
-
+"""Mean links of the objectives of numbers."""
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_NONE, _MISSING_ZERO = 0, 1
-"""Bits of a split's type: by category or not, where missing values go, and what is missing."""
+"""Bits of a split's type, and values of its missing type."""
+LINE_LIMIT = 1e100
+"""Largest absolute value of a line's range, which is unlimited in LightGBM."""
+_LARGEST = float(np.finfo(np.float64).max)
+ZERO = float(np.float32(1e-35))
+"""Largest magnitude that LightGBM treats as zero."""
+MAX_GROWTH = 100
+"""Largest ratio of the nodes of a new tree to those of the old one."""
+_ABSENT, _NEGATIVE, _POSITIVE = range(3)
+"""Range of a column below a split: zero or missing, below zero, or above."""
+_BELOW = float(np.nextafter(-ZERO, -np.inf))
+
+
+@dataclass(frozen=True)
+class _Child:
+    side: int
+    known: int | None
+
+
+@dataclass(frozen=True)
+class _Split:
+    limit: float
+    missing_left: bool
+    left: _Split | _Child
+    right: _Split | _Child
+
+
+def split_off_zeros(trees: LinkedTrees, zero_is_missing: NDArray[np.bool_]) -> LinkedTrees:
+    """Replace splits that treat zeros as missing by splits where only NaN is missing.
+
+    If zeros go another way than their neighbours, a split becomes up to three, and the part below may be repeated.
+    Later splits on the column use the known range. The new trees have no training record, except for the gain of the
+    first split. Raise ``ValueError`` if a tree grows more than `MAX_GROWTH` times.
+    """
+    grown = _ZeroSplitter(trees, zero_is_missing.tolist())
+    roots = [grown.tree(int(root)) for root in trees.root]
+    of, sides = np.array(grown.of), np.array(grown.sides)
+    return LinkedTrees(
+        root=np.array(roots),
+        feature=trees.feature[of],
+        threshold=np.array(grown.limit),
+        left=sides[:, 0],
+        right=sides[:, 1],
+        missing_left=np.array(grown.missing_left),
+        value=trees.value[of],
+        gain=np.where(grown.first, trees.gain[of], 0.0),
+        weight=np.zeros(len(of)),
+        count=np.zeros(len(of), dtype=np.int64),
+        codes={new: trees.codes[node] for new, node in enumerate(grown.of) if node in trees.codes},
+    )
+
+
+def _zero_splits(limit: float, missing_left: bool, known: int | None) -> _Split | _Child:
+    if known == _ABSENT:
+        return _Child(0 if missing_left else 1, known)
+    if known is not None:
+        if (limit >= _BELOW) if known == _NEGATIVE else (limit <= ZERO):  # all on one side of the limit
+            return _Child(0 if known == _NEGATIVE else 1, known)
+        return _Split(limit, False, _Child(0, known), _Child(1, known))
+    if (limit >= ZERO) if missing_left else (limit < -ZERO):
+        return _Split(limit, missing_left, _Child(0, None), _Child(1, None))
+    if missing_left:
+        low: _Split | _Child = _Child(0, None)
+        if limit < -ZERO:
+            low = _Split(
+                _BELOW, False, _Split(limit, False, _Child(0, _NEGATIVE), _Child(1, _NEGATIVE)), _Child(0, _ABSENT)
+            )
+        return _Split(ZERO, True, low, _Child(1, _POSITIVE))
+    high: _Split | _Child = _Child(1, None)
+    if limit > ZERO:
+        high = _Split(ZERO, True, _Child(1, _ABSENT), _Split(limit, False, _Child(0, _POSITIVE), _Child(1, _POSITIVE)))
+    return _Split(_BELOW, False, _Child(0, _NEGATIVE), high)
+
+
+class _ZeroSplitter:
+    def __init__(self, trees: LinkedTrees, zero_is_missing: list[bool]) -> None:
+        self._feature, self._threshold = trees.feature.tolist(), trees.threshold.tolist()
+        self._zero_is_missing = zero_is_missing
+        self._children = np.column_stack([trees.left, trees.right]).tolist()
+        self._missing_left = trees.missing_left.tolist()
+        self._most = MAX_GROWTH * (len(self._feature) // len(trees.root) + 1)
+        self.of: list[int] = []
+        """Old node of each new node."""
+        self.first: list[bool] = []
+        """Whether a new node is the first for its old node."""
+        self.limit: list[float] = []
+        self.missing_left: list[bool] = []
+        self.sides: list[list[int]] = []
+
+    def tree(self, root: int) -> int:
+        start, top = len(self.of), [-1]
+        waiting: list[tuple[int, dict[int, int], _Split | None, list[int], int]] = [(root, {}, None, top, 0)]
+        while waiting:
+            node, known, split, parent, side = waiting.pop()
+            first = split is None
+            if split is None:
+                node, split = self._next(node, known)
+            parent[side] = len(self.of)
+            own = [-1, -1]
+            self.of.append(node)
+            self.first.append(first)
+            self.sides.append(own)
+            self.limit.append(self._threshold[node] if split is None else split.limit)
+            self.missing_left.append(self._missing_left[node] if split is None else split.missing_left)
+            if self._feature[node] >= 0:
+                ways = (_Child(0, None), _Child(1, None)) if split is None else (split.left, split.right)
+                waiting += [self._below(node, known, way, own, side) for side, way in enumerate(ways)]
+            if len(self.of) - start > self._most:
+                raise ValueError(
+                    f"estimator has zero_as_missing=True and a tree that takes more than {MAX_GROWTH} times as many "
+                    "nodes where only NaN is missing; train with NaN for what is missing, and zero_as_missing=False."
+                )
+        return top[0]
+
+    def _next(self, node: int, known: dict[int, int]) -> tuple[int, _Split | None]:
+        while self._zero_is_missing[node]:
+            split = _zero_splits(self._threshold[node], self._missing_left[node], known.get(self._feature[node]))
+            if isinstance(split, _Split):
+                return node, split
+            node = self._children[node][split.side]
+        return node, None
+
+    def _below(
+        self, node: int, known: dict[int, int], way: _Split | _Child, own: list[int], side: int
+    ) -> tuple[int, dict[int, int], _Split | None, list[int], int]:
+        if isinstance(way, _Split):
+            return node, known, way, own, side
+        now = known if way.known is None else {**known, self._feature[node]: way.known}
+        return self._children[node][way.side], now, None, own, side
+
+
+@dataclass(frozen=True, eq=False)
+class LeafModel:
+    """Linear model of a leaf, ``constant + sum(slope * x[column])``, if no value is missing."""
+
+    constant: float
+    column: Index
+    slope: F64
+
+
+def add_leaf_lines(
+    trees: LinkedTrees, models: dict[int, LeafModel], middle: F64, width: F64
+) -> tuple[LinkedTrees, LeafLines]:
+    """Convert linear models of leaves to lines, and return the extended trees and the lines of their nodes.
+
+    A line adds 0 if its own value is missing, but LightGBM uses the leaf value if any value is missing. So leaves with
+    several lines come below splits that send missing values to leaves without lines. The constant is distributed over
+    the centres of the lines, as close as possible to the middle of each column's training range ``(p,)``.
+    """
+    nodes = NodeLists()
+    for name in ("root", "feature", "threshold", "left", "right", "missing_left", "value", "weight", "count"):
+        setattr(nodes, name, getattr(trees, name).tolist())
+    of_node: dict[int, tuple[LeafModel, F64]] = {}
+    for leaf, model in models.items():
+        model = replace(model, column=model.column[model.slope != 0.0], slope=model.slope[model.slope != 0.0])
+        if not len(model.column):
+            nodes.value[leaf] = model.constant
+            continue
+        centre = _centres(model, nodes.value[leaf] - model.constant, middle, width)
+        of_node[_split_off_missing(nodes, leaf, model.column)] = (model, centre)
+    N = len(nodes.feature)
+    gain = np.append(trees.gain, np.zeros(N - len(trees.gain)))
+    linked = nodes.linked(np.array(nodes.threshold), np.array(nodes.value), gain, trees.codes)
+    return linked, _lines(of_node, N)
+
+
+def _centres(model: LeafModel, left_over: float, middle: F64, width: F64) -> F64:
+    slope, centre = model.slope, middle[model.column]
+    pull = slope * np.where(width[model.column] > 0.0, width[model.column], 1.0) ** 2
+    return np.asarray(centre + pull * ((left_over - slope @ centre) / (slope @ pull)))
+
+
+def _lines(of_node: dict[int, tuple[LeafModel, F64]], n_nodes: int) -> LeafLines:
+    sizes, none = np.zeros(n_nodes, dtype=np.int64), [np.zeros(0)]
+    nodes = sorted(of_node)
+    for node in nodes:
+        sizes[node] = len(of_node[node][1])
+    column = np.concatenate([np.zeros(0, dtype=np.intp), *(of_node[node][0].column for node in nodes)])
+    return LeafLines(
+        start=extents(sizes),
+        column=column.astype(np.int32),
+        slope=np.concatenate([*none, *(of_node[node][0].slope for node in nodes)])[:, None],
+        centre=np.concatenate([*none, *(of_node[node][1] for node in nodes)])[:, None],
+        low=np.full(len(column), -LINE_LIMIT),
+        high=np.full(len(column), LINE_LIMIT),
+    )
+
+
+def _split_off_missing(nodes: NodeLists, leaf: int, columns: Index) -> int:
+    if len(columns) == 1:
+        return leaf  # a line adds 0 where its own value is missing
+    for column in columns.tolist():
+        present = nodes.append(nodes.value[leaf], nodes.weight[leaf], nodes.count[leaf])
+        absent = nodes.append(nodes.value[leaf])
+        nodes.split(leaf, column, _LARGEST, present, absent, missing_left=False)
+        leaf = present
+    return leaf
 
 
 def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
-    """Read a booster of classes or of numbers.
+    """Read a booster of classes or numbers from ``booster.model_to_string()``.
 
-    A split of numbers sends NaN its default way where NaN counts as missing; where nothing does, NaN is a zero; where
-    zero does, both are missing. A split of categories sends right what it does not name, and what is missing.
-
-    LightGBM adds its starting scores to the leaves of the first trees. They are taken out again as the mean of each
-    such tree over its training rows, weighted by their hessians: trees can then be re-weighted or dropped, and their
-    sum is the same. (The trees of ``boosting="rf"`` are averaged, each with the whole score, and stay as they are.)
-
-    Parameters
-    ----------
-    text : str
-        ``booster.model_to_string()``, which after early stopping has the rounds up to the best one.
-    keep_names : bool, default=False
-        Whether columns have the names of the text, in which underscores may stand for spaces.
-
-    Returns
-    -------
-    BoostedModel
-        A column of categories that a frame declared has them; one of bare codes has those of the training rows, and a
-        number that is none of them is a missing value. Unless names are kept, those with underscores are left out, and
-        columns known by their place, as LightGBM does: in such names it has put underscores for spaces.
-
-    Raises
-    ------
-    ValueError
-        If the booster predicts something else than classes or numbers or by a loss of one's own, has
-        ordered categories among the columns, or its zeros, counted as missing, need trees that are too large.
-
-    Examples
-    --------
-    ``lightgbm_model(classifier.booster_.model_to_string()).voters``
+    LightGBM adds the starting scores to the leaves of the first trees. They are removed as the hessian-weighted mean of
+    each such tree, except for ``boosting="rf"``. A column of bare codes has the categories of the training rows.
+    Without `keep_names`, names with underscores are dropped, since LightGBM replaces spaces by underscores.
     """
     parts = text.split("\nTree=")
     header = _entries(parts[0].splitlines())
@@ -83,7 +248,9 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
         intercept[: len(trees)] = [tree.without_start() for tree in trees[:n_scores]]
     linked, lines = _linked(trees, columns), None
     if any(tree.is_linear for tree in trees):
-        linked, lines = with_lines(linked, _leaf_models(trees), *_extent(header))
+        pairs = zip(linked.root.tolist(), trees, strict=True)
+        models = {first + leaf: model for first, tree in pairs for leaf, model in tree.leaf_models()}
+        linked, lines = add_leaf_lines(linked, models, *_extent(header))
     return BoostedModel(
         linked,
         np.arange(len(trees)) % n_scores,
@@ -98,41 +265,32 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
 
 
 def _entries(lines: list[str]) -> dict[str, str]:
-    """``name=value`` lines; a name alone has no value."""
     return {name: value for name, _, value in (line.partition("=") for line in lines)}
 
 
 def _objective(header: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Its name and its numbers."""
     if not header.get("objective"):
         raise ValueError(
             "estimator was trained with an objective of one's own, from whose scores nobody else can compute "
             f"probabilities or numbers; use one of {', '.join((*OBJECTIVES, *NUMBERS))}."
         )
     name, *options = header["objective"].split()
-    if name not in (*OBJECTIVES, *NUMBERS):
-        raise ValueError(
-            f"estimator has objective={name!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}, and for"
-            f" numbers by one of {', '.join(NUMBERS)}."
-        )
+    check_objective("objective", name, OBJECTIVES, NUMBERS)
     if "sqrt" in options:
         raise ValueError("estimator has reg_sqrt=True, whose predictions are squares of the scores; set it to False.")
     return name, dict(option.split(":") for option in options if ":" in option)
 
 
-# -- columns --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Columns:
     table: TableSchema
-    numbers: dict[int, NDArray[np.int64]]
-    """For columns of bare codes, what the model calls each of the table's codes."""
+    numbers: dict[int, NDArray[np.int64]]  # for columns of bare codes, LightGBM's code of each of the table's codes
 
     @classmethod
     def of(cls, header: dict[str, str], rest: str, keep_names: bool) -> _Columns:
         names, infos = header["feature_names"].split(" "), header["feature_infos"].split(" ")
-        seen = {j: _numbers(info) for j, info in enumerate(infos) if info[0] not in "[n"}  # "[low:high]", "none"
+        coded = {j: np.array(info.split(":"), np.int64) for j, info in enumerate(infos) if info[0] not in "[n"}
+        seen = {j: np.unique(codes[codes >= 0]) for j, codes in coded.items()}  # not "[low:high]" nor "none"
         categories: list[tuple[Category, ...] | None] = [None] * len(infos)
         declared = _declared_categories(rest)
         if declared:
@@ -152,25 +310,16 @@ class _Columns:
         return cls(TableSchema(None if unsure else tuple(names), tuple(categories)), seen)
 
     def codes(self, column: int, named: NDArray[np.int64]) -> Index:
-        """The table's codes of what a split names."""
         own = self.numbers.get(column, np.arange(self.table.n_categories[column]))
         return np.flatnonzero(np.isin(own, named))
 
 
-def _numbers(info: str) -> NDArray[np.int64]:
-    """The codes of a column's training rows, without that for missing."""
-    codes = np.unique(np.array(info.split(":"), dtype=np.int64))
-    return codes[codes >= 0]
-
-
 def _declared_categories(rest: str) -> list[list[Category]]:
-    """Categories of the columns that a frame declared categorical, in the order of these columns."""
     line = next((line for line in rest.splitlines() if line.startswith("pandas_categorical:")), ":null")
     return json.loads(line.partition(":")[2]) or []
 
 
 def _declared_columns(rest: str, n_declared: int, seen: dict[int, Any]) -> list[int]:
-    """Numbers of these columns: those of ``categorical_feature``, unless there are others beside them."""
     line = next(
         (line for line in rest.splitlines() if line.startswith("[categorical_feature: ")), "[categorical_feature: ]"
     )
@@ -184,12 +333,7 @@ def _declared_columns(rest: str, n_declared: int, seen: dict[int, Any]) -> list[
     return sorted(columns)
 
 
-# -- trees ----------------------------------------------------------------------------------------------------
-
-
 class _Tree:
-    """One tree: inner nodes first, in their own order, and then the leaves."""
-
     def __init__(self, entries: dict[str, str]) -> None:
         self._entries = entries
         self.is_linear = entries.get("is_linear", "0") != "0"
@@ -214,7 +358,6 @@ class _Tree:
         return np.array(self._entries[name].split(), dtype=dtype)
 
     def without_start(self) -> float:
-        """Take the mean of the leaves out of them, and give it back."""
         if self._entries["shrinkage"] != "1":
             return 0.0  # nothing was added to it
         weight = self._array("leaf_weight", np.float64)
@@ -225,7 +368,6 @@ class _Tree:
         return start
 
     def leaf_models(self) -> Iterator[tuple[int, LeafModel]]:
-        """Every leaf of a linear tree, and its linear model."""
         if not self.is_linear:
             return
         bounds = extents(self._array("num_features", np.intp))
@@ -235,7 +377,6 @@ class _Tree:
             yield self.n_inner + leaf, LeafModel(constant, columns[terms], slopes[terms])
 
     def named(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Every categorical split, and the codes that go left there."""
         if not self.categorical.any():
             return
         bounds, words = self._array("cat_boundaries", np.intp), self._array("cat_threshold", np.uint32)
@@ -244,21 +385,10 @@ class _Tree:
             yield node, unpack_category_bits(words[bounds[place] : bounds[place + 1]])
 
 
-def _leaf_models(trees: list[_Tree]) -> dict[int, LeafModel]:
-    """Linear models of leaves, by their node among those of all trees."""
-    start = extents([len(tree.feature) for tree in trees])
-    return {
-        first + leaf: model
-        for first, tree in zip(start.tolist(), trees, strict=False)
-        for leaf, model in tree.leaf_models()
-    }
-
-
 def _extent(header: dict[str, str]) -> tuple[F64, F64]:
-    """Middle and width of the values that each column had in training; 0 where there were no numbers."""
     infos = header["feature_infos"].split(" ")
     ends = np.array([info[1:-1].split(":") if info[0] == "[" else [0.0, 0.0] for info in infos], dtype=np.float64)
-    ends = np.clip(ends, -FURTHEST, FURTHEST)  # a column may have infinite ones
+    ends = np.clip(ends, -LINE_LIMIT, LINE_LIMIT)  # a column may have infinite ones
     return ends.mean(axis=1), np.ptp(ends, axis=1)
 
 
@@ -296,4 +426,4 @@ def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:
     )
     zero_is_missing = (missing == _MISSING_ZERO) & ~joined("categorical")
     agrees = np.where(missing_left, threshold >= ZERO, threshold < -ZERO)
-    return linked if agrees[zero_is_missing].all() else part_zeros(linked, zero_is_missing)
+    return linked if agrees[zero_is_missing].all() else split_off_zeros(linked, zero_is_missing)

@@ -1,85 +1,242 @@
-"""Ensembles at the end of pipelines, whose trees are made to look at the pipeline's own columns."""
+"""Ensembles at the end of scikit-learn pipelines, with splits moved to the pipeline's input columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.categories import Category, pack_category_bits, unpack_category_bits
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.vote.adapters.column_maps import ColumnMap, maps_after
-from committee.vote.adapters.parts import CommitteeParts, RegressionParts
-from committee.voters.flat_trees import extents
+from committee.vote.adapters.boosted_model import CommitteeParts, RegressionParts
+from committee.vote.adapters.sklearn_trees import feature_names
+from committee.voters.flat_trees import join_words
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+
+Monotone = Callable[[F64], F64]
+"""Non-decreasing function of numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMap:
+    """A transformed column as a function of one input column."""
+
+    source: int
+    steps: tuple[Monotone, ...] = ()  # monotone functions, applied in order
+    missing: float = np.nan  # value for a missing input; NaN if it stays missing
+    filled: Category | None = None  # value that an imputer puts in place of a missing one before encoding
+    levels: tuple[Category, ...] | None = None  # categories of a categorical input
+    values: F64 | None = None  # value of each category
+    unknown: float = np.nan  # value of an unknown category
+    refuses_unknown: bool = False  # unknown categories are an error
+
+    def then(self, step: Monotone) -> ColumnMap:
+        """Append a step."""
+        if self.values is None:
+            return replace(self, steps=(*self.steps, step), missing=_of_one(step, self.missing))
+        missing, unknown = (_of_one(step, number) for number in (self.missing, self.unknown))
+        return replace(self, values=step(self.values), missing=missing, unknown=unknown)
+
+    def imputed(self, value: Any) -> ColumnMap:
+        """Replace missing values."""
+        if self.values is not None:
+            values = np.where(np.isnan(self.values), value, self.values)
+            missing, unknown = (value if np.isnan(number) else number for number in (self.missing, self.unknown))
+            return replace(self, values=values, missing=missing, unknown=unknown)
+        if not np.isnan(self.missing) or self.filled is not None:
+            return self
+        return replace(self, filled=value, missing=np.nan if isinstance(value, str) else float(value))
+
+    def coded(self, levels: list[Any], codes: F64, unknown: float, of_missing: float, refuses: bool) -> ColumnMap:
+        """Encode categories as numbers; NaN may be one of them."""
+        known = {level: code for level, code in zip(levels, codes.tolist(), strict=True) if level == level}
+        missing = of_missing if self.filled is None else known.get(self.filled, unknown)
+        return replace(
+            self,
+            levels=tuple(known),
+            values=np.array(list(known.values()), dtype=np.float64),
+            unknown=unknown,
+            missing=missing,
+            refuses_unknown=refuses,
+        )
+
+
+def map_columns(transformer: Any, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
+    """Output columns of a fitted transformer as functions of the pipeline's input columns.
+
+    Raise ``TypeError`` for transformers that combine columns and ``ValueError`` for unsupported settings.
+    """
+    if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
+        return list(maps)
+    if isinstance(transformer, Pipeline):
+        for _, step in transformer.steps:
+            maps = map_columns(step, maps)
+        return list(maps)
+    if isinstance(transformer, ColumnTransformer):
+        return _columns(transformer, maps)
+    if isinstance(transformer, SelectorMixin):
+        return [column for column, stays in zip(maps, transformer.get_support(), strict=True) if stays]
+    if isinstance(transformer, FunctionTransformer) and transformer.func is None:
+        return list(maps)
+    if isinstance(transformer, SimpleImputer):
+        return _imputed(transformer, maps)
+    if isinstance(transformer, OneHotEncoder):
+        return _one_hot(transformer, maps)
+    if isinstance(transformer, OrdinalEncoder):
+        return _ordinal(transformer, maps)
+    scaling = next((found for kind, found in SCALERS.items() if isinstance(transformer, kind)), None)
+    if scaling is None:
+        raise TypeError(
+            f"the step {transformer!r} is none whose columns are functions of single columns; known are"
+            f" {', '.join(kind.__name__ for kind in (*SCALERS, SimpleImputer, OrdinalEncoder, OneHotEncoder))},"
+            " ColumnTransformer, Pipeline and selections of columns"
+        )
+    return [column.then(scaling(transformer, j)) for j, column in enumerate(maps)]
+
+
+def _columns(transformer: ColumnTransformer, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
+    made: list[ColumnMap] = []
+    for name, step, _ in transformer.transformers_:
+        places = transformer._transformer_to_input_indices.get(name, [])
+        if isinstance(step, str) and step == "drop":
+            continue
+        made += map_columns(step, [maps[int(place)] for place in places])
+    return made
+
+
+def _imputed(transformer: SimpleImputer, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
+    marked = transformer.missing_values
+    if transformer.add_indicator or not (marked is None or marked != marked):
+        raise ValueError(f"the step {transformer!r} has add_indicator, or missing_values that are not NaN")
+    values = transformer.statistics_.tolist()
+    if any(value != value for value in values):
+        raise ValueError(f"the step {transformer!r} has dropped columns without any value; drop them before it")
+    return [column.imputed(value) for column, value in zip(maps, values, strict=True)]
+
+
+def _one_hot(transformer: OneHotEncoder, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
+    dropped = transformer.drop_idx_ if transformer.drop_idx_ is not None else [None] * len(maps)
+    made: list[ColumnMap] = []
+    for column, levels, left_out in zip(maps, _levels(transformer, maps), dropped, strict=True):
+        for k in (k for k in range(len(levels)) if k != left_out):
+            codes = np.zeros(len(levels))
+            codes[k] = 1.0
+            of_missing = next((code for level, code in zip(levels, codes.tolist(), strict=True) if level != level), 0.0)
+            made.append(column.coded(levels, codes, 0.0, of_missing, transformer.handle_unknown == "error"))
+    return made
+
+
+def _ordinal(transformer: OrdinalEncoder, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
+    refuses = transformer.handle_unknown == "error"
+    unknown = np.nan if refuses else float(transformer.unknown_value)
+    made = []
+    for column, levels in zip(maps, _levels(transformer, maps), strict=True):
+        seen = any(level != level for level in levels)
+        of_missing = float(transformer.encoded_missing_value) if seen else unknown
+        made.append(column.coded(levels, np.arange(len(levels), dtype=np.float64), unknown, of_missing, refuses))
+    return made
+
+
+def _levels(transformer: Any, maps: Sequence[ColumnMap]) -> list[list[Any]]:
+    if any(found is not None for found in getattr(transformer, "infrequent_categories_", ())):
+        raise ValueError(f"the step {transformer!r} takes rare categories together; leave out min_frequency")
+    if any(column.steps or column.levels is not None for column in maps):
+        raise ValueError(f"the step {transformer!r} takes columns that are transformed already")
+    every = [found.tolist() for found in transformer.categories_]
+    if any(None in levels for levels in every):
+        raise ValueError(f"the step {transformer!r} has None among its categories; train with NaN in its place")
+    return every
+
+
+def _standard(scaler: StandardScaler, j: int) -> Monotone:
+    mean = 0.0 if scaler.mean_ is None or not scaler.with_mean else scaler.mean_[j]
+    scale = 1.0 if scaler.scale_ is None else scaler.scale_[j]
+    return lambda x: (x - mean) / scale
+
+
+def _min_max(scaler: MinMaxScaler, j: int) -> Monotone:
+    scale, least, (low, high) = scaler.scale_[j], scaler.min_[j], scaler.feature_range
+    if scaler.clip:
+        return lambda x: np.clip(x * scale + least, low, high)
+    return lambda x: x * scale + least
+
+
+def _max_abs(scaler: MaxAbsScaler, j: int) -> Monotone:
+    scale = scaler.scale_[j]
+    if getattr(scaler, "clip", False):
+        return lambda x: np.clip(x / scale, -1.0, 1.0)
+    return lambda x: x / scale
+
+
+def _robust(scaler: RobustScaler, j: int) -> Monotone:
+    centre = scaler.center_[j] if scaler.with_centering else 0.0
+    scale = scaler.scale_[j] if scaler.with_scaling else 1.0
+    return lambda x: (x - centre) / scale
+
+
+SCALERS: dict[type, Callable[[Any, int], Monotone]] = {
+    StandardScaler: _standard,
+    MinMaxScaler: _min_max,
+    MaxAbsScaler: _max_abs,
+    RobustScaler: _robust,
+}
+"""Transformation of one column by each scaler."""
+
+
+def _of_one(step: Monotone, number: float) -> float:
+    return float(step(np.array([number]))[0])
+
 
 Parts = TypeVar("Parts", CommitteeParts, RegressionParts)
 
 
 def is_pipeline(estimator: Any) -> bool:
-    """Whether an estimator is a pipeline of scikit-learn, its last step an estimator of another library.
-
-    Examples
-    --------
-    >>> from committee.vote.adapters.pipelines import is_pipeline
-    >>> is_pipeline(3)
-    False
-    """
+    """Whether an estimator is a scikit-learn pipeline that ends in another library's estimator."""
     return isinstance(estimator, Pipeline) and not hasattr(estimator[-1], "committee_")
 
 
-def on_input_of(pipeline: Pipeline, parts: Parts | None) -> Parts:
-    """Parts of the committee of a pipeline's last step, changed so that they take what the pipeline takes.
+def move_to_pipeline_input(pipeline: Pipeline, parts: Parts | None) -> Parts:
+    """Change the committee parts of a pipeline's last step so that they take the pipeline's input.
 
-    A split of what a transformation gives becomes one of what it takes: a threshold moves to the largest number whose
-    transform is not above it, a column of 0 and 1 or of codes becomes a split of categories, and what is missing goes
-    where the value goes that an imputer puts there. If the pipeline sends categories that training has not seen
-    another way than missing values, they are an error here.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Fitted.
-    parts : CommitteeParts, RegressionParts or None
-        Of its last step; None: it is not known.
-
-    Raises
-    ------
-    TypeError
-        If the voters are no trees, or a step mixes columns, or is not known.
-    ValueError
-        If a step has a setting that is not read, or a column is taken both as numbers and as categories.
-
-    Examples
-    --------
-    ``Committee.from_estimator(make_pipeline(StandardScaler(), RandomForestClassifier()).fit(X, y))``
+    A threshold moves to the largest input whose transform is not above it. Splits on encoded columns become splits of
+    categories, and missing values follow the imputed value. If unknown categories and missing values go different ways,
+    unknown categories become an error.
     """
     if parts is None:
         raise TypeError(_remedy(f"there is no adapter for its last step {pipeline[-1]!r}"))
     voters = parts.voters
-    first = pipeline.steps[0][1]
-    check_is_fitted(first)
+    check_is_fitted(pipeline.steps[0][1])
     if not isinstance(voters, (Forest, Rounds)):
         raise TypeError(_remedy(f"its last step has {type(voters).__name__} for voters, which are no plain trees"))
     assert parts.table is not None  # as trees have
     try:
         maps = [ColumnMap(j) for j in range(pipeline.n_features_in_)]
         for _, step in pipeline.steps[:-1]:
-            maps = maps_after(step, maps)
+            maps = map_columns(step, maps)
         table = _table(pipeline, maps, parts.table)
         forest = voters if isinstance(voters, Forest) else voters.forest
         moved, apart = _moved(forest, maps, parts.table, table)
-    except TypeError as error:
-        raise TypeError(_remedy(str(error))) from error
-    except ValueError as error:
-        raise ValueError(_remedy(str(error))) from error
+    except (TypeError, ValueError) as error:
+        raise type(error)(_remedy(str(error))) from error
     if apart:  # here they would count as missing
         table = replace(table, refuses_unknown=True)
     return parts._replace(voters=moved if isinstance(voters, Forest) else replace(voters, forest=moved), table=table)
@@ -93,8 +250,6 @@ def _remedy(reason: str) -> str:
 
 
 def _table(pipeline: Pipeline, maps: Sequence[ColumnMap], inner: TableSchema) -> TableSchema:
-    """Columns that the pipeline takes; those that nothing looks at may hold anything."""
-    names = getattr(pipeline, "feature_names_in_", None)
     categories: list[tuple[Category, ...] | None] = [() for _ in range(pipeline.n_features_in_)]
     taken: dict[int, tuple[Category, ...] | None] = {}
     for k, column in enumerate(maps):
@@ -105,18 +260,10 @@ def _table(pipeline: Pipeline, maps: Sequence[ColumnMap], inner: TableSchema) ->
             raise ValueError(f"column {column.source} is taken in two ways, as numbers and as categories")
         categories[column.source] = levels
     refuses = [column.refuses_unknown for column in maps if column.levels is not None]
-    return TableSchema(
-        None if names is None else tuple(map(str, names)),
-        tuple(categories),
-        refuses_unknown=bool(refuses) and all(refuses),
-    )
-
-
-# -- splits ---------------------------------------------------------------------------------------------------
+    return TableSchema(feature_names(pipeline), tuple(categories), refuses_unknown=bool(refuses) and all(refuses))
 
 
 def _moved(forest: Forest, maps: Sequence[ColumnMap], inner: TableSchema, table: TableSchema) -> tuple[Forest, bool]:
-    """The same trees, on the columns that are taken; and whether unknown categories go apart from missing ones."""
     feature, threshold = forest.feature.copy(), forest.threshold.copy()
     missing_left = forest.missing_left.copy()
     words: dict[int, NDArray[np.uint32]] = {}
@@ -133,35 +280,19 @@ def _moved(forest: Forest, maps: Sequence[ColumnMap], inner: TableSchema, table:
             if column.steps or column.filled is not None:
                 raise ValueError(f"column {column.source} is transformed before the last step takes its categories")
             for node in nodes[n_words[nodes] > 0].tolist():
-                words[node] = _words(forest, node)
+                words[node] = forest.category_words(node)
         else:
             if not np.isnan(column.missing):
                 missing_left[nodes] = column.missing <= threshold[nodes]
-            threshold[nodes] = largest_below(column, threshold[nodes])
-    sizes = np.zeros(len(feature), dtype=np.int64)
-    for node, found in words.items():
-        sizes[node] = len(found)
-    moved = replace(
-        forest,
-        n_features=table.n_features,
-        feature=feature,
-        threshold=threshold,
-        missing_left=missing_left,
-        category_offset=extents(sizes),
-        category_bits=np.concatenate([np.zeros(0, dtype=np.uint32), *(words[node] for node in sorted(words))]),
-    )
-    return moved, apart
-
-
-def _words(forest: Forest, node: int) -> NDArray[np.uint32]:
-    bits: NDArray[np.uint32] = forest.category_bits[forest.category_offset[node] : forest.category_offset[node + 1]]
-    return bits
+            threshold[nodes] = invert_threshold(column, threshold[nodes])
+    offset, bits = join_words(words, len(feature))
+    changes: dict[str, Any] = {"feature": feature, "threshold": threshold, "missing_left": missing_left}
+    return replace(forest, n_features=table.n_features, category_offset=offset, category_bits=bits, **changes), apart
 
 
 def _by_category(
     forest: Forest, node: int, column: ColumnMap, inner: tuple[Category, ...] | None
 ) -> tuple[NDArray[np.uint32], bool, bool]:
-    """Which categories go left at a split of their numbers, whether missing ones do, and unknown ones as these."""
     assert column.values is not None
     numbers = np.append(column.values, [column.missing, column.unknown])
     if inner is None:
@@ -169,30 +300,20 @@ def _by_category(
     else:
         code, named = (
             {level: k for k, level in enumerate(inner)},
-            set(unpack_category_bits(_words(forest, node)).tolist()),
+            set(unpack_category_bits(forest.category_words(node)).tolist()),
         )
         absent = bool(forest.missing_left[node])
         left = np.array([code[number] in named if number in code else absent for number in numbers.tolist()])
     return pack_category_bits(left[:-2]), bool(left[-2]), bool(left[-1] == left[-2])
 
 
-_LARGEST = np.finfo(np.float64).max
-
-
-def largest_below(column: ColumnMap, limit: F64) -> F64:
-    """Return the largest number whose transform is at most a limit, for each of several; the least where none is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.vote.adapters.column_maps import ColumnMap
-    >>> from committee.vote.adapters.pipelines import largest_below
-    >>> largest_below(ColumnMap(0, steps=(lambda x: (x - 1.0) / 2.0,)), np.array([3.0])).tolist()
-    [7.0]
-    """
+def invert_threshold(column: ColumnMap, limit: F64) -> F64:
+    """Largest input whose transform is at most each limit; the least number if there is none."""
     if not column.steps:
         return limit
-    low, high = (np.full(len(limit), _rank(np.array([end]))[0]) for end in (-_LARGEST, _LARGEST))
+    low, high = (
+        np.full(len(limit), _rank(np.array([end]))[0]) for end in (np.finfo(np.float64).min, np.finfo(np.float64).max)
+    )
     while (low < high).any():
         # the mean of two ranks, rounded up, without a sum that is too large; of ranks, so that this ends after 64 steps
         middle = (low | high) - ((low ^ high) >> 1)
@@ -206,11 +327,9 @@ def largest_below(column: ColumnMap, limit: F64) -> F64:
 
 
 def _rank(number: F64) -> NDArray[np.int64]:
-    """Whole numbers in the order of the numbers."""
     bits = number.view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
 def _number(rank: NDArray[np.int64]) -> F64:
-    bits: NDArray[np.int64] = np.where(rank < 0, np.int64(-(2**63)) - rank, rank)
-    return bits.view(np.float64)
+    return np.asarray(np.where(rank < 0, np.int64(-(2**63)) - rank, rank).view(np.float64))

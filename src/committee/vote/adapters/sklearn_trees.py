@@ -1,44 +1,56 @@
-"""scikit-learn's decision trees as a native `Forest`, leaf for leaf."""
+"""scikit-learn's decision trees, gradient boosting and histogram boosting as trees of this library."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
+from committee.data.categories import Category, unpack_category_bits
+from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
-from committee.vote.adapters.linked_trees import LinkedTrees
-from committee.voters.flat_trees import extents
+from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees
+from committee.vote.links.mean import Identity, Log, MeanLink
+from committee.voters.flat_trees import breadth_first, extents
 from committee.voters.forest import Forest
-from committee.voters.node_order import breadth_first
+
+CLASSES = {"log_loss": 1.0, "exponential": 2.0}
+"""Losses of classes with the factor from a score to a log-odds."""
+NUMBERS = ("squared_error", "absolute_error", "huber", "quantile")
+"""Losses of numbers, which are the scores themselves."""
+SAME_OF_ALL = ("prior", "most_frequent", "constant")
+"""Strategies of dummy classifiers with constant predictions."""
+HISTOGRAM_LOSS_LINKS: dict[str, MeanLink] = {
+    **dict.fromkeys(("squared_error", "absolute_error", "quantile"), Identity()),
+    **dict.fromkeys(("poisson", "gamma"), Log()),
+}
+"""Mean links of the losses of numbers."""
 
 
 def are_trees(members: Sequence[Any]) -> bool:
-    """Whether all members, fitted, are scikit-learn trees with one output, hence `forest_of_trees` takes them.
-
-    Subclasses from elsewhere are none, as they may vote in another way.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from committee.vote.adapters.sklearn_trees import are_trees
-    >>> are_trees([DummyClassifier().fit([[0.0]], [1])])
-    False
-    """
+    """Whether all members are scikit-learn's own classification trees (not subclasses) with one output."""
     exact = (DecisionTreeClassifier, ExtraTreeClassifier)
     return all(type(member) in exact and member.n_outputs_ == 1 for member in members)
 
 
 def are_regression_trees(members: Sequence[Any]) -> bool:
-    """Whether all members, fitted, are scikit-learn trees of one number, hence `forest_of_trees` takes them.
-
-    Examples
-    --------
-    >>> are_regression_trees([DecisionTreeRegressor().fit([[0.0]], [1.0])])
-    True
-    """
+    """Whether all members are scikit-learn's own regression trees with one output."""
     return all(type(each) in (DecisionTreeRegressor, ExtraTreeRegressor) and each.n_outputs_ == 1 for each in members)
+
+
+def feature_names(estimator: Any) -> tuple[str, ...] | None:
+    """Column names of a fitted scikit-learn estimator, if it was fitted on a table with names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def numeric_table(estimator: Any) -> TableSchema:
+    """Schema of the numeric columns of a fitted scikit-learn estimator."""
+    return TableSchema(feature_names(estimator), (None,) * estimator.n_features_in_)
 
 
 def forest_of_trees(
@@ -49,111 +61,74 @@ def forest_of_trees(
     soft: bool,
     features: Sequence[Index] | None = None,
 ) -> Forest:
-    """Copy fitted scikit-learn trees into one forest that sends every row to the same leaves.
+    """Convert fitted scikit-learn trees with one output to a forest with the same leaves.
 
-    Parameters
-    ----------
-    trees : sequence of DecisionTreeClassifier, ExtraTreeClassifier or their regressors
-        Fitted, with one output.
-    n_features : int
-        Columns of the matrix that the forest will be given.
-    classes : array (K,)
-        The labels that the trees use, in the order wanted. A tree may know fewer. None: the trees are regressors.
-    soft : bool
-        True: leaves hold class shares (``value``, K columns also for two classes: 2 p - 1 would lose digits
-        of p, and with them ties). False: leaves vote for their largest class, the first one on ties
-        (``label``).
-    features : sequence of index arrays, default=None
-        The columns that each tree was fitted on; None for all.
-
-    Returns
-    -------
-    Forest
-        Nodes are renumbered breadth-first, since scikit-learn's siblings need not be neighbours. Thresholds
-        are moved to where float64 inputs go the way their float32 roundings go there (`float64_threshold`).
-
-    Raises
-    ------
-    ValueError
-        If a tree knows a class that is not in `classes`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from committee.vote.adapters.sklearn_trees import forest_of_trees
-    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
-    >>> forest = forest_of_trees([tree], n_features=1, classes=np.array(["no", "yes"]), soft=False)
-    >>> forest.votes(np.array([[0.2], [0.8]])).tolist()
-    [[0], [1]]
+    Thresholds are moved by `float64_threshold`. `classes` has the labels in the wanted order, or is None for
+    regressors. With `soft` leaves hold class shares (K columns also for two classes, as 2 p - 1 would lose digits and
+    ties), else labels.
     """
-    inner = [_of_numbers(member) for member in trees]
-    offset, left, right, split = _children(inner)
-    start = np.repeat(offset[:-1], np.diff(offset))
-    order, position, _ = breadth_first(left, right, split, offset[:-1])
-
-    columns = _joined(inner, "feature")
-    if features is not None:
-        columns = np.concatenate([_renamed(tree.feature, subset) for tree, subset in zip(inner, features, strict=True)])
-    weight = _joined(inner, "weighted_n_node_samples")
-    gain = _gain(inner, weight, left, right, split)
     if classes is None:
         shares = np.concatenate([member.tree_.value[:, 0, :1] for member in trees])
     else:
         shares = np.concatenate([_shares(member, classes, t) for t, member in enumerate(trees)])
+    linked = linked_trees(trees, shares, features)
+    split = linked.feature >= 0
+    order, position, sizes = breadth_first(linked.left, linked.right, split, linked.root)
+    start = np.repeat(linked.root, sizes)
     label = np.where(split, -1, np.argmax(shares, axis=1))
-    threshold = float64_threshold(np.where(split, _joined(inner, "threshold"), 0.0))
-    missing_left = split & _joined(inner, "missing_go_to_left").astype(bool)
     return Forest(
         n_features=n_features,
         n_classes=shares.shape[1],
-        offset=offset,
-        feature=np.where(split, columns, -1)[order].astype(np.int32),
-        threshold=np.where(split, threshold, 0.0)[order],
-        left=np.where(split, position[left] - start, -1)[order].astype(np.int32),
-        missing_left=missing_left[order].astype(np.uint8),
+        offset=extents(sizes),
+        feature=linked.feature[order].astype(np.int32),
+        threshold=linked.threshold[order],
+        left=np.where(split, position[linked.left] - start, -1)[order].astype(np.int32),
+        missing_left=linked.missing_left[order].astype(np.uint8),
         category_offset=np.zeros(len(order) + 1, dtype=np.int64),
         category_bits=np.zeros(0, dtype=np.uint32),
         label=None if soft else label[order].astype(np.int32),
         value=shares[order] if soft else None,
-        gain=gain[order],
-        weight=weight[order],
-        count=_joined(inner, "n_node_samples")[order].astype(np.int64),
+        gain=linked.gain[order],
+        weight=linked.weight[order],
+        count=linked.count[order],
     )
 
 
-def linked_trees(trees: Sequence[Any], factor: float) -> LinkedTrees:
-    """Return scikit-learn's trees of one number as `LinkedTrees`, their leaves times a factor.
+def linked_trees(trees: Sequence[Any], value: F64, features: Sequence[Index] | None = None) -> LinkedTrees:
+    """Convert scikit-learn trees to `LinkedTrees` with these node values and, for each tree, its own columns."""
+    inner = [_checked_nodes(member) for member in trees]
 
-    Thresholds are moved as in `forest_of_trees`.
+    def joined(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(tree, name) for tree in inner])
 
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from committee.vote.adapters.sklearn_trees import linked_trees
-    >>> linked_trees([DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 4.0])], 0.5).value.tolist()
-    [1.5, 1.0, 2.0]
-    """
-    inner = [_of_numbers(member) for member in trees]
-    offset, left, right, split = _children(inner)
-    weight = _joined(inner, "weighted_n_node_samples")
+    offset = extents([tree.node_count for tree in inner])
+    start, end = np.repeat(offset[:-1], np.diff(offset)), np.repeat(offset[1:], np.diff(offset))
+    left, right = joined("children_left"), joined("children_right")
+    split = left >= 0
+    left, right = left + start, right + start
+    if (split & ((np.minimum(left, right) <= np.arange(len(left))) | (np.maximum(left, right) >= end))).any():
+        raise ValueError("a tree has nodes whose children are not among those after them; it is no tree")
+    feature = joined("feature")
+    if features is not None:
+        feature = np.concatenate([own[np.maximum(tree.feature, 0)] for tree, own in zip(inner, features, strict=True)])
+    weight = joined("weighted_n_node_samples")
+    impurity = weight * joined("impurity")
     return LinkedTrees(
         root=offset[:-1].astype(np.intp),
-        feature=np.where(split, _joined(inner, "feature"), -1),
-        threshold=np.where(split, float64_threshold(np.where(split, _joined(inner, "threshold"), 0.0)), 0.0),
+        feature=np.where(split, feature, -1),
+        threshold=np.where(split, float64_threshold(np.where(split, joined("threshold"), 0.0)), 0.0),
         left=np.where(split, left, -1),
         right=np.where(split, right, -1),
-        missing_left=split & _joined(inner, "missing_go_to_left").astype(bool),
-        value=_joined(inner, "value")[:, 0, 0] * factor,
-        gain=_gain(inner, weight, left, right, split),
+        missing_left=split & joined("missing_go_to_left").astype(bool),
+        value=value,
+        gain=np.where(split, impurity - impurity[left] - impurity[right], 0.0),
         weight=weight,
-        count=_joined(inner, "n_node_samples").astype(np.int64),
+        count=joined("n_node_samples").astype(np.int64),
         codes={},
     )
 
 
-def _of_numbers(member: Any) -> Any:
-    """The nodes of a tree, which split on numbers; versions of scikit-learn after 1.9 may split on categories, too."""
+def _checked_nodes(member: Any) -> Any:
     n_categories = np.asarray(getattr(member.tree_, "n_categories", 0))
     if (n_categories > 0).any():
         raise ValueError(
@@ -164,56 +139,12 @@ def _of_numbers(member: Any) -> Any:
     return member.tree_
 
 
-def _children(inner: Sequence[Any]) -> tuple[Index, Index, Index, NDArray[np.bool_]]:
-    """Extents of the trees among all nodes, the children of each among them, and which have any."""
-    offset = extents([tree.node_count for tree in inner])
-    start = np.repeat(offset[:-1], np.diff(offset))
-    left, right = (_joined(inner, side) for side in ("children_left", "children_right"))
-    split = left >= 0
-    left, right = left + start, right + start
-    _check_children(left, right, split, offset)
-    return offset, left, right, split
-
-
-def _gain(inner: Sequence[Any], weight: F64, left: Index, right: Index, split: NDArray[np.bool_]) -> F64:
-    """What the impurity, weighted by its rows, decreases by at each split."""
-    worth = weight * _joined(inner, "impurity")
-    return np.where(split, worth - worth[left] - worth[right], 0.0)
-
-
-def _check_children(left: Index, right: Index, split: NDArray[np.bool_], offset: Index) -> None:
-    """Refuse nodes that are no trees, as a crafted file may hold: scikit-learn's children come after their parent."""
-    node, end = np.arange(len(left)), np.repeat(offset[1:], np.diff(offset))
-    nearest, furthest = np.minimum(left, right), np.maximum(left, right)
-    if (split & ((nearest <= node) | (furthest >= end))).any():
-        raise ValueError("a tree has nodes whose children are not among those after them; it is no tree")
-
-
 def float64_threshold(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """Largest float64 x whose float32 rounding is <= the threshold.
 
-    scikit-learn's trees compare float32(x) <= threshold. With g the largest float32 <= threshold, x is
-    rounded to g or less exactly when it lies below the midpoint of g and its successor, or on it if ties go
-    to g, that is if g's last bit is zero (round half to even).
-
-    Parameters
-    ----------
-    threshold : float64 array
-        No NaN. Infinite ones (only missing values go right) become the largest finite number.
-
-    Returns
-    -------
-    float64 array
-        ``x <= float64_threshold(t)`` is float32(x) <= t for every float64 x within the range of float32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.vote.adapters.sklearn_trees import float64_threshold
-    >>> limit = float64_threshold(np.array([0.1]))[0]
-    >>> above = np.nextafter(limit, 1.0)
-    >>> float(np.float32(limit)) <= 0.1, float(np.float32(above)) <= 0.1
-    (True, False)
+    scikit-learn compares float32(x) <= threshold. With g the largest float32 <= threshold, x is rounded to g or less
+    exactly if it lies below the midpoint of g and its successor, or on it if the last bit of g is zero (round half to
+    even). Infinite thresholds become the largest finite number.
     """
     with np.errstate(over="ignore"):
         nearest = threshold.astype(np.float32)
@@ -229,19 +160,7 @@ def float64_threshold(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isinf(threshold), np.copysign(largest, threshold), limit)
 
 
-def _joined(trees: Sequence[Any], name: str) -> NDArray[Any]:
-    return np.concatenate([getattr(tree, name) for tree in trees])
-
-
-def _renamed(feature: Index, subset: Index) -> Index:
-    """Columns of the whole matrix for columns of a tree's own subset; leaves (negative) as they are."""
-    renamed = feature.copy()
-    renamed[feature >= 0] = np.asarray(subset)[feature[feature >= 0]]
-    return renamed
-
-
 def _shares(member: Any, classes: NDArray[Any], t: int) -> NDArray[np.float64]:
-    """Class shares of a tree's nodes, a column for every class."""
     place = {label: k for k, label in enumerate(classes.tolist())}
     columns = [place.get(label, -1) for label in member.classes_.tolist()]
     if -1 in columns:
@@ -251,3 +170,108 @@ def _shares(member: Any, classes: NDArray[Any], t: int) -> NDArray[np.float64]:
     shares = np.zeros((len(own), len(classes)))
     shares[:, columns] = own
     return shares
+
+
+def gradient_model(estimator: Any) -> BoostedModel:
+    """Read ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``, with the learning rate in the leaves."""
+    of_classes = hasattr(estimator, "classes_")
+    known: tuple[str, ...] = tuple(CLASSES) if of_classes else NUMBERS
+    if estimator.loss not in known:
+        raise ValueError(f"estimator has loss={estimator.loss!r}; losses that are read are {', '.join(known)}.")
+    n_rounds, n_scores = estimator.estimators_.shape
+    trees = estimator.estimators_.ravel().tolist()
+    value = np.concatenate([tree.tree_.value[:, 0, 0] for tree in trees]) * estimator.learning_rate
+    return BoostedModel(
+        linked_trees(trees, value),
+        np.tile(np.arange(n_scores), n_rounds),
+        _start(estimator),
+        numeric_table(estimator),
+        sigmoid=CLASSES[estimator.loss] if of_classes else 1.0,
+        number_link=None if of_classes else Identity(),
+    )
+
+
+def _start(estimator: Any) -> F64:
+    first = estimator.init_
+    constant = isinstance(first, DummyRegressor) or (
+        isinstance(first, DummyClassifier) and first.strategy in SAME_OF_ALL
+    )
+    if not constant and not (isinstance(first, str) and first == "zero"):
+        raise ValueError(
+            f"estimator has init={first!r}, whose predictions of each row are no part of the trees; use init=None or "
+            "'zero'."
+        )
+    return np.asarray(estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_)))[0])
+
+
+def histogram_model(estimator: Any) -> BoostedModel:
+    """Read ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``.
+
+    Categorical splits name the categories that go left. Other categories of the training table go right, and missing or
+    unknown ones follow the missing values.
+    """
+    rounds, link = estimator._predictors, None
+    if not hasattr(estimator, "classes_"):
+        if estimator.loss not in HISTOGRAM_LOSS_LINKS:
+            raise ValueError(
+                f"estimator has loss={estimator.loss!r}; numbers are predicted by {', '.join(HISTOGRAM_LOSS_LINKS)}."
+            )
+        link = HISTOGRAM_LOSS_LINKS[estimator.loss]
+    elif estimator.loss != "log_loss":
+        raise ValueError(f"estimator has loss={estimator.loss!r}; classes are predicted by log_loss.")
+    if not rounds:
+        raise ValueError("estimator has no trees; fit it with max_iter of at least 1.")
+    n_scores = len(rounds[0])
+    columns, table = _columns(estimator)
+    return BoostedModel(
+        _linked([tree for trees in rounds for tree in trees], columns, table),
+        np.tile(np.arange(n_scores), len(rounds)),
+        np.array(estimator._baseline_prediction, dtype=np.float64).ravel(),
+        table,
+        number_link=link,
+    )
+
+
+def _columns(estimator: Any) -> tuple[Index, TableSchema]:
+    p, chosen, names = estimator.n_features_in_, estimator.is_categorical_, feature_names(estimator)
+    categories: list[tuple[Category, ...] | None] = [None] * p
+    if chosen is None:
+        return np.arange(p), TableSchema(names, tuple(categories))
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    for j, found in zip(np.flatnonzero(chosen).tolist(), encoder.categories_, strict=True):
+        known = [category for category in found.tolist() if category == category]  # NaN is none of them
+        if None in known:
+            name = j if names is None else repr(names[j])
+            raise ValueError(f"estimator has None among the categories of column {name}; train with NaN in its place.")
+        categories[j] = tuple(known)
+    order = np.concatenate([np.flatnonzero(chosen), np.flatnonzero(~chosen)])
+    return order, TableSchema(names, tuple(categories))
+
+
+def _linked(trees: list[Any], columns: Index, table: TableSchema) -> LinkedTrees:
+    nodes = np.concatenate([tree.nodes for tree in trees])
+    sizes = [len(tree.nodes) for tree in trees]
+    root = extents(sizes)[:-1].astype(np.intp)
+    start = np.repeat(root, sizes)
+    split = nodes["is_leaf"] == 0
+    # a split of all numbers from the missing values has no threshold; a feature of a leaf is not looked at
+    limit = np.minimum(np.where(split, nodes["num_threshold"], 0.0), np.finfo(np.float64).max)
+    feature = np.where(split, columns[np.where(split, nodes["feature_idx"], 0)], -1)
+    codes: dict[int, Index] = {}
+    categorical = np.flatnonzero(split & (nodes["is_categorical"] != 0))
+    for node, tree in zip(categorical.tolist(), np.searchsorted(root, categorical, side="right") - 1, strict=True):
+        left_codes = unpack_category_bits(trees[tree].raw_left_cat_bitsets[nodes["bitset_idx"][node]])
+        codes[node] = left_codes[left_codes < table.n_categories[feature[node]]]
+    return LinkedTrees(
+        root=root,
+        feature=feature,
+        threshold=limit,
+        left=np.where(split, nodes["left"] + start, -1),
+        right=np.where(split, nodes["right"] + start, -1),
+        missing_left=split & (nodes["missing_go_to_left"] != 0),
+        value=nodes["value"].astype(np.float64),
+        gain=np.where(split, nodes["gain"], 0.0),
+        weight=nodes["count"].astype(np.float64),
+        count=nodes["count"].astype(np.int64),
+        codes=codes,
+    )

@@ -1,4 +1,4 @@
-"""Models of XGBoost, read from the JSON that it writes of itself; the library is not imported."""
+"""Read XGBoost models from JSON, without importing the library."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from committee.data.categories import Category
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
-from committee.vote.adapters.boosted_model import BoostedModel
-from committee.vote.adapters.linked_trees import LinkedTrees
+from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, check_objective
 from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
 
 OBJECTIVES = ("binary:logistic", "multi:softprob", "multi:softmax")
-"""Objectives of classes, whose scores are log-odds or go through the softmax."""
+"""Objectives of classes, whose scores are log-odds or softmax scores."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(
         ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:squaredlogerror", "reg:quantileerror"),
@@ -27,45 +26,28 @@ NUMBERS: dict[str, MeanLink] = {
     ),
     **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), Log()),
 }
-"""Objectives of numbers, and what makes the number of the score."""
+"""Mean links of the objectives of numbers."""
 LEAST_SHARE = np.float32(1e-6)
-"""The base score's distance from 0 and 1 that its log-odds are taken at, at least."""
+"""Bound of the base score away from 0 and 1 before its log-odds are taken."""
 UNNAMED_CODES = 256
-"""Codes that a column of categories has at least where the model records none."""
+"""Least number of codes of a categorical column without recorded categories."""
 
 
 def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None) -> BoostedModel:
-    """Read a booster of classes or of one number.
+    """Read a booster of classes or one number from ``booster.save_raw("json")``.
 
-    Its thresholds part float32 numbers by ``x < threshold``; here they are moved to where a float64 goes the same way
-    by ``x <= threshold``. At a split of categories those that the model names go right and all others left.
-
-    Parameters
-    ----------
-    document : str or bytes
-        ``booster.save_raw("json")``.
-    n_rounds : int, default=None
-        The first so many rounds, as early stopping leaves; None: all.
-
-    Returns
-    -------
-    BoostedModel
-        Weights of DART's trees are in their leaves. A column of categories that a frame declared has them; one of bare
-        codes has codes 0, 1, ..., at least 256 of them, and larger ones than any split names are missing values.
-
-    Raises
-    ------
-    ValueError
-        If the booster is linear, has leaves of several numbers, predicts several outputs or something else than
-        classes and numbers, or was trained on declared categories that it does not record, or not in full.
-
-    Examples
-    --------
-    ``xgboost_model(classifier.get_booster().save_raw("json")).voters``
+    `n_rounds` keeps the first rounds, as early stopping does. Float32 splits ``x < threshold`` become float64 splits
+    ``x <= threshold`` with the same result. Weights of DART trees are multiplied into their leaves. Columns of bare
+    codes have at least `UNNAMED_CODES` categories.
     """
     stored: dict[str, Any] = json.loads(document)
     learner = stored["learner"]
-    _check_objective(learner)
+    objective, n_outputs = learner["objective"]["name"], int(learner["learner_model_param"].get("num_target", 1))
+    check_objective("objective", objective, OBJECTIVES, NUMBERS)
+    if n_outputs > 1:
+        raise ValueError(
+            f"estimator predicts {n_outputs} outputs; a committee votes on one. Fit one ensemble for each."
+        )
     booster, drops = learner["gradient_booster"], None
     if booster["name"] == "dart":
         drops, booster = booster["weight_drop"], booster["gbtree"]
@@ -75,40 +57,20 @@ def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None
     n_trees = len(model["trees"]) if n_rounds is None else int(model["iteration_indptr"][n_rounds])
     if not n_trees:
         raise ValueError("estimator has no trees; train it for at least one round.")
-    _check_leaves(model["trees"])
-    table = _table(learner, model, stored["version"])
-    trees = model["trees"][:n_trees]
-    factors = np.ones(n_trees) if drops is None else np.asarray(drops[:n_trees], dtype=np.float32).astype(np.float64)
-    score = np.asarray(model["tree_info"][:n_trees], dtype=np.intp)
-    link = NUMBERS.get(learner["objective"]["name"])
-    return BoostedModel(
-        _linked(trees, factors, table.n_categories), score, _intercept(learner, link), table, number_link=link
-    )
-
-
-def _check_objective(learner: dict[str, Any]) -> None:
-    numbers, objective = learner["learner_model_param"], learner["objective"]["name"]
-    if objective not in (*OBJECTIVES, *NUMBERS):
-        raise ValueError(
-            f"estimator has objective={objective!r}; committees vote for classes by one of {', '.join(OBJECTIVES)}, and"
-            f" for numbers by one of {', '.join(NUMBERS)}."
-        )
-    if int(numbers.get("num_target", 1)) > 1:
-        raise ValueError(
-            f"estimator predicts {numbers['num_target']} outputs; a committee votes on one. Fit one ensemble for each."
-        )
-
-
-def _check_leaves(trees: list[dict[str, Any]]) -> None:
-    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in model["trees"]):
         raise ValueError(
             "estimator has multi_strategy='multi_output_tree', whose leaves hold a number for every class; use "
             "'one_output_per_tree'."
         )
+    table = _table(learner, model, stored["version"])
+    trees = model["trees"][:n_trees]
+    factors = np.ones(n_trees) if drops is None else np.asarray(drops[:n_trees], dtype=np.float32).astype(np.float64)
+    score = np.asarray(model["tree_info"][:n_trees], dtype=np.intp)
+    link, linked = NUMBERS.get(objective), _linked(trees, factors, table.n_categories)
+    return BoostedModel(linked, score, _intercept(learner, link), table, number_link=link)
 
 
 def _intercept(learner: dict[str, Any], link: MeanLink | None) -> F64:
-    """The base score on the scale of the scores; one number may stand for all of them."""
     numbers = learner["learner_model_param"]
     start = np.array(numbers["base_score"].strip("[]").split(","), dtype=np.float32)
     if link is not None:  # it is kept as a number that is predicted
@@ -116,12 +78,8 @@ def _intercept(learner: dict[str, Any], link: MeanLink | None) -> F64:
     if learner["objective"]["name"] == "binary:logistic":
         # it is kept as a probability; XGBoost takes its log-odds in single precision, and so away from 0 and 1
         share = np.clip(start, LEAST_SHARE, np.float32(1.0) - LEAST_SHARE)
-        log_odds: F64 = -np.log(np.float32(1.0) / share - np.float32(1.0)).astype(np.float64)
-        return log_odds
+        return np.asarray(-np.log(np.float32(1.0) / share - np.float32(1.0)).astype(np.float64))
     return np.broadcast_to(start.astype(np.float64), (int(numbers["num_class"]),)).copy()
-
-
-# -- columns --------------------------------------------------------------------------------------------------
 
 
 def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -> TableSchema:
@@ -144,7 +102,6 @@ def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -
 
 
 def _declared(stored: dict[str, Any], name: str) -> tuple[Category, ...]:
-    """Categories of a frame's column: numbers, or text as its bytes end to end."""
     if "offsets" not in stored:
         return tuple(stored["values"])
     # XGBoost 3.2 takes the numbers of characters for those of bytes, and so cuts what needs more than one for each
@@ -158,7 +115,6 @@ def _declared(stored: dict[str, Any], name: str) -> tuple[Category, ...]:
 
 
 def _most_codes(trees: list[dict[str, Any]], p: int) -> Index:
-    """One more than the largest code that any split names, by column."""
     most = np.zeros(p, dtype=np.intp)
     for tree in trees:
         column = np.asarray(tree["split_indices"], dtype=np.intp)[tree["categories_nodes"]]
@@ -167,11 +123,7 @@ def _most_codes(trees: list[dict[str, Any]], p: int) -> Index:
     return most
 
 
-# -- trees ----------------------------------------------------------------------------------------------------
-
-
 def _codes_right(tree: dict[str, Any]) -> list[Index]:
-    """Codes that go right, for every categorical split of a tree."""
     codes = np.asarray(tree["categories"], dtype=np.intp)
     extents = zip(tree["categories_segments"], tree["categories_sizes"], strict=True)
     return [codes[start : start + size] for start, size in extents]

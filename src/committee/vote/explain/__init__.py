@@ -1,1 +1,1 @@
-"""Reading model trees: rules in words, leaf models as a table, contributions of a row, importance of features."""
+"""Explanations: contributions, interactions, importances, rules and partial dependence of committees."""

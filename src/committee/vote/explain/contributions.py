@@ -1,64 +1,86 @@
-"""Additive shares of the score of model trees: what each feature of a row adds to the mean over training rows.
-
-Let leaf l have the linear score a_l + b_l . d, d a design row, and let c_l be the mean design row of the training
-rows in it. The mean score of the leaf is s_l = a_l + b_l . c_l, and that of a node, v, the mean of s over the leaves
-below it, each with the weight of its training rows. For a row that goes root = n_0, n_1, ..., n_D = leaf l,
-
-    F(x) = v(root)  +  sum_d [v(n_d) - v(n_(d-1))]  +  sum_c b_lc (d_c - c_lc)
-           bias        the path                        the linear part
-
-Each bracket goes to the feature that n_(d-1) splits on, each design column c to the feature it is made of. Nothing
-is approximated or sampled. The mean of every feature's contribution over the training rows is 0, in each leaf for the
-linear part and at each node for the path; the bias is their mean score.
-"""
+"""Shares of scores carried through a link: what each feature adds to the probabilities."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
-from committee.voters.model_forest import ModelForest
-from committee.voters.training_record import TrainingRecord
+from committee.data.packages import require_package
+from committee.vote.committee import Committee
+from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.links.probability import Link, Logistic, Probit, Share, Softmax
+from committee.vote.links.slopes import mean_slopes
+from committee.vote.members import MemberCommittees
+from committee.voters.committees import BoostedCommittees
+from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.model_forest import LinearScores, ModelForest, TrainingRecord
+from committee.voters.rounds import Rounds
+
+if TYPE_CHECKING:
+    from committee.data.frames import TableSchema
+
+
+def carried_shares(link: Link, shares: F64, total: float) -> F64:
+    """Propagate the shares of features in scores through a link to the probabilities.
+
+    With the share s_j of feature j in F = F_0 + sum_j s_j, its share in probability k is the Aumann-Shapley price [1]_
+    [2]_
+
+        psi_jk = sum_d s_jd int_0^1 dp_k/dF_d (F_0 + t sum_i s_i) dt.
+
+    The shares sum to p(F) - p(F_0). They are Shapley values of the probability if the link is linear in the scores.
+    `shares` is ``(n, p + 1, D)`` with F_0 last (D = 1 or 2 for two classes); the result is ``(n, p + 1, K)`` with
+    p(F_0) last.
+
+    Equation: carried-shares (docs/theory.md).
+
+    .. [1] R. J. Aumann, L. S. Shapley (1974). Values of non-atomic games. Princeton University Press.
+    .. [2] H. Chen, S. M. Lundberg, S.-I. Lee (2022). Explaining a series of models by propagating Shapley values.
+       Nature Communications 13, 4512.
+    """
+    if type(link) is Share:
+        return _of_mean(shares, total)
+    base, feature_pieces = shares[:, -1], shares[:, :-1]
+    slope = mean_slopes(link, base, feature_pieces.sum(axis=1), total)
+    carried = np.einsum("npd,nkd->npk", feature_pieces, slope)
+    return np.concatenate([carried, link.probability(base, total)[:, None]], axis=1)
+
+
+def _of_mean(shares: F64, total: float) -> F64:
+    if total <= 0.0:
+        of_none = np.zeros((*shares.shape[:2], max(2, shares.shape[2])))
+        of_none[:, -1] = 1.0 / of_none.shape[2]
+        return of_none
+    mean = shares / total
+    if mean.shape[2] > 1:
+        return mean
+    both = np.concatenate([-mean, mean], axis=2) / 2.0
+    both[:, -1] += 0.5
+    return both
+
 
 _BLOCK = 1 << 17
-"""Numbers of one block of rows: what a tree adds to stays in cache."""
+"""Numbers per block of rows, so that the sums of a tree stay in cache."""
 
 
 def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1) -> F64:
-    """Contribution of every feature to the weighted sum of the trees' scores.
+    """Contribution of each feature to the weighted sum of the trees' scores.
 
-    Parameters
-    ----------
-    voters : ModelForest
-        With its training record.
-    X : float64 array (n, p)
-        Encoded rows.
-    weights : float64 array (T,)
-        Weight of each voter's score.
-    n_threads : int, default=1
-        Threads that find the leaves; the result does not depend on it.
+    Return ``(n, p + 1)`` for two classes, else ``(n, p + 1, K)``, with the bias last. With the mean score v of each
+    node over its training rows and leaf l at the end of the path n_0, ..., n_D,
 
-    Returns
-    -------
-    float64 array (n, p + 1) for two classes, else (n, p + 1, K)
-        The last place is the bias. The sum over the places is ``sum_t weights[t] * scores[t]``.
+        F(x) = v(n_0) + sum_d [v(n_d) - v(n_(d-1))] + sum_c b_lc (d_c - c_lc).
 
-    Raises
-    ------
-    ValueError
-        If the voters have no training record.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from committee import ProbitModelTreeClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> tree = ProbitModelTreeClassifier().fit(X, y)
-    >>> C = tree.contributions(X[:3])
-    >>> bool(abs(C.sum(axis=1) - tree.committee_.voters.scores(X[:3])[:, 0, 0]).max() < 1e-9)
-    True
+    The brackets belong to the split features of n_(d-1), the last sum to the features of the design columns c. d is the
+    design row and c_l the mean design row of the leaf.
     """
-    centre, per_voter = record_of(voters).centre, voters.trees_per_voter
+    centre, per_voter = require_record(voters).centre, voters.trees_per_voter
     n_outputs = voters.intercept.shape[1] * per_voter
     D, p = voters.design.matrix(X), voters.n_features
     leaf = voters.forest.apply(X, n_threads)
@@ -81,14 +103,8 @@ def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1)
     return rest[:, 0] if n_outputs == 1 else np.ascontiguousarray(rest.swapaxes(1, 2))
 
 
-def refuse_output(output: str) -> None:
-    """Refuse to share out anything of model trees but their scores.
-
-    Raises
-    ------
-    ValueError
-        If `output` is not "score".
-    """
+def require_score_output(output: str) -> None:
+    """Raise ``ValueError`` unless the output of model trees is "score"."""
     if output != "score":
         raise ValueError(
             f"output={output!r} of model trees is no sum over columns, as their scores go through a link first; take "
@@ -96,14 +112,8 @@ def refuse_output(output: str) -> None:
         )
 
 
-def record_of(voters: ModelForest) -> TrainingRecord:
-    """Return what model trees know of their training rows.
-
-    Raises
-    ------
-    ValueError
-        If they know nothing.
-    """
+def require_record(voters: ModelForest) -> TrainingRecord:
+    """Return the training record of model trees, or raise ``ValueError``."""
     if voters.record is None:
         raise ValueError("These model trees hold no record of their training rows, which contributions need; fit anew.")
     return voters.record
@@ -114,8 +124,8 @@ def _nodes(voters: ModelForest, tree: int) -> slice:
 
 
 def node_means(voters: ModelForest, tree: int) -> F64:
-    """Mean score v of every node of a tree over its training rows, ``(nodes, O)``."""
-    record, nodes = record_of(voters), _nodes(voters, tree)
+    """Mean score v of each node of a tree over its training rows, ``(nodes, O)``."""
+    record, nodes = require_record(voters), _nodes(voters, tree)
     left, model = voters.forest.left[nodes].tolist(), voters.model[nodes]
     leaves = np.flatnonzero(model >= 0)
     at = model[leaves]
@@ -130,7 +140,6 @@ def node_means(voters: ModelForest, tree: int) -> F64:
 
 
 def _path_shares(voters: ModelForest, tree: int) -> F64:
-    """Share of each feature in the path to every node, and last the root's mean: ``(nodes, O, p + 1)``."""
     mean, nodes = node_means(voters, tree), _nodes(voters, tree)
     share = np.zeros((*mean.shape, voters.n_features + 1))
     share[0, :, -1] = mean[0]
@@ -141,3 +150,159 @@ def _path_shares(voters: ModelForest, tree: int) -> F64:
             share[child] = share[i]
             share[child, :, j] += mean[child] - mean[i]
     return share
+
+
+_SHARE_BLOCK = 1 << 20
+"""Numbers per block of rows."""
+
+
+def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1) -> F64:
+    """Share of each feature in the weighted sum of soft model trees' probabilities, ``(n, p + 1, K)``.
+
+    With P_l the probabilities of leaf l at its mean design row c_l,
+
+        P(x) = P_l + [link(a_l + b_l . d) - link(a_l + b_l . c_l)].
+
+    The first term is a tree with numbers in its leaves, whose Shapley values are exact. The bracket goes to the columns
+    of the line by `carried_shares`. The last place is the sum for an unknown row.
+    """
+    record = require_record(voters)
+    link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
+    at_centre = voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, record.centre)
+    K, leaf = voters.n_classes, voters.model >= 0
+    value = np.zeros((len(leaf), K))
+    value[leaf] = link.probability(at_centre[voters.model[leaf]])
+    total = _core.tree_contributions(
+        X, *voters.forest.walk_arrays, node_weights(voters, record.mass), value, weights, K, n_threads
+    )
+    node, first_node = voters.forest.apply(X, n_threads), voters.forest.offset
+    step = max(1, _SHARE_BLOCK // (X.shape[1] * (K + at_centre.shape[1])))
+    for begin in range(0, len(X), step):
+        rows = slice(begin, begin + step)
+        D = voters.design.matrix(X[rows])
+        for t, weight in enumerate(weights.tolist()):
+            models = voters.model[first_node[t] : first_node[t + 1]]
+            terms = np.flatnonzero(voters.coefficient[models[models >= 0]].any(axis=(0, 1)))
+            if not len(terms):  # constants
+                continue
+            features, place = np.unique(voters.design.source[terms], return_inverse=True)
+            at = models[node[rows, t]]
+            shares = np.zeros((len(D), len(features) + 1, at_centre.shape[1]))
+            shares[:, -1] = at_centre[at]
+            for c, j in zip(terms.tolist(), place.tolist(), strict=True):
+                shares[:, j] += voters.coefficient[at, :, c] * (D[:, c] - record.centre[at, c])[:, None]
+            total[rows, features] += weight * carried_shares(link, shares, 1.0)[:, :-1]
+    return total
+
+
+def node_weights(voters: ModelForest, mass: F64) -> F64:
+    """Weight of the training rows in each node, by the user's sample weights."""
+    forest, node_weights = voters.forest, np.zeros(len(voters.model))
+    leaf = voters.model >= 0
+    node_weights[leaf] = mass[voters.model[leaf]]
+    first = np.repeat(forest.offset[:-1], np.diff(forest.offset))
+    for i in np.flatnonzero(~leaf)[::-1].tolist():  # children have larger numbers than their parent
+        child = first[i] + forest.left[i]
+        node_weights[i] = node_weights[child] + node_weights[child + 1]
+    return node_weights
+
+
+def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 1) -> F64:
+    """Contribution of each feature to the probabilities of a committee, ``(n, p + 1, K)``.
+
+    The last place is the probability of an unknown row; all places sum to ``predict_proba(X)``. For means of class
+    shares of trees the values are Shapley values of the probability. For other trees and lines, Shapley values of the
+    score are propagated by `carried_shares`. SBPMT's soft model trees use `leaf_probability_shares`, committees of
+    committees the weighted mean of their members. Raise ``TypeError`` for other voters or sparse `X`.
+    """
+    if is_sparse(X):
+        raise TypeError("X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be")
+    if committee.n_classes == 1:
+        data = committee.encode(X)
+        shares = np.zeros((len(data), data.shape[1] + 1, 1))
+        shares[:, -1] = 1.0
+        return shares
+    _refuse_abstentions(committee)
+    return carried_shares(committee.link, _tally_shares(committee, X, n_threads), committee.total_weight)
+
+
+def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
+    voters, weights = committee.voters, committee.weights
+    if isinstance(voters, (Forest, Rounds, LinearLeaves)):
+        shares = tree_contributions(committee, X, n_threads=n_threads)
+    elif isinstance(voters, MemberCommittees):
+        shares = _member_shares(voters, weights, committee.encode(X), n_threads)
+    elif isinstance(voters, LinearScores):
+        shares = contributions(voters, committee.encode(X), weights, n_threads)
+    elif isinstance(voters, BoostedCommittees) and are_soft(voters.members):
+        shares = leaf_probability_shares(voters.members, committee.encode(X), voters.tree_weights(weights), n_threads)
+    else:
+        raise TypeError(
+            f"no contributions add up to the probabilities of {type(voters).__name__}; they need voters that are "
+            "native trees, lines, or SBPMT's with voting='soft' and tree='shared'."
+        )
+    return shares if shares.ndim == 3 else shares[:, :, None]
+
+
+def _member_shares(voters: MemberCommittees, weights: F64, data: F64, n_threads: int) -> F64:
+    total = np.zeros((len(data), data.shape[1] + 1, voters.n_classes))
+    for number, (weight, one) in enumerate(zip(weights.tolist(), voters.members, strict=True)):
+        assert isinstance(one, Committee)
+        try:
+            total += weight * probability_contributions(one, data, n_threads=n_threads)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"member {number}: {error}") from error
+    return total
+
+
+def are_soft(trees: ModelForest) -> bool:
+    """Whether each voter is one tree with probabilities."""
+    return trees.soft and trees.trees_per_voter == 1
+
+
+def _refuse_abstentions(committee: Committee) -> None:
+    voters, link = committee.voters, committee.link
+    if not isinstance(voters, Forest) or voters.label is None or not isinstance(link, (Share, Softmax)):
+        return
+    if (voters.label[voters.feature < 0] < 0).any() and not (isinstance(link, Softmax) and not link.normalized):
+        raise ValueError(
+            f"some trees abstain, and {link} divides by the weight of the others, which is no sum over trees; take "
+            "contributions to the score."
+        )
+
+
+def shap_explanation(learner: Any, X: Any, output: str | None = None, background: Any = None) -> Any:
+    """Contributions of a fitted learner as a ``shap.Explanation``, by `background` if given."""
+    require_package("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
+    import shap
+
+    asked: dict[str, Any] = {} if output is None else {"output": output}
+    if background is None:
+        shares: F64 = learner.contributions(X, **asked)
+    else:
+        shares = learner.interventional_contributions(X, background, **asked)
+    table = learner.table_
+    data = learner.committee_.encode(learner.validate_rows(X))
+    names = [f"x{j}" for j in range(data.shape[1])] if table is None or table.names is None else list(table.names)
+    several = shares.ndim == 3
+    classes = getattr(learner, "classes_", None)
+    return shap.Explanation(
+        shares[:, :-1],
+        base_values=shares[:, -1],
+        data=data,
+        display_data=data if table is None else decode_rows(data, table),
+        feature_names=names,
+        output_names=[str(label) for label in classes.tolist()] if several and classes is not None else None,
+    )
+
+
+def decode_rows(data: F64, table: TableSchema) -> NDArray[Any]:
+    """Replace category codes by category names; None for missing and unknown ones."""
+    shown = data.astype(object)
+    for j in range(data.shape[1]):
+        categories = table.coded(j)
+        if categories is not None:
+            names = np.array([*categories, None], dtype=object)
+            known = ~np.isnan(data[:, j])
+            shown[:, j] = names[np.where(known, data[:, j], len(categories)).astype(np.intp)]
+    return shown

@@ -25,33 +25,19 @@ from scipy.special import entr
 from committee.data.design import Design
 from committee.data.number_types import F64
 from committee.voters.forest import Forest
-from committee.voters.model_forest import ModelForest
-from committee.voters.training_record import LeafRows
+from committee.voters.model_forest import LeafRows, ModelForest
 
 
 def class_entropy(sums: F64, n_outputs: int) -> F64:
-    """Least risk of a constant score at nodes with these class weights, for every output: ``(nodes, O)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.vote.explain.importances import class_entropy
-    >>> class_entropy(np.array([[1.0, 1.0], [3.0, 0.0]]), 1).round(4)
-    array([[0.6931],
-           [0.    ]])
-    """
+    """Least risk of a constant score at nodes with class weights ``(nodes, K)``, for each output: ``(nodes, O)``."""
     share = sums / sums.sum(axis=1, keepdims=True)
     if n_outputs == 1:
         share = share[:, 1:2]
-    h: F64 = entr(share) + entr(1.0 - share)
-    return h
+    return np.asarray(entr(share) + entr(1.0 - share))
 
 
 def split_decreases(forest: Forest, sums: F64, n_outputs: int) -> F64:
-    """Fall of each tree's risk by the splits on each feature, ``(T, p)``; a root's weight is 1.
-
-    Nodes have class weights `sums` ``(N, K)``.
-    """
+    """Decrease of each tree's risk by the splits on each feature, ``(T, p)``, relative to the root's weight."""
     tree = np.repeat(np.arange(len(forest)), forest.n_nodes)
     root = forest.offset[tree]
     weight = sums.sum(axis=1)
@@ -64,21 +50,16 @@ def split_decreases(forest: Forest, sums: F64, n_outputs: int) -> F64:
 
 
 def leaf_decreases(leaves: LeafRows, D: F64, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
-    """Divide what each leaf's linear scores gained among their design columns, ``(L, q)``.
-
-    Training rows by leaf have design `D` ``(m, q)``, weights `w` ``(m,)`` and scores ``(m, O)``; coefficients are
-    ``(L, O, q)``, and the decrease ``(L, O)`` is entropy less risk of every leaf and output.
-    """
+    """Distribute the risk decrease ``(L, O)`` of each leaf over the design columns, ``(L, q)``."""
     mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
-    apart = w[:, None] * (scores - leaves.spread_out(mean))
+    apart = w[:, None] * (scores - leaves.repeat_by_leaf(mean))
     part = np.empty_like(coefficient)
     for o in range(scores.shape[1]):
         part[:, o] = leaves.sums(apart[:, o, None] * D)
     part *= coefficient  # b_c Cov(d_c, F), whose sum over the columns is the variance of F
     variance = part.sum(axis=2)
     worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
-    earned: F64 = np.einsum("lo,loq->lq", worth, part)
-    return earned
+    return np.asarray(np.einsum("lo,loq->lq", worth, part))
 
 
 def risk_decreases(
@@ -94,10 +75,8 @@ def risk_decreases(
 ) -> F64:
     """Decrease of each tree's mean training risk by feature, in nats, ``(T, p)``.
 
-    Nodes have class weights `sums` ``(N, K)``; the design says how its columns belong to features. Training rows by
-    leaf, leaves in the order of nodes, have design `D` ``(m, q)``, weights `w` ``(m,)``, that the trees were grown and
-    boosted with, and scores ``(m, O)``. Coefficients are ``(L, O, q)``; `risk` ``(L, O)`` is the mean risk of the
-    leaves after boosting.
+    Nodes have class weights `sums` ``(N, K)``. Rows by leaf have design `D` ``(m, q)``, training weights `w` ``(m,)``
+    and scores ``(m, O)``. `risk` ``(L, O)`` is the mean risk of the leaves after boosting.
     """
     n_outputs, end = risk.shape[1], forest.feature < 0
     tree = np.repeat(np.arange(len(forest)), forest.n_nodes)[end]
@@ -112,29 +91,16 @@ def risk_decreases(
 
 
 def sums_by_column(row: NDArray[Any], column: NDArray[Any], values: F64, shape: tuple[int, int]) -> F64:
-    """Matrix of sums of the values that belong to each row and column."""
+    """Matrix of the sums of values by row and column."""
     place = np.broadcast_to(row * shape[1] + column, values.shape)
     return np.bincount(place.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
 def feature_importances(voters: ModelForest, weights: F64) -> F64:
-    """Share of each feature in the decrease of the trees' training risk, ``(p,)``, which their training record has.
+    """Share of each feature in the decrease of the trees' training risk, ``(p,)``.
 
-    A voter counts with the absolute value of its weight, of float64 ``(T,)``. The shares sum to one; they are all zero
-    when nothing lowered the risk.
-
-    Raises
-    ------
-    AttributeError
-        If the voters have no training record; `hasattr` is then false, as scikit-learn expects.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import ProbitModelTreeClassifier
-    >>> tree = ProbitModelTreeClassifier().fit(*load_iris(return_X_y=True))
-    >>> tree.feature_importances_.argmax() in (2, 3)  # the petals
-    True
+    Voters count with the absolute value of their weight. The shares sum to 1 or are all 0. Raise ``AttributeError``
+    without a training record, so that `hasattr` is false.
     """
     if voters.record is None:
         raise AttributeError("feature_importances_ needs the record of the training rows, which these trees lack.")

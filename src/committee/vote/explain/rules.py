@@ -1,62 +1,54 @@
-"""The path to a leaf in words: ``petal width <= 0.8 and colour in {red, blue} (or missing)``."""
+"""Rules of leaves in words, and the linear models of leaves as a table."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import unpack_category_bits
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
+from committee.data.packages import require_package
+from committee.vote.explain.contributions import node_means
+from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
+from committee.voters.model_forest import ModelForest
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 EVERY_ROW = "every row"
+LEAF_COLUMNS = ("committee", "tree", "alpha", "leaf", "rule", "rows", "class", "intercept")
+"""Columns before the coefficients."""
 MOST_LISTED = 8
-"""Categories are listed up to this many; beyond, the others are if they are fewer."""
+"""Largest number of listed categories; beyond it the others are listed if they are fewer."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition on one column: the splits on the path to a node, taken together.
-
-    Parameters
-    ----------
-    feature : int
-        Column of the encoded matrix.
-    low, high : float
-        A number must be > low and <= high.
-    codes : frozenset of int or None
-        Category codes that may pass; None for a column of numbers.
-    missing : bool
-        Whether a missing value passes, and with it a category that was not seen in training.
-    """
+    """Condition on one column by all splits on the path to a node."""
 
     feature: int
-    low: float = -inf
-    high: float = inf
-    codes: frozenset[int] | None = None
-    missing: bool = True
+    low: float = -inf  # a number must be > low
+    high: float = inf  # and <= high
+    codes: frozenset[int] | None = None  # admitted category codes; None for numeric columns
+    missing: bool = True  # admit missing values and unseen categories
 
     def words(self, table: TableSchema, say_missing: bool = True) -> str:
-        """The condition as text; where no missing values were seen, to say that they pass is noise.
-
-        Examples
-        --------
-        >>> from committee.data.frames import TableSchema
-        >>> table = TableSchema(("width", "colour"), (None, ("blue", "green", "red")))
-        >>> Condition(0, high=0.8, missing=False).words(table)
-        'width <= 0.8'
-        >>> Condition(1, codes=frozenset({0, 2})).words(table)
-        'colour in {blue, red} (or missing)'
-        """
+        """Condition as text, with or without the treatment of missing values."""
         name = table.column(self.feature)
         if self.low >= self.high or (self.codes is not None and not self.codes):
-            return missing_words(name)
+            return missing_condition(name)
         text = self._numbers(table) if self.codes is None else self._categories(name, table)
         if not text:  # all that is known passes
-            return "" if self.missing else missing_words(name, negated=True)
+            return "" if self.missing else missing_condition(name, negated=True)
         return f"{text} (or missing)" if self.missing and say_missing else text
 
     def _numbers(self, table: TableSchema) -> str:
@@ -84,31 +76,18 @@ class Condition:
         return f"{name} in {{{', '.join(inside)}}}"
 
 
-def missing_words(name: str, *, negated: bool = False) -> str:
-    """The condition that a column's value is missing, or that it is there, as text.
-
-    Examples
-    --------
-    >>> from committee.vote.explain.rules import missing_words
-    >>> missing_words("age"), missing_words("age", negated=True)
-    ('age is missing', 'age is not missing')
-    """
+def missing_condition(name: str, *, negated: bool = False) -> str:
+    """Condition that a value is missing (or not) as text."""
     return f"{name} is not missing" if negated else f"{name} is missing"
 
 
 def split_condition(forest: Forest, node: int, table: TableSchema) -> Condition:
-    """Condition of the rows that a split sends left, by itself; nodes are counted over the whole forest."""
-    j = int(forest.feature[node])
-    known = table.coded(j)
-    every = Condition(j, codes=None if known is None else frozenset(range(len(known))))
-    return _narrowed(every, forest, node, goes_left=True)
+    """Condition of the rows that a split sends left; `node` counts over the whole forest."""
+    return _narrowed(_any_value(int(forest.feature[node]), table), forest, node, goes_left=True)
 
 
 def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, list[Condition]]:
-    """Conditions of every leaf of a tree by node number, ascending; columns in the order of their first split.
-
-    The forest's trees were grown on the encoded matrix of `table`; `tree` is which of them.
-    """
+    """Conditions of each leaf of a tree by node number, columns in the order of their first split."""
     first = int(forest.offset[tree])
     ways: dict[int, dict[int, Condition]] = {0: {}}
     for i in range(int(forest.n_nodes[tree])):
@@ -117,8 +96,7 @@ def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, 
         if j < 0:
             continue
         way, left = ways.pop(i), int(forest.left[node])
-        known = table.coded(j)
-        before = way.get(j) or Condition(j, codes=None if known is None else frozenset(range(len(known))))
+        before = way.get(j) or _any_value(j, table)
         for child, goes_left in ((left, True), (left + 1, False)):
             ways[child] = way | {j: _narrowed(before, forest, node, goes_left)}
     return {leaf: list(ways[leaf].values()) for leaf in sorted(ways)}
@@ -127,20 +105,9 @@ def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, 
 def leaf_rules(
     forest: Forest, tree: int, table: TableSchema, had_missing: NDArray[np.bool_] | None = None
 ) -> dict[int, str]:
-    """Rule of every leaf of a tree in words, by node number, ascending; numbers are shortened to six digits.
+    """Rule of each leaf of a tree as text, by node number.
 
-    Forest, tree and table are as for `leaf_conditions`. With `had_missing`, bool ``(p,)``, rules say where missing
-    values go only for the columns that had some in training.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import TreeVoter
-    >>> from committee.vote.explain.rules import leaf_rules
-    >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TreeVoter(max_depth=1).fit(X, y)
-    >>> leaf_rules(tree.committee_.voters, 0, tree.table_, had_missing=X.any(axis=0) & False)
-    {1: 'x2 <= 2.45', 2: 'x2 > 2.45'}
+    With `had_missing` ``(p,)``, rules mention missing values only for columns that had some in training.
     """
     shown = np.ones(forest.n_features, dtype=bool) if had_missing is None else had_missing
     rules = {}
@@ -150,11 +117,15 @@ def leaf_rules(
     return rules
 
 
+def _any_value(feature: int, table: TableSchema) -> Condition:
+    known = table.coded(feature)
+    return Condition(feature, codes=None if known is None else frozenset(range(len(known))))
+
+
 def _narrowed(before: Condition, forest: Forest, node: int, goes_left: bool) -> Condition:
-    """Narrow a condition to one side of a split."""
     missing = before.missing and bool(forest.missing_left[node]) == goes_left
     if before.codes is not None:
-        listed = _codes_left(forest, node)
+        listed = frozenset(unpack_category_bits(forest.category_words(node)).tolist())
         codes = before.codes & listed if goes_left else before.codes - listed
         return replace(before, codes=codes, missing=missing)
     threshold = float(forest.threshold[node])
@@ -163,7 +134,93 @@ def _narrowed(before: Condition, forest: Forest, node: int, goes_left: bool) -> 
     return replace(before, low=max(before.low, threshold), missing=missing)
 
 
-def _codes_left(forest: Forest, node: int) -> frozenset[int]:
-    """Category codes that a split sends left."""
-    words = forest.category_bits[int(forest.category_offset[node]) : int(forest.category_offset[node + 1])]
-    return frozenset(unpack_category_bits(words).tolist())
+def leaf_models(
+    voters: ModelForest | BoostedCommittees,
+    classes: NDArray[Any],
+    table: TableSchema,
+    trees: Sequence[int] | None = None,
+) -> pl.DataFrame:
+    """Table of all leaf models: a polars frame with one row for each tree, leaf and class.
+
+    ``committee`` and ``alpha`` exist only for `BoostedCommittees`; ``tree`` counts within the committee; ``class`` is
+    the class of the score (the second of two). The coefficients follow, one per design column, in the user's units. A
+    column with a reserved name becomes "coefficient of rows", and repeated names get a number.
+    """
+    require_package("polars", "the table of leaves")
+    import polars as pl
+
+    members = voters.members if isinstance(voters, BoostedCommittees) else voters
+    forest = members.forest
+    chosen = [range(len(forest))[t] for t in (range(len(forest)) if trees is None else trees)]
+    had_missing = np.zeros(members.n_features, dtype=bool)
+    had_missing[members.design.source[members.design.category == -2]] = True
+    n_outputs = members.intercept.shape[1]
+    columns: dict[str, list[Any]] = {name: [] for name in LEAF_COLUMNS}
+    models = []
+    for t in chosen:
+        rules = leaf_rules(forest, t, table, had_missing)
+        leaves = np.fromiter(rules, dtype=np.int64) + forest.offset[t]
+        models.append(members.model[leaves])
+        each = len(rules) * n_outputs
+        committee, place, alpha = _place(voters, t)
+        columns["committee"] += [committee] * each
+        columns["tree"] += [place] * each
+        columns["alpha"] += [alpha] * each
+        columns["leaf"] += np.repeat(list(rules), n_outputs).tolist()
+        columns["rule"] += [rule for rule in rules.values() for _ in range(n_outputs)]
+        columns["rows"] += np.repeat(forest.count[leaves], n_outputs).tolist()
+        columns["class"] += _output_classes(members, t, classes) * len(rules)
+    model = np.concatenate([*models, np.empty(0, dtype=np.int32)]).astype(np.int64)
+    columns["intercept"] = members.intercept[model].ravel()  # type: ignore[assignment]
+    if not isinstance(voters, BoostedCommittees):
+        del columns["committee"], columns["alpha"]
+    coefficient = members.coefficient[model].reshape(-1, len(members.design))
+    names = coefficient_names(members.design.names(table))
+    return pl.DataFrame({**columns, **{name: coefficient[:, c].copy() for c, name in enumerate(names)}})
+
+
+def model_trees(estimator: Any) -> ModelForest:
+    """Model trees of a fitted classifier without their committees; ``ValueError`` for other voters."""
+    voters = getattr(getattr(estimator, "committee_", None), "voters", None)
+    if isinstance(voters, BoostedCommittees):
+        return voters.members
+    if not isinstance(voters, ModelForest):
+        raise ValueError(f"{type(estimator).__name__} has no linear leaf models; give a fitted model tree or SBPMT")
+    return voters
+
+
+def model_tree_means(voters: ModelForest | BoostedCommittees, tree: int) -> F64 | None:
+    """Mean score of each node of a model tree over its training rows, ``(nodes, O)``, or None without a record."""
+    members = voters.members if isinstance(voters, BoostedCommittees) else voters
+    return None if members.record is None else node_means(members, tree)
+
+
+def coefficient_names(design_names: Sequence[str]) -> list[str]:
+    """Distinct column names of the coefficients that differ from `LEAF_COLUMNS`."""
+    seen = Counter(LEAF_COLUMNS)
+    names = []
+    for given in design_names:
+        name = f"coefficient of {given}" if given in LEAF_COLUMNS else given
+        while name in seen:
+            seen[name] += 1
+            name = f"{name} ({seen[name]})"
+        seen[name] += 1
+        names.append(name)
+    return names
+
+
+def _place(voters: ModelForest | BoostedCommittees, tree: int) -> tuple[int, int, float]:
+    if not isinstance(voters, BoostedCommittees):
+        return 0, tree, 1.0
+    per_voter = voters.members.trees_per_voter
+    voter = tree // per_voter
+    committee = int(np.searchsorted(voters.start, voter, side="right")) - 1
+    return committee, tree - int(voters.start[committee]) * per_voter, float(voters.alpha[voter])
+
+
+def _output_classes(members: ModelForest, tree: int, classes: NDArray[Any]) -> list[Any]:
+    labels: list[Any] = classes.tolist()
+    if members.trees_per_voter > 1:
+        k = tree % members.trees_per_voter
+        return labels[k : k + 1]
+    return labels[1:2] if members.intercept.shape[1] == 1 else labels

@@ -1,75 +1,109 @@
-"""Additive shares of the score of plain trees: Shapley values over the training rows that reached each node.
-
-Let a feature be known or not. A row that comes to a split on a known feature goes its way; on an unknown one it goes
-both ways, in the shares of the training rows. With v(S) the mean score of the leaves that it then reaches when the
-features S are known, feature j contributes
-
-    phi_j = sum over S without j of |S|! (p - |S| - 1)! / p! [v(S with j) - v(S)]
-
-to F(x) = v(all) = v(none) + sum_j phi_j [1]_. These are the only shares that add up, treat equal parts equally, give
-nothing to a feature that no split is on, and are sums over the trees. The kernel has them exactly, without going
-through the sets.
-
-Where leaves have lines, these shares are those of the leaves' weights, and what the lines of the row's own leaf add
-beyond the weight goes to the columns that they are along.
-
-.. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees. Nature
-   Machine Intelligence 2, 56-67.
-"""
+"""Shapley values and interactions of the score of native trees."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
 
 from committee import _core
+from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
-from committee.vote.explain.tree_scores import Output, TreeScores
+from committee.vote.committee import Committee
+from committee.vote.links.mean import Average, Identity
+from committee.vote.links.probability import Share
+from committee.vote.weighted_votes import WeightedVotes
+from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import Rounds
+
+Output: TypeAlias = Literal["score", "probability", "prediction"]
+"""Quantity that contributions sum to."""
+
+
+@dataclass(frozen=True)
+class TreeScores:
+    """Weighted sum of native trees: F(x) = F_0 + sum_t w_t v_t(leaf of x)."""
+
+    votes: WeightedVotes
+    forest: Forest
+    value: F64  # (N, D): value of each node, without the weight
+    weights: F64  # weight of each round of trees
+    n_outputs: int
+    intercept: F64 | float  # (n_outputs,) or 0
+
+    @classmethod
+    def of(cls, committee: Any, X: Any, output: Output, *, recorded: bool) -> Self:
+        """Sum of a committee or fitted learner; `recorded` requires the weights of training rows."""
+        votes: WeightedVotes = getattr(committee, "committee_", committee)
+        voters = votes.voters
+        if not isinstance(voters, (Forest, Rounds, LinearLeaves)):
+            raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
+        if is_sparse(X):
+            raise TypeError(
+                "X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be"
+            )
+        forest = voters if isinstance(voters, Forest) else voters.forest
+        if recorded and not forest.weight[forest.offset[:-1]].all():
+            raise ValueError("These trees hold no record of their training rows, which contributions need; fit anew.")
+        total = None if output == "score" else _divisor(votes, forest, output)
+        signed = output == "score" and isinstance(votes, Committee) and votes.n_classes == 2
+        value = _class_shares(forest) if output == "probability" else _signed(forest.node_votes, signed)
+        n_outputs = value.shape[1] if isinstance(voters, Forest) else voters.n_outputs
+        weights = votes.weights if total is None else votes.weights / total
+        intercept = 0.0 if votes.intercept is None else _signed(votes.intercept[None] / (total or 1.0), signed)[0]
+        return cls(votes, forest, value, weights, n_outputs, intercept)
+
+
+def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
+    link, total = votes.link, votes.total_weight
+    if output not in ("probability", "prediction"):
+        raise ValueError(
+            f"output={output!r} is unknown; it must be 'score', of classifiers 'probability', or of regressors "
+            "'prediction'."
+        )
+    if isinstance(votes, Committee):
+        own, kind = "probability", "classifier"
+        abstains = forest.label is not None and (forest.label[forest.feature < 0] < 0).any()
+        adds_up = isinstance(link, Share) and not abstains and total > 0.0
+    else:
+        own, kind = "prediction", "regressor"
+        adds_up = isinstance(link, (Identity, Average))
+    if output == own and adds_up:
+        return 1.0 if isinstance(link, Identity) else total
+    if output != own:
+        raise ValueError(f"output={output!r} is not what a {kind} has; take 'score'" + f" or {own!r}." * adds_up)
+    raise ValueError(
+        f"output={output!r} of {votes} is no sum over its trees, so that no contributions add up to it; those of "
+        "output='score' add up to the score."
+    )
+
+
+def _class_shares(forest: Forest) -> F64:
+    value = forest.node_votes
+    return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] < forest.n_classes else value
+
+
+def _signed(tally: F64, signed: bool) -> F64:
+    return np.ascontiguousarray(tally[:, 1:] - tally[:, :1]) if signed and tally.shape[1] == 2 else tally
 
 
 def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
-    """Contribution of every feature to the score F(x) = F_0 + sum_t w_t h_t(x) of a committee of trees, or to its mean.
+    """Shapley values of each feature for the score of a committee of native trees, or for its mean [1]_.
 
-    Parameters
-    ----------
-    committee : Committee, RegressionCommittee or fitted learner
-        Its voters are native trees, with the weights of the training rows in their nodes. Trees that vote for classes
-        count as what they add to the tally: one, or for two classes -1 and +1.
-    X : table or array-like (n, p)
-        Rows to explain.
-    output : {"score", "probability", "prediction"}, default="score"
-        What is shared out. "probability": the mean of the trees' class shares, for committees that average
-        (`Share`). A temperature comes after the mean, and its probabilities are no sum over trees: it is left out.
-        "prediction": the number predicted, where it is a sum or a mean of the trees' (`Identity`, `Average`).
-    n_threads : int, default=1
-        Ceiling on the number of threads; the result does not depend on it.
+    Unknown features send a row both ways, in the shares of the training rows. With v(S) the mean score if the features
+    S are known,
 
-    Returns
-    -------
-    float64 array
-        ``(n, p + 1)`` where F is one number, else ``(n, p + 1, D)``; of probabilities always ``(n, p + 1, K)``.
-        Features in order, and last what is expected of a row of which nothing is known: the intercept and the mean
-        over the training rows, in the weights that the trees were grown with. The sum over the places is
-        ``decision_function(X)``, ``predict_proba(X)`` of the committee without temperature, or ``predict(X)``.
+        phi_j = sum over S without j of |S|! (p - |S| - 1)! / p! [v(S with j) - v(S)].
 
-    Raises
-    ------
-    TypeError
-        If the voters are no native trees, or `X` is sparse.
-    ValueError
-        If the trees hold no record of their training rows, `X` does not have the columns they were trained on, or
-        the committee's `output` is no sum over its trees.
+    Return ``(n, p + 1)`` for one output, else ``(n, p + 1, D)``, with v(none) last; the sum is the output.
+    "probability" is the mean class share (`Share`, before any temperature), "prediction" the sum or mean of trees of
+    numbers. Lines of the row's leaf add to their own columns. Raise ``TypeError`` for other voters or sparse `X`,
+    ``ValueError`` without a record of the training rows.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from committee import AdaBoostClassifier
-    >>> from committee.vote.explain.tree_contributions import tree_contributions
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = AdaBoostClassifier(n_estimators=20, max_depth=2).fit(X, y)
-    >>> shares = tree_contributions(model, X)
-    >>> shares.shape, bool(abs(shares.sum(axis=1) - model.decision_function(X)).max() < 1e-9)
-    ((569, 31), True)
+    .. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees.
+       Nature Machine Intelligence 2, 56-67.
     """
     trees = TreeScores.of(committee, X, output, recorded=True)
     data = trees.votes.encode(X)
@@ -80,3 +114,82 @@ def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_th
         shares[:, :-1] += voters.line_shares(data, trees.weights, n_threads)
     shares[:, -1] += trees.intercept
     return shares[:, :, 0] if trees.n_outputs == 1 else shares
+
+
+MOST_LEAVES = 64
+"""Largest number of leaves of a tree, since pairs of features on all paths are enumerated."""
+
+
+def tree_interactions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
+    """Shapley interaction values of each pair of features, ``(n, p, p)`` or ``(n, p, p, D)`` [1]_.
+
+    With v(S) as in `tree_contributions`,
+
+        phi_ij = 1/2 sum over S without i, j of |S|! (p - |S| - 2)! / (p - 1)! [v(S, i, j) - v(S, i) - v(S, j) + v(S)].
+
+    phi_ii is the rest of the Shapley value of feature i, so that rows sum to `tree_contributions`.
+
+    .. [1] K. Fujimoto, I. Kojadinovic, J.-L. Marichal (2006). Axiomatic characterizations of probabilistic and
+       cardinal-probabilistic interaction indices. Games and Economic Behavior 55, 72-99; halved.
+    """
+    trees = TreeScores.of(committee, X, output, recorded=True)
+    leaves = np.add.reduceat(trees.forest.feature < 0, trees.forest.offset[:-1])
+    if leaves.max(initial=0) > MOST_LEAVES:
+        raise ValueError(
+            f"tree {int(leaves.argmax())} has {leaves.max():,} leaves, and interactions are of trees of at most"
+            f" {MOST_LEAVES}; fit with max_leaf_nodes={MOST_LEAVES} or less, or take contributions"
+        )
+    data = trees.votes.encode(X)
+    walk, record = trees.forest.walk_arrays, trees.forest.weight
+    pairs = _core.tree_interactions(data, *walk, record, trees.value, trees.weights, trees.n_outputs, n_threads)
+    pairs += pairs.swapaxes(1, 2).copy()
+    shares = _core.tree_contributions(data, *walk, record, trees.value, trees.weights, trees.n_outputs, n_threads)
+    alone = shares[:, :-1] - pairs.sum(axis=2)
+    voters = trees.votes.voters
+    if isinstance(voters, LinearLeaves):
+        alone += voters.line_shares(data, trees.weights, n_threads)
+    own = np.arange(pairs.shape[1])
+    pairs[:, own, own] = alone
+    return pairs[..., 0] if trees.n_outputs == 1 else pairs
+
+
+_NO_LINES = (
+    np.empty(0, dtype=np.int64),
+    np.empty(0, dtype=np.int32),
+    np.empty((0, 1)),
+    np.empty((0, 1)),
+    np.empty(0),
+    np.empty(0),
+)
+
+
+def interventional_contributions(
+    committee: Any, X: Any, background: Any, *, output: Output = "score", n_threads: int = 1
+) -> F64:
+    """Interventional Shapley values of each feature relative to background rows [1]_ [2]_.
+
+    An unknown feature has its value in a background row z: v(S) = mean over z of F([x_S, z]). Features that F does not
+    use get 0. The time grows with n times m. The result is as in `tree_contributions`, with the mean score of the
+    background last.
+
+    .. [1] D. Janzing, L. Minorics, P. Bloebaum (2020). Feature relevance quantification in explainable AI: a causal
+       problem. AISTATS.
+    .. [2] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees.
+       Nature Machine Intelligence 2, 56-67.
+    """
+    trees = TreeScores.of(committee, X, output, recorded=False)
+    check_background(background)
+    rows, others = trees.votes.encode(X), trees.votes.encode(background)
+    voters = trees.votes.voters
+    lines = voters.lines.arrays if isinstance(voters, LinearLeaves) else _NO_LINES
+    shares = _core.interventional_contributions(
+        rows, others, *trees.forest.walk_arrays, trees.value, trees.weights, trees.n_outputs, *lines, n_threads
+    )
+    shares[:, -1] += trees.intercept
+    return shares[:, :, 0] if trees.n_outputs == 1 else shares
+
+
+def check_background(background: Any) -> None:
+    """Raise ``ValueError`` for a background without rows."""
+    if not len(background):
+        raise ValueError("background has 0 rows; give one or more, such as 100 of the training table")

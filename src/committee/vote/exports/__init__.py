@@ -1,1 +1,1 @@
-"""Committees of trees as models of other libraries."""
+"""Exports of tree committees to other libraries."""

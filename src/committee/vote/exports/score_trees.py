@@ -1,19 +1,36 @@
-"""A committee of trees as a sum of trees: what their leaves add to which score, weights and names of classes gone."""
+"""Tree committees as sums of trees with a simple link."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.vote.committee import Committee
-from committee.vote.regression import RegressionCommittee
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.links.mean import Average, Identity, Log
+from committee.vote.links.probability import Logistic, Share, Softmax, TemperedMargin, TemperedShare, Truncated
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 
-INSIDE = {
+ONE_CLASS = "the model knows one class only, and has nothing to tell apart."
+TIE_BREAK = 1e-13
+"""Lead of the first class over the last: above the rounding of sums, below real differences."""
+NEAR_TIE_BREAK = 2e-12
+"""Lead for log-odds of committees that tie scores within 1e-12."""
+Plain: TypeAlias = Literal[
+    "shares", "softened", "log_odds", "softmax", "one_vs_rest", "clipped", "number", "mean", "exponential"
+]
+"""Links with at most one constant.
+
+"shares": scores over their total are probabilities. "softened": the powers 1 / T of such shares, normalised.
+"log_odds": one score, the log-odds of the second class. "softmax": a score per class. "one_vs_rest": sigma(s F_k),
+normalised. "clipped": (1 + F_k) / 2 within -c and c, normalised; one score for two classes. "number": scores are
+predictions; "mean": over their total; "exponential": exp(score).
+"""
+VOTER_WORDS = {
     "LinearLeaves": 'trees with lines in their leaves (leaf="constant" trains trees without)',
     "ModelForest": "trees with models in their leaves",
     "BoostedCommittees": "boosted model trees",
@@ -26,54 +43,23 @@ INSIDE = {
     "RegressorVoters": "models of their own",
     "RegressorRounds": "models of their own",
 }
-"""What voters are that are no trees, by the name of their kind."""
+"""Description of voters that are not trees, by class name."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreTrees:
-    """Trees whose leaves add numbers to scores: F(x) = F_0 + sum_t v_t(x).
+    """Trees whose leaves add numbers to scores: F(x) = F_0 + sum_t v_t(x)."""
 
-    Parameters
-    ----------
-    forest : Forest
-        The trees; its own votes do not count here.
-    value : float64 array (N, D) or (N, 1)
-        What each leaf adds, weights multiplied in; 0 at inner nodes.
-    score : int64 array (T,) or None
-        The score that each tree adds to, where it adds one number; None: a leaf has a number for each score.
-    intercept : float64 array (D,)
-        F_0.
-    total : float
-        Weight of the voters; an intercept counts 1.
-    always_votes : bool
-        Whether the scores of each row sum up to the total: no tree abstains from naming a class.
-    """
-
-    forest: Forest
-    value: F64
-    score: NDArray[np.int64] | None
+    forest: Forest  # the trees; their own votes are not used
+    value: F64  # (N, D) or (N, 1): leaf values times weights, 0 at inner nodes
+    score: NDArray[np.int64] | None  # (T,): score of each tree; None if leaves have one number per score
     intercept: F64
-    total: float
-    always_votes: bool
+    total: float  # weight of the voters; an intercept counts 1
+    always_votes: bool  # the scores of each row sum to the total: no tree abstains
 
     @classmethod
-    def of(cls, committee: Committee | RegressionCommittee, place: str) -> ScoreTrees:
-        """The trees of a committee.
-
-        Raises
-        ------
-        TypeError
-            If its voters are no trees with numbers or classes in their leaves; `place` says where they were to go.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from committee import GradientBoostingClassifier
-        >>> from committee.vote.exports.score_trees import ScoreTrees
-        >>> committee = GradientBoostingClassifier(n_estimators=4).fit(*load_iris(return_X_y=True)).committee_
-        >>> ScoreTrees.of(committee, "treelite").score.tolist()
-        [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
-        """
+    def of(cls, committee: Committee | RegressionCommittee, target: str) -> ScoreTrees:
+        """Trees of a committee; ``TypeError`` naming the target if its voters are not such trees."""
         voters, weights = committee.voters, committee.weights
         score, always = None, False
         if isinstance(voters, Rounds):
@@ -86,10 +72,11 @@ class ScoreTrees:
         else:
             kind = type(voters).__name__
             raise TypeError(
-                f"the voters are {INSIDE.get(kind, kind)}, which {place} has no trees for; committee.to_onnx takes "
-                "those that are not drawn at random."
+                f"the voters are {VOTER_WORDS.get(kind, kind)}, which {target} has no trees for; committee.to_onnx "
+                "takes those that are not drawn at random."
             )
-        value = _leaf_values(forest) * np.repeat(weights, forest.n_nodes)[:, None]
+        votes = np.where((forest.feature < 0)[:, None], forest.node_votes, 0.0)
+        value = votes * np.repeat(weights, forest.n_nodes)[:, None]
         start = np.zeros(voters.n_outputs) if committee.intercept is None else np.array(committee.intercept)
         return cls(forest, value, score, start, committee.total_weight, always)
 
@@ -100,17 +87,17 @@ class ScoreTrees:
 
     @property
     def largest(self) -> float:
-        """No score is larger than this, and none smaller than its negative."""
+        """Upper bound of the absolute value of any score."""
         own = self.by_leaf()
         most = np.maximum.reduceat(np.abs(own.value), self.forest.offset[:-1], axis=0).sum(axis=0)
         return float((most + np.abs(self.intercept)).max())
 
     def scaled(self, factor: float) -> ScoreTrees:
-        """All scores times a factor."""
+        """Multiply all scores by a factor."""
         return replace(self, value=self.value * factor, intercept=self.intercept * factor)
 
     def signed(self) -> ScoreTrees:
-        """One score for two: the second less the first."""
+        """Replace two scores by their difference, second minus first."""
         if self.n_scores == 1:
             return self
         start = self.intercept[1:] - self.intercept[:1]
@@ -120,21 +107,21 @@ class ScoreTrees:
         return replace(self, value=self.value * sign, score=np.zeros_like(self.score), intercept=start)
 
     def two_sided(self) -> ScoreTrees:
-        """Two scores that sum up to the total, for one that is the second less the first."""
+        """Replace a signed score by two scores that sum to the total."""
         if self.n_scores == 2:
             return self
         start = (np.array([-1.0, 1.0]) * self.intercept + self.total) / 2.0
         return replace(self, value=np.hstack([-self.value, self.value]) / 2.0, score=None, intercept=start)
 
     def averaged(self, total: float) -> F64:
-        """What the leaves are if the scores over a total are the mean of the trees, ``(N, D)``."""
+        """Leaf values ``(N, D)`` for which scores over `total` are the mean of the trees."""
         trees, T = self.by_leaf(), len(self.forest)
         # where trees weigh alike the factor is 1, and no digit is lost
         value = trees.value * (T / total) + trees.intercept / total
         return np.where((self.forest.feature < 0)[:, None], value, 0.0)
 
     def by_leaf(self) -> ScoreTrees:
-        """The same with a number for each score in every leaf."""
+        """Store one number per score in each leaf."""
         if self.score is None:
             return self
         value = np.zeros((len(self.value), self.n_scores))
@@ -143,22 +130,121 @@ class ScoreTrees:
 
     @property
     def categorical(self) -> NDArray[np.bool_]:
-        """Which nodes split on categories, ``(N,)``."""
-        found: NDArray[np.bool_] = np.diff(self.forest.category_offset) > 0
-        return found
+        """Categorical splits, bool ``(N,)``."""
+        return np.asarray(np.diff(self.forest.category_offset) > 0)
 
     @property
     def split_columns(self) -> NDArray[np.int32]:
-        """Columns that splits ask for."""
-        found: NDArray[np.int32] = np.unique(self.forest.feature[self.forest.feature >= 0])
-        return found
+        """Columns with splits."""
+        return np.asarray(np.unique(self.forest.feature[self.forest.feature >= 0]))
 
 
-def _leaf_values(forest: Forest) -> F64:
-    """Votes of leaves as numbers ``(N, D)``: their values, or 1 for the class that they name; 0 at inner nodes."""
-    leaf = (forest.feature < 0)[:, None]
-    if forest.value is not None:
-        return np.where(leaf, forest.value, 0.0)
-    assert forest.label is not None
-    named: F64 = (leaf & (forest.label[:, None] == np.arange(forest.n_classes))).astype(np.float64)
-    return named
+@dataclass(frozen=True, eq=False)
+class FoldedTrees:
+    """Trees with a simple link."""
+
+    trees: ScoreTrees  # with the link's constants in their leaves
+    link: Plain
+    total: float = 1.0  # divisor of scores that are shares or means
+    constant: float = 1.0  # T, s or c of the link
+    rounded: bool = False  # ties need a tie-break, since scores may differ by rounding
+
+
+def fold_link(committee: Committee | RegressionCommittee, target: str, alternative: str) -> FoldedTrees:
+    """Multiply the constants of a committee's link into its trees.
+
+    Raise ``TypeError`` naming the target and the alternative for other voters or links, ``ValueError`` for one class.
+    """
+    trees = ScoreTrees.of(committee, target)
+    if isinstance(committee, RegressionCommittee):
+        return _of_numbers(committee, trees, target, alternative)
+    if committee.n_classes < 2:
+        raise ValueError(ONE_CLASS)
+    link, two = committee.link, committee.n_classes == 2
+    fixed = trees.always_votes or committee.voters.kind == "score"
+    if not fixed and (isinstance(link, TemperedShare | Share) or (isinstance(link, Softmax) and link.normalized)):
+        raise TypeError(
+            f"leaves abstain, and the {link.name} link divides by the weight of those that do not, which {target} "
+            f"cannot; {alternative}."
+        )
+    if isinstance(link, Share):
+        same = trees.n_scores == committee.n_classes and bool((committee.weights == 1.0).all())
+        return _of_shares(trees.two_sided() if two else trees, link, rounded=not same)
+    if type(link) is Logistic and not two:
+        return FoldedTrees(trees, "one_vs_rest", constant=link.scale)
+    near, trees = ties_near_scores(committee), trees.signed() if two else trees
+    if type(link) is Truncated:
+        return FoldedTrees(trees, "clipped", constant=1.0 - 2.0 * link.floor, rounded=near)
+    if type(link) is Softmax:
+        scale = link.scale / trees.total if link.normalized and trees.total > 0.0 else link.scale
+    elif type(link) is Logistic:
+        scale = link.scale
+    elif type(link) is TemperedMargin:
+        scale = 1.0 / link.temperature
+    else:
+        raise TypeError(f"{target} has no {link.name} link of {committee.n_classes} classes; {alternative}.")
+    return FoldedTrees(trees.scaled(scale), "log_odds" if two else "softmax", rounded=near)
+
+
+def ties_near_scores(committee: Committee) -> bool:
+    """Whether a committee's link treats scores that differ by rounding as tied."""
+    return committee.voters.kind == "score" and isinstance(committee.link, Truncated | TemperedMargin)
+
+
+def _of_shares(trees: ScoreTrees, link: Share, *, rounded: bool) -> FoldedTrees:
+    if not isinstance(link, TemperedShare):
+        return FoldedTrees(trees, "shares", trees.total, rounded=rounded)
+    ahead = replace(trees, intercept=trees.intercept + link.prior)
+    return FoldedTrees(ahead, "softened", trees.total + trees.n_scores * link.prior, link.temperature, rounded=True)
+
+
+def _of_numbers(committee: RegressionCommittee, trees: ScoreTrees, target: str, alternative: str) -> FoldedTrees:
+    link = committee.link
+    if isinstance(link, Average):
+        return FoldedTrees(trees, "mean", trees.total)
+    if isinstance(link, Identity):
+        single = committee.n_voters == 1 and not np.any(trees.intercept)
+        return FoldedTrees(trees, "mean" if single else "number")
+    if isinstance(link, Log):
+        return FoldedTrees(trees, "exponential")
+    raise TypeError(
+        f"{target} has nothing like the {link.name} link, by which the numbers of a row change places; {alternative}."
+    )
+
+
+def round_to_grid(numbers: F64, largest_sum: float) -> F64:
+    """Round numbers so that sums up to `largest_sum` are exact in any order."""
+    return np.asarray(np.round(numbers / _step(largest_sum)) * _step(largest_sum))
+
+
+def break_score_ties(trees: ScoreTrees, most_ahead: float = TIE_BREAK) -> ScoreTrees:
+    """Put each class slightly behind the one before it, so that equal scores elect the first class.
+
+    Leaves are also rounded to a grid, unless this would cost significant digits.
+    """
+    K, most = trees.n_scores, 2.0 * max(trees.largest, 1.0)
+    behind = most_ahead * (np.arange(K) / (K - 1) if K > 1 else np.ones(1))
+    if _step(most) * np.sqrt(len(trees.forest)) > TIE_BREAK:
+        return replace(trees, intercept=trees.intercept - behind)
+    start = round_to_grid(trees.intercept - behind, most)
+    return replace(trees, value=round_to_grid(trees.value, most), intercept=start)
+
+
+def break_share_ties(shares: F64, forest: Forest, *, most_ahead: float = TIE_BREAK, centred: bool = False) -> F64:
+    """Round class shares ``(N, K)`` to a grid and add the tie-break to the leaves of the first tree.
+
+    Centred tie-breaks sum to 0 over the classes. A single tree stays as it is.
+    """
+    T = len(forest)
+    if T == 1:
+        return shares
+    K = shares.shape[1]
+    ahead = T * most_ahead * np.arange(K - 1, -1, -1) / (K * (K - 1) / 2.0)
+    if centred:
+        ahead -= ahead.mean()
+    first = ((forest.feature < 0) & (np.arange(len(forest.feature)) < forest.offset[1]))[:, None]
+    return round_to_grid(np.where(first, shares + ahead, shares), 2.0 * T)
+
+
+def _step(largest_sum: float) -> float:
+    return float(np.ldexp(1.0, int(np.ceil(np.log2(largest_sum))) - 52))

@@ -1,37 +1,37 @@
-"""Sums of trees as scikit-learn's boosting on histograms: doubles, missing values and categories as here."""
+"""Export score trees to scikit-learn's histogram boosting and its calibrators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV, _CalibratedClassifier, _SigmoidCalibration, _TemperatureScaling
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 from threadpoolctl import threadpool_limits
 
-from committee.data.categories import Category, unpack_category_bits
+from committee.data.categories import Category
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
 from committee.vote.exports.score_trees import ScoreTrees
-from committee.voters.merged_leaves import MergedLeaves
+from committee.voters.redundant_splits import MergedLeaves
 
+EPSILON = 1e-12
+"""Constant that scikit-learn adds to probabilities before their logarithms."""
 MOST = 255
-"""Categories of a column that scikit-learn's boosting can tell apart."""
+"""Largest number of categories of a column."""
 WORDS = 8
-"""32-bit words of its sets of categories."""
+"""32-bit words of a set of categories."""
 
 
 def classifier(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None) -> HistGradientBoostingClassifier:
-    """scikit-learn's booster with these scores: one log-odds of two classes, or a score for each class.
-
-    Raises
-    ------
-    ValueError
-        If classes are not in order, or a column cannot be one of its.
-    """
+    """Histogram booster with these scores: one log-odds of two classes, or a score per class."""
     if classes.tolist() != np.unique(classes).tolist():
         raise ValueError(f"classes are {classes.tolist()}; scikit-learn's boosting needs them in ascending order.")
     made = HistGradientBoostingClassifier(max_iter=1, early_stopping=False)
@@ -39,19 +39,12 @@ def classifier(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | No
 
 
 def regressor(trees: ScoreTrees, loss: str, table: TableSchema | None) -> HistGradientBoostingRegressor:
-    """scikit-learn's booster with this score: the number itself, or by ``loss="poisson"`` the logarithm of it.
-
-    Raises
-    ------
-    ValueError
-        If a column cannot be one of its.
-    """
+    """Histogram booster with this score, or with ``loss="poisson"`` its exponential."""
     made = HistGradientBoostingRegressor(loss=loss, max_iter=1, early_stopping=False)
     return _booster(made, trees, np.array([1.0, 2.0]), table)
 
 
 def _booster(made: Any, trees: ScoreTrees, targets: NDArray[Any], table: TableSchema | None) -> Any:
-    """A booster that has learned the columns and classes, and nothing else, with these trees in place of its own."""
     p = trees.forest.n_features
     table = TableSchema(None, (None,) * p) if table is None else table
     levels = _levels(trees, table)
@@ -69,7 +62,6 @@ def _booster(made: Any, trees: ScoreTrees, targets: NDArray[Any], table: TableSc
 
 
 def _levels(trees: ScoreTrees, table: TableSchema) -> list[tuple[Category, ...] | None]:
-    """Categories of each column, of those that no split asks for one that stands for all."""
     used, found = set(trees.split_columns.tolist()), list(table.categories)
     if len(found) != trees.forest.n_features:
         raise ValueError(f"the table has {len(found)} columns, the trees {trees.forest.n_features}.")
@@ -93,28 +85,25 @@ def _levels(trees: ScoreTrees, table: TableSchema) -> list[tuple[Category, ...] 
 
 
 def _rows(levels: Sequence[tuple[Category, ...] | None], names: tuple[str, ...] | None, n: int) -> Any:
-    """A table of n rows that has every category: a frame where categories are, for text needs one, else a matrix."""
     if all(each is None for each in levels):
         return np.zeros((n, len(levels)))
     columns = [np.zeros(n) if each is None else np.resize(np.array(each, dtype=object), n) for each in levels]
     if names is None:
         kinds = {float if each is None or not isinstance(each[0], str) else object for each in levels}
         return np.column_stack(columns).astype(float if kinds == {float} else object)
-    from importlib.util import find_spec
-
+    data = {name: column.tolist() for name, column in zip(names, columns, strict=True)}
     if find_spec("pandas") is not None:
         import pandas as pd
 
-        return pd.DataFrame({name: column.tolist() for name, column in zip(names, columns, strict=True)})
+        return pd.DataFrame(data)
     import polars as pl
 
-    return pl.DataFrame({name: column.tolist() for name, column in zip(names, columns, strict=True)})
+    return pl.DataFrame(data)
 
 
 def _order(
     made: Any, levels: Sequence[tuple[Category, ...] | None], table: TableSchema
 ) -> dict[int, NDArray[np.uint32]]:
-    """For each column of categories its own number of each of our codes."""
     chosen = [j for j, each in enumerate(levels) if each is not None]
     if not chosen:
         return {}
@@ -132,7 +121,6 @@ def _order(
 
 
 def _rounds(trees: ScoreTrees, order: dict[int, NDArray[np.uint32]], chosen: NDArray[np.bool_]) -> list[list[Any]]:
-    """The trees in rounds of one for each score."""
     column = np.empty(len(chosen), dtype=np.intp)
     # scikit-learn has columns of categories first
     column[np.concatenate([np.flatnonzero(chosen), np.flatnonzero(~chosen)])] = np.arange(len(chosen))
@@ -145,17 +133,16 @@ def _rounds(trees: ScoreTrees, order: dict[int, NDArray[np.uint32]], chosen: NDA
 
 
 def _predictors(trees: ScoreTrees, value: F64, order: dict[int, NDArray[np.uint32]], column: Index) -> list[Any]:
-    """One tree of numbers for each tree, as scikit-learn's boosting has them."""
     forest = trees.forest
     merged = MergedLeaves.of(forest, [value])
-    kept, leaf = merged.nodes, merged.single[merged.nodes]
+    kept, leaf = merged.nodes, merged.is_leaf[merged.nodes]
     ends = np.searchsorted(kept, forest.offset)
     number = np.zeros(len(forest.feature), dtype=np.int64)
     number[kept] = np.arange(len(kept)) - np.repeat(ends[:-1], np.diff(ends))
     by_category = trees.categorical[kept] & ~leaf
     left = np.where(leaf, 0, merged.left[kept])
     nodes = np.zeros(len(kept), dtype=PREDICTOR_RECORD_DTYPE)
-    nodes["value"] = np.where(leaf, value[merged.stands[kept]], 0.0)
+    nodes["value"] = np.where(leaf, value[merged.representative[kept]], 0.0)
     nodes["count"] = np.minimum(forest.count[kept], np.iinfo(np.uint32).max)
     nodes["feature_idx"] = np.where(leaf, 0, column[np.where(leaf, 0, forest.feature[kept])])
     nodes["num_threshold"] = np.where(leaf | by_category, 0.0, forest.threshold[kept])
@@ -176,14 +163,7 @@ def _predictors(trees: ScoreTrees, value: F64, order: dict[int, NDArray[np.uint3
 
 
 def _bits(trees: ScoreTrees, node: int, order: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The known categories that go left at a node, as bits of scikit-learn's numbers."""
-    forest = trees.forest
-    words = forest.category_bits[forest.category_offset[node] : forest.category_offset[node + 1]]
-    # known codes beyond the bits go where unseen ones go
-    goes_left = np.full(max(len(order), 32 * len(words)), bool(forest.missing_left[node]))
-    goes_left[: 32 * len(words)] = False
-    goes_left[unpack_category_bits(words)] = True
-    chosen = order[goes_left[: len(order)]]
+    chosen = order[trees.forest.categories_left(node, len(order))]
     bits = np.zeros(WORDS, dtype=np.uint32)
     np.bitwise_or.at(bits, chosen // 32, np.uint32(1) << (chosen % 32))
     return bits
@@ -192,14 +172,46 @@ def _bits(trees: ScoreTrees, node: int, order: NDArray[np.uint32]) -> NDArray[np
 def _depths(
     left: NDArray[np.int64], kept: NDArray[np.int64], leaf: NDArray[np.bool_], number: NDArray[np.int64]
 ) -> Any:
-    """Depth of each node that is left, roots at 0."""
-    depth = np.zeros(len(left), dtype=np.int64)
-    inner, roots = kept[~leaf], kept[number[kept] == 0]
+    depth, level = np.zeros(len(left), dtype=np.int64), kept[number[kept] == 0]
     is_inner = np.zeros(len(left), dtype=bool)
-    is_inner[inner] = True
-    level, d = roots, 0
-    while len(level):
-        depth[level] = d
-        level = level[is_inner[level]]
-        level, d = np.concatenate([left[level], left[level] + 1]), d + 1
+    is_inner[kept[~leaf]] = True
+    while len(level := level[is_inner[level]]):
+        depth[left[level]] = depth[left[level] + 1] = depth[level] + 1
+        level = np.concatenate([left[level], left[level] + 1])
     return depth[kept]
+
+
+def tempered(shares: Any, temperature: float) -> CalibratedClassifierCV:
+    """Probabilities of a classifier to the power 1 / T, normalised."""
+    scaling = _TemperatureScaling()
+    scaling.beta_ = np.float64(1.0 / temperature)
+    return _calibrated(shares, "temperature", [scaling])
+
+
+def subtract_epsilon(shares: F64, n_classes: int) -> F64:
+    """Correct shares for the constant that scikit-learn adds before their logarithms."""
+    return shares * (1.0 + n_classes * EPSILON) - EPSILON
+
+
+def one_vs_rest(scores: Any, scale: float) -> CalibratedClassifierCV:
+    """Probabilities sigma(s F_k) of a classifier's scores, normalised."""
+    curve = _SigmoidCalibration()
+    curve.a_, curve.b_ = -scale, 0.0
+    return _calibrated(scores, "sigmoid", [curve] * len(scores.classes_))
+
+
+def clipped(scores: Any, most: float) -> CalibratedClassifierCV:
+    """Probabilities (1 + F_k) / 2 of a classifier's scores within -most and most, normalised."""
+    line = IsotonicRegression(out_of_bounds="clip").fit([-most, most], [(1.0 - most) / 2.0, (1.0 + most) / 2.0])
+    return _calibrated(scores, "isotonic", [line] * (len(scores.classes_) if len(scores.classes_) > 2 else 1))
+
+
+def _calibrated(
+    inner: Any, method: Literal["temperature", "sigmoid", "isotonic"], calibrators: Sequence[Any]
+) -> CalibratedClassifierCV:
+    made = CalibratedClassifierCV(FrozenEstimator(inner), method=method)
+    made.calibrated_classifiers_ = [_CalibratedClassifier(inner, calibrators, classes=inner.classes_, method=method)]
+    made.classes_, made.n_features_in_ = inner.classes_, inner.n_features_in_
+    if hasattr(inner, "feature_names_in_"):
+        made.feature_names_in_ = inner.feature_names_in_
+    return made

@@ -1,9 +1,9 @@
-"""Trees as scikit-learn's decision trees and forests, of classes and of numbers."""
+"""Export score trees to scikit-learn's decision trees and forests."""
 
 from __future__ import annotations
 
 from math import frexp
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,35 +12,47 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from committee.data.frames import TableSchema
-from committee.data.number_types import F64
-from committee.vote.exports.first_of_ties import AHEAD, AHEAD_OF_NEAR, shares_of_first
-from committee.vote.exports.score_trees import ScoreTrees
-from committee.vote.exports.single_precision import blurred_column
+from committee.data.number_types import F64, Index
+from committee.vote.exports.score_trees import NEAR_TIE_BREAK, TIE_BREAK, ScoreTrees, break_share_ties
+from committee.voters.flat_trees import inner_levels
 from committee.voters.forest import Forest
+
+Levels: TypeAlias = list[tuple[Index, Index]]
+WHOLE = 2.0**24
+"""Largest integer up to which float32 holds all integers."""
+FEW = 0.01
+"""Largest share of a column's thresholds that may coincide in float32."""
+
+
+def column_beyond_float32(forest: Forest) -> int | None:
+    """First column with a threshold beyond 2^24, or with more than 1 % of thresholds equal in float32.
+
+    scikit-learn's trees compare in float32. Thresholds where rounding changes, as in its own trees, do not count.
+    """
+    from committee.vote.adapters.sklearn_trees import float64_threshold
+
+    asks = (forest.feature >= 0) & (np.diff(forest.category_offset) == 0)
+    feature, threshold = forest.feature[asks], forest.threshold[asks]
+    # a threshold beyond all numbers parts the missing values from the others
+    moved = (float64_threshold(threshold) != threshold) & (np.abs(threshold) < np.finfo(np.float32).max)
+    for j in np.unique(feature[moved]).tolist():
+        own = np.unique(threshold[moved & (feature == j)])
+        single = np.unique(own.astype(np.float32))
+        if np.abs(own).max() > WHOLE or len(own) - len(single) > FEW * len(own):
+            return int(j)
+    return None
 
 
 def classifier(trees: ScoreTrees, value: F64, classes: NDArray[Any], table: TableSchema | None) -> Any:
-    """scikit-learn's forest whose trees' mean is the mean of `value` ``(N, K)``; a tree alone is a decision tree.
-
-    Raises
-    ------
-    ValueError
-        If a column has categories, or single precision does not keep its splits apart.
-    """
-    refuse_columns(trees, table)
+    """Forest whose mean is that of `value` ``(N, K)``, or a decision tree for a single tree."""
+    check_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeClassifier()) for t in range(len(trees.forest))]
     return _named(_forest_of(grown, classes), trees.forest, table)
 
 
 def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
-    """scikit-learn's forest whose trees' mean is the mean of `value` ``(N, D)``; a tree alone is a decision tree.
-
-    Raises
-    ------
-    ValueError
-        If a column has categories, or single precision does not keep its splits apart.
-    """
-    refuse_columns(trees, table)
+    """Forest whose mean is that of `value` ``(N, D)``, or a decision tree for a single tree."""
+    check_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeRegressor()) for t in range(len(trees.forest))]
     if len(grown) == 1:
         return _named(grown[0], trees.forest, table)
@@ -49,22 +61,16 @@ def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
     return _named(made, trees.forest, table)
 
 
-def of_votes(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None, *, near_ties: bool) -> Any:
-    """A forest that elects the class of the largest score.
+def voting_forest(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None, *, near_ties: bool) -> Any:
+    """Forest that elects the class of the largest score.
 
-    Weighted votes for classes are multiplied by a power of two alone: sums are rounded as they are here, and ties are
-    the same. A last tree of one leaf gives every class the same, so that probabilities add up to 1. Other numbers, and
-    scores that tie where they are nearly the same, become `centred_shares`.
-
-    Raises
-    ------
-    ValueError
-        As `classifier`.
+    Weighted votes are scaled by a power of two, so that sums and ties stay the same. A last tree of one leaf adds the
+    same to all classes, so that probabilities sum to 1. Other scores become `centred_shares`.
     """
     votes = trees.by_leaf()
     weight = None if near_ties else _weight_of_each(votes)
     if weight is None:
-        return classifier(trees, centred_shares(votes, AHEAD_OF_NEAR if near_ties else AHEAD), classes, table)
+        return classifier(trees, centred_shares(votes, NEAR_TIE_BREAK if near_ties else TIE_BREAK), classes, table)
     T, total = len(trees.forest), float(weight.sum())
     if T == 1:
         return classifier(trees, votes.value / total, classes, table)
@@ -73,12 +79,11 @@ def of_votes(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None
     grown = [_tree(trees.forest, votes.value * scale, t, DecisionTreeClassifier()) for t in range(T)]
     if not exact:
         share = max(0.0, (T + 1 - scale * total) / len(classes))
-        grown.append(_leaf_alone(np.full(len(classes), share), trees.forest.n_features))
+        grown.append(_single_leaf(np.full(len(classes), share), trees.forest.n_features))
     return _named(_forest_of(grown, classes), trees.forest, table)
 
 
 def _weight_of_each(votes: ScoreTrees) -> F64 | None:
-    """Weights of trees whose leaves give all of it to classes; None of others."""
     forest, value = votes.forest, votes.value
     leaf, given = forest.feature < 0, value.sum(axis=1)
     weight = np.maximum.reduceat(np.where(leaf, given, 0.0), forest.offset[:-1])
@@ -88,20 +93,15 @@ def _weight_of_each(votes: ScoreTrees) -> F64 | None:
     return weight if off.max() <= 1e-9 * weight.max() else None
 
 
-def _leaf_alone(value: F64, n_features: int) -> Any:
-    """A tree of one leaf."""
-    nodes, tree = np.zeros(1, dtype=NODE_DTYPE), DecisionTreeClassifier()
+def _single_leaf(value: F64, n_features: int) -> Any:
+    nodes = np.zeros(1, dtype=NODE_DTYPE)
     nodes["left_child"] = nodes["right_child"] = -1
     nodes["feature"], nodes["threshold"] = -2, -2.0
     nodes["n_node_samples"] = nodes["weighted_n_node_samples"] = 1
-    native = Tree(n_features, np.array([len(value)], dtype=np.intp), 1)
-    native.__setstate__({"max_depth": 0, "node_count": 1, "nodes": nodes, "values": value[None, None, :].copy()})
-    tree.tree_, tree.n_features_in_, tree.n_outputs_, tree.max_features_ = native, n_features, 1, n_features
-    return tree
+    return _with_nodes(DecisionTreeClassifier(), n_features, nodes, value[None, None, :].copy(), 0)
 
 
 def _forest_of(grown: list[Any], classes: NDArray[Any]) -> Any:
-    """A forest, or the tree alone."""
     if len(grown) == 1:
         made = grown[0]
     else:
@@ -114,12 +114,7 @@ def _forest_of(grown: list[Any], classes: NDArray[Any]) -> Any:
 
 
 def centred_shares(trees: ScoreTrees, most_ahead: float) -> F64:
-    """Class shares ``(N, K)`` whose mean is largest for the class of the largest score.
-
-    A leaf's numbers v, centred over the classes, become 1 / K + a v_k, with one a for all trees, as large as keeps
-    every share above 0: so the mean share of a class is 1 / K + a F_k / T. Of tied classes the first is ahead by a
-    little.
-    """
+    """Class shares ``(N, K)`` whose mean is 1 / K + a F_k / T, with one a that keeps all shares positive."""
     by_leaf = trees.by_leaf()
     value, start = by_leaf.value, by_leaf.intercept / len(trees.forest)
     if value.shape[1] == 1:
@@ -130,30 +125,24 @@ def centred_shares(trees: ScoreTrees, most_ahead: float) -> F64:
     lowest = -float(says.min())
     factor = 1.0 / (K * lowest) if lowest > 0.0 else 1.0
     shares = np.where(leaf, np.maximum(1.0 / K + factor * says, 0.0), 0.0)
-    return shares_of_first(shares, trees.forest, most_ahead=most_ahead)
+    return break_share_ties(shares, trees.forest, most_ahead=most_ahead)
 
 
-def column_for_boosting(trees: ScoreTrees, table: TableSchema | None) -> tuple[int, str] | None:
-    """A column that scikit-learn's decision trees cannot take and its boosting can, and what is the matter with it."""
+def column_unfit_for_forests(trees: ScoreTrees, table: TableSchema | None) -> tuple[int, str] | None:
+    """Column that scikit-learn's trees do not support but its boosting does, and the reason."""
     of_categories = [] if table is None else [j for j, each in enumerate(table.categories) if each is not None]
     if not of_categories and trees.categorical.any():
         of_categories = trees.forest.feature[trees.categorical].tolist()
     if of_categories:
         asked = [j for j in of_categories if j in trees.split_columns]
         return (asked or of_categories)[0], "has categories"
-    blurred = blurred_column(trees.forest)
+    blurred = column_beyond_float32(trees.forest)
     return None if blurred is None else (blurred, "has splits that single precision does not keep apart")
 
 
-def refuse_columns(trees: ScoreTrees, table: TableSchema | None, instead: str = "") -> None:
-    """Refuse columns of categories, and splits of double precision; `instead` says what takes them besides ONNX.
-
-    Raises
-    ------
-    ValueError
-        Naming a column.
-    """
-    found = column_for_boosting(trees, table)
+def check_columns(trees: ScoreTrees, table: TableSchema | None, instead: str = "") -> None:
+    """Raise ``ValueError`` for columns that scikit-learn's trees do not support; `instead` is a further remedy."""
+    found = column_unfit_for_forests(trees, table)
     if found is not None:
         name = f"x{found[0]}" if table is None else table.column(found[0])
         raise ValueError(
@@ -170,11 +159,10 @@ def _named(made: Any, forest: Forest, table: TableSchema | None) -> Any:
 
 
 def _tree(forest: Forest, value: F64, t: int, tree: Any) -> Any:
-    """One tree, fitted as far as predicting goes."""
     nodes = slice(int(forest.offset[t]), int(forest.offset[t + 1]))
     left = forest.left[nodes].astype(np.intp)
-    split, levels = left >= 0, _levels(left)
-    weight = forest.weight[nodes] if forest.weight[nodes.start] > 0.0 else _leaves_below(left, levels)
+    split, levels = left >= 0, inner_levels(forest.left[nodes], np.array([0, len(left)]))
+    weight = forest.weight[nodes] if forest.weight[nodes.start] > 0.0 else _leaves_below(len(left), levels)
     table = np.zeros(len(left), dtype=NODE_DTYPE)
     table["left_child"] = np.where(split, left, -1)
     table["right_child"] = np.where(split, left + 1, -1)
@@ -183,49 +171,39 @@ def _tree(forest: Forest, value: F64, t: int, tree: Any) -> Any:
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["n_node_samples"] = forest.count[nodes]
     table["weighted_n_node_samples"] = weight
-    table["impurity"] = _impurity(left, levels, forest.gain[nodes], weight)
-    says = _means(left, levels, value[nodes], weight)
-    of_classes = isinstance(tree, DecisionTreeClassifier)
-    D = 1 if of_classes else says.shape[1]
-    values = np.ascontiguousarray(says[:, None, :] if of_classes else says[:, :, None])
-    native = Tree(forest.n_features, np.full(D, says.shape[1] if of_classes else 1, dtype=np.intp), D)
-    native.__setstate__({"max_depth": len(levels), "node_count": len(left), "nodes": table, "values": values})
-    tree.tree_, tree.n_features_in_, tree.n_outputs_ = native, forest.n_features, D
-    tree.max_features_ = forest.n_features
+    table["impurity"] = _impurity(levels, forest.gain[nodes], weight)
+    means = _means(split, levels, value[nodes], weight)
+    values = np.ascontiguousarray(means[:, None, :] if isinstance(tree, DecisionTreeClassifier) else means[:, :, None])
+    return _with_nodes(tree, forest.n_features, table, values, len(levels))
+
+
+def _with_nodes(tree: Any, n_features: int, nodes: NDArray[Any], values: F64, depth: int) -> Any:
+    _, n_outputs, n_classes = values.shape
+    native = Tree(n_features, np.full(n_outputs, n_classes, dtype=np.intp), n_outputs)
+    native.__setstate__({"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values})
+    tree.tree_, tree.n_features_in_, tree.n_outputs_, tree.max_features_ = native, n_features, n_outputs, n_features
     return tree
 
 
-def _levels(left: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """The inner nodes at each depth, root first."""
-    levels, level = [], np.zeros(1, dtype=np.intp)
-    while len(level := level[left[level] >= 0]):
-        levels.append(level)
-        level = np.concatenate([left[level], left[level] + 1])
-    return levels
-
-
-def _leaves_below(left: NDArray[np.intp], levels: list[NDArray[np.intp]]) -> F64:
-    """Number of leaves of each node, for trees that recorded no rows."""
-    found = np.ones(len(left))
-    for level in reversed(levels):
-        found[level] = found[left[level]] + found[left[level] + 1]
+def _leaves_below(n_nodes: int, levels: Levels) -> F64:
+    found = np.ones(n_nodes)
+    for level, child in reversed(levels):
+        found[level] = found[child] + found[child + 1]
     return found
 
 
-def _impurity(left: NDArray[np.intp], levels: list[NDArray[np.intp]], gain: F64, weight: F64) -> F64:
-    """Impurity that, weighted, decreases by the gain of every split down to none: importances are shares of gain."""
-    worth = np.zeros(len(left))
-    for level in reversed(levels):
-        worth[level] = worth[left[level]] + worth[left[level] + 1] + gain[level]
+def _impurity(levels: Levels, gain: F64, weight: F64) -> F64:
+    # weighted, it decreases by the gain of each split: importances are shares of gain
+    worth = np.zeros(len(gain))
+    for level, child in reversed(levels):
+        worth[level] = worth[child] + worth[child + 1] + gain[level]
     return np.divide(worth, weight, out=np.zeros(len(worth)), where=weight > 0.0)
 
 
-def _means(left: NDArray[np.intp], levels: list[NDArray[np.intp]], value: F64, weight: F64) -> F64:
-    """What leaves say, and above them the means by the rows that came there, for pictures of the tree."""
-    says, mass = value.copy(), np.where(left < 0, weight, 0.0)
-    for level in reversed(levels):
-        a, b = left[level], left[level] + 1
-        mass[level] = mass[a] + mass[b]
-        share = np.divide(mass[a], mass[level], out=np.full(len(level), 0.5), where=mass[level] > 0.0)[:, None]
-        says[level] = share * says[a] + (1.0 - share) * says[b]
-    return says
+def _means(split: NDArray[np.bool_], levels: Levels, value: F64, weight: F64) -> F64:
+    means, mass = value.copy(), np.where(split, 0.0, weight)
+    for level, child in reversed(levels):
+        mass[level] = mass[child] + mass[child + 1]
+        share = np.divide(mass[child], mass[level], out=np.full(len(level), 0.5), where=mass[level] > 0.0)[:, None]
+        means[level] = share * means[child] + (1.0 - share) * means[child + 1]
+    return means

@@ -1,4 +1,4 @@
-"""A committee of trees as a model of treelite."""
+"""Export tree committees to treelite."""
 
 from __future__ import annotations
 
@@ -10,45 +10,41 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.data.packages import require_package
-from committee.vote.committee import Committee
-from committee.vote.committee_in import committee_in
-from committee.vote.exports.folded import ONE_CLASS, Folded, folded
-from committee.vote.exports.score_trees import ScoreTrees
-from committee.vote.regression import RegressionCommittee
-from committee.voters.merged_leaves import MergedLeaves, known_apart
+from committee.vote.committee import Committee, RegressionCommittee, as_committee
+from committee.vote.exports.score_trees import ONE_CLASS, FoldedTrees, ScoreTrees, fold_link
+from committee.voters.redundant_splits import MergedLeaves, categories_opposite_missing
 
 if TYPE_CHECKING:
     from treelite import Model
 
-PLACE = "treelite"
-INSTEAD = 'output="votes" gives the sums that committee_.probability_of makes probabilities of'
+TARGET = "treelite"
+ALTERNATIVE = 'output="votes" gives the sums that committee_.probability_of makes probabilities of'
 
-UNKNOWN = {
+UNSUPPORTED_LINKS = {
     "softened": "the tempered_share link, by which a learner calibrates shares of votes",
     "one_vs_rest": "the logistic link of several classes, whose curves are normalised",
     "clipped": "the truncated link, which clips scores",
 }
-"""Links that treelite does not have, in words."""
+"""Links without a counterpart in treelite, in words."""
 
 Output: TypeAlias = Literal["predictions", "votes"]
-"""What the model answers with."""
+"""Output of the model."""
 
 
 def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
-    """Return a fitted model of trees as a model of treelite, which compilers and servers of tree ensembles take.
+    """Return a fitted tree model as a treelite model, for compilers and servers of tree ensembles.
 
-    Thresholds and leaves are double. Rows are the matrix that the voters take, ``committee_.encode(table)``: numbers as
-    they are, codes of categories, NaN for what is missing or has not been seen.
+    Thresholds and leaves are float64. Rows are ``committee_.encode(table)``: numbers, codes of categories, and NaN for
+    missing or unseen values.
 
     Parameters
     ----------
     estimator : fitted learner, committee, or ensemble of another library
-        Any learner of this library whose voters are trees, and whatever `Committee.from_estimator` or
-        `RegressionCommittee.from_estimator` take.
+        A learner of this library with tree voters, or an argument of `Committee.from_estimator` or
+        `RegressionCommittee.from_estimator`.
     output : {"predictions", "votes"}, default="predictions"
-        "predictions": probabilities or numbers; of log-odds, as boosting has them, the probability of the second of two
-        classes. "votes": weighted sums of votes, of which ``committee_.probability_of`` makes probabilities, whatever
-        the link.
+        "predictions": probabilities or numbers; for log-odds the probability of the second class. "votes": weighted
+        sums of votes, from which ``committee_.probability_of`` computes probabilities for any link.
 
     Returns
     -------
@@ -61,9 +57,9 @@ def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        Naming what treelite has no trees for, such as lines in leaves, or no link.
+        If treelite has no such trees or link.
     ValueError
-        If `output` is neither of these, or there is one class only.
+        If `output` is unknown, or there is one class only.
 
     Examples
     --------
@@ -79,16 +75,14 @@ def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
     require_package("treelite", "to_treelite")
     if output not in ("predictions", "votes"):
         raise ValueError(f"output is {output!r}; it must be 'predictions' or 'votes'.")
-    committee = committee_in(estimator, PLACE)
+    committee = as_committee(estimator, TARGET)
     known = None if committee.table is None else committee.table.n_categories
-    form = _votes(committee) if output == "votes" else _predictions(folded(committee, PLACE, INSTEAD))
+    form = _votes(committee) if output == "votes" else _predictions(fold_link(committee, TARGET, ALTERNATIVE))
     return _model(form, known)
 
 
 @dataclass(frozen=True, eq=False)
-class _Form:
-    """What treelite is told of the trees: their leaves, and what becomes of the sums of these."""
-
+class _TreeliteSpec:
     trees: ScoreTrees
     value: F64
     intercept: F64
@@ -97,34 +91,33 @@ class _Form:
     averaged: bool = False
 
 
-def _votes(committee: Committee | RegressionCommittee) -> _Form:
-    """Sums of votes; an intercept is no vote."""
-    trees = ScoreTrees.of(committee, PLACE)
+def _votes(committee: Committee | RegressionCommittee) -> _TreeliteSpec:
+    trees = ScoreTrees.of(committee, TARGET)
     if isinstance(committee, Committee) and committee.n_classes < 2:
         raise ValueError(ONE_CLASS)
     of_classes = isinstance(committee, Committee) and trees.n_scores > 1
     task, link = ("kMultiClf", "identity_multiclass") if of_classes else ("kRegressor", "identity")
-    return _Form(trees, trees.value, np.zeros(trees.n_scores), task, link)
+    return _TreeliteSpec(trees, trees.value, np.zeros(trees.n_scores), task, link)
 
 
-def _predictions(plain: Folded) -> _Form:
+def _predictions(plain: FoldedTrees) -> _TreeliteSpec:
     trees = plain.trees
-    if plain.link in UNKNOWN:
-        raise TypeError(f"{PLACE} has nothing like {UNKNOWN[plain.link]}; {INSTEAD}.")
+    if plain.link in UNSUPPORTED_LINKS:
+        raise TypeError(f"{TARGET} has nothing like {UNSUPPORTED_LINKS[plain.link]}; {ALTERNATIVE}.")
     if plain.link in ("shares", "mean"):
         task, link = ("kMultiClf", "identity_multiclass") if plain.link == "shares" else ("kRegressor", "identity")
         zero = np.zeros(trees.n_scores)
-        return _Form(trees.by_leaf(), trees.averaged(plain.total), zero, task, link, averaged=True)
+        return _TreeliteSpec(trees.by_leaf(), trees.averaged(plain.total), zero, task, link, averaged=True)
     task, link = {
         "log_odds": ("kBinaryClf", "sigmoid"),
         "softmax": ("kMultiClf", "softmax"),
         "number": ("kRegressor", "identity"),
         "exponential": ("kRegressor", "exponential"),
     }[plain.link]
-    return _Form(trees, trees.value, trees.intercept, task, link)
+    return _TreeliteSpec(trees, trees.value, trees.intercept, task, link)
 
 
-def _model(form: _Form, known: NDArray[np.int32] | None) -> Model:
+def _model(form: _TreeliteSpec, known: NDArray[np.int32] | None) -> Model:
     from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
     trees, D, T = form.trees, form.trees.n_scores, len(form.trees.forest)
@@ -149,41 +142,31 @@ def _model(form: _Form, known: NDArray[np.int32] | None) -> Model:
         postprocessor=PostProcessorFunc(name=form.link),
         base_scores=form.intercept.tolist(),
     )
-    _grow(builder, trees, form.value, known)
+    _add_trees(builder, trees, form.value, known)
     return builder.commit()
 
 
-def _grow(builder: Any, trees: ScoreTrees, value: F64, known: NDArray[np.int32] | None) -> None:
-    """Tell treelite all nodes, tree by tree."""
-    forest = trees.forest
+def _add_trees(builder: Any, trees: ScoreTrees, value: F64, known: NDArray[np.int32] | None) -> None:
+    forest, categorical = trees.forest, trees.categorical
     merged = MergedLeaves.of(forest, [value])
-    kept = merged.nodes
-    ends, leaf = np.searchsorted(kept, forest.offset), merged.single[kept]
-    said = value[merged.stands[kept]]
-    leaves: list[Any] = said[:, 0].tolist() if value.shape[1] == 1 else said.tolist()
-    feature, threshold = forest.feature[kept].tolist(), forest.threshold[kept].tolist()
-    left, missing_left = merged.left[kept].tolist(), forest.missing_left[kept].astype(bool).tolist()
-    by_category, node = trees.categorical[kept].tolist(), kept.tolist()
-    is_leaf = leaf.tolist()
-    for t in range(len(forest)):
-        first = int(forest.offset[t])
+    ends = np.searchsorted(merged.nodes, forest.offset)
+    for t, first in enumerate(forest.offset[:-1].tolist()):
         builder.start_tree()
-        for i in range(int(ends[t]), int(ends[t + 1])):
-            builder.start_node(node[i] - first)
-            if is_leaf[i]:
-                builder.leaf(leaves[i])
+        for node in merged.nodes[ends[t] : ends[t + 1]].tolist():
+            builder.start_node(node - first)
+            if merged.is_leaf[node]:
+                leaf = value[merged.representative[node]].tolist()
+                builder.leaf(leaf[0] if len(leaf) == 1 else leaf)
+                builder.end_node()
+                continue
+            left, feature = int(merged.left[node]) - first, int(forest.feature[node])
+            missing_left = bool(forest.missing_left[node])
+            ways: dict[str, Any] = {"default_left": missing_left, "left_child_key": left, "right_child_key": left + 1}
+            if categorical[node]:
+                codes = categories_opposite_missing(forest, node, 0 if known is None else int(known[feature]))
+                ways |= {"category_list": codes.tolist(), "category_list_right_child": missing_left}
+                builder.categorical_test(feature, **ways)
             else:
-                ways = {"left_child_key": left[i] - first, "right_child_key": left[i] - first + 1}
-                if by_category[i]:
-                    codes = known_apart(forest, node[i], 0 if known is None else int(known[feature[i]]))
-                    builder.categorical_test(
-                        feature[i],
-                        default_left=missing_left[i],
-                        category_list=codes.tolist(),
-                        category_list_right_child=missing_left[i],
-                        **ways,
-                    )
-                else:
-                    builder.numerical_test(feature[i], threshold[i], default_left=missing_left[i], opname="<=", **ways)
+                builder.numerical_test(feature, float(forest.threshold[node]), opname="<=", **ways)
             builder.end_node()
         builder.end_tree()

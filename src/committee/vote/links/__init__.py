@@ -1,1 +1,1 @@
-"""Links: from scores to probabilities, and to numbers."""
+"""Links from scores to probabilities and numbers."""

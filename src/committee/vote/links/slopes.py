@@ -1,4 +1,4 @@
-"""Slopes of links: by how much each probability changes with each score, and their mean along a straight line."""
+"""Derivatives of links and their means along straight lines."""
 
 from __future__ import annotations
 
@@ -8,49 +8,19 @@ import numpy as np
 from scipy.special import erfcx, log_expit
 
 from committee.data.number_types import F64
-from committee.vote.links.probability import (
-    Link,
-    Logistic,
-    Probit,
-    Softmax,
-    TemperedMargin,
-    TemperedShare,
-    Truncated,
-)
+from committee.vote.links.probability import Link, Logistic, Probit, Softmax, TemperedMargin, TemperedShare, Truncated
 
 _POINTS, _WEIGHTS = (a / 2.0 for a in np.polynomial.legendre.leggauss(16))
 _POINTS += 0.5
 _CLOSE = 1e-13
-"""How near the slopes of a piece of a line have to come to the change of the probabilities along it."""
+"""Tolerance of the change of the probabilities along an interval."""
 _MOST_HALVINGS = 40
 _BLOCK = 1 << 20
-"""Slopes held at a time."""
+"""Derivatives per block of rows."""
 
 
 def slopes(link: Link, F: F64, total: float) -> F64:
-    """Derivatives dp_k / dF_d of a link's probabilities by its scores.
-
-    Parameters
-    ----------
-    link : Link
-        Any of `LINKS` but `Share`, which is straight.
-    F : float64 array (n, D)
-        Scores as the link takes them: of two classes D = 1, signed, but of a `TemperedShare` also 2, the votes of each;
-        of more classes D = K.
-    total : float
-        Weight of the voters, for the links that divide by it.
-
-    Returns
-    -------
-    float64 array (n, K, D)
-        The derivatives of a row's K probabilities by the same score sum to 0.
-
-    Examples
-    --------
-    >>> from committee.vote.links.probability import Softmax
-    >>> slopes(Softmax(), np.array([[0.0]]), 1.0).tolist()
-    [[[-0.25], [0.25]]]
-    """
+    """Derivatives dp_k / dF_d of a link's probabilities, ``(n, K, D)``, for any link except `Share`."""
     p, K = link.probability(F, total), F.shape[1]
     if K == 1:
         upper = _slope_of_two(link, F[:, 0], p, total)
@@ -64,7 +34,6 @@ def slopes(link: Link, F: F64, total: float) -> F64:
 
 
 def _slope_of_two(link: Link, F: F64, p: F64, total: float) -> F64:
-    """Derivative of the second class's probability by the signed score."""
     if isinstance(link, Probit):
         return np.asarray(np.exp(-F * F / 2.0) / sqrt(2.0 * pi))
     if isinstance(link, Truncated):
@@ -77,7 +46,6 @@ def _slope_of_two(link: Link, F: F64, p: F64, total: float) -> F64:
 
 
 def _log_slopes(link: Link, F: F64, total: float) -> F64:
-    """Derivative of ln g at each score, where the probabilities are g(F_k) / sum_j g(F_j)."""
     if isinstance(link, Logistic):
         return np.asarray(link.scale * np.exp(log_expit(-link.scale * F)))
     if isinstance(link, Probit):
@@ -88,7 +56,6 @@ def _log_slopes(link: Link, F: F64, total: float) -> F64:
 
 
 def _factor(link: Link, total: float) -> float:
-    """By what a score is multiplied before the exponential function."""
     if isinstance(link, TemperedMargin):
         return 1.0 / link.temperature
     if isinstance(link, Logistic):
@@ -100,36 +67,11 @@ def _factor(link: Link, total: float) -> float:
 
 
 def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
-    """Mean slopes on the straight line from scores to others: ``int_0^1 dp/dF (base + t step) dt``.
+    """Mean derivatives between two scores, int_0^1 dp/dF (base + t step) dt, ``(n, K, D)``.
 
-    They are integrated by Gauss and Legendre's rule of 16 points. A piece of the line is halved until the slopes,
-    times the step, are the change of the probabilities along it to 1e-13, or as near as the rounding of the scores lets
-    them. What is left of that, or of a change too sudden to be halved further, goes to the scores in proportion to
-    their steps, so that for every class
-
-        sum_d slope_kd step_d = p_k(base + step) - p_k(base).
-
-    Parameters
-    ----------
-    link : Link
-        From scores to probabilities.
-    base, step : float64 array (n, D)
-        Where the lines begin, and how far they go; D as for `slopes`.
-    total : float
-        Weight of the voters.
-
-    Returns
-    -------
-    float64 array (n, K, D)
-
-    Examples
-    --------
-    >>> from committee.vote.links.probability import Logistic
-    >>> link, base, step = Logistic(1.0), np.array([[0.0]]), np.array([[3.0]])
-    >>> float((3.0 * mean_slopes(link, base, step, 1.0)[0, 1, 0]).round(6))
-    0.452574
-    >>> float((link.probability(base + step) - link.probability(base))[0, 1].round(6))
-    0.452574
+    Gauss-Legendre quadrature with 16 points. Intervals are halved until the derivatives times the step match the change
+    of the probabilities to 1e-13 or to rounding. The rest is distributed in proportion to the steps, so that for each
+    class sum_d slope_kd step_d = p_k(base + step) - p_k(base).
     """
     n, D = base.shape
     rows = max(1, _BLOCK // (len(_POINTS) * max(2, D) * D))
@@ -153,7 +95,6 @@ def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
 
 
 def _piece(link: Link, base: F64, step: F64, begin: F64, width: float, total: float) -> tuple[F64, F64, F64]:
-    """Slopes integrated from `begin` on, the change of the probabilities, and the steepest slope."""
     at = (begin[:, None] + width * _POINTS)[:, :, None]
     F = base[:, None] + at * step[:, None]
     n, m, D = F.shape
@@ -163,7 +104,6 @@ def _piece(link: Link, base: F64, step: F64, begin: F64, width: float, total: fl
 
 
 def _in_proportion(left: F64, step: F64) -> F64:
-    """Slopes that make the steps add up to what is left: the least ones."""
     unit = np.abs(step).max(axis=1, keepdims=True)
     unit = np.divide(step, unit, out=np.zeros_like(step), where=unit > 0.0)
     length = (unit * step).sum(axis=1, keepdims=True)

@@ -1,6 +1,10 @@
-"""Splits of trees that send all rows one way, as the splits above them have parted the rows already."""
+"""Splits that separate no rows: one-sided splits and splits between equal leaves."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +17,9 @@ UNDECIDED, LEFT, RIGHT = 0, 1, 2
 
 
 def decided_splits(forest: Forest) -> NDArray[np.int8]:
-    """Side to which each node sends every row that can come to it, ``(N,)``: `UNDECIDED`, `LEFT` or `RIGHT`.
+    """Side to which each node sends all rows that can reach it, ``(N,)``: `UNDECIDED`, `LEFT` or `RIGHT`.
 
-    A row comes to a node by its way through the ancestors. Those that split the same column leave an interval of
-    numbers, or a set of categories, and missing values or none; where all of that goes to one side, so do all rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.voters.decided_splits import decided_splits
-    >>> from committee.voters.forest import Forest
-    >>> below_2_then_below_5 = Forest(
-    ...     n_features=1, n_classes=2, offset=np.array([0, 5]), feature=np.array([0, 0, -1, -1, -1], np.int32),
-    ...     threshold=np.array([2.0, 5.0, 0.0, 0.0, 0.0]), left=np.array([1, 3, -1, -1, -1], np.int32),
-    ...     missing_left=np.zeros(5, np.uint8), category_offset=np.zeros(6, np.int64),
-    ...     category_bits=np.zeros(0, np.uint32), label=np.array([-1, -1, 0, 0, 1], np.int32), value=None,
-    ...     gain=np.zeros(5), weight=np.ones(5), count=np.ones(5, np.int64))
-    >>> decided_splits(below_2_then_below_5).tolist()
-    [0, 1, 0, 0, 0]
+    Splits of the ancestors on the same column leave an interval or a set of categories, with or without missing values.
     """
     parent, is_left = _parents(forest)
     words = np.diff(forest.category_offset)
@@ -46,7 +35,6 @@ def decided_splits(forest: Forest) -> NDArray[np.int8]:
 
 
 def _parents(forest: Forest) -> tuple[Index, Mask]:
-    """Parent of each node, -1 of a root, and whether the node is its left child."""
     start = np.repeat(forest.offset[:-1], forest.n_nodes)
     inner = np.flatnonzero(forest.left >= 0)
     child = forest.left[inner] + start[inner]
@@ -79,16 +67,12 @@ def _of_numbers(
 
 
 def category_sides(forest: Forest) -> dict[int, Mask]:
-    """Whether each category goes left at each split on categories; the last entry is for every value that is none."""
+    """For each categorical split the categories that go left; the last entry stands for all other values."""
     words = np.diff(forest.category_offset)
     goes: dict[int, Mask] = {}
     for node in np.flatnonzero(words > 0).tolist():
         n_codes = 32 * int(words[forest.feature == forest.feature[node]].max())
-        sides = np.full(n_codes + 1, forest.missing_left[node] == 1)
-        sides[: 32 * words[node]] = False
-        bits = forest.category_bits[forest.category_offset[node] : forest.category_offset[node + 1]]
-        sides[unpack_category_bits(bits)] = True
-        goes[node] = sides
+        goes[node] = forest.categories_left(node, n_codes + 1)
     return goes
 
 
@@ -101,3 +85,51 @@ def _of_categories(forest: Forest, node: int, parent: Index, is_left: Mask, goes
         at = above
     sides = goes[node][comes]
     return LEFT if sides.all() else RIGHT if not sides.any() else UNDECIDED
+
+
+@dataclass(frozen=True, eq=False)
+class MergedLeaves:
+    """Nodes that remain if splits between equal leaves become leaves."""
+
+    is_leaf: NDArray[np.bool_]  # (N,): leaves after merging, and all nodes below them
+    representative: NDArray[np.int64]  # (N,): an original leaf with the same vote as each of these
+    nodes: NDArray[np.int64]  # (M,): remaining nodes, ascending
+    left: NDArray[np.int64]  # (N,): left child among all N nodes
+
+    @classmethod
+    def of(cls, forest: Forest, says: Sequence[NDArray[Any]]) -> MergedLeaves:
+        """Merge leaves that are equal in all arrays ``(N,)`` or ``(N, D)``."""
+        roots = forest.offset[:-1]
+        left = np.repeat(roots, forest.n_nodes) + forest.left
+        split = forest.feature >= 0
+        levels, level = [], roots
+        while len(level):
+            inner = level[split[level]]
+            levels.append(inner)
+            level = np.concatenate([left[inner], left[inner] + 1])
+        single, stands = ~split, np.arange(len(split))
+        for inner in reversed(levels):
+            a, b = left[inner], left[inner] + 1
+            equal = single[a] & single[b]
+            for each in says:
+                same = each[stands[a]] == each[stands[b]]
+                equal &= same if same.ndim == 1 else same.all(axis=1)
+            single[inner], stands[inner] = equal, stands[a]
+        kept = [roots]
+        while len(kept[-1]):
+            inner = kept[-1][~single[kept[-1]]]
+            kept.append(np.concatenate([left[inner], left[inner] + 1]))
+        return cls(single, stands, np.sort(np.concatenate(kept)), left)
+
+
+def categories_opposite_missing(forest: Forest, node: int, n_categories: int) -> NDArray[np.int64]:
+    """Category codes on the side of a split that missing values do not go to.
+
+    `node` counts over all trees; `n_categories` is 0 if the categories of the column are unknown.
+    """
+    words = forest.category_words(node)
+    left: NDArray[np.int64] = unpack_category_bits(words).astype(np.int64)
+    if not forest.missing_left[node]:
+        return left
+    most = min(32 * len(words), n_categories or 32 * len(words))
+    return np.asarray(np.setdiff1d(np.arange(most), left), dtype=np.int64)
