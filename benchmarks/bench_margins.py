@@ -19,7 +19,7 @@ from benchmarks.pairing import Spread, collect, timed
 from benchmarks.tables import collisions
 from committee import AdaBoostClassifier, GradientBoostingClassifier
 from committee.learners.reweighting.margin_reweighter import MarginReweighter
-from committee.objectives.margins.margin_maximum import Uniform
+from committee.objectives.margins.linear_objectives import Uniform
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.margin_matrix import MarginMatrix

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.pruning_ways import ALL, DEPTHS, FIRST, LEAVES, LEVELS, REFINED, WHOLE
 from committee.files.writing import replacing
-from committee.papers.shared.figures import plain
+from committee.papers.shared.pages import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -41,7 +41,7 @@ TESTS = {
     "vote.margin_distribution": ("tests/vote/test_margin_distribution.py",),
     "bounds.binomial_tail": ("tests/bounds/test_bounds.py", "tests/bounds/test_pac_bayes.py"),
     "bounds.gibbs_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_bounds.py"),
-    "bounds.tandem_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_unlabelled.py"),
+    "bounds.tandem_loss": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_pac_bayes.py"),
     "objectives.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/objectives/margins/test_tandem.py"),
     "learners.certificates.certificates": ("tests/learners/certificates/test_certificates.py",),
     "files.store": ("tests/files/test_store.py", "tests/test_golden_files.py"),

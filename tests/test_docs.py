@@ -35,7 +35,7 @@ from committee.learners.certificates.certificates import CERTIFICATES
 from committee.learners.reweighting.margin_reweighter import LEVELS
 from committee.objectives.losses.named_losses import REGRESSION_LOSSES
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from committee.objectives.programs.named_penalties import PENALTIES
+from committee.objectives.programs.penalties import PENALTIES
 from committee.report.metrics import METRICS
 from committee.vote.links.mean import MEAN_LINKS
 from committee.vote.links.probability import LINKS

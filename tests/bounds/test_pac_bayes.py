@@ -1,5 +1,8 @@
-"""First order, tandem, C-bound, binomial, test set: equal to their definitions, monotone, and they hold."""
+"""PAC-Bayesian bounds: equal to their definitions, monotone, and above the error in simulations."""
 
+from __future__ import annotations
+
+from itertools import combinations
 from math import exp, inf, log, sqrt
 
 import numpy as np
@@ -15,9 +18,12 @@ from committee.bounds import (
     c_bound_weights,
     first_order,
     held_out_errors,
+    partition,
     tandem,
     tandem_weights,
+    unlabelled_margins,
 )
+from committee.bounds.weight_sums import least_sum
 from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse, mean_over
 from tests.oracles import bounds as oracle
 
@@ -43,9 +49,6 @@ def random_losses(seed, n=60, T=5, *, oob=False, soft=False, error=0.2):
     return VoterLosses(least, unseen, rng.dirichlet(np.ones(T)))
 
 
-# --- losses ----------------------------------------------------------------------------------------------------------
-
-
 @given(seeds, st.booleans(), st.booleans())
 @settings(max_examples=25)
 def test_losses_are_those_of_loops_over_rows_and_pairs(seed, oob, soft):
@@ -65,9 +68,6 @@ def test_the_moments_of_the_gibbs_loss(seed, soft):
     assert W.mean() == pytest.approx(rho @ losses.risk)
     assert (W**2).mean() == pytest.approx(rho @ losses.tandem @ rho)
     assert rho @ losses.risk == pytest.approx(rho @ (losses.tandem + losses.disagreement / 2) @ rho)
-
-
-# --- what is shared --------------------------------------------------------------------------------------------------
 
 
 @given(st.floats(0.0, 1.0), st.floats(1e-6, 5.0))
@@ -141,9 +141,6 @@ def test_a_mean_is_over_the_losses_of_which_there_is_a_row():
     q, values = np.array([0.5, 0.25, 0.25]), np.array([0.2, 0.4, np.nan])
     assert mean_over(q, np.array([1.0, 50.0, 0.0]), values) == pytest.approx(0.2 * 2 / 3 + 0.4 / 3)
     assert mean_over(q, np.zeros(3), values) == 0.0
-
-
-# --- the formulas ----------------------------------------------------------------------------------------------------
 
 
 @given(seeds, st.floats(0.01, 0.5), st.booleans())
@@ -235,9 +232,6 @@ def test_reference_values():
     assert held_out_errors(losses).value == pytest.approx(1 - 0.05 ** (1 / 1000))
 
 
-# --- what never rises ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", BOUNDS)
 @given(seed=seeds, times=st.integers(2, 30), delta=st.floats(0.001, 0.3), factor=st.floats(1.0, 3.0))
 @settings(max_examples=25, deadline=None)
@@ -266,8 +260,6 @@ def test_a_prior_with_opposites_costs_ln_two_for_each_voter(seed):
         assert bound(turned).value > bound(losses).value
     assert first_order(turned).terms["divergence"] == pytest.approx(first_order(losses).terms["divergence"] + log(2))
 
-
-# --- what they bound -------------------------------------------------------------------------------------------------
 
 KINDS, VOTERS, DRAWS = 24, 6, 1000
 
@@ -415,9 +407,6 @@ def test_training_rows_make_bounds_that_fail_and_rows_out_of_bag_do_not():
     assert failed["oob"] <= delta * 200 and failed["training"] > 0.9 * 200
 
 
-# --- weights ---------------------------------------------------------------------------------------------------------
-
-
 @given(seeds, st.booleans(), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_tandem_weights_are_never_above_uniform_ones(seed, oob, soft):
@@ -491,9 +480,6 @@ def test_the_c_bound_of_its_own_weights_holds_in_a_thousand_draws():
     assert failed <= delta * DRAWS
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
-
-
 def test_what_is_refused():
     losses, oob = random_losses(0), random_losses(0, oob=True)
     for bound in BOUNDS.values():
@@ -503,7 +489,7 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match=r"delta is 1\.5, the probability that the bound fails"):
             bound(losses, delta=1.5)
     for bound in (binomial, held_out_errors):
-        with pytest.raises(ValueError, match="Rows out of bag have been seen by some of the voters"):
+        with pytest.raises(ValueError, match="Out-of-bag rows give no losses of the whole vote"):
             bound(oob)
     with pytest.raises(ValueError, match="form is 'both'; it must be 'joint' or 'separate'"):
         c_bound_pac_bayes(losses, form="both")
@@ -516,3 +502,162 @@ def test_weights_are_taken_up_to_a_factor():
     for bound in BOUNDS.values():
         assert bound(losses, 7 * losses.weights).value == pytest.approx(bound(losses).value)
     assert exp(losses.ln_prior) == pytest.approx(5)
+
+
+def graded_losses(rng, n=80, T=7, error=0.3):
+    ease = rng.random((n, 1)) * 2 * error
+    return VoterLosses(np.where(rng.random((n, T)) < ease, -1, 1), None, rng.dirichlet(np.ones(T)))
+
+
+def phi(M, theta):
+    return M / (2 * theta) + max(0.0, 1 - M / theta)
+
+
+@given(seeds, st.floats(0.01, 0.3))
+@settings(max_examples=15, deadline=None)
+def test_unlabelled_margins_are_the_least_over_theta(seed, delta):
+    rng = np.random.default_rng(seed)
+    losses, leads = graded_losses(rng), rng.random(30)
+    gibbs = first_order(losses, delta=delta / 2).value / 2
+    values = []
+    for theta in np.arange(1, 21) / 20:
+        span = max(1.0, 1 / (2 * theta)) - 0.5
+        mean = np.mean([phi(M, theta) for M in leads])
+        most = 0.5 + span * oracle.kl_above((mean - 0.5) / span, log(40 / delta) / 30)
+        values.append((gibbs - 0.5) / theta + most)
+    bound = unlabelled_margins(losses, leads, delta)
+    assert bound.value == pytest.approx(min(values), abs=1e-7)
+    assert bound.terms["theta"] == pytest.approx(0.05 * (1 + np.argmin(values)))
+    assert bound.terms["gibbs_bound"] == pytest.approx(gibbs)
+
+
+@given(seeds, st.floats(0.001, 1.0), st.integers(2, 6))
+def test_the_inequality_of_unlabelled_margins_holds_for_every_row(seed, theta, n_classes):
+    """1[wrong] <= (W - 1/2) / theta + phi(M), for votes among any number of classes."""
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.full(n_classes, 0.3))
+    truth = rng.integers(n_classes)
+    second, first = np.sort(share)[-2:]
+    M = first - second
+    margin = share[truth] - np.delete(share, truth).max()
+    wrong = margin <= 0.0
+    for W in ((1 - margin) / 2, 1 - share[truth]):  # the least that it can be, and with voters that name one class
+        if (1 - margin) / 2 <= W + 1e-12:
+            assert wrong <= (W - 0.5) / theta + phi(M, theta) + 1e-9
+
+
+@given(seeds)
+@settings(max_examples=25, deadline=None)
+def test_unlabelled_margins_are_above_the_error_and_below_first_order_for_sure_votes(seed):
+    rng = np.random.default_rng(seed)
+    losses = graded_losses(rng)
+    W = losses.gibbs()
+    assert unlabelled_margins(losses, np.abs(1 - 2 * W)).value >= np.mean(W >= 0.5)
+    sure = np.ones(1000)
+    assert unlabelled_margins(losses, sure).value < first_order(losses).value
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("seed", range(3))
+def test_unlabelled_margins_hold(seed):
+    """1,000 samples of a known distribution, of 50 rows with labels and 50 without."""
+    rng = np.random.default_rng(seed)
+    least = np.where(rng.random((KINDS, 1)) < 0.15, -1, 1) * np.where(rng.random((KINDS, VOTERS)) < 0.2, -1, 1)
+    chance, rho, delta = (rng.dirichlet(np.ones(KINDS)), rng.dirichlet(np.full(VOTERS, 5.0)), 0.2)
+    W = (1 - least @ rho) / 2
+    M, error, gibbs = np.abs(1 - 2 * W), chance @ (W >= 0.5), chance @ W
+    thetas = np.arange(1, 21) / 20
+    true = np.array([chance @ [phi(m, theta) for m in M] for theta in thetas])
+    failed, gibbs_failed, mean_failed = 0, 0, 0
+    for _ in range(DRAWS):
+        labelled, unlabelled = rng.choice(KINDS, p=chance, size=(2, 50))
+        bound = unlabelled_margins(VoterLosses(least[labelled], None, rho), M[unlabelled], delta)
+        failed += error > bound.value
+        gibbs_failed += gibbs > bound.terms["gibbs_bound"]
+        mean_failed += true[np.argmin(np.abs(thetas - bound.terms["theta"]))] > bound.terms["mean_bound"]
+    assert failed <= delta * DRAWS
+    assert max(gibbs_failed, mean_failed) <= delta / 2 * DRAWS
+
+
+def test_more_unlabelled_rows_never_raise_the_bound():
+    rng = np.random.default_rng(0)
+    losses, leads = graded_losses(rng), rng.random(40)
+    values = [unlabelled_margins(losses, np.repeat(leads, times)).value for times in (1, 3, 10, 100)]
+    assert (np.diff(values) < 0).all()
+
+
+def test_unlabelled_margins_reject_bad_leads():
+    losses = graded_losses(np.random.default_rng(0))
+    for leads in ([], [1.5], [-0.1, 0.5], [np.nan], [[0.5]]):
+        with pytest.raises(ValueError, match=r"leads must be one number in \[0, 1\]"):
+            unlabelled_margins(losses, leads)
+    with pytest.raises(ValueError, match=r"delta is 2\.0"):
+        unlabelled_margins(losses, [0.5], 2.0)
+
+
+def labels(seed, n=60, T=5, *, oob=False):
+    rng = np.random.default_rng(seed)
+    least = np.where((rng.random((n, 1)) < 0.05) | (rng.random((n, T)) < 0.15), -1, 1).astype(np.int8)
+    unseen = rng.random((n, T)) < 0.6 if oob else None
+    return VoterLosses(least, unseen, rng.dirichlet(np.ones(T)), names_classes=True)
+
+
+@given(seeds, st.integers(1, 9), st.booleans())
+@settings(deadline=None)
+def test_the_least_sum_is_that_of_a_search_over_all_sets(seed, T, coarse):
+    w = np.random.default_rng(seed).dirichlet(np.ones(T))
+    if coarse:
+        w = np.ceil(8.0 * w) / np.ceil(8.0 * w).sum()
+    sums = [w[list(some)].sum() for k in range(T + 1) for some in combinations(range(T), k)]
+    assert least_sum(w) == pytest.approx(min(s for s in sums if s >= 0.5 - 1e-12), abs=1e-10)
+
+
+def test_the_least_sum_of_many_voters():
+    assert least_sum(np.full(501, 1 / 501)) == pytest.approx(251 / 501)
+    assert least_sum(np.full(500, 1 / 500)) == pytest.approx(0.5)
+    assert least_sum(np.random.default_rng(0).dirichlet(np.ones(300))) == 0.5  # too many sums: nothing is claimed
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_partition_is_the_formula_and_never_above_binomial_or_first_order(seed, oob):
+    losses = labels(seed, oob=oob)
+    rho, S, found = losses.weights, least_sum(losses.weights), partition(losses)
+    if oob:
+        gibbs_bound = first_order(losses).terms["gibbs_bound"]
+        assert found.value == pytest.approx(gibbs_bound / S) and found.value <= first_order(losses).value
+    else:
+        N, W = found.terms["drawn"], losses.gibbs()
+        c = (N * float(rho @ np.log(5 * rho)) + log(2 * sqrt(60) * 10 / 0.05)) / 60
+        most = oracle.kl_above(oracle.drawn_vote(W, int(N)), c)
+        assert found.value == pytest.approx(most / binom.sf(N // 2, N, S), abs=1e-8)
+        assert found.value <= binomial(losses).value + 1e-12
+    assert found.value >= (0.0 if oob else np.mean(losses.gibbs() >= 0.5))
+    others = VoterLosses(losses.least, losses.unseen, rho)  # voters that may abstain
+    assert partition(others).value == pytest.approx((first_order if oob else binomial)(others).value)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_partition_holds_for_weights_found_on_the_rows(seed):
+    """Rows of 24 kinds, five voters; each draw gives the better voters more weight, in steps that leave few sums."""
+    rng = np.random.default_rng(seed)
+    kinds, T, n, delta, N = 24, 5, 60, 0.2, 21
+    least = np.where((rng.random((kinds, 1)) < 0.15) | (rng.random((kinds, T)) < 0.2), -1, 1)
+    chance = rng.dirichlet(np.ones(kinds))
+    samples = rng.choice(kinds, p=chance, size=(1000, n))
+    wrong = (1 - least) / 2
+    order = wrong[samples].mean(axis=1).argsort(axis=1).argsort(axis=1)
+    rho = np.array([3, 2, 2, 1, 1])[order] / 9
+    W = rho @ wrong.T
+    S, divergence = 5 / 9, float((rho[0] * np.log(T * rho[0])).sum())
+    error = (W >= 0.5) @ chance
+    for drawn in (1, N):
+        b = binom.sf(drawn // 2, drawn, np.clip(W, 0.0, 1.0))
+        c = (drawn * divergence + log(2 * sqrt(n) / delta)) / n
+        most = kl_inverse(np.take_along_axis(b, samples, axis=1).mean(axis=1), c)
+        assert np.mean(b @ chance > most) <= delta
+        assert np.mean(error > most / binom.sf(drawn // 2, drawn, S)) <= delta
+    for k in range(30):
+        losses = VoterLosses(least[samples[k]], None, rho[k], names_classes=True)
+        found = partition(losses, delta=delta)
+        assert found.terms["least_sum"] == pytest.approx(S) and found.value >= error[k]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.objectives.programs.named_penalties import PENALTIES as CLASSES
+from committee.objectives.programs.penalties import PENALTIES as CLASSES
 from committee.objectives.programs.penalties import NoPenalty
 from tests.oracles import votes as oracle
 

@@ -172,9 +172,11 @@ def test_the_kernels_count(digest_of, monkeypatch):
 
 
 def test_what_results_depend_on():
-    of_cells = dependencies("committee.papers.quadboost.cells")
-    assert {"committee.papers.quadboost.adaboost", "committee.learners.quadboost.quadboost"} <= of_cells
-    assert {"committee.objectives.programs.highs", "committee.data.packages"} <= of_cells, "imports of functions too"
+    of_cells = dependencies("committee.papers.quadboost.methods")
+    assert {"committee.papers.quadboost.methods", "committee.learners.quadboost.quadboost"} <= of_cells
+    assert {"committee.objectives.programs.linear_programs", "committee.data.packages"} <= of_cells, (
+        "imports of functions too"
+    )
     rooms = {name.split(".")[1] for name in of_cells if "." in name}
     assert not rooms & {"cli", "dask"}
     assert "committee.report.crossvalidation" in of_cells, "which draws the folds"

@@ -21,9 +21,6 @@ def votes(seed, n, N, kinds=(-1, 0, 1)):
     return np.random.default_rng(seed).choice(kinds, size=(n, N))
 
 
-# --- the estimate ----------------------------------------------------------------------------------------------------
-
-
 @given(seeds, st.integers(1, 9), st.integers(1, 6), st.booleans())
 def test_random_signs_come_to_what_all_signs_give(seed, n, N, weighted):
     H = votes(seed, n, N)
@@ -88,9 +85,6 @@ def test_the_same_seed_gives_the_same_number_and_draws_follow_the_rows():
     assert [rademacher(np.ones((n, 1)), random_state=0).draws for n in (500, 20_000, 100_000)] == [1000, 100, 32]
 
 
-# --- stumps ----------------------------------------------------------------------------------------------------------
-
-
 def table(seed, n=40):
     """A column of many values, one of few with gaps, and one of categories with gaps."""
     rng = np.random.default_rng(seed)
@@ -125,9 +119,6 @@ def test_every_subset_of_the_categories_is_searched(seed):
     given_ = {"constant": True, "draws": 10, "random_state": seed}
     found = rademacher_of_stumps(dictionary, cells, 40, **given_)
     assert found.estimate == pytest.approx(rademacher(np.hstack([listed, subsets]), **given_).estimate, abs=1e-12)
-
-
-# --- the penalty -----------------------------------------------------------------------------------------------------
 
 
 def test_the_penalty_that_theory_asks_for():

@@ -6,8 +6,7 @@ from typer.testing import CliRunner
 from committee.cli.main import app
 from committee.papers import PAPERS
 from committee.papers.margins.rebuild import rebuild as margins
-from committee.papers.shared.bundled_tables import Bundled
-from committee.papers.shared.tables import SourceTable, load_source_table
+from committee.papers.shared.tables import Bundled, SourceTable, load_source_table
 from tests.papers.paper_pages import PAGES, tables_of
 
 RUNS = {

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.bins import Binned, Bins
 from committee.data.frames import TableSchema
-from committee.objectives.programs.named_penalties import PENALTIES
-from committee.objectives.programs.penalties import NoPenalty
+from committee.objectives.programs.penalties import PENALTIES, NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import votes as oracle
 

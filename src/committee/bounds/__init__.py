@@ -1,6 +1,6 @@
-"""Upper bounds on errors, one file per theorem; each says its terms, whether it is vacuous and what would help.
+"""Upper bounds on error rates.
 
-An argument out of its range raises a ValueError that names the argument, its value and the range.
+A `Bound` has its value and terms. An argument out of its range raises a ValueError that names the argument and range.
 """
 
 from committee.data.packages import lazy_attributes, stub_imports

@@ -1,28 +1,37 @@
-"""The test-set bound: a fixed vote, judged by how many held-out rows it gets wrong."""
+"""Bounds on the error by further rows: held-out ones that the vote gets wrong, and margins of unlabelled ones."""
 
 from __future__ import annotations
 
+from math import log
+
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import beta
 
-from committee.bounds.arguments import risk_of_failure
-from committee.bounds.result import Bound
+from committee.bounds.pac_bayes import first_order
+from committee.bounds.result import Bound, at, check_delta
 from committee.bounds.voter_losses import VoterLosses
+from committee.data.number_types import F64
+from committee.objectives.pac_bayes import kl_inverse
 
 NEAR = 0.05
-"""A bound no further than this above the share of wrong rows is called near."""
+"""Distance of the bound from the observed error up to which no more rows are advised."""
+
+THRESHOLDS: F64 = np.linspace(0.05, 1.0, 20)
+"""Values of theta that `unlabelled_margins` is minimised over."""
 
 
 def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
-    """Error on new rows of a vote that was fixed before the rows were seen: by how many of them it gets wrong.
+    """Error on new rows of a vote that was fixed before the rows were seen, by the number that it gets wrong.
 
-    sup{p : P[Bin(n, p) <= k] >= delta}, k the number of rows that the vote gets wrong. No bound that is right for the
-    vote itself can be smaller for all k. It is **not for weights chosen by means of these rows**, hence takes none;
-    the others are.
+    sup{p : P[Bin(n, p) <= k] >= delta}, with k the number of rows that the vote gets wrong. No valid bound on the vote
+    itself can be smaller for all k. It does **not hold for weights chosen by means of these rows**, hence takes none;
+    the PAC-Bayesian bounds do.
 
     Parameters
     ----------
     losses : VoterLosses
-        On held-out rows.
+        On held-out rows; out-of-bag losses raise a ValueError.
     delta : float, default=0.05
         The bound fails with at most this probability.
 
@@ -31,11 +40,6 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     Bound
         Terms: ``wrong`` (k), ``rows`` (n), ``error`` (k / n).
 
-    Raises
-    ------
-    ValueError
-        If the losses are out of bag, or delta is not in (0, 1).
-
     References
     ----------
     C. Clopper, E. Pearson (1934). The use of confidence or fiducial limits. Biometrika 26. J. Langford (2005). Tutorial
@@ -43,17 +47,16 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.bounds import VoterLosses, held_out_errors
     >>> votes = np.where(np.arange(100)[:, None] < 5, -1, 1)
     >>> print(held_out_errors(VoterLosses(votes, None, np.ones(1))))
     test set: 0.1023
     """
-    delta, n = risk_of_failure(delta), losses.n_rows
+    delta, n = check_delta(delta), losses.n_rows
     wrong = int(losses.errors.sum())
     return losses.bound(
         name="test set",
-        value=_most(wrong, n, delta),
+        value=_binomial_limit(wrong, n, delta),
         terms={"wrong": float(wrong), "rows": float(n), "error": wrong / n},
         advice=f"A better vote; more rows{_rows_to_be_near(wrong, n, delta)}.",
         delta=delta,
@@ -61,20 +64,85 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     )
 
 
-def _most(wrong: float, n: float, delta: float) -> float:
+def _binomial_limit(wrong: float, n: float, delta: float) -> float:
     return 1.0 if wrong >= n else float(beta.ppf(1.0 - delta, wrong + 1.0, n - wrong))
 
 
 def _rows_to_be_near(wrong: int, n: int, delta: float) -> str:
-    """About how many rows, wrong as often as these, would bring the bound near to that share; "" where it is."""
     share = wrong / n
-    if wrong == n or _most(wrong, n, delta) <= share + NEAR:
+    if wrong == n or _binomial_limit(wrong, n, delta) <= share + NEAR:
         return ""
     low, high = float(n), 2.0 * n
-    while _most(share * high, high, delta) > share + NEAR:
+    while _binomial_limit(share * high, high, delta) > share + NEAR:
         low, high = high, 2.0 * high
     while high - low > 0.5:
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _most(share * middle, middle, delta) > share + NEAR else (low, middle)
+        low, high = (middle, high) if _binomial_limit(share * middle, middle, delta) > share + NEAR else (low, middle)
     rows = float(f"{high:.2g}")
     return f" (some {rows:,.0f} would bring it within {NEAR:g} of the share that is wrong)"
+
+
+def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.05) -> Bound:
+    """Error on new rows of a weighted vote, by the mean loss of its voters and its margins on unlabelled rows.
+
+    The lead M of a row is the margin of the elected class over the second, as a share of all weight, and needs no
+    label. With W the share of voters that are wrong, W >= (1 - M) / 2 where the vote is right and W >= (1 + M) / 2
+    where it is wrong, so that M 1[wrong] <= W - (1 - M) / 2, and as 1 <= M / theta + (1 - M / theta)_+,
+
+        error <= (E[W] - 1/2) / theta + E[phi(M)],    phi(M) = M / (2 theta) + (1 - M / theta)_+,
+
+    for every theta in (0, 1]. E[W] is at most half the first-order bound at delta / 2; E[phi], of values between 1/2
+    and max(1, 1 / (2 theta)), is bounded by kl of its mean at delta / 2, shared among 20 thetas.
+
+    Parameters
+    ----------
+    losses : VoterLosses
+        On held-out rows or out of bag, of the ensemble's own weights.
+    leads : array-like (m,)
+        M of each unlabelled row, in [0, 1]: `Committee.margins` for the elected classes. The rows are new to the voters
+        and the weights.
+    delta : float, default=0.05
+        The bound fails with at most this probability.
+
+    Returns
+    -------
+    Bound
+        Terms: ``gibbs_bound`` (of E[W]), ``theta`` (the best), ``mean`` (of phi on the unlabelled rows), ``mean_bound``
+        (of its expectation), ``unlabelled_rows`` (m). Vacuous from 1 - 1 / K on.
+
+    References
+    ----------
+    M.-R. Amini, N. Usunier, F. Laviolette (2008). A transductive bound for the voted classifier with an application to
+    semi-supervised learning. NIPS 21. There for the error on the unlabelled rows themselves; here for new ones.
+
+    Examples
+    --------
+    >>> from committee.bounds import VoterLosses, unlabelled_margins
+    >>> votes = np.where(np.random.default_rng(0).random((1000, 20)) < 0.1, -1, 1)
+    >>> losses = VoterLosses(votes, None, np.full(20, 0.05))
+    >>> print(unlabelled_margins(losses, np.abs(votes.mean(axis=1))))
+    unlabelled margins: 0.1068
+    """
+    delta = check_delta(delta)
+    M = np.asarray(leads, dtype=np.float64)
+    if M.ndim != 1 or not len(M) or not ((M >= 0.0) & (M <= 1.0 + 1e-9)).all():
+        raise ValueError("leads must be one number in [0, 1] for each of at least one unlabelled row.")
+    gibbs = first_order(losses, delta=delta / 2.0).terms["gibbs_bound"]
+    M, theta = np.minimum(M, 1.0)[:, None], THRESHOLDS
+    span = np.maximum(1.0, 0.5 / theta) - 0.5
+    mean = (0.5 * M / theta + np.maximum(0.0, 1.0 - M / theta)).mean(axis=0)
+    share = np.clip((mean - 0.5) / span, 0.0, 1.0)  # rounding may take it a little outside
+    most = 0.5 + span * kl_inverse(share, log(2.0 * len(theta) / delta) / len(M))
+    value = (gibbs - 0.5) / theta + most
+    best = int(value.argmin())
+    return losses.bound(
+        name="unlabelled margins",
+        value=float(value[best]),
+        terms={"gibbs_bound": gibbs}
+        | at(best, theta=theta, mean=mean, mean_bound=most)
+        | {"unlabelled_rows": float(len(M))},
+        advice="More unlabelled rows; votes that are sure of themselves where they are right.",
+        leads=leads,
+        delta=delta,
+        remarks=("For weights that were fixed before the unlabelled rows were seen.",),
+    )

@@ -1,4 +1,4 @@
-"""Boosting trees and trees nested in trees: training error by the number of voters and the edge of each."""
+"""Training error of boosting trees, and of trees nested in trees, by the number of voters and the edge of each."""
 
 from __future__ import annotations
 
@@ -9,53 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, digamma, gammaln
 
-from committee.bounds.arguments import count, number
-from committee.bounds.result import Bound
+from committee.bounds.result import Bound, check_count, check_number
 from committee.data.number_types import F64
+
+_ADVICE = "Voters of a larger edge; more of them."
 
 
 def normaliser_of_edge(edge: float) -> float:
-    """rho = sqrt(1 - 4 edge^2): what a voter whose weighted error is at most 1/2 - edge multiplies the loss by.
-
-    The edge is in [0, 1/2].
-
-    Examples
-    --------
-    >>> from committee.bounds.nested_trees import normaliser_of_edge
-    >>> normaliser_of_edge(0.3)
-    0.8
-    """
-    eps = number("edge", edge, 0.0, 0.5)
+    """rho = sqrt(1 - 4 edge^2), the factor on the loss of a voter whose weighted error is at most 1/2 - edge."""
+    eps = check_number("edge", edge, 0.0, 0.5)
     return float(np.sqrt((1.0 - 2.0 * eps) * (1.0 + 2.0 * eps)))
 
 
 def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
-    """F(T, rho), the bound of a tree of T voters.
+    """F(T, rho), the bound of a tree of T >= 0 voters, with rho in (0, 1].
 
     C(T) <= F(T, rho) = prod_{t=0}^{T-1} (t + rho) / (t + 1) = 1 / (T B(T, rho)) ~ T^(rho - 1) / Gamma(rho).
 
     One leaf has at least its share C(T) / (T + 1) of the bound; a voter there, whose two branches together have
-    rho times as much, lowers C by the factor (T + rho) / (T + 1).
+    rho times as much, lowers C by the factor (T + rho) / (T + 1). (E. Grossmann, A theory of probabilistic boosting,
+    decision trees and matryoshki, eq. 9, prints the product to T, with which C(0) would be rho.)
 
     Equation: boosting-tree-bound (docs/theory.md).
-
-    Parameters
-    ----------
-    n_nodes : array-like
-        T >= 0; a whole number where it counts voters, but F is a smooth function of any.
-    rho : array-like
-        In (0, 1].
-
-    References
-    ----------
-    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eq. 9. As printed the product runs
-    to T; it must end at T - 1, or C(0) would be rho.
-
-    Examples
-    --------
-    >>> from committee.bounds.nested_trees import tree_factor
-    >>> round(float(tree_factor(5, 0.7)), 8)
-    0.46561725
     """
     T, r = _checked(n_nodes, rho)
     # the beta function keeps the digits that the difference of two large logarithms of gamma functions loses
@@ -63,46 +38,21 @@ def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
 
 def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
-    """dF/dT = -F (1/T + psi(T) - psi(T + rho)): how fast the bound of a tree falls per voter; never above 0.
+    """dF/dT = -F (1/T + psi(T) - psi(T + rho)), the change of the bound of a tree per voter; never above 0.
 
     Equation: slope-in-nodes (docs/theory.md).
-
-    Examples
-    --------
-    >>> from committee.bounds.nested_trees import slope_in_nodes
-    >>> round(float(slope_in_nodes(1, 0.5)), 4)
-    -0.1931
     """
     T, r = _checked(n_nodes, rho)
     return np.asarray(-tree_factor(T, r) * (digamma(T + 1.0) - digamma(T + r)))
 
 
-def slope_in_normaliser(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
-    """dF/drho = F (psi(T + rho) - psi(rho)): what weaker voters cost; never below 0.
-
-    Examples
-    --------
-    >>> from committee.bounds.nested_trees import slope_in_normaliser
-    >>> round(float(slope_in_normaliser(1, 0.5)), 12)  # F(1, rho) = rho
-    1.0
-    """
-    T, r = _checked(n_nodes, rho)
-    return np.asarray(tree_factor(T, r) * (digamma(T + r) - digamma(r)))
-
-
 def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
-    """Decrease of the bound per voter if every node were such a tree (eq. 14).
+    """d/dt F(t / T, C) at t = T, the change of the bound per voter if every node were such a tree (eq. 14).
 
-    d/dt F(t / T, C) at t = T, which is (C / T)(gamma_E + psi(C) + 1/C - 1): a greedy builder collects the leaves of a
-    tree of T >= 1 voters and bound C in (0, 1] into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
+    It is (C / T)(gamma_E + psi(C) + 1/C - 1). A greedy builder collects the leaves of a tree of T >= 1 voters and bound
+    C in (0, 1] into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
 
     Equation: nesting-rate (docs/theory.md).
-
-    Examples
-    --------
-    >>> from committee.bounds.nested_trees import nesting_rate, slope_in_nodes
-    >>> bool(abs(nesting_rate(1, 0.5) - slope_in_nodes(1, 0.5)) < 1e-12)
-    True
     """
     T, C = _checked(n_nodes, bound, "bound")
     if (T < 1.0).any():
@@ -123,8 +73,7 @@ def boosting_tree(n_voters: int, edge: float) -> Bound:
     Returns
     -------
     Bound
-        Terms: ``rho``, ``asymptotic`` (T^(rho - 1) / Gamma(rho)) and ``adaboost`` (rho^T, which as many voters reach in
-        a sum).
+        Terms: ``rho``, ``asymptotic`` (T^(rho - 1) / Gamma(rho)) and ``adaboost`` (rho^T, the bound of a weighted sum).
 
     Examples
     --------
@@ -132,16 +81,13 @@ def boosting_tree(n_voters: int, edge: float) -> Bound:
     >>> print(boosting_tree(256, 0.2))
     boosting tree: 0.5962
     """
-    T, rho = count("n_voters", n_voters, 1), _rho(edge)
+    T, rho = check_count("n_voters", n_voters, 1), _rho(edge)
+    asymptotic = float(np.exp((rho - 1.0) * np.log(T) - gammaln(rho)))
     return Bound(
         name="boosting tree",
         statement=f"expected share of training rows that the tree gets wrong, if every voter has an edge of {edge:g}",
         value=float(tree_factor(T, rho)),
-        terms={
-            "rho": rho,
-            "asymptotic": float(np.exp((rho - 1.0) * np.log(T) - gammaln(rho))),
-            "adaboost": rho**T,
-        },
+        terms={"rho": rho, "asymptotic": asymptotic, "adaboost": rho**T},
         advice=_ADVICE,
         inputs={"n_voters": T, "edge": edge},
     )
@@ -149,6 +95,8 @@ def boosting_tree(n_voters: int, edge: float) -> Bound:
 
 def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     """Expected training error of trees nested in trees: F(T_L, ... F(T_2, F(T_1, rho))).
+
+    It holds where collected leaves keep their own votes; with their signs alone each C becomes sqrt(C (2 - C)).
 
     Parameters
     ----------
@@ -165,8 +113,7 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
 
     References
     ----------
-    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eqs. 10 and 11 and section 5.3. It
-    holds where collected leaves keep their own votes; of their signs alone only sqrt(C (2 - C)) is left of each C.
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eqs. 10 and 11 and section 5.3.
 
     Examples
     --------
@@ -175,7 +122,7 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     >>> round(bound.value, 4), round(bound.terms["plain_tree"], 4)
     (0.196, 0.5962)
     """
-    levels = [count("sizes", size, 1) for size in sizes]
+    levels = [check_count("sizes", size, 1) for size in sizes]
     if not levels:
         raise ValueError("sizes is empty; give the number of nodes at each level, the innermost first.")
     rho = _rho(edge)
@@ -183,17 +130,12 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     for size in levels:
         reached.append(float(tree_factor(size, max(reached[-1], np.finfo(float).tiny))))
     T = int(np.prod([float(size) for size in levels]))
+    plain = {"rho": rho, "n_voters": float(T), "plain_tree": float(tree_factor(T, rho)), "adaboost": rho**T}
     return Bound(
         name="matryoshka",
         statement=f"expected share of training rows that the trees get wrong, if every voter has an edge of {edge:g}",
         value=reached[-1],
-        terms={
-            "rho": rho,
-            "n_voters": float(T),
-            "plain_tree": float(tree_factor(T, rho)),
-            "adaboost": rho**T,
-            **{f"level {k}": C for k, C in enumerate(reached[1:], start=1)},
-        },
+        terms=plain | {f"level {k}": C for k, C in enumerate(reached[1:], start=1)},
         advice=_ADVICE + " Smaller trees, and more levels of them.",
         inputs={"sizes": tuple(levels), "edge": edge},
     )
@@ -203,14 +145,8 @@ def two_matryoshka(n_voters: int, rho: float) -> float:
     """M_2(T, rho) = F(2, F(2, ... rho)) of T = 2^L voters, with F(2, rho) = rho (1 + rho) / 2 and rho in (0, 1].
 
     Equation: two-matryoshka (docs/theory.md).
-
-    Examples
-    --------
-    >>> from committee.bounds.nested_trees import two_matryoshka
-    >>> round(two_matryoshka(1024, 31 / 32), 7)
-    0.2471858
     """
-    T, value = count("n_voters", n_voters, 1), number("rho", rho, 0.0, 1.0)
+    T, value = check_count("n_voters", n_voters, 1), check_number("rho", rho, 0.0, 1.0)
     if T & (T - 1):
         raise ValueError(f"n_voters is {T}; a 2-matryoshka has a power of two of them: 1, 2, 4, 8, ...")
     for _ in range(round(log2(T))):
@@ -218,14 +154,10 @@ def two_matryoshka(n_voters: int, rho: float) -> float:
     return value
 
 
-_ADVICE = "Voters of a larger edge; more of them."
-
-
 def _rho(edge: float) -> float:
-    eps = number("edge", edge, 0.0, 0.5)
-    if eps == 0.5:
+    if check_number("edge", edge, 0.0, 0.5) == 0.5:
         raise ValueError("edge is 0.5; such a voter is never wrong, and needs no others.")
-    return normaliser_of_edge(eps)
+    return normaliser_of_edge(edge)
 
 
 def _checked(n_nodes: ArrayLike, rho: ArrayLike, name: str = "rho") -> tuple[F64, F64]:

@@ -1,9 +1,14 @@
-"""The result of a bound: its value, the terms that it is made of, and advice for a smaller one."""
+"""The result of a bound, and range checks of the arguments of bounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from committee.data.number_types import F64, is_number
 
 
 @dataclass(frozen=True)
@@ -15,28 +20,26 @@ class Bound:
     name : str
         Theorem or inequality.
     statement : str
-        What is at most `value`, and how surely.
+        The quantity that `value` bounds, and with which probability.
     value : float
-        The bound as its formula has it; it is not clipped, as by how much it misses 1 says how far it is from use.
+        Value of the formula. It is not clipped at 1, so that it shows how far a vacuous bound is from use.
     terms : dict of str to float
-        The numbers that `value` is made of, in the order of the formula.
+        Terms of the formula, in its order.
     advice : str
-        What would make it smaller.
+        Changes that would lower the value.
     inputs : dict of str to object
-        The arguments it was computed from.
+        Arguments that the bound was computed from.
     remarks : tuple of str, default=()
-        What was assumed or estimated, and which theorem does not apply here.
+        Assumptions, estimates, and conditions that are not met.
     trivial : float, default=1.0
-        What holds without the theorem.
+        Bound that holds without the theorem.
 
     Examples
     --------
     >>> from committee.bounds import margin_product
     >>> bound = margin_product([0.2, 0.3])
-    >>> print(bound)
-    Theorem 5, margin product: 0.7332
-    >>> bound.vacuous
-    False
+    >>> print(bound, bound.vacuous)
+    Theorem 5, margin product: 0.7332 False
     """
 
     name: str
@@ -50,7 +53,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """True if `value` is no less than `trivial`: 1, which no share of rows exceeds, unless less is known."""
+        """True if `value` is at least `trivial`."""
         return self.value >= self.trivial
 
     def __float__(self) -> float:
@@ -58,3 +61,45 @@ class Bound:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.value:.4g}" + (" (vacuous)" if self.vacuous else "")
+
+
+def on_new_rows(delta: float) -> str:
+    """Statement of a bound that holds with probability 1 - delta over the training rows."""
+    return f"error on new rows is at most the value, with probability {1.0 - delta:g} over the training rows"
+
+
+def at(best: int, **terms: F64) -> dict[str, float]:
+    """Return the entry `best` of each array of terms."""
+    return {name: float(values[best]) for name, values in terms.items()}
+
+
+def check_numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
+    """Return a vector of at least one number, each in [low, high]."""
+    values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"{name} has shape {values.shape}; give a vector of at least one number.")
+    bad = ~((values >= low) & (values <= high))  # NaN is bad too
+    if bad.any():
+        raise ValueError(f"{name}[{bad.argmax()}] is {values[bad][0]}; it must be within {low:g} and {high:g}.")
+    return values
+
+
+def check_number(name: str, given: float, low: float, high: float) -> float:
+    """Return a number in [low, high]."""
+    if not (is_number(given) and low <= given <= high):
+        raise ValueError(f"{name} is {given}; it must be within {low:g} and {high:g}.")
+    return float(given)
+
+
+def check_count(name: str, given: int, low: int = 1) -> int:
+    """Return a whole number of at least `low`."""
+    if not is_number(given) or int(given) != given or given < low:
+        raise ValueError(f"{name} is {given}; it must be a whole number of at least {low}.")
+    return int(given)
+
+
+def check_delta(given: float, name: str = "delta") -> float:
+    """Return the probability with which a bound may fail, in (0, 1)."""
+    if not (is_number(given) and 0.0 < given < 1.0):
+        raise ValueError(f"{name} is {given}, the probability that the bound fails; it must be between 0 and 1.")
+    return float(given)

@@ -1,4 +1,4 @@
-"""Losses of each voter on rows that it has not seen, and of each pair of voters together."""
+"""Losses of each voter, and of each pair of voters, on rows that they were not trained on."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.result import Bound
 from committee.data.number_types import F64
-from committee.objectives.margins.pair_losses import PairLosses, loss_blocks
+from committee.objectives.margins.tandem_bound import PairLosses, loss_blocks
 
 ROUNDING = 1e-12
-"""A Gibbs loss as near to 1/2 as this is counted as a tie."""
+"""A Gibbs loss this near to 1/2 counts as a tie."""
 
 
 @dataclass(frozen=True, eq=False)
 class VoterLosses:
-    """Losses of T voters on n rows, the rows that a voter has seen left out.
+    """Losses of T voters on n rows; rows that a voter was trained on do not count for it.
 
-    The loss of voter t on row i is l_it = (1 - s_it) / 2, s_it its least signed vote against another class in units of
-    its spread: 1 where a label voter names a wrong class, 0 where it names the right one, 1/2 where it abstains. With
-    weights rho that sum to one the row's Gibbs loss is W_i = sum_t rho_t l_it, and **a row that the vote gets wrong has
-    W_i >= 1/2**: of two classes exactly those rows and ties, of more classes, or with scores, perhaps others too. All
-    bounds on the vote but `held_out_errors` are bounds on P[W >= 1/2].
+    The loss of voter t on row i is l_it = (1 - s_it) / 2, with s_it its least signed vote against another class in
+    units of its spread: 1 where a label voter names a wrong class, 0 where it names the right one, 1/2 where it
+    abstains. With weights rho that sum to one the row's Gibbs loss is W_i = sum_t rho_t l_it, and **a row that the vote
+    gets wrong has W_i >= 1/2**. With two classes the converse holds too, but for ties. All bounds on the vote except
+    `held_out_errors` are bounds on P[W >= 1/2].
 
     Parameters
     ----------
@@ -37,24 +37,20 @@ class VoterLosses:
     weights : float64 array (T,)
         rho of the ensemble itself: absolute weights, summing to one.
     turned : bool, default=False
-        Some voters have negative weights and are counted the other way round. A prior then gives each voter and its
-        opposite 1 / (2 T).
+        True if some voters have negative weights and are replaced by their opposites. The prior is then 1 / (2 T).
     n_classes : int, default=2
         Number of classes.
     untouched : bool array (n,), default=None
-        Rows out of bag that no voter has seen and that chose none of them; None: none is known.
+        Rows that are out of bag for all voters and were not used to choose them; None: unknown.
     n_candidates : int, default=None
-        Number of voters that the T were chosen from by means of the rows themselves, which the prior has to share out
-        its weight among; None: T.
+        Number of voters that the T were chosen from by means of these rows, which share the prior; None: T.
     wrong : bool array (n,), default=None
         Rows that the vote itself gets wrong; None: those with W >= 1/2, ties among them.
     names_classes : bool, default=False
-        Every voter names one class on every row there may be: none abstains or gives scores, so that W is a sum of some
-        of the weights.
+        True if every voter names one class on every possible row, so that W is a sum of some of the weights.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.bounds import VoterLosses
     >>> losses = VoterLosses(np.array([[1, -1], [1, 1]]), None, np.array([0.5, 0.5]))
     >>> losses.risk.tolist(), losses.tandem.tolist()
@@ -72,7 +68,7 @@ class VoterLosses:
     names_classes: bool = False
 
     def of_untouched(self) -> VoterLosses:
-        """The losses on the rows that no voter has seen, as on held-out rows: all of them, unless out of bag.
+        """Return the losses on the rows of `untouched`, as held-out rows; all rows unless out of bag.
 
         Raises
         ------
@@ -82,10 +78,7 @@ class VoterLosses:
         if self.unseen is None:
             return self
         if self.untouched is None or not self.untouched.any():
-            raise ValueError(
-                "Every row out of bag has been seen by some of the voters; use on='validation', or a forest with a "
-                "reserve."
-            )
+            raise ValueError("No row is out of bag for all voters; use on='validation', or a forest with a reserve.")
         wrong = None if self.wrong is None else self.wrong[self.untouched]
         return replace(
             self, least=self.least[self.untouched], unseen=None, untouched=None, n_candidates=None, wrong=wrong
@@ -93,7 +86,7 @@ class VoterLosses:
 
     @property
     def errors(self) -> NDArray[np.bool_]:
-        """Rows that the vote gets wrong, ``(n,)``; for rows that no voter has seen."""
+        """Rows that the vote gets wrong, ``(n,)``; for held-out rows alone."""
         W = self.gibbs()
         return W >= 0.5 - ROUNDING if self.wrong is None else self.wrong
 
@@ -109,13 +102,13 @@ class VoterLosses:
 
     @property
     def ln_prior(self) -> float:
-        """Minus the logarithm of the prior of a voter: ln T, or ln 2 T with opposites; T the candidates, if any."""
+        """Minus the logarithm of a voter's prior: ln T, or ln 2 T with opposites; T counts the candidates, if any."""
         n = self.n_candidates or self.n_voters
         return log(2 * n if self.turned else n)
 
     @cached_property
     def pairs(self) -> PairLosses:
-        """Mean losses of voters and pairs, over the rows that each has not seen."""
+        """Mean losses of voters and pairs, each over the rows that count for it."""
         return PairLosses.of(self.least, self.unseen)
 
     @property
@@ -125,22 +118,22 @@ class VoterLosses:
 
     @property
     def tandem(self) -> F64:
-        """Mean of l_t l_u over the rows that neither t nor u has seen, ``(T, T)``; NaN without rows."""
+        """Mean of l_t l_u over the rows that count for both, ``(T, T)``; NaN without rows."""
         return self.pairs.tandem
 
     @property
     def disagreement(self) -> F64:
-        """Mean of l_t (1 - l_u) + l_u (1 - l_t) over the same rows, ``(T, T)``: how often labels differ."""
+        """Mean of l_t (1 - l_u) + l_u (1 - l_t) over the same rows, ``(T, T)``."""
         return self.pairs.disagreement
 
     @property
     def pair_rows(self) -> F64:
-        """Number of rows that neither of two voters has seen, ``(T, T)``."""
+        """Number of rows that count for both of two voters, ``(T, T)``."""
         return self.pairs.rows
 
     @property
     def rows(self) -> F64:
-        """Number of rows that a voter has not seen, ``(T,)``."""
+        """Number of rows that count for a voter, ``(T,)``."""
         return np.diagonal(self.pairs.rows)
 
     def bound(
@@ -153,7 +146,7 @@ class VoterLosses:
         remarks: tuple[str, ...] = (),
         **inputs: Any,
     ) -> Bound:
-        """Upper bound on the error of the vote on new rows; guessing reaches 1 - 1 / K, which makes it vacuous."""
+        """Return a `Bound` on the error of the vote on new rows, vacuous from 1 - 1 / K on."""
         return Bound(
             name=name,
             statement=f"error of the vote on new rows is at most the value, with probability {1.0 - delta:g}",
@@ -167,14 +160,14 @@ class VoterLosses:
 
     @property
     def more_rows(self) -> str:
-        """Advice of how pairs of voters have more rows that neither has seen."""
+        """Advice: how pairs of voters get more rows."""
         return "more rows." if self.unseen is None else "more rows, or a smaller max_samples."
 
     def gibbs(self, weights: F64 | None = None) -> F64:
-        """W of every row, ``(n,)``; for rows that no voter has seen."""
+        """W of every row, ``(n,)``; for held-out rows alone."""
         if self.unseen is not None:
             raise ValueError(
-                "Rows out of bag have been seen by some of the voters, and say nothing of the whole vote; use "
+                "Out-of-bag rows give no losses of the whole vote, as some voters were trained on them; use "
                 "on='validation', or of_untouched() of a forest with a reserve."
             )
         rho = self.posterior(weights)
@@ -182,7 +175,7 @@ class VoterLosses:
         return np.asarray(np.clip(np.concatenate([loss @ rho for loss, _ in loss_blocks(self.least, None)]), 0.0, 1.0))
 
     def posterior(self, weights: ArrayLike | None = None) -> F64:
-        """Weights made to sum to one; the ensemble's own, if none are given.
+        """Return the weights divided by their sum; None: the ensemble's own.
 
         Raises
         ------

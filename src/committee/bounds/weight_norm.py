@@ -1,4 +1,4 @@
-"""Theorem 1 of QuadBoost: error on new rows by the loss, a norm of the weights and the voters' complexity."""
+"""Error on new rows by the loss, a norm of the weights and the voters' complexity (Theorem 1 of QuadBoost)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_ndtr
 
-from committee.bounds.arguments import number, numbers, risk_of_failure
-from committee.bounds.rademacher import ensemble_complexity
-from committee.bounds.result import Bound
+from committee.bounds.class_complexity import ensemble_complexity
+from committee.bounds.result import Bound, at, check_delta, check_number, check_numbers, on_new_rows
 from committee.data.number_types import F64
 from committee.objectives.complexity import Complexity
 
@@ -21,7 +20,7 @@ Form = Literal["empirical", "expected"]
 
 RADII_PER_DOUBLING = 8
 SCALES: NDArray[np.int64] = np.arange(-2 * RADII_PER_DOUBLING, 16 * RADII_PER_DOUBLING + 1)
-"""Norms that `ensemble_margin` tries, 2^(j / 8): a smaller one leaves a loss near one, a larger one is never best."""
+"""Exponents j of the norms 2^(j / 8) that `ensemble_margin` tries."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,10 @@ class Surrogate:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from committee.bounds.weight_norm import SURROGATES
-    >>> quadratic = SURROGATES["squared_error"]
-    >>> quadratic.value(np.array([0.0, 1.0, 2.5])).tolist(), quadratic.lipschitz
-    ([1.0, 0.0, 2.25], 2.0)
+    >>> from committee.bounds import Surrogate
+    >>> ramp = Surrogate("ramp", lambda x: np.clip(1.0 - 2.0 * x, 0.0, 1.0), 2.0)
+    >>> ramp.value(np.array([0.0, 0.25, 2.5])).tolist()
+    [1.0, 0.5, 0.0]
     """
 
     name: str
@@ -67,8 +65,7 @@ SURROGATES: dict[str, Surrogate] = {
         Surrogate("probit", lambda x: np.asarray(-log_ndtr(x) / log(2.0)), sqrt(2.0 / pi) / log(2.0)),
     )
 }
-"""The losses under their names: where they decrease at all they are convex, so l is the slope at zero, and at 2 as
-well for the square, which rises again."""
+"""Losses by name. They are convex where they decrease, so l is the slope at zero (and at 2 for the square)."""
 
 
 def ensemble_norm(
@@ -91,7 +88,7 @@ def ensemble_norm(
     d = delta (``form="expected"``), or the empirical one, k = 3 and d = delta / 2. Where ||alpha||_p < 1, for which
     the source's last term is not defined, M = max(T^(1 - 1/p) ||alpha||_p, 1) takes its place and that of
     T^(1 - 1/p) ||alpha||_p. The source has its last term only times three; the proof needs both. Derivations are on
-    the page about bounds, and `ensemble_margin` is what they give if nothing is given away.
+    the page about bounds; `ensemble_margin` is the tightest form of them.
 
     Equation: quadboost-theorem-1 (docs/theory.md).
 
@@ -100,28 +97,28 @@ def ensemble_norm(
     signed_scores : array-like (n,)
         y_i F(x_i), not normalised, of the training rows, y_i = -1 or +1.
     weights : array-like (T,)
-        Weights alpha of the voters; an intercept is one more, of the constant voter.
+        Weights alpha of the voters; an intercept is the weight of the constant voter.
     complexity : float or Complexity
-        Of the class that the voters come from, fixed before the rows were seen and symmetric. An estimate from
-        random signs counts with its upper limit, and its own risk of failure is added to `delta`.
+        Of the class that the voters come from, fixed before the rows were seen and symmetric. Of an estimate from
+        random signs the upper limit is used, and its own risk of failure is added to `delta`.
     delta : float, default=0.05
         The bound fails with at most this probability.
     p : float, default=1.0
         Norm of the weights; 1 <= p <= inf.
     loss : str or Surrogate, default="squared_error"
         L: "squared_error", "squared_hinge", "hinge", "exponential", "log_loss" and "probit" (both in units of
-        ln 2), or one of your own. It need not be the one that was lowered in training.
+        ln 2), or one of your own. It need not be the training loss.
     form : {"empirical", "expected"}, default="empirical"
-        Which complexity `complexity` is.
+        Kind of complexity.
     clipped : bool, default=False
-        Whether the mean is that of min(L, 1), with which the bound holds as well.
+        Take the mean of min(L, 1), with which the bound holds as well.
 
     Returns
     -------
     Bound
         Terms: ``loss`` (the mean), ``complexity`` (with 4 l and the norm), ``confidence``, ``norm_confidence`` (the
         four summands), ``norm`` (||alpha||_p), ``n_voters`` (T), ``rademacher`` (R), ``rows_to_be_useful``
-        (about how many rows would bring the value down to 1/2, if R decreases as their root; inf where none do).
+        (about how many rows lower the value to 1/2, if R decreases as their root; inf if none do).
 
     References
     ----------
@@ -130,7 +127,6 @@ def ensemble_norm(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.bounds import ensemble_norm
     >>> bound = ensemble_norm(np.full(100_000, 0.9), [0.5, 0.3, 0.2], complexity=0.01)
     >>> round(bound.value, 4), round(bound.terms["complexity"], 4)
@@ -138,8 +134,8 @@ def ensemble_norm(
     >>> ensemble_norm(np.full(100, 0.9), [0.5, 0.3, 0.2], complexity=0.3).vacuous
     True
     """
-    yF, L = numbers("signed_scores", signed_scores, -inf, inf), _surrogate(loss)
-    alpha, p = numbers("weights", weights, -1e300, 1e300), number("p", p, 1.0, inf)
+    yF, L = check_numbers("signed_scores", signed_scores, -inf, inf), _surrogate(loss)
+    alpha, p = check_numbers("weights", weights, -1e300, 1e300), check_number("p", p, 1.0, inf)
     R, risk, delta = _complexity(complexity, delta)
     n, T = len(yF), len(alpha)
     k, d = (1.0, delta) if _checked(form) == "expected" else (3.0, delta / 2.0)
@@ -155,7 +151,7 @@ def ensemble_norm(
     beyond = complexity_term + confidence + norm_confidence
     return Bound(
         name=f"Theorem 1, L{p:g} norm",
-        statement=f"error on new rows is at most the value, with probability {1.0 - risk:g} over the training rows",
+        statement=on_new_rows(risk),
         value=mean + beyond,
         terms={
             "loss": mean,
@@ -184,16 +180,16 @@ def ensemble_margin(
     loss: str | Surrogate = "hinge",
     form: Form = "empirical",
 ) -> Bound:
-    """Error on new rows of a weighted vote by its margins and its voters' complexity: Theorem 1, nothing given away.
+    """Error on new rows of a weighted vote by its margins and its voters' complexity; tighter than `ensemble_norm`.
 
     With m_i the normalised margins and r = 2^(j/8) the norm that the weights are scaled to,
 
         P[y F(x) <= 0] <= min over j of  mean min(L(r m_i), 1) + 2 l r R
                                          + k sqrt(ln(3 (|j| + 1) (|j| + 2) / (2 delta)) / (2 n)),
 
-    k = 1 with the expected complexity and 2 with the empirical one. It holds for all weights at once and does not
-    know how many voters vote. Scaling the weights turns no vote, so the best scale is free; with the hinge loss,
-    1 / r is the margin theta of the other margin bounds.
+    k = 1 with the expected complexity and 2 with the empirical one. It holds for all weights at once, for any number of
+    voters. Scaling the weights changes no vote, so the best scale is free; with the hinge loss, 1 / r is the margin
+    theta of the other margin bounds.
 
     Parameters
     ----------
@@ -202,12 +198,12 @@ def ensemble_margin(
     complexity, delta, form
         As for `ensemble_norm`.
     loss : str or Surrogate, default="hinge"
-        L, as there; min(hinge, 1) is the ramp, the least that is 1 up to 0 and no steeper.
+        L, as there; min(hinge, 1) is the ramp.
 
     Returns
     -------
     Bound
-        Terms, at the norm that is best: ``norm`` (r), ``loss``, ``complexity``, ``confidence`` (the three summands),
+        Terms, at the best norm: ``norm`` (r), ``loss``, ``complexity``, ``confidence`` (the three summands),
         ``rademacher`` (R), ``rows_to_be_useful`` as for `ensemble_norm`.
 
     References
@@ -217,13 +213,12 @@ def ensemble_margin(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.bounds import ensemble_margin
     >>> bound = ensemble_margin(np.full(100_000, 0.5), complexity=0.01)
     >>> round(bound.value, 4), bound.terms["norm"]
     (0.0526, 2.0)
     """
-    m, L = numbers("margins", margins, -1.0, 1.0), _surrogate(loss)
+    m, L = check_numbers("margins", margins, -1.0, 1.0), _surrogate(loss)
     R, risk, delta = _complexity(complexity, delta)
     n, k = len(m), 1.0 if _checked(form) == "expected" else 2.0
     norm = 2.0 ** (SCALES / RADII_PER_DOUBLING)
@@ -237,16 +232,10 @@ def ensemble_margin(
         rows = np.where(mean < 0.5, n * np.square(beyond / np.abs(0.5 - mean)), inf)
     return Bound(
         name="margins and complexity",
-        statement=f"error on new rows is at most the value, with probability {1.0 - risk:g} over the training rows",
+        statement=on_new_rows(risk),
         value=float(mean[best] + beyond[best]),
-        terms={
-            "norm": float(norm[best]),
-            "loss": float(mean[best]),
-            "complexity": float(complexity_term[best]),
-            "confidence": float(confidence[best]),
-            "rademacher": R,
-            "rows_to_be_useful": float(rows.min()),
-        },
+        terms=at(best, norm=norm, loss=mean, complexity=complexity_term, confidence=confidence)
+        | {"rademacher": R, "rows_to_be_useful": float(rows.min())},
         advice=_advice(float(mean[best]), float(complexity_term[best])),
         inputs={"margins": m, "complexity": complexity, "delta": delta, "loss": L.name, "form": form},
         remarks=_from_signs(complexity),
@@ -262,11 +251,11 @@ def _surrogate(loss: str | Surrogate) -> Surrogate:
 
 
 def _complexity(given: float | Complexity, delta: float) -> tuple[float, float, float]:
-    """R, the whole risk of failure, and delta."""
-    delta = risk_of_failure(delta)
+    # R, the whole risk of failure, and delta
+    delta = check_delta(delta)
     if isinstance(given, Complexity):
         return given.upper, delta + given.delta, delta
-    return number("complexity", given, 0.0, inf), delta, delta
+    return check_number("complexity", given, 0.0, inf), delta, delta
 
 
 def _checked(form: str) -> str:

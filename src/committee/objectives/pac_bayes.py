@@ -1,4 +1,4 @@
-"""The PAC-Bayes-kl inequality: distance of a mean loss, each part counted on rows of its own, from its expectation."""
+"""The PAC-Bayes-kl inequality, for losses that are estimated on different numbers of rows."""
 
 from __future__ import annotations
 
@@ -20,46 +20,22 @@ class PacBayesKl:
         kl(sum_h q_h L^_h, sum_h q_h L_h) <= c,    c = (KL(q' || pi) + sum_h q'_h ln xi(n_h) + ln(1 / delta)) / n,
 
     where L^_h is the mean of n_h independent losses in [0, 1], xi(n) = 2 sqrt n, 1 / n = sum_h q_h / n_h (the harmonic
-    mean) and q'_h = n q_h / n_h. If all n_h are n, it is the bound of Seeger and Maurer; else it is that with n_h
-    weighed, where the least n_h has been usual.
-
-    Parameters
-    ----------
-    c : float
-        Upper bound on kl.
-    rows : float
-        n.
-    divergence : float
-        KL(q' || pi).
-    unknown : float
-        Share of q on losses of which there is no row. They are left out of both sums, and are to be taken for 1.
-
-    References
-    ----------
-    M. Seeger (2002). PAC-Bayesian generalisation error bounds for Gaussian process classification. JMLR 3. A. Maurer
-    (2004). A note on the PAC-Bayesian theorem. arXiv:cs/0411099. S. S. Lorenzen, C. Igel, Y. Seldin (2019). On
-    PAC-Bayesian bounds for random forests. Machine Learning 108, for losses counted out of bag.
-
-    Examples
-    --------
-    >>> from committee.objectives.pac_bayes import PacBayesKl
-    >>> PacBayesKl.of([0.5, 0.5], [100, 100], ln_prior=0.6931, delta=0.05).rows
-    100.0
+    mean) and q'_h = n q_h / n_h. If all n_h are n, it is the bound of M. Seeger (2002, JMLR 3) and A. Maurer (2004,
+    arXiv:cs/0411099). S. S. Lorenzen, C. Igel, Y. Seldin (2019, Machine Learning 108) take the least n_h out of bag.
     """
 
-    c: float
-    rows: float
-    divergence: float
-    unknown: float
+    c: float  # upper bound on kl
+    rows: float  # n
+    divergence: float  # KL(q' || pi)
+    unknown: float  # share of q on losses without rows, which are left out of both sums and count as 1
 
     @classmethod
     def of(
         cls, posterior: ArrayLike, n_rows: ArrayLike, ln_prior: float, delta: float, *, three_outcomes: bool = False
     ) -> PacBayesKl:
-        """Of a posterior q over H losses, not negative, summing to one, each on n_h rows.
+        """Compute the bound of a posterior q over H losses, not negative, summing to one, each on n_h rows.
 
-        `ln_prior` is minus the logarithm of the prior of each of them, `delta` the probability with which it may fail.
-        For shares of three outcomes instead of two xi(n) = 2 sqrt n + n.
+        `ln_prior` is minus the logarithm of the prior of each loss. For three outcomes xi(n) = 2 sqrt n + n.
         """
         q, n = np.ravel(posterior), np.ravel(n_rows)
         used = (q > 0.0) & (n > 0.0)
@@ -75,7 +51,7 @@ class PacBayesKl:
 
     @property
     def terms(self) -> dict[str, float]:
-        """Rows, divergence and complexity, as bounds report them."""
+        """Rows, divergence and complexity, for the terms of a `Bound`."""
         return {"rows": self.rows, "divergence": self.divergence, "complexity": self.c}
 
     def above(self, mean: float) -> float:
@@ -90,15 +66,7 @@ class PacBayesKl:
 
 
 def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
-    """The largest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element; NaN stays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.pac_bayes import kl_inverse
-    >>> bool(np.isclose(kl_inverse(0.0, 0.1), 1 - np.exp(-0.1)))
-    True
-    """
+    """Return the largest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element; NaN stays."""
     q, c = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(c, dtype=np.float64))
     low, high = q.copy(), np.ones(q.shape)
     entropy = -_x_ln_y(q, q) - _x_ln_y(1.0 - q, 1.0 - q)
@@ -111,26 +79,17 @@ def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
 
 
 def kl_below(q: ArrayLike, c: ArrayLike) -> F64:
-    """The smallest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.pac_bayes import kl_below
-    >>> bool(np.isclose(kl_below(1.0, 0.1), np.exp(-0.1)))
-    True
-    """
+    """Return the smallest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element."""
     return 1.0 - kl_inverse(1.0 - np.asarray(q, dtype=np.float64), c)
 
 
 def mean_over(posterior: F64, n_rows: F64, values: F64) -> float:
-    """sum_h q_h L^_h over the losses of which there is a row; 0 without any."""
+    """Return sum_h q_h L^_h over the losses with rows; 0 without any."""
     known = np.where(n_rows > 0.0, posterior, 0.0)
     total = float(known.sum())
     return float((known * np.where(known > 0.0, values, 0.0)).sum()) / total if total > 0.0 else 0.0
 
 
 def _x_ln_y(x: F64, y: F64) -> F64:
-    """x ln y, 0 where x is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(x == 0.0, 0.0, x * np.log(y)))

@@ -7,11 +7,10 @@ PAPERS = {
     "matryoshka": "committee.papers.matryoshka.rebuild",
     "margins": "committee.papers.margins.rebuild",
 }
-"""Modules by the name of their command.
+"""Module of each paper by the name of its command.
 
-Each has a function `rebuild`, of which the command line makes the command: its parameters are the options, the first
-line of its docstring is the help. It imports inside whatever is costly, so that ``--help`` answers at once. It writes
-files to the folder ``out``, keeps every finished cell in a journal there, which is not run again, and returns the
-tables to print. It raises ValueError, before anything is run, for names and numbers it does not know, tables that are
-missing or not the document's, and a journal of another run.
+Each has a function `rebuild`, from which the command is made: its parameters are the options, the first line of its
+docstring is the help. Costly imports are inside, so that ``--help`` is quick. It writes files to the folder ``out``,
+keeps finished cells in a journal there, and returns the tables to print. It raises a ValueError before the run for
+unknown names and numbers, missing or wrong tables, and a journal of another run.
 """

@@ -5,7 +5,7 @@ import pytest
 
 from committee import CommitteeClassifier, CommitteeRegressor, MarginReweighter
 from committee.bounds import VoterLosses
-from committee.bounds.unlabelled_rows import unlabelled_margins
+from committee.bounds.held_out_rows import unlabelled_margins
 from committee.learners.certificates.certificates import CERTIFICATES, UNLABELLED
 from committee.learners.trained_ensembles import certify, voter_losses
 from tests.subjects import noisy_scores

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, SBPMTClassifier, SubaggingClassifier, TreeVoter, load
 from committee.bounds import Bound, ensemble_margin, ensemble_norm, massart, overlap
-from committee.bounds.vc_dimension import model_tree_vc_dimension
+from committee.bounds.boosting import model_tree_vc_dimension
 from committee.learners.certificates import fitted_bounds
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import committee
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier, LPBoostClassifier, MDBoostClassifier
-from committee.objectives.programs.simplex_active_set import simplex_minimum
+from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from tests.examples import examples
 from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, signed_votes, small, without_noise
 from tests.oracles.margins import (

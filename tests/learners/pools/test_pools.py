@@ -12,8 +12,8 @@ from committee.data.frames import TableSchema
 from committee.data.rows import Rows
 from committee.learners.pools.dictionaries import DistinctRows, StumpPool
 from committee.learners.pools.pool import ClassifierPool, Pool, TreePool
+from committee.objectives.programs.penalised_least_squares import Penalty
 from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty
-from committee.objectives.programs.penalty import Penalty
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import votes as oracle

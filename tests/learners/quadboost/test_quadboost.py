@@ -276,8 +276,8 @@ def test_targets_far_from_zero_keep_their_digits() -> None:
 
 def test_a_re_weighting_that_ends_early_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy()
-    monkeypatch.setattr("committee.objectives.programs.reweighting.SWEEPS_BETWEEN", 0)
-    monkeypatch.setattr("committee.objectives.programs.reweighting._step_on_free", lambda *_: None)
+    monkeypatch.setattr("committee.objectives.programs.penalised_least_squares.SWEEPS_BETWEEN", 0)
+    monkeypatch.setattr("committee.objectives.programs.penalised_least_squares._step_on_free", lambda *_: None)
     with pytest.warns(ConvergenceWarning, match="ended .* from its optimum"):
         QuadBoostClassifier(None, n_estimators=3, reweight="fully_corrective").fit(X, y)
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 import committee
 from committee import QuadBoostClassifier, QuadBoostClassifierCV, quadboost_path
-from committee.objectives.programs.named_penalties import PENALTIES
+from committee.objectives.programs.penalties import PENALTIES
 from tests.learners.quadboost.test_quadboost import noisy
 from tests.oracles import votes as oracle
 

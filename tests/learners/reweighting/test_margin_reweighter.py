@@ -29,14 +29,12 @@ from sklearn.tree import DecisionTreeClassifier
 import committee
 from committee import LeafReweighter, MarginReweighter
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
-from committee.objectives.margins.margin_maximum import Rank, Uniform
-from committee.objectives.margins.margin_range import Range
-from committee.objectives.margins.margins_of_rows import sum_of_margins
+from committee.objectives.margins.linear_objectives import Range, Rank, Uniform
+from committee.objectives.margins.multiclass_margins import MulticlassDual, sum_of_margins
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs import simplex_quadratic
-from committee.objectives.programs.constraint_generation import InfeasibleError
+from committee.objectives.programs.linear_programs import InfeasibleError
 from committee.objectives.programs.margin_matrix import MarginMatrix
-from committee.objectives.programs.rivals_program import RivalsProgram
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share, Softmax
 from committee.vote.signed_votes import SignedVotes
@@ -554,7 +552,7 @@ def test_a_failure_of_highs_is_reported_in_its_words():
     }
     for total in (1.0, None):
         for status, (kind, message) in reports.items():
-            program = RivalsProgram(np.zeros(2), np.ones(2), np.zeros(2), total)
+            program = MulticlassDual(np.zeros(2), np.ones(2), np.zeros(2), total)
             program.add_voters(np.array([[1, -1], [-1, 1]], dtype=np.int8))
             program.highs = Stuck(program.highs, status)
             with pytest.raises(kind, match=message):

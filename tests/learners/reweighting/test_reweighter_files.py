@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import committee
 from committee import MarginReweighter, load
 from committee.cli.main import app
-from committee.objectives.margins.margin_maximum import Rank
+from committee.objectives.margins.linear_objectives import Rank
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from tests.crafted_files import Change, craft, refused

@@ -1,11 +1,23 @@
-"""Tables of losses: every loss by its name, stored and read again, and chosen."""
+"""Losses by name: stored, read and chosen; losses given by derivatives."""
+
+from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.objectives import losses
-from committee.objectives.losses.plain_gradient import PlainGradient
+from committee.objectives.losses import Derivatives, Logistic, Squared, regression_loss, write_gradients
+from committee.objectives.losses.base import PlainGradient
+from tests.gradient_cases import PLAIN
 from tests.objectives.losses.cases import CASES, of_all
 
 
@@ -72,3 +84,127 @@ def test_choosing_a_loss():
     ):
         with pytest.raises(ValueError, match=message):
             choose(wrong)
+
+
+IMPORTANT = 3.0  # weight of what the losses below punish more
+
+
+@dataclass(frozen=True)
+class MissedPositives(Logistic):
+    """Log loss in which a row of class 1 counts thrice."""
+
+    def gradient_hessian(self, y: Any, F: Any, w: Any = None) -> tuple[Any, Any]:
+        thrice = np.where(y == 1, IMPORTANT, 1.0)
+        return super().gradient_hessian(y, F, thrice if w is None else w * thrice)
+
+    def best_constant(self, y: Any, w: Any = None, n_scores: int | None = None) -> Any:
+        thrice = np.where(y == 1, IMPORTANT, 1.0)
+        return super().best_constant(y, thrice if w is None else w * thrice, n_scores)
+
+
+@dataclass(frozen=True)
+class Underestimates(Squared):
+    """Squared error in which too small a prediction counts thrice."""
+
+    def gradient_hessian(self, y: Any, F: Any, w: Any = None) -> tuple[Any, Any]:
+        factor = np.where(y > F, IMPORTANT, 1.0) * (1.0 if w is None else w)
+        return (F - y) * factor, factor
+
+
+def test_derivatives_of_a_subclass_are_asked_for() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.round(4 * X / X.std(axis=0))  # so few values that weights move no edge of a bin
+    own = GradientBoostingClassifier(MissedPositives(), 15, **PLAIN).fit(X, y)
+    weighted = GradientBoostingClassifier(n_estimators=15, **PLAIN).fit(X, y, np.where(y == 1, IMPORTANT, 1.0))
+    plain = GradientBoostingClassifier(n_estimators=15, **PLAIN).fit(X, y)
+    np.testing.assert_allclose(own.decision_function(X), weighted.decision_function(X), rtol=1e-6)
+    assert np.abs(own.decision_function(X) - plain.decision_function(X)).max() > 0.1
+
+
+def test_derivatives_of_a_subclass_of_numbers_are_asked_for() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    own = GradientBoostingRegressor(Underestimates(), n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
+    plain = GradientBoostingRegressor(n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
+    assert own.predict(X).mean() > plain.predict(X).mean() + 5
+
+
+def test_a_subclass_without_derivatives_of_its_own_takes_the_kernel() -> None:
+    @dataclass(frozen=True)
+    class Renamed(Logistic):
+        pass
+
+    y, F = np.array([0, 1, 1], dtype=np.uint16), np.array([0.3, -1.0, 2.0])
+    written = np.empty((2, 3))
+    write_gradients(Renamed(), y, F, None, written[0], written[1])
+    assert_array_equal(written, Logistic().gradient_hessian(y, F))
+
+
+def log_loss(y: Any, F: Any) -> tuple[Any, Any]:
+    p = expit(F)
+    return p - y, p * (1 - p)
+
+
+def softmax_loss(y: Any, F: Any) -> tuple[Any, Any]:
+    p = np.exp(F - F.max(axis=0))
+    p /= p.sum(axis=0)
+    return p - (y == np.arange(len(F))[:, None]), p * (1 - p)
+
+
+def test_a_function_of_two_classes_is_the_log_loss() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    own = clone(GradientBoostingClassifier(log_loss, n_estimators=10, learning_rate=0.1, random_state=0)).fit(
+        X, y, weight
+    )
+    native = GradientBoostingClassifier(n_estimators=10, learning_rate=0.1, random_state=0).fit(X, y, weight)
+    np.testing.assert_allclose(own.predict_proba(X), native.predict_proba(X), rtol=1e-6)
+
+
+def test_a_function_of_several_classes() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = GradientBoostingClassifier(softmax_loss, n_estimators=30, learning_rate=0.1, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert model.committee_.intercept.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_function_of_numbers() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    own = GradientBoostingRegressor(
+        lambda y, F: (F - y, np.ones_like(F)), n_estimators=10, learning_rate=0.1, random_state=0
+    ).fit(X, y)
+    native = GradientBoostingRegressor(n_estimators=10, learning_rate=0.1, random_state=0).fit(X, y)
+    np.testing.assert_allclose(own.predict(X), native.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda y, F: F - y, r"must return \(gradient, hessian\)"),
+        (lambda y, F: (F - y, 1.0), r"a hessian of shape \(\); F has \(3,\)"),
+        (lambda y, F: ((F - y) * np.nan, np.ones_like(F)), "a gradient that is not finite"),
+    ],
+)
+def test_what_a_function_returns_is_checked(function: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        regression_loss(function).gradient_hessian(np.arange(3.0), np.zeros(3))
+
+
+def test_early_stopping_needs_a_value() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match="no value, which early stopping and line_search need"):
+        GradientBoostingRegressor(
+            lambda y, F: (F - y, np.ones_like(F)), early_stopping=True, learning_rate=0.1, random_state=0
+        ).fit(X, y)
+
+
+def test_a_function_is_no_part_of_a_file(tmp_path: Any) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = GradientBoostingRegressor(
+        lambda y, F: (F - y, np.ones_like(F)), n_estimators=3, learning_rate=0.1, random_state=0
+    ).fit(X, y)
+    with pytest.raises(TypeError, match="loss"):
+        model.save(tmp_path / "model.committee")
+
+
+def test_equal_functions_are_equal_losses() -> None:
+    assert Derivatives(log_loss, True) == Derivatives(log_loss, True) != Derivatives(log_loss, False)

@@ -11,13 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.objectives.margins.least_margin import MinMargin, SoftMargin
-from committee.objectives.margins.margin_maximum import Percentile, Rank, Uniform, quantile
-from committee.objectives.margins.margin_range import Range
-from committee.objectives.margins.margin_variance import Variance
+from committee.objectives.margins.linear_objectives import (
+    MinMargin,
+    Percentile,
+    Range,
+    Rank,
+    SoftMargin,
+    Uniform,
+    quantile,
+)
+from committee.objectives.margins.margin_costs import Doom, MinCq, Variance, project_on_simplex
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from committee.objectives.margins.second_moment import MinCq
-from committee.objectives.margins.sigmoid_cost import Doom, project
 from committee.objectives.programs.interior_point import interior_point
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.signed_votes import SignedVotes
@@ -66,9 +70,6 @@ def solved(objective, lines):
     assert_allclose(found.value, objective.value(lines, w), rtol=0, atol=1e-7)
     assert_allclose(found.before, objective.value(lines, lines.own), rtol=0, atol=1e-12)
     return found
-
-
-# --- no margin falls ------------------------------------------------------------------------------------------
 
 
 @quick
@@ -137,9 +138,6 @@ def test_a_quantile_is_the_least_margin_with_a_share_up_to_it(seed, xi):
     assert quantile(m, w / w.sum(), xi) == oracle.level(m, w / w.sum(), xi)
 
 
-# --- the range ------------------------------------------------------------------------------------------------
-
-
 @quick
 @given(seeds, shares)
 def test_the_range_is_that_of_one_dense_program_or_names_the_largest_share(seed, xi):
@@ -166,9 +164,6 @@ def test_the_range_is_that_of_one_dense_program_or_names_the_largest_share(seed,
     now = lines.margins(found.weights)
     assert now[own <= mean].min() >= oracle.level(own, lines.row_weight, xi) - 1e-7
     assert now[own > mean].min(initial=np.inf) >= mean - 1e-7
-
-
-# --- the lowest margins ---------------------------------------------------------------------------------------
 
 
 @quick
@@ -221,11 +216,8 @@ def test_an_interior_point_is_near_the_best_and_inside(seed, nu):
 def test_a_part_of_many_rows_says_where_a_program_begins(monkeypatch):
     lines = lines_of(5, most_rows=400)
     whole = SoftMargin(0.4).solve(lines)
-    monkeypatch.setattr("committee.objectives.margins.margins_of_rows.MOST_CELLS", lines.matrix.size // 3)
+    monkeypatch.setattr("committee.objectives.margins.multiclass_margins.MOST_CELLS", lines.matrix.size // 3)
     assert_allclose(SoftMargin(0.4).solve(lines).value, whole.value, rtol=0, atol=1e-9)
-
-
-# --- variance and second moment -------------------------------------------------------------------------------
 
 
 @quick
@@ -360,9 +352,6 @@ def test_the_second_moment_of_lines_is_that_of_the_right_share_and_the_spread_of
     assert_allclose(MinCq().value(lines, w), moment, rtol=0, atol=1e-12)
 
 
-# --- a cost that is not convex --------------------------------------------------------------------------------
-
-
 @quick
 @given(seeds, st.floats(0.5, 20.0))
 def test_doom_never_costs_more_and_ends_where_no_voter_is_downhill(seed, steepness):
@@ -400,14 +389,11 @@ def test_doom_is_the_same_every_time_and_more_starts_do_no_harm():
 def test_a_projection_is_the_nearest_point_of_the_simplex(seed):
     rng = np.random.default_rng(seed)
     point = rng.normal(size=6)
-    near = project(point)
+    near = project_on_simplex(point)
     assert near.min() >= 0.0
     assert_allclose(near.sum(), 1.0)
     for other in rng.dirichlet(np.ones(6), size=20):
         assert (point - near) @ (other - near) <= 1e-12
-
-
-# --- lines ----------------------------------------------------------------------------------------------------
 
 
 @given(seeds)
@@ -452,9 +438,6 @@ def test_numbers_that_are_whole_are_kept_as_bytes():
     assert MarginMatrix.of_matrix(S * 0.5).matrix.dtype == np.float64
 
 
-# --- bad input ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -491,8 +474,8 @@ def test_a_single_voter_has_nothing_to_gain_by_doom():
 @pytest.mark.parametrize(
     ("objective", "module", "what"),
     [
-        (Uniform(slack=0.1), "programs.constraint_generation", r"the program of \d+ lines and 4 weights"),
-        (Variance("lad"), "margins.margin_variance", "the program of least absolute deviations of 30 lines"),
+        (Uniform(slack=0.1), "programs.linear_programs", r"the program of \d+ lines and 4 weights"),
+        (Variance("lad"), "margins.margin_costs", "the program of least absolute deviations of 30 lines"),
     ],
     ids=lambda given: type(given).__name__ if not isinstance(given, str) else "",
 )

@@ -11,8 +11,7 @@ from sklearn.model_selection import train_test_split
 from committee import AdaBoostClassifier, MarginReweighter, RandomForestClassifier
 from committee.bounds import VoterLosses, tandem, tandem_weights
 from committee.learners.trained_ensembles import voter_losses
-from committee.objectives.margins.pair_losses import PairLosses
-from committee.objectives.margins.tandem_bound import Tandem, least_tandem_bound, tandem_bound
+from committee.objectives.margins.tandem_bound import PairLosses, Tandem, least_tandem_bound, tandem_bound
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
 CANCER, WINE = load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)

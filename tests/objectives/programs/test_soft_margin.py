@@ -147,9 +147,6 @@ def test_the_same_numbers_every_time():
     assert_array_equal(one.row_weights, other.row_weights)
 
 
-# --- limits and bad input -----------------------------------------------------------------------------------
-
-
 def test_a_limit_gives_the_best_weights_so_far_and_their_gap():
     rng = np.random.default_rng(0)
     signed = np.sign(rng.normal(0.3, 1.0, size=(300, 200)))

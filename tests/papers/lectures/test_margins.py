@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from committee import AdaBoostClassifier
-from committee.papers.lectures import margin_figures
-from committee.papers.lectures.margin_curves import (
+from committee.papers.lectures import margins
+from committee.papers.lectures.margins import (
     ALL,
     LEVELS,
     REFUSING,
@@ -19,7 +19,7 @@ from committee.papers.lectures.margin_curves import (
     margin_cell,
     share_at,
 )
-from committee.papers.lectures.plan import FULL
+from committee.papers.lectures.simulations import FULL
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import stratified_folds
 
@@ -90,9 +90,9 @@ def test_panels_and_colours():
         for problem, learner in [(p, v) for p in ("bus", "van", "saab") for v in (STUMPS, REFUSING)] + [(ALL, TREES)]
         for T in FULL.rounds
     ]
-    figure = margin_figures.stumps(found)
+    figure = margins.stumps(found)
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["bus", "van", "saab", ""]
     assert len({line.get_color() for line in figure.axes[0].lines[:6]}) == 3
-    refusing = margin_figures.refusing(found).axes[0]
+    refusing = margins.refusing(found).axes[0]
     assert len(refusing.lines) == 5 and len({line.get_color() for line in refusing.lines[:4]}) == 2
-    assert len(margin_figures.trees(found).axes) == 1
+    assert len(margins.trees(found).axes) == 1

@@ -1,11 +1,16 @@
 """The lecture notes rebuilt: files, resumption, the command."""
 
+from __future__ import annotations
+
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from committee.cli.main import app
-from committee.papers.lectures.margin_figures import PICTURES
+from committee.papers.lectures import simulations
+from committee.papers.lectures.margins import PICTURES
 from committee.papers.lectures.rebuild import rebuild
+from committee.papers.lectures.simulations import QUICK
 
 
 def test_everything_is_written(rebuilt):
@@ -68,3 +73,52 @@ def test_errors_of_the_command_are_one_line(folder, tmp_path):
     result = run("--data", tmp_path, "--out", tmp_path / "out")
     assert result.exit_code == 2 and "holds no catalogue.json" in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_losses_and_subsamples_have_their_lines(rebuilt):
+    grids, _ = rebuilt
+    grid = next(grid for grid in grids if grid.title.startswith("Gradient boosting"))
+    assert [row[:3] for row in grid.rows][:2] == [
+        ("two classes, error %", "exponential, by votes", "1"),
+        ("two classes, error %", "exponential", "1"),
+    ]
+    assert len(grid.rows) == 1 + 3 * 3 + 3
+    for row in grid.rows:
+        assert float(row[3].split()[0]) >= float(row[4]) - 0.01 and 1 <= int(row[5]) <= QUICK.boosting_rounds
+
+
+def test_l0_and_l1_make_leaves_zero_and_l2_does_not(rebuilt):
+    grids, _ = rebuilt
+    grid = next(grid for grid in grids if grid.title.startswith("Regularised leaves"))
+    share = {row[0]: float(row[3]) for row in grid.rows}
+    assert share["none"] == share["leaf_l2=10"] == 100.0
+    assert 100.0 > share["leaf_l0=0.5"] > share["leaf_l0=2"]
+    assert 100.0 > share["leaf_l1=0.5"] > share["leaf_l1=2"]
+
+
+def test_simulations_differ_from_repeat_to_repeat_only():
+    for task in ("classes", "numbers"):
+        one, again, other = (QUICK.simulated(task, 0, repeat) for repeat in (0, 0, 1))
+        assert all((a == b).all() for a, b in zip(one, again, strict=True)) and (one[0] != other[0]).any()
+        assert [len(part) for part in one] == [QUICK.training_rows] * 2 + [QUICK.test_rows] * 2
+
+
+@pytest.mark.parametrize(("repeats", "bands"), [(1, 0), (2, 2)])
+def test_a_single_repeat_has_no_band_of_errors(repeats, bands):
+    oob = np.array([[0.4, 0.3, 0.21], [0.5, 0.2, 0.3]])[:repeats]
+    left, right = simulations.forest_picture(simulations.ForestCurves(oob, oob - 0.1), 100).axes
+    assert len(right.collections) == bands
+    np.testing.assert_allclose(left.lines[0].get_ydata(), 100.0 * oob.mean(axis=0))
+    np.testing.assert_allclose(right.lines[0].get_ydata(), 10.0)
+
+
+def test_numbers_of_trees_chosen_out_of_bag():
+    oob = np.array([[0.4, 0.3, 0.21, 0.2, 0.22], [0.5, 0.2, 0.3, 0.3, 0.19]])
+    found = simulations.ForestCurves(oob, oob)
+    assert found.smallest().tolist() == [4, 5]
+    assert found.within_one_standard_error(100).tolist() == [3, 2]
+    rows = simulations.grid(found, 100).rows
+    assert [row[0] for row in rows] == ["1", "2", "5", "least out of bag", "within one s.e."]
+    assert rows[3][1:5] == ("4", "19.50", "19.50", "+0.00 ±0.00")
+    # out of bag, 5 trees are judged by 2
+    assert rows[2][5:] == ("25.00", "-4.50 ±3.50") and (found.test_of_as_many[:, -1] == oob[:, 1]).all()

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from committee.papers.shared.folds import Fold, NamedTable
+from committee.papers.shared.tables import Fold, NamedTable
 from committee.report.crossvalidation import Table
 from committee.report.targets import Labels
 

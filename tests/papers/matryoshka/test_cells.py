@@ -9,19 +9,12 @@ from hypothesis import strategies as st
 
 from committee import MatryoshkaClassifier
 from committee.papers.matryoshka.cells import (
-    EXPECTED,
-    LIKELY,
-    MAJORITY,
-    course,
-    exponential_loss,
-    mean_log_loss,
-    nesting_cell,
-    read_named,
-)
-from committee.papers.matryoshka.plan import (
     ADABOOST,
     BINARY,
+    EXPECTED,
     FULL,
+    LIKELY,
+    MAJORITY,
     METHODS,
     NAMES,
     PROBABILISTIC,
@@ -29,10 +22,15 @@ from committee.papers.matryoshka.plan import (
     REFERENCE,
     TREE,
     Setting,
+    course,
+    exponential_loss,
+    mean_log_loss,
+    nesting_cell,
+    read_named,
 )
 from committee.papers.matryoshka.results import setting_of, wrong
-from committee.papers.shared.folds import Fold
-from committee.papers.shared.paired import unpacked
+from committee.papers.shared.pages import unpacked
+from committee.papers.shared.tables import Fold
 from committee.voters.probabilistic_voters import SoftStumps
 from committee.voters.vote_graph import PathMajority, VoteGraph
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from committee.cli.main import app
-from committee.papers.matryoshka.plan import METHODS, Setting
+from committee.papers.matryoshka.cells import METHODS, Setting
 from committee.papers.matryoshka.rebuild import rebuild
 from committee.papers.shared.cells import key_of
 from tests.papers.rebuilding import assert_other_rows_are_refused, assert_refused_before_the_run

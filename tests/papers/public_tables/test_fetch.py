@@ -1,4 +1,6 @@
-"""The public tables fetched: from an opener of made-up files, never from the network."""
+"""Public tables: raw formats, conversion to CSV, download and checks."""
+
+from __future__ import annotations
 
 import hashlib
 import json
@@ -7,20 +9,129 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request
 
+import numpy as np
 import pytest
+from scipy.io import savemat
 from typer.testing import CliRunner
 
 from committee.cli.main import app
 from committee.papers import PAPERS
-from committee.papers.margins.tables import source_data
-from committee.papers.matryoshka.plan import NAMES
-from committee.papers.public_tables import download, public_table
-from committee.papers.public_tables.conversion import STEPS
-from committee.papers.public_tables.download import open_https
+from committee.papers.margins.results import source_data
+from committee.papers.matryoshka.cells import NAMES
+from committee.papers.public_tables import public_table
 from committee.papers.public_tables.fetch import fetch
-from committee.papers.public_tables.public_table import PublicTable, RawFile, public_tables
+from committee.papers.public_tables.public_table import (
+    STEPS,
+    PublicTable,
+    RawFile,
+    RawFormat,
+    converted,
+    decompressed,
+    open_https,
+    public_tables,
+)
 from committee.papers.quadboost.tables import published
 from committee.papers.shared.tables import SOURCE_TABLES, SourceTable, load_source_table
+
+PACKED = {b"": "1f9d90", b"ab": "1f9d9061c400", b"abc" * 18: "1f9d9061c48c09385020c1830613165c8890a1c2860401"}
+"""What ncompress 4.2.4.6 writes."""
+
+
+def packed(content):
+    """The same as a naive program packs it; the width changes one word after the table is full, and fills a group."""
+    words = {bytes([code]): code for code in range(256)} | {None: 256}
+    groups, codes, bits, word = [], [], 9, b""
+    for k in range(len(content)):
+        letter = content[k : k + 1]
+        if word + letter in words:
+            word += letter
+            continue
+        codes.append(words[word])
+        if len(words) < 1 << 16:
+            words[word + letter] = len(words)
+        if len(words) == (1 << bits) + 1 and bits < 16:
+            codes += [0] * (-len(codes) % 8)
+            groups.append((codes, bits))
+            codes, bits = [], bits + 1
+        word = letter
+    groups.append(([*codes, words[word]], bits))
+    found = b""
+    for codes, bits in groups:
+        number = sum(code << bits * i for i, code in enumerate(codes))
+        found += number.to_bytes(-(-bits * len(codes) // 8), "little")
+    return b"\x1f\x9d\x90" + found
+
+
+def table(columns, rows=2, **declared):
+    return PublicTable("t", "T", rows, (), tuple(columns), "", **declared)
+
+
+def matrices(X, y):
+    file = BytesIO()
+    savemat(file, {"X": np.array(X, dtype=np.uint16), "Y": np.array(y, dtype=np.int16).reshape(-1, 1)})
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("how", "content", "rows"),
+    [
+        ({}, b"\xef\xbb\xbf 1, 2,a\r\n\r\n3,4, b \n", [["1", "2", "a"], ["3", "4", "b"]]),
+        ({"delimiter": " "}, b" 1   2\ta \n", [["1", "2", "a"]]),
+        ({"delimiter": ";", "header_lines": 1}, b'"x;y";"z"\n1;"2;3"\n', [["1", "2;3"]]),
+        ({"after": "@data", "quote": "'"}, b"% c\n@ATTRIBUTE a {1}\n@DATA\n% c\n'a, b',?\n", [["a, b", "?"]]),
+        ({"kind": "matlab"}, matrices([[5, 500]], [-1]), [["5", "500", "-1"]]),
+        ({"compressed": True}, bytes.fromhex(PACKED[b"ab"]), [["ab"]]),
+    ],
+)
+def test_every_format_gives_cells(how, content, rows):
+    assert RawFormat(**how).rows(content) == rows
+
+
+def test_a_file_without_its_mark_is_refused():
+    with pytest.raises(ValueError, match="there is no line '@data' before the rows"):
+        RawFormat(after="@data").rows(b"1,2\n")
+
+
+def test_filefiles_are_unpacked():
+    for content, file in PACKED.items():
+        assert decompressed(bytes.fromhex(file)) == content
+    for damaged, words in ((b"PK\3\4", "not one of UNIX compress"), (b"\x1f\x9d\x90\xff\xff\xff", "is damaged")):
+        with pytest.raises(ValueError, match=words):
+            decompressed(damaged)
+
+
+def test_words_grow_wider():
+    random = np.random.default_rng(0)
+    for n, letters in ((300, 256), (6_000, 256), (6_000, 3)):
+        content = bytes(random.integers(letters, size=n).astype(np.uint8))
+        assert decompressed(packed(content)) == content
+
+
+def test_what_is_declared_is_done():
+    raw = b"7,A,00.50,?,x\n8,B,.25,Q,x\n"
+    declared = {"drop": ("id", "same"), "missing": "?", "lower_case": True, "plain_numbers": True}
+    found = converted(table(("id", "target", "a", "b", "same"), **declared, decode={"target": {"A": "YES"}}), [raw])
+    assert found == b"a,b,target\n0.50,,yes\n0.25,q,b\n"
+    assert (
+        converted(table(("a", "target"), decimals=2), [b"1.005,1.005\n", b"3,2\n"]) == b"a,target\n1.01,1.005\n3.0,2\n"
+    )
+    with pytest.raises(ValueError, match="a row has 1 cells, not 2: '1'"):
+        converted(table(("a", "target")), [b"1\n"])
+
+
+def test_a_record_on_two_lines_is_joined():
+    assert converted(table(("a", "b", "target"), step="broken line joined"), [b"1,2,c\n3,\n4,d\n"]).endswith(b"3,4,d\n")
+
+
+def test_rows_follow_a_copy():
+    """Rows of other letters go; of equal ones the first comes first; a row that is not there is refused."""
+    named = table(("name", "p", "q", "target"), drop=("name",), step="first as in copy")
+    raw = b"1,A,C,EI\n2,G,T,N\n3,A,C,IE\n4,A,D,N\n5,T,T,N\n"
+    found = converted(named, [raw, b"1  1  1\n-1  -1  0.333333\n"])
+    assert found == b"p,q,target\nT,T,N\nA,C,EI\nG,T,N\nA,C,IE\n"
+    with pytest.raises(ValueError, match="a row of the copy that gives the order is not in the table"):
+        converted(named, [raw, b"1  -1  -1\n"])
+
 
 RAW = {"a": b"1,0,x\n2,1,y\n", "b": b"3,0,x\n4,?,y\n5,1,x\n"}
 CSV = {"a": b"size,code,target\n1,0,x\n2,1,y\n", "b": b"size,code,target\n3,0,x\n4,,y\n5,1,x\n"}
@@ -100,7 +211,7 @@ def test_one_wrong_file_leaves_the_others(known, tmp_path, answer, words):
 
 
 def test_a_trickle_is_not_waited_for(known, tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "LONGEST", -1.0)
+    monkeypatch.setattr(public_table, "LONGEST", -1.0)
     with pytest.raises(ValueError, match="takes longer than -1 seconds; give the same command again"):
         fetch(out=tmp_path, tables=["a"], opener=Server())
 
@@ -137,7 +248,7 @@ def test_what_is_not_its_own_is_refused(known, tmp_path, monkeypatch):
 def test_only_https():
     with pytest.raises(ValueError, match="is not an https address"):
         open_https("http://127.0.0.1/a")
-    down = download._NoWayDown()
+    down = public_table._NoWayDown()
     with pytest.raises(URLError, match="redirects to http://b, which is not https"):
         down.redirect_request(Request("https://a"), BytesIO(), 302, "", {}, "http://b")
     assert down.redirect_request(Request("https://a"), BytesIO(), 302, "", {}, "https://b").full_url == "https://b"
@@ -159,12 +270,12 @@ def test_the_map_has_the_tables_of_all_papers():
 
 
 def test_the_command(known, tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "open_https", Server())
+    monkeypatch.setattr(public_table, "open_https", Server())
     arguments = ["papers", "fetch", "--tables", "b", "--out", str(tmp_path / "out"), "--progress"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0 and "fetched" in result.stdout, result.output
     assert "1/1 tables done" in result.stderr and "written to" in result.stderr
-    monkeypatch.setattr(download, "open_https", Server(a=URLError("no route")))
+    monkeypatch.setattr(public_table, "open_https", Server(a=URLError("no route")))
     result = CliRunner().invoke(app, ["papers", "fetch", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2 and "error: table 'a': https://raw" in result.stderr
 

@@ -8,9 +8,7 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.datasets import load_wine
 
-from committee.papers.quadboost.adaboost import BestEdgeSearch, GrownSearch
-from committee.papers.quadboost.methods import LEARNERS, LPBoostSearch, worth
-from committee.papers.quadboost.plan import FULL, QUICK
+from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK, BestEdgeSearch, GrownSearch, LPBoostSearch, worth
 from committee.papers.quadboost.tables import (
     ADABOOST,
     ANEW_L2,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committee.papers.quadboost.results import PAIRS
+from committee.papers.quadboost.report import PAIRS
 from committee.papers.quadboost.tables import (
     ADABOOST,
     L1,

@@ -10,10 +10,10 @@ from scipy import stats
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from committee.papers.sbpmt import rival_results, rivals, table2
+from committee.papers.sbpmt import rivals, table2
 from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.sbpmt.table2 import FOREST, OURS
-from committee.papers.shared.paired import packed, unpacked
+from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.crossvalidation import Table, stratified_folds
 from committee.report.statistics import poisson_binomial_test
@@ -95,13 +95,13 @@ def test_all_methods_stand_on_the_same_folds(two, quick, folder, tmp_path):
 
 def results(right, n_tables=3):
     rows = table2.published()[:n_tables]
-    return [rival_results.TableOfMethods(row, {m: tuple(r[t]) for m, r in right.items()}) for t, row in enumerate(rows)]
+    return [rivals.TableOfMethods(row, {m: tuple(r[t]) for m, r in right.items()}) for t, row in enumerate(rows)]
 
 
 def test_the_tests_are_those_of_their_definitions():
     rng = np.random.default_rng(0)
     right = {OURS: rng.random((3, 10, 30)) < 0.85, FOREST: rng.random((3, 10, 30)) < [[[0.7]], [[0.84]], [[0.9]]]}
-    found = rival_results.contest(results(right), FOREST)
+    found = rivals.contest(results(right), FOREST)
     a, b = (100 * right[m].mean(axis=2) for m in (OURS, FOREST))
     assert found.differences == pytest.approx((a - b).mean(axis=1))
     t = (a - b).mean(axis=1) / np.sqrt((1 / 10 + 1 / 9) * (a - b).var(axis=1, ddof=1))
@@ -115,7 +115,7 @@ def test_the_tests_are_those_of_their_definitions():
     only = [((right[x] & ~right[y]).sum(axis=(1, 2))) for x, y in ((OURS, FOREST), (FOREST, OURS))]
     assert found.over_tables.probability == pytest.approx(poisson_binomial_test(*only))
     twice = {m: np.concatenate([r, r], axis=1) for m, r in right.items()}
-    again = rival_results.contest(results(twice), FOREST)
+    again = rivals.contest(results(twice), FOREST)
     assert again.over_tables.probability == pytest.approx(found.over_tables.probability), "no row counts twice"
 
 
@@ -126,7 +126,7 @@ def test_a_row_of_methods_is_read_from_its_cells():
         for m in (OURS, FOREST)
         for f in range(10)
     }
-    [found] = rival_results.results_of(table2.published()[:1], [OURS, FOREST], cells)
+    [found] = rivals.results_of(table2.published()[:1], [OURS, FOREST], cells)
     assert len(found.right[FOREST]) == 10 and found.accuracies(OURS) == pytest.approx(np.full(10, 200 / 3))
     assert found.alone(OURS, FOREST) == 0
 

@@ -1,16 +1,20 @@
 """Table 2 of the SBPMT paper: its numbers, and ours on stratified folds."""
 
+from __future__ import annotations
+
 import csv
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from committee import SBPMTClassifier
-from committee.papers.sbpmt import figure2, figures, table2
+from committee.cli.main import app
+from committee.papers.sbpmt import rivals, simulation, table2
 from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.shared.cells import finished_cells
-from committee.papers.shared.figures import save
-from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
+from committee.papers.shared.pages import save
+from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
 from committee.report.crossvalidation import stratified_folds
 from tests.papers.rebuilding import reverse_rows
 
@@ -35,8 +39,8 @@ def test_paper_settings_are_those_of_its_section_6():
     assert (model.emphasis, model.min_impurity_decrease, model.random_state) == ("half", 0.0, 3)
     unnamed = set(model.get_params()) - set(table2.SETTINGS["paper"])
     assert unnamed == {"oob_score", "max_bins", "categorical_features", "random_state", "n_jobs"}
-    assert figure2.BENCHMARK.keys() == table2.SETTINGS["paper"].keys()
-    assert (model.max_features, figure2.BENCHMARK["max_features"], figure2.BENCHMARK["max_depth"]) == (
+    assert simulation.BENCHMARK.keys() == table2.SETTINGS["paper"].keys()
+    assert (model.max_features, simulation.BENCHMARK["max_features"], simulation.BENCHMARK["max_depth"]) == (
         None,
         None,
         3,
@@ -149,14 +153,14 @@ def test_the_printed_table_ends_with_means():
 
 def test_figures_3_and_4_sort_as_the_paper_does():
     rows = [row_of([90.0], row.name) for row in table2.published()]
-    titles = [text.get_text().split("\n")[0] for text in figures.figure3(rows).axes[1].get_xticklabels()]
+    titles = [text.get_text().split("\n")[0] for text in rivals.figure3(rows).axes[1].get_xticklabels()]
     assert titles == [row.title for row in table2.published()]
-    by_share = [text.get_text() for text in figures.figure4(rows).axes[1].get_xticklabels()]
+    by_share = [text.get_text() for text in rivals.figure4(rows).axes[1].get_xticklabels()]
     assert by_share[:2] == ["Diabetes\n0%", "Tic-tac-toe\n0%"] and by_share[-1] == "Letter\n100%"
     assert by_share[2].startswith("Obesity")
 
 
-@pytest.mark.parametrize("draw", [figures.figure3, figures.figure4])
+@pytest.mark.parametrize("draw", [rivals.figure3, rivals.figure4])
 @pytest.mark.parametrize("n", [1, 22])
 def test_pictures_of_any_number_of_tables_are_drawn_without_a_warning(draw, n, tmp_path):
     rows = [row_of([90.0], row.name) for row in table2.published()[:n]]
@@ -166,3 +170,52 @@ def test_pictures_of_any_number_of_tables_are_drawn_without_a_warning(draw, n, t
     assert [len(line.get_xdata()) for line in accuracies.lines] == [n] * 4, "ours and three columns of the paper's"
     assert set(accuracies.lines[0].get_ydata()) == {90.0} and len(differences.get_xticks()) == n
     assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["papers", "sbpmt", *map(str, arguments)])
+
+
+def test_the_command_prints_and_writes(quick, folder, tmp_path):
+    out = tmp_path / "out"
+    result = command("--data", folder, "--tables", "iris,glass", "--settings", "paper", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "settings paper" in result.output and "mean of 2" in result.output
+    made = {"cells-paper.jsonl", "table2-paper.csv", "figure3-paper.png", "figure4-paper.png", "tables-paper.md"}
+    assert {path.name for path in out.iterdir()} == made
+    (out / "figure3-paper.png").unlink()
+    (out / "figure4-paper.png").unlink()
+    result = command("--data", folder, "--tables", "iris", "--settings", "paper", "--figure", 4, "--out", out)
+    assert result.exit_code == 0 and not (out / "figure3-paper.png").exists()
+
+
+def test_the_folder_may_come_from_the_environment(quick, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("COMMITTEE_DATA", str(folder))
+    assert command("--tables", "iris", "--out", tmp_path / "out").exit_code == 0
+
+
+def test_tables_that_openml_has_not_are_named_before_anything_is_run(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **options: asked.append(options))
+    result = command("--out", tmp_path / "out")
+    assert result.exit_code == 2 and not asked and not (tmp_path / "out").exists()
+    for words in (
+        "known of 'diabetes_early', 'raisin', 'bhp', 'messidor', 'obesity'",
+        "leave them out with --tables iris,glass,",
+        "with --data or COMMITTEE_DATA",
+    ):
+        assert words in result.output
+    # what the message says to do passes the check
+    asked_for = result.output.split("--tables ")[1].split(", or make")[0]
+    check_known_at_openml(asked_for.split(","))
+    result = command("--tables", "bhp", "--out", tmp_path / "out")
+    assert result.exit_code == 2 and "of 'bhp'; name other tables with --tables" in result.output
+
+
+def test_errors_of_the_command_are_one_line(folder, tmp_path):
+    result = command("--data", tmp_path)
+    assert result.exit_code == 2 and "holds no catalogue.json" in result.output
+    result = command("--data", folder, "--figure", 5)
+    assert result.exit_code == 2 and "figure=5 cannot be rebuilt; use 2, 3 or 4" in result.output
+    result = command("--figure", 2, "--tables", "iris")
+    assert result.exit_code == 2 and "is given with Figure 2, which simulates its rows" in result.output

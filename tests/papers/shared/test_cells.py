@@ -1,13 +1,17 @@
-"""The loop over open cells: run once each, kept as soon as they are finished, refused if of another run or table."""
+"""Cells of a run: computed once, kept when finished, refused from another run or table; comparisons of methods."""
+
+from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
 from committee.papers.shared import cells as shared_cells
 from committee.papers.shared.cells import Task, finished_cells
 from committee.papers.shared.options import check_at_least_one, in_order
+from committee.papers.shared.pages import compared, packed, signs_text, standard_error, unpacked
 
 
 def square(number, runs):
@@ -87,3 +91,24 @@ def test_names_and_counts_are_checked():
         check_at_least_one(repeats=1, jobs=0, rounds=2)
     with pytest.raises(ValueError, match=r"^jobs must be at least 1; got jobs=0"):
         check_at_least_one(jobs=0)
+
+
+def test_standard_error():
+    assert standard_error([1.0, 3.0]) == pytest.approx(1.0)
+    assert standard_error([1.0]) == 0.0
+
+
+def test_a_comparison_counts_tables_and_rows():
+    found = compared(np.array([[0.1, 0.2, 0.3], [0.2, 0.2 + 1e-16, 0.1]]), [(2, 0), (0, 0), (0, 3)])
+    assert (found.signs.wins, found.signs.losses, found.signs.ties) == (1, 1, 1), "rounding decides nothing"
+    assert found.less == pytest.approx(0.1 / 3)
+    # better with chances 7/8, 1/2 and 1/16: on two tables at least with (105 + 7 + 1 + 7) / 256
+    assert found.probability == pytest.approx(120 / 256) and signs_text(found.signs) == "1-1-1, 1.000"
+    none = compared(np.zeros((2, 0)), [])
+    assert np.isnan(none.probability) and np.isnan(none.less) and none.signs.pvalue == 1.0
+    assert np.isnan(compared(np.zeros((2, 2))).probability), "without rows there is no such test"
+
+
+def test_bits_come_back():
+    right = np.random.default_rng(0).random(21) < 0.5
+    assert (unpacked(packed(right), 21) == right).all()

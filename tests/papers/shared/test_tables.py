@@ -1,4 +1,6 @@
-"""Tables from a folder and from OpenML."""
+"""Tables from a folder and from OpenML, their splits, and the simulated table."""
+
+from __future__ import annotations
 
 import json
 from types import SimpleNamespace
@@ -7,7 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from committee.papers.shared.tables import SOURCE_TABLES, SourceTable, load_source_table
+from committee.papers.shared.tables import (
+    SOURCE_TABLES,
+    Fold,
+    NamedTable,
+    SourceTable,
+    draw_stratified,
+    load_source_table,
+    mease_wyner,
+)
+from committee.report.crossvalidation import Table
+from committee.report.targets import Labels
 
 
 @pytest.fixture
@@ -75,3 +87,37 @@ def test_tables_that_openml_is_not_known_to_have_are_named():
     ):
         load_source_table(SOURCE_TABLES["bhp"], None)
     assert sum(table.openml is not None for table in SOURCE_TABLES.values()) == 17
+
+
+def test_splits_are_stratified_and_one_does_not_depend_on_the_others():
+    codes = np.array([0] * 37 + [1] * 60)
+    train, test = draw_stratified(codes, 3, 1)
+    assert (
+        sorted([*train, *test]) == list(range(97)) and (codes[test] == 0).sum() == 11 and (codes[test] == 1).sum() == 18
+    )
+    assert (draw_stratified(codes, 3, 1)[1] == test).all() and (draw_stratified(codes, 3, 2)[1] != test).any()
+    assert (draw_stratified(codes, 4, 1)[1] != test).any()
+
+
+def test_a_fold_is_coded_by_its_training_rows():
+    random = np.random.default_rng(0)
+    colour = random.choice(["red", "blue", "green", ""], 80)
+    size = np.where(random.random(80) < 0.1, None, random.integers(0, 9, 80).astype(object))
+    frame = pl.DataFrame({"colour": np.where(colour == "", None, colour).tolist(), "size": size.tolist()})
+    fold = Fold(NamedTable("t", Table(frame, Labels.read(random.random(80) < 0.5))), 0, 0)
+    train, test = fold.rows
+    assert fold.categorical.tolist() == [True, False] and train.shape == (56, 2) and test.shape == (24, 2)
+    assert np.isnan(train[:, 0]).any() and np.isnan(train[:, 1]).any()
+    assert len(fold.positive[0]) == 56 and fold.positive[0].dtype == bool
+    colours = frame["colour"].to_numpy()[fold.split[0]]
+    for code in (0.0, 1.0, 2.0):
+        assert len(set(colours[train[:, 0] == code])) == 1
+
+
+def test_mease_wyner_has_the_papers_probabilities():
+    X, y = mease_wyner(40000, np.random.default_rng(0))
+    above = X[:, :5].sum(axis=1) > 2.5
+    assert X.shape == (40000, 10) and X.min() >= 0.0 and X.max() <= 1.0
+    assert (y[above] == 1).mean() == pytest.approx(0.9, abs=0.01)
+    assert (y[~above] == 1).mean() == pytest.approx(0.1, abs=0.01)
+    assert (X[:, 5:].sum(axis=1) > 2.5).mean() == pytest.approx(0.5, abs=0.01)

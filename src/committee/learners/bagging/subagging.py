@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bounds.subsample_overlap import unpacked
+from committee.bounds.subsamples import unpack_draws
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
@@ -121,7 +121,7 @@ class SubsampledVote(CalibratedClassifier):
         """
         record = self._record()
         encoded = self.table_.encode(self.validate_rows(X))
-        drawn, n = unpacked(record), self.n_samples_fit_
+        drawn, n = unpack_draws(record), self.n_samples_fit_
         complete = getattr(self, "complete_", False)  # models of earlier releases do not have it
         step = max(1, CELLS // (max(drawn.shape) * len(self.classes_)))
         voters, threads = self.committee_.voters, n_threads(self.n_jobs)

@@ -13,7 +13,7 @@ from committee.data.number_types import F64, Index, Mask
 from committee.learners.blend.losses import scores_of
 from committee.learners.blend.members import LeftOut, Member
 from committee.objectives.losses import Absolute, Huber, Loss, Quantile
-from committee.objectives.programs.simplex_active_set import simplex_minimum
+from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from committee.vote.links.mean import Log
 from committee.vote.members import MemberCommittees
 

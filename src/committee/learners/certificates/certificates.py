@@ -11,14 +11,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bounds.arguments import risk_of_failure
-from committee.bounds.binomial_tail import binomial
-from committee.bounds.gibbs_loss import first_order
-from committee.bounds.held_out_rows import held_out_errors
+from committee.bounds.held_out_rows import held_out_errors, unlabelled_margins
 from committee.bounds.margin_moments import c_bound_pac_bayes
-from committee.bounds.result import Bound
-from committee.bounds.tandem_loss import tandem
-from committee.bounds.unlabelled_rows import unlabelled_margins
+from committee.bounds.pac_bayes import binomial, first_order, tandem
+from committee.bounds.result import Bound, check_delta
 from committee.bounds.voter_losses import ROUNDING, VoterLosses
 from committee.bounds.weight_sums import partition
 from committee.data.number_types import F64
@@ -433,7 +429,7 @@ def certify(
     >>> print(certificate.sentences()[1].partition(": ")[2])
     first order, the least of 4 bounds that share delta.
     """
-    delta = risk_of_failure(delta)
+    delta = check_delta(delta)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together; one of them is missing.")
     known = (*CERTIFICATES, UNLABELLED)

@@ -11,15 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from committee import _core
-from committee.bounds.arguments import number, risk_of_failure
-from committee.bounds.base_class import ln_tree_class, splits_of_bins, splits_of_rows
-from committee.bounds.rademacher import massart
-from committee.bounds.result import Bound
-from committee.bounds.subsample_overlap import overlap, unpacked
-from committee.bounds.subsample_vote import majority, subagging
-from committee.bounds.training_margins import exponential_loss, margin_product
-from committee.bounds.vc_dimension import boosting_vc, model_tree_vc_dimension
-from committee.bounds.voting_margins import voting, voting_certified
+from committee.bounds.boosting import boosting_vc, exponential_loss, margin_product, model_tree_vc_dimension
+from committee.bounds.class_complexity import ln_tree_class, massart, splits_of_bins, splits_of_rows
+from committee.bounds.margin_curves import voting, voting_certified
+from committee.bounds.result import Bound, check_delta, check_number
+from committee.bounds.subsamples import majority, overlap, subagging, unpack_draws
 from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
@@ -103,14 +99,14 @@ def for_sbpmt(
     >>> bounds["margins"].terms["observed"] <= bounds["margins"].value, bounds["boosting"].vacuous
     (True, True)
     """
-    theta, delta = number("theta", theta, -1.0, 1.0), risk_of_failure(delta)
+    theta, delta = check_number("theta", theta, -1.0, 1.0), check_delta(delta)
     if model.class_weight is not None:
         raise ValueError(
             f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit "
             "it without, or use certify."
         )
     encoded, labels = _training_rows(model, X, y)
-    drawn = unpacked(model.draws_)[:, : len(labels)]
+    drawn = unpack_draws(model.draws_)[:, : len(labels)]
     margins = _committee_margins(model, encoded, labels)
     bounds = {"margins": _margins(model, margins, drawn, theta)} if _weighs_rows(model) else {}
     if len(model.classes_) == 2:
@@ -159,7 +155,7 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
     True
     """
     check_is_fitted(model)
-    theta = number("theta", theta, -1.0, 1.0)
+    theta = check_number("theta", theta, -1.0, 1.0)
     alpha, K = model.committee_.weights, len(model.classes_)
     errors = model.estimator_errors_
     if model.vote == "discrete":
@@ -512,7 +508,7 @@ def for_quadboost(
             "and LPBoostClassifier. For another vote give its margins to ensemble_margin."
         )
     check_is_fitted(model)
-    delta = risk_of_failure(delta)
+    delta = check_delta(delta)
     named = model.validate_rows(X)
     target = column_or_1d(y)
     check_consistent_length(named, target)

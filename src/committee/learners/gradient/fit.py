@@ -41,7 +41,7 @@ from committee.learners.gradient.validation import (
     rate_by_trials,
 )
 from committee.objectives.losses import Derivatives, Loss, LossChoice
-from committee.objectives.losses.plain_gradient import PlainGradient
+from committee.objectives.losses.base import PlainGradient
 from committee.voters.growing import features_per_tree_and_node
 from committee.voters.linear_leaves import LinearLeaves
 

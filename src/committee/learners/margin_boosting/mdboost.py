@@ -27,7 +27,7 @@ from committee.learners.margin_boosting.margin_boosting import (
 )
 from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
-from committee.objectives.programs.simplex_active_set import simplex_minimum
+from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
 
 if TYPE_CHECKING:

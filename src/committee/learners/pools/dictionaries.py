@@ -18,8 +18,7 @@ from committee.data.number_types import F64, I8
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.parameters import parameter
 from committee.learners.pools.pool import Candidate, ClassifierPool, Pool, TreePool
-from committee.objectives.programs.coordinate_steps import TIE, first_largest
-from committee.objectives.programs.penalty import Penalty
+from committee.objectives.programs.penalised_least_squares import TIE, Penalty, first_largest
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary, Stumps

@@ -15,7 +15,7 @@ from committee import _core
 from committee.data.bins import Binned
 from committee.data.number_types import F64, I8
 from committee.learners.base.user_voter import fit_weighted, seeded
-from committee.objectives.programs.penalty import Penalty
+from committee.objectives.programs.penalised_least_squares import Penalty
 from committee.voters.estimators import EstimatorVoters, RegressorVoters, SignedVoters, predict_numbers
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels_and_votes, tree_grower

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.pruning.vote_cells import VoteCells, VoteParts
-from committee.objectives.programs.mixed_integer import MixedProgram
+from committee.objectives.programs.linear_programs import MixedProgram
 
 ROUNDING = 1e-9
 """Assumed error of sums of votes whose widths sum to one, far above rounding."""

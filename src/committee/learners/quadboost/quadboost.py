@@ -30,8 +30,8 @@ from committee.learners.pools.dictionaries import DICTIONARIES, StumpPool, dicti
 from committee.learners.pools.pool import ClassifierPool, Pool, RegressorPool
 from committee.learners.quadboost.rounds import HeldOutRisk, QuadRun, Schedule, ScoreTargets, products_pay
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
-from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
-from committee.objectives.programs.penalty import Penalty
+from committee.objectives.programs.penalised_least_squares import Penalty
+from committee.objectives.programs.penalties import PENALTIES, penalty_class
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, MeanLink
 from committee.vote.links.probability import Link, Truncated

@@ -25,11 +25,8 @@ from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_
 from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor, classes_committee, signs_of
 from committee.learners.quadboost.rounds import Products, products_of
-from committee.objectives.programs.coordinate_steps import greedy_rounds
-from committee.objectives.programs.counted_products import CountedProducts
-from committee.objectives.programs.named_penalties import PENALTIES, penalty_class
-from committee.objectives.programs.penalty import Penalty
-from committee.objectives.programs.reweighting import reweight
+from committee.objectives.programs.penalised_least_squares import CountedProducts, Penalty, greedy_rounds, reweight
+from committee.objectives.programs.penalties import PENALTIES, penalty_class
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.weighted_votes import elected
 from committee.voters.stump_dictionary import StumpDictionary

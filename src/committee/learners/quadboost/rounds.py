@@ -15,10 +15,7 @@ from committee.data.number_types import F64, I8, Index
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.pools.dictionaries import StumpPool
 from committee.learners.pools.pool import Candidate, Pool
-from committee.objectives.programs.coordinate_steps import greedy_rounds
-from committee.objectives.programs.counted_products import CountedProducts
-from committee.objectives.programs.penalty import Penalty
-from committee.objectives.programs.reweighting import reweight
+from committee.objectives.programs.penalised_least_squares import CountedProducts, Penalty, greedy_rounds, reweight
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
 

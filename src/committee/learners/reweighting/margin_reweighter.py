@@ -41,7 +41,7 @@ from committee.learners.trained_ensembles.trained_ensemble import (
     refuse_missing,
     trained_committee,
 )
-from committee.objectives.margins.margin_variance import Form
+from committee.objectives.margins.margin_costs import Form
 from committee.objectives.margins.named_objectives import OBJECTIVES, objective_of
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix

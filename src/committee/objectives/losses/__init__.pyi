@@ -7,10 +7,10 @@ from committee.objectives.losses.classification import Logistic as Logistic
 from committee.objectives.losses.classification import MarginLoss as MarginLoss
 from committee.objectives.losses.classification import Probit as Probit
 from committee.objectives.losses.classification import SquaredHinge as SquaredHinge
-from committee.objectives.losses.derivatives import Derivatives as Derivatives
 from committee.objectives.losses.named_losses import CLASSIFICATION_LOSSES as CLASSIFICATION_LOSSES
 from committee.objectives.losses.named_losses import LOSSES as LOSSES
 from committee.objectives.losses.named_losses import REGRESSION_LOSSES as REGRESSION_LOSSES
+from committee.objectives.losses.named_losses import Derivatives as Derivatives
 from committee.objectives.losses.named_losses import LossChoice as LossChoice
 from committee.objectives.losses.named_losses import classification_loss as classification_loss
 from committee.objectives.losses.named_losses import from_json as from_json

@@ -1,4 +1,4 @@
-"""Losses of classes: log loss of one score or of K, and losses of the margin y F, one class against the rest."""
+"""Classification losses: log loss, and losses of the margin y F (exponential, probit, squared hinge)."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -25,13 +25,10 @@ from committee.vote.links.probability import Probit as ProbitLink
 
 
 class _ClassLoss(Loss):
-    """Targets are class numbers 0 .. K - 1: two classes have one score, positive for class 1, others one each."""
-
     target_interval: ClassVar[Interval] = Interval(0.0, inf, closed="low")
     mean_interval: ClassVar[Interval] = Interval(0.0, 1.0)
 
     def check_target(self, y: Targets) -> None:
-        """Refuse what are no class numbers."""
         if y.dtype.kind not in "iu":
             raise ValueError(
                 f"y has dtype {y.dtype}; the {self.name} loss needs class numbers. "
@@ -40,7 +37,6 @@ class _ClassLoss(Loss):
         super().check_target(y)
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """From the classes' shares of the weight, those below 2e-16 counted as that much."""
         classes = int(y.max()) + 1
         n_scores = self.n_scores(classes) if n_scores is None else n_scores
         sums = np.bincount(y.astype(np.intp), w, minlength=max(n_scores, 2))
@@ -51,8 +47,7 @@ class _ClassLoss(Loss):
         return constants if n_scores > 1 else constants[1:]
 
     @abstractmethod
-    def _constant(self, share: Numbers, rest: Numbers) -> Numbers:
-        """The best constants of all classes, from the share of each and of all others."""
+    def _constant(self, share: Numbers, rest: Numbers) -> Numbers: ...
 
 
 @dataclass(frozen=True)
@@ -62,18 +57,12 @@ class Logistic(NativeLoss, _ClassLoss):
     Two classes: L = ln(1 + exp(-y' F)), y' = 2 y - 1, F the log-odds of class 1. More:
     L = ln sum_k exp(F_k) - F_y, the softmax cross-entropy.
 
-    The hessian of the latter is the diagonal p_k (1 - p_k) of the second derivatives, one Newton step for each
-    class. LogitBoost [1]_, and LightGBM after it, multiply it by K / (K - 1), because scores that differ by a
-    constant are the same; the diagonal is what its name says, and the learning rate makes up for the factor.
-
-    References
-    ----------
-    .. [1] J. Friedman, T. Hastie, R. Tibshirani (2000). Additive logistic regression: a statistical view of
-       boosting. Annals of Statistics 28(2).
+    The hessian of the latter is the diagonal p_k (1 - p_k) of the second derivatives. LogitBoost (J. Friedman, T.
+    Hastie, R. Tibshirani 2000, Annals of Statistics 28) and LightGBM multiply it by K / (K - 1); here the learning rate
+    makes up for the factor.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Logistic
     >>> loss = Logistic()
     >>> F = loss.best_constant(np.array([0, 1, 1, 1]))
@@ -85,18 +74,16 @@ class Logistic(NativeLoss, _ClassLoss):
     link: ClassVar[Link] = Softmax()  # the softmax, which for one score is sigma(F)
 
     def kernel(self, F: Numbers) -> KernelName:
-        """One score, or one for each class."""
         return "logistic" if F.ndim == 1 else "softmax"
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
-        """Minus the logarithm of the probability of the class."""
         if F.ndim == 1:
             return np.asarray(-log_expit(signs(y, F) * F))
         rows = np.arange(F.shape[1])
         winner = F.argmax(axis=0)
         largest = F[winner, rows]
         others = np.exp(F - largest)
-        others[winner, rows] = 0.0  # its 1 would hide the digits of small ones
+        others[winner, rows] = 0.0  # added by log1p, which keeps the digits of small ones
         return np.asarray(np.log1p(others.sum(axis=0)) + (largest - F[y, rows]))
 
     def _constant(self, share: Numbers, rest: Numbers) -> Numbers:
@@ -106,43 +93,35 @@ class Logistic(NativeLoss, _ClassLoss):
 
 
 class MarginLoss(_ClassLoss):
-    """Losses Q(y' F) of the margin, y' = +1 for the class that a score is for and -1 for the rest.
+    """Base of the losses Q(y' F) of the margin, y' = +1 for the class of a score and -1 for the rest.
 
     With more than two classes the loss is the sum over them, each against the rest.
     """
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
-        """Q, summed over the classes."""
         losses = self._margin_value(signs(y, F) * F)
         return losses if F.ndim == 1 else np.asarray(losses.sum(axis=0))
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """y' Q'(y' F), and Q'' or a bound above it."""
         sign = signs(y, F)
         slope, curvature = self._margin_derivatives(sign * F)
         return weighted(sign * slope, curvature, w)
 
     @abstractmethod
-    def _margin_value(self, x: Numbers) -> Numbers:
-        """Q(x)."""
+    def _margin_value(self, x: Numbers) -> Numbers: ...
 
     @abstractmethod
-    def _margin_derivatives(self, x: Numbers) -> tuple[Numbers, Numbers]:
-        """Q'(x), and Q''(x) or a bound above it."""
+    def _margin_derivatives(self, x: Numbers) -> tuple[Numbers, Numbers]: ...
 
 
 @dataclass(frozen=True)
 class Exponential(MarginLoss):
-    """Q(x) = exp(-x), AdaBoost's loss, whose F is half the log-odds [1]_; beyond x = -500 its tangent there.
+    """Q(x) = exp(-x), AdaBoost's loss, whose F is half the log-odds; beyond x = -500 the tangent there.
 
-    References
-    ----------
-    .. [1] J. Friedman, T. Hastie, R. Tibshirani (2000). Additive logistic regression: a statistical view of
-       boosting. Annals of Statistics 28(2).
+    Source: J. Friedman, T. Hastie, R. Tibshirani (2000). Additive logistic regression. Annals of Statistics 28.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Exponential
     >>> Exponential().value(np.array([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
     [2.718, 0.368]
@@ -164,17 +143,12 @@ class Exponential(MarginLoss):
 
 @dataclass(frozen=True)
 class Probit(MarginLoss):
-    """Q(x) = -ln Phi(x): minus the log-likelihood of a probit model, P[y = 1] = Phi(F) [1]_.
+    """Q(x) = -ln Phi(x): minus the log-likelihood of a probit model, P[y = 1] = Phi(F).
 
-    Its derivatives come from the kernel of the model trees, which computes them without differences of large numbers.
-
-    References
-    ----------
-    .. [1] S. Zheng, W. Liu (2012). Functional gradient ascent for probit regression. Pattern Recognition 45.
+    Source: S. Zheng, W. Liu (2012). Functional gradient ascent for probit regression. Pattern Recognition 45.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Probit
     >>> Probit().value(np.array([1, 1]), np.array([0.0, -1000.0])).round(3).tolist()
     [0.693, 500007.827]
@@ -197,18 +171,12 @@ class Probit(MarginLoss):
 
 @dataclass(frozen=True)
 class SquaredHinge(MarginLoss):
-    """Q(x) = max(0, 1 - x)^2, zero where the margin is 1 or more; F is p_1 - p_0 [1]_.
+    """Q(x) = max(0, 1 - x)^2; F is p_1 - p_0 (T. Zhang 2004, Annals of Statistics 32).
 
     The hessian is 2 everywhere, also where the loss is zero: an upper bound, with which a step never overshoots.
 
-    References
-    ----------
-    .. [1] T. Zhang (2004). Statistical behavior and consistency of classification methods based on convex risk
-       minimization. Annals of Statistics 32(1).
-
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import SquaredHinge
     >>> SquaredHinge().value(np.array([1, 1, 0]), np.array([0.0, 2.0, 2.0])).tolist()
     [1.0, 0.0, 9.0]
@@ -230,14 +198,6 @@ class SquaredHinge(MarginLoss):
 
 
 def signs(y: Targets, F: Numbers) -> Numbers:
-    """+1 where a score is for the row's class and -1 where it is not, in the shape of `F`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.losses.classification import signs
-    >>> signs(np.array([0, 1]), np.zeros(2)).tolist(), signs(np.array([0, 2]), np.zeros((3, 2))).tolist()
-    ([-1.0, 1.0], [[1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
-    """
+    """Return +1 for the score of the row's class and -1 for the others, in the shape of `F`."""
     chosen = y == 1 if F.ndim == 1 else y == np.arange(len(F))[:, None]
     return np.where(chosen, 1.0, -1.0)

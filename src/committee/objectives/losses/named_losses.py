@@ -1,19 +1,17 @@
-"""Losses by name, as learners take them and model files store them.
-
-A loss is a small frozen object that a model file stores as its name and its numbers. A further loss is one more class
-in a file of this folder and one more entry here.
-"""
+"""Losses by name, as learners take them and model files store them; and a loss given by its derivatives."""
 
 from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 
 from committee.data.typed_json import read_named_parameters
-from committee.objectives.losses.base import Loss
+from committee.objectives.losses.base import Loss, Numbers, Targets, weighted
 from committee.objectives.losses.classification import Exponential, Logistic, Probit, SquaredHinge
-from committee.objectives.losses.derivatives import Derivatives
 from committee.objectives.losses.regression import (
     Absolute,
     Gamma,
@@ -24,8 +22,8 @@ from committee.objectives.losses.regression import (
     Squared,
     Tweedie,
 )
-from committee.vote.links.mean import MeanLink
-from committee.vote.links.probability import Link
+from committee.vote.links.mean import Identity, MeanLink
+from committee.vote.links.probability import Link, Softmax
 
 LossChoice = str | Loss | Callable[[Any, Any], tuple[Any, Any]]
 """What a learner's `loss` may be: a name, an object, or a function that returns gradient and hessian."""
@@ -44,7 +42,7 @@ LOSSES: ChainMap[str, type[Loss]] = ChainMap(CLASSIFICATION_LOSSES, REGRESSION_L
 
 
 def regression_loss(loss: LossChoice) -> Loss:
-    """The loss of numbers that is meant by a name, at its defaults, or by an object.
+    """Return the regression loss of a name, at its defaults, or check an object.
 
     Parameters
     ----------
@@ -52,14 +50,10 @@ def regression_loss(loss: LossChoice) -> Loss:
         "squared_error", "absolute_error", "quantile", "quantiles", "huber", "poisson", "gamma" or "tweedie"; or
         one of these losses with other numbers, a loss of your own, or a function (see `Derivatives`).
 
-    Returns
-    -------
-    Loss
-
     Raises
     ------
     ValueError
-        If the name is unknown, or what is given is no loss of numbers.
+        If the name is unknown, or the object is no regression loss.
 
     Examples
     --------
@@ -71,13 +65,13 @@ def regression_loss(loss: LossChoice) -> Loss:
 
 
 def classification_loss(loss: LossChoice) -> Loss:
-    """The loss of classes that is meant by a name, or by an object.
+    """Return the classification loss of a name, or check an object.
 
     Parameters
     ----------
     loss : str or Loss
         "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own, or a function (see
-        `Derivatives`). Refused as by `regression_loss`.
+        `Derivatives`). Raises as `regression_loss` does.
 
     Examples
     --------
@@ -89,7 +83,7 @@ def classification_loss(loss: LossChoice) -> Loss:
 
 
 def from_json(stored: object) -> Loss:
-    """The loss that `Loss.to_json` wrote; see `read_named` for what is refused.
+    """Return the loss that `Loss.to_json` wrote; raises as `read_named` does.
 
     Examples
     --------
@@ -117,3 +111,58 @@ def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[
             f"Choose one of {', '.join(table)}."
         )
     return loss
+
+
+@dataclass(frozen=True)
+class Derivatives(Loss):
+    """A loss given by a function ``(y, F) -> (gradient, hessian)``, as in LightGBM and XGBoost.
+
+    The link is the softmax (classes) or the identity (numbers). Early stopping and the line search need the value of a
+    loss, which this has not; give a `Loss` for these. Boosting starts from the score whose gradients sum to zero, or
+    from 0 where a row has several scores.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(y, F)``: targets ``(n,)``, float64 or class numbers, and scores ``(n,)`` or ``(D, n)``. Returns the
+        first and second derivatives of each row's unweighted loss by its scores, in the shape of `F`.
+    of_classes : bool
+        True if targets are classes.
+
+    Examples
+    --------
+    >>> from committee.objectives.losses import regression_loss
+    >>> loss = regression_loss(lambda y, F: (F - y, np.ones_like(F)))
+    >>> loss.gradient_hessian(np.array([1.0, 2.0]), np.zeros(2), np.array([1.0, 3.0]))
+    (array([-1., -6.]), array([1., 3.]))
+    """
+
+    name: ClassVar[str] = "derivatives"
+
+    function: Callable[[Any, Any], tuple[Any, Any]]
+    of_classes: bool
+
+    @property
+    def link(self) -> Link | MeanLink:
+        return Softmax() if self.of_classes else Identity()
+
+    def value(self, y: Targets, F: Numbers) -> Numbers:
+        raise ValueError(
+            f"loss={self.function!r} gives derivatives but no value, which early stopping and line_search need. Set "
+            "both to False, or give a committee.objectives.losses.Loss."
+        )
+
+    def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        both = self.function(y, F)
+        if not isinstance(both, (tuple, list)) or len(both) != 2:
+            raise ValueError(f"loss={self.function!r} must return (gradient, hessian), and returned {both!r:.100}.")
+        gradient, hessian = (np.array(one, dtype=np.float64) for one in both)
+        for which, one in (("gradient", gradient), ("hessian", hessian)):
+            if one.shape != F.shape:
+                raise ValueError(f"loss={self.function!r} returned a {which} of shape {one.shape}; F has {F.shape}.")
+            if not np.isfinite(one).all():
+                raise ValueError(f"loss={self.function!r} returned a {which} that is not finite.")
+        return weighted(gradient, hessian, w)
+
+    def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
+        return np.zeros(n_scores) if n_scores is not None and n_scores > 1 else super().best_constant(y, w, 1)

@@ -1,4 +1,4 @@
-"""Losses of numbers: squared, absolute, quantiles, Huber, and those of counts and amounts with a log link."""
+"""Regression losses: squared, absolute, quantiles, Huber, and Poisson, gamma and Tweedie with a log link."""
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
@@ -29,7 +29,6 @@ class Squared(NativeLoss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Squared
     >>> Squared().best_constant(np.array([1.0, 2.0, 6.0])).tolist()
     [3.0]
@@ -40,45 +39,34 @@ class Squared(NativeLoss):
     constant_hessian: ClassVar[bool] = True
 
     def kernel(self, F: Numbers) -> KernelName:
-        """One score a row."""
         return "squared"
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
-        """Half the square of the residual."""
         return 0.5 * np.square(np.asarray(y, dtype=np.float64) - F)
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """The weighted mean."""
         return np.array([np.average(np.asarray(y, dtype=np.float64), weights=w)])
 
 
 class _UnitHessian(Loss):
-    """Losses without a curvature of their own: the hessian is 1, a step of gradient descent or an upper bound."""
-
     hessian_is_true: ClassVar[bool] = False
     constant_hessian: ClassVar[bool] = True
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """The slope, and 1."""
         return weighted(self._slope(y, F), np.ones_like(F), w)
 
     @abstractmethod
-    def _slope(self, y: Targets, F: Numbers) -> Numbers:
-        """The derivative by the score; where there are two, one between them."""
+    def _slope(self, y: Targets, F: Numbers) -> Numbers: ...
 
 
 class _Pinball(_UnitHessian):
-    """Losses of quantiles, a score for each: sums of (q - [y < F]) (y - F), with the slope [y < F] - q."""
-
     link: ClassVar[MeanLink] = Identity()
 
     @property
     @abstractmethod
-    def levels(self) -> tuple[float, ...]:
-        """The quantiles q."""
+    def levels(self) -> tuple[float, ...]: ...
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
-        """The residual times q, or times q - 1 where it is negative, summed over the quantiles."""
         residual, q = np.asarray(y - F), self._shares()
         losses = np.maximum(q * residual, (q - 1.0) * residual)
         return losses if losses.ndim == 1 else np.asarray(losses.sum(axis=0))
@@ -88,43 +76,30 @@ class _Pinball(_UnitHessian):
         return np.where(residual > 0.0, -q, np.where(residual < 0.0, 1.0 - q, 0.0))
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """The weighted quantiles."""
         target = np.asarray(y, dtype=np.float64)
         return np.array([weighted_quantile(target, w, q) for q in self.levels])
 
     def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
-        """The weighted quantile of the residuals of one of the scores."""
         return weighted_quantile(residual, w, self.levels[output])
 
     def _shares(self) -> Any:
-        """The quantiles in the shape of the scores: one alone, or a line for each."""
         return self.levels[0] if len(self.levels) == 1 else np.array(self.levels)[:, None]
 
 
 @dataclass(frozen=True)
 class Quantile(_Pinball):
-    """L = (q - [y < F]) (y - F), the pinball loss, whose best constant is the q-quantile [1]_.
+    """L = (q - [y < F]) (y - F), the pinball loss, whose best constant is the q-quantile (Koenker and Bassett 1978).
 
-    It is made of two lines, so it has no curvature; the hessian is 1, a step of gradient descent, and the leaves
-    of a tree get their quantile afterwards (`leaf_constant`). Where a whole interval is best, its middle is taken.
+    It has no curvature; the hessian is 1, and the leaves of a tree get their quantile afterwards (`leaf_constant`).
+    Where a whole interval is best, its middle is taken.
 
     Parameters
     ----------
     quantile : float, default=0.5
-        The share q of targets below the prediction; 0 < q < 1.
-
-    Raises
-    ------
-    ValueError
-        If `quantile` is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] R. Koenker, G. Bassett (1978). Regression quantiles. Econometrica 46(1).
+        Share q of targets below the prediction; 0 < q < 1.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Quantile
     >>> Quantile(0.8).best_constant(np.arange(11.0)).tolist()
     [8.0]
@@ -138,17 +113,15 @@ class Quantile(_Pinball):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The one quantile."""
         return (self.quantile,)
 
 
 @dataclass(frozen=True)
 class Absolute(_Pinball):
-    """L = |y - F|, whose best constant is the median: twice the loss of the quantile 1/2, and treated as that.
+    """L = |y - F|, twice the loss of the quantile 1/2, whose best constant is the median.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Absolute
     >>> Absolute().best_constant(np.array([0.0, 1.0, 100.0])).tolist()
     [1.0]
@@ -158,7 +131,6 @@ class Absolute(_Pinball):
     levels: ClassVar[tuple[float, ...]] = (0.5,)
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
-        """The size of the residual."""
         return np.asarray(np.abs(y - F))
 
     def _slope(self, y: Targets, F: Numbers) -> Numbers:
@@ -167,23 +139,17 @@ class Absolute(_Pinball):
 
 @dataclass(frozen=True)
 class Quantiles(_Pinball):
-    """Several quantiles at once, a score for each: the sum of their pinball losses.
+    """Sum of the pinball losses of several quantiles, with a score for each.
 
-    The link puts the scores of a row in order, so that the quantiles predicted do not cross.
+    The link sorts the scores of a row, so that predicted quantiles do not cross.
 
     Parameters
     ----------
     quantiles : sequence of float, default=(0.1, 0.5, 0.9)
         At least two, increasing, between 0 and 1.
 
-    Raises
-    ------
-    ValueError
-        If `quantiles` are not increasing or not between 0 and 1.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Quantiles
     >>> Quantiles((0.2, 0.8)).best_constant(np.arange(11.0)).tolist()
     [2.0, 8.0]
@@ -202,38 +168,26 @@ class Quantiles(_Pinball):
         object.__setattr__(self, "quantiles", levels)
 
     def n_scores(self, n_classes: int | None = None) -> int:
-        """One for each quantile."""
         return len(self.quantiles)
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """All of them."""
         return self.quantiles
 
 
 @dataclass(frozen=True)
 class Huber(_UnitHessian):
-    """L = r^2/2 for residuals r = y - F up to delta, and delta (|r| - delta/2) beyond: far targets pull no harder [1]_.
+    """L = r^2/2 for residuals r = y - F up to delta, and delta (|r| - delta/2) beyond (P. Huber 1964).
 
-    The hessian is 1 everywhere, also where the loss is a line: an upper bound, with which a step never overshoots.
+    The hessian is 1 everywhere: an upper bound, with which a step never overshoots.
 
     Parameters
     ----------
     delta : float, default=1.0
-        Where the line begins, in units of the target; above zero.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is not finite and above zero.
-
-    References
-    ----------
-    .. [1] P. Huber (1964). Robust estimation of a location parameter. Annals of Mathematical Statistics 35(1).
+        Residual beyond which the loss is linear, in units of the target; above zero.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Huber
     >>> Huber(delta=1.0).best_constant(np.array([0.0, 1.0, 100.0])).round(6).tolist()
     [1.0]
@@ -247,7 +201,6 @@ class Huber(_UnitHessian):
         object.__setattr__(self, "delta", checked_number("delta", self.delta, Interval(0.0, inf)))
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
-        """A parabola between two lines."""
         size = np.abs(y - F)
         return np.where(size <= self.delta, 0.5 * size * size, self.delta * (size - 0.5 * self.delta))
 
@@ -255,36 +208,24 @@ class Huber(_UnitHessian):
         return np.clip(F - y, -self.delta, self.delta)
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """Huber's location; where a whole interval is best, its middle."""
         target = np.asarray(y, dtype=np.float64)
         return np.array([huber_location(target, np.ones(len(y)) if w is None else w, self.delta)])
 
 
 class _LogLinked(Loss):
-    """Losses of a mean exp(F) > 0, whose best constant is the logarithm of the mean target."""
-
     link: ClassVar[MeanLink] = Log()
     target_interval: ClassVar[Interval] = Interval(0.0, inf, closed="low")
     mean_interval: ClassVar[Interval] = Interval(0.0, inf)
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
-        """The logarithm of the weighted mean; -36 where that is zero, a mean of 2e-16."""
         mean = float(np.average(np.asarray(y, dtype=np.float64), weights=w))
         return Log().score(np.array([mean if mean > 0.0 else np.finfo(np.float64).eps]))
 
-    def value(self, y: Targets, F: Numbers) -> Numbers:
-        """The loss, beyond exponents of 500 continued by its tangent."""
-        return self._value(np.asarray(y, dtype=np.float64), F)
-
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Its derivatives by F."""
-        return weighted(*self._derivatives(np.asarray(y, dtype=np.float64), F), w)
+        return weighted(*self._derivatives(y, F), w)
 
     @abstractmethod
-    def _value(self, y: Numbers, F: Numbers) -> Numbers: ...
-
-    @abstractmethod
-    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]: ...
+    def _derivatives(self, y: Targets, F: Numbers) -> tuple[Numbers, Numbers]: ...
 
 
 @dataclass(frozen=True)
@@ -293,7 +234,6 @@ class Poisson(_LogLinked):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Poisson
     >>> loss = Poisson()
     >>> loss.link.mean(loss.best_constant(np.array([0.0, 1.0, 5.0]))).round(6).tolist()
@@ -302,21 +242,20 @@ class Poisson(_LogLinked):
 
     name: ClassVar[str] = "poisson"
 
-    def _value(self, y: Numbers, F: Numbers) -> Numbers:
+    def value(self, y: Targets, F: Numbers) -> Numbers:
         return exp_with_tangent(F)[0] - y * F
 
-    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]:
+    def _derivatives(self, y: Targets, F: Numbers) -> tuple[Numbers, Numbers]:
         mean = exp_with_tangent(F)[1]
         return mean - y, mean
 
 
 @dataclass(frozen=True)
 class Gamma(_LogLinked):
-    """L = y exp(-F) + F: amounts y > 0 with mean exp(F) and errors in proportion to it; half the Gamma deviance.
+    """L = y exp(-F) + F: amounts y > 0 with mean exp(F) and errors proportional to it; half the gamma deviance.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Gamma
     >>> Gamma().check_target(np.array([1.0, 0.0]))
     Traceback (most recent call last):
@@ -327,38 +266,28 @@ class Gamma(_LogLinked):
     name: ClassVar[str] = "gamma"
     target_interval: ClassVar[Interval] = Interval(0.0, inf)
 
-    def _value(self, y: Numbers, F: Numbers) -> Numbers:
+    def value(self, y: Targets, F: Numbers) -> Numbers:
         return y * exp_with_tangent(-F)[0] + F
 
-    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]:
+    def _derivatives(self, y: Targets, F: Numbers) -> tuple[Numbers, Numbers]:
         ratio = y * exp_with_tangent(-F)[1]
         return 1.0 - ratio, ratio
 
 
 @dataclass(frozen=True)
 class Tweedie(_LogLinked):
-    """L = -y exp((1-p) F)/(1-p) + exp((2-p) F)/(2-p): amounts y >= 0 that may be exactly zero [1]_.
+    """L = -y exp((1-p) F)/(1-p) + exp((2-p) F)/(2-p): amounts y >= 0 that may be exactly zero (B. Jorgensen 1987).
 
-    Half the deviance, but for a constant, of a sum of Poisson many Gamma amounts with mean m = exp(F) and variance
-    in proportion to m^p: between Poisson (p = 1) and Gamma (p = 2), which have losses of their own.
+    Half the deviance, but for a constant, of a Poisson number of gamma amounts with mean m = exp(F) and variance
+    proportional to m^p, between Poisson (p = 1) and gamma (p = 2).
 
     Parameters
     ----------
     power : float, default=1.5
-        p, with 1 < p < 2. Near 1, many small amounts; near 2, few large ones.
-
-    Raises
-    ------
-    ValueError
-        If `power` is not between 1 and 2.
-
-    References
-    ----------
-    .. [1] B. Jorgensen (1987). Exponential dispersion models. Journal of the Royal Statistical Society B 49(2).
+        p, with 1 < p < 2; near 1 many small amounts, near 2 few large ones.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from committee.objectives.losses import Tweedie
     >>> Tweedie(power=1.5).value(np.array([0.0, 1.0]), np.zeros(2)).tolist()
     [2.0, 4.0]
@@ -370,35 +299,27 @@ class Tweedie(_LogLinked):
     def __post_init__(self) -> None:
         object.__setattr__(self, "power", checked_number("power", self.power, Interval(1.0, 2.0)))
 
-    def _value(self, y: Numbers, F: Numbers) -> Numbers:
+    def value(self, y: Targets, F: Numbers) -> Numbers:
         a, b = self.power - 1.0, 2.0 - self.power
         return y / a * exp_with_tangent(-a * F)[0] + exp_with_tangent(b * F)[0] / b
 
-    def _derivatives(self, y: Numbers, F: Numbers) -> tuple[Numbers, Numbers]:
+    def _derivatives(self, y: Targets, F: Numbers) -> tuple[Numbers, Numbers]:
         a, b = self.power - 1.0, 2.0 - self.power
         low, high = y * exp_with_tangent(-a * F)[1], exp_with_tangent(b * F)[1]
         return high - low, a * low + b * high
 
 
 def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> float:
-    """A number that minimises the weighted pinball loss; the middle where a whole interval does.
+    """Return the minimiser of the weighted pinball loss, the middle where a whole interval minimises it.
 
-    The quantile is the share of the weight that is to be below the number. Values are ``(n,)``, n >= 1; their weights
-    are >= 0 and not all zero, None means 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.losses.regression import weighted_quantile
-    >>> weighted_quantile(np.array([3.0, 1.0, 2.0, 4.0]), None, 0.5)
-    2.5
+    Values ``(n,)``, n >= 1; weights are >= 0 and not all zero, None means 1.
     """
     if w is None:
         w = np.ones(len(values))
     counted = np.flatnonzero(w > 0.0)
     order = counted[np.argsort(values[counted], kind="stable")]
     below = np.cumsum(w[order])
-    # sums of weights that should be equal to the share may miss it by a rounding
+    # sums of weights that equal the share may miss it by rounding
     share, rounding = quantile * below[-1], 1e-12 * below[-1]
     first = int(np.searchsorted(below, share - rounding))
     last = min(int(np.searchsorted(below, share + rounding, side="right")), len(order) - 1)
@@ -407,22 +328,14 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
 
 
 LOST = 1e-6
-"""Rounding of the largest target, as a share of Huber's delta, from which on sums along the lines between ends fail."""
+"""Rounding error of the largest target, relative to delta, above which sums along the lines are inexact."""
 
 
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
-    """The zero of sum_i w_i clip(c - y_i, -delta, delta), exactly; the middle, if the sum is zero on an interval.
+    """Return the zero of sum_i w_i clip(c - y_i, -delta, delta), exactly; the middle of an interval of zeros.
 
-    The sum is made of lines that meet at y_i +- delta and never decreases, so one pass over these ends finds the line
-    that passes zero, and with it the targets within delta of the answer. Targets and weights are ``(n,)``; weights
-    are >= 0 and not all zero, delta is above zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.losses.regression import huber_location
-    >>> huber_location(np.array([0.0, 1.0, 2.0, 50.0]), np.ones(4), 1.0)
-    1.5
+    The sum is piecewise linear with ends at y_i +- delta and never decreases, so one pass over the ends finds the zero.
+    Weights ``(n,)`` are >= 0 and not all zero.
     """
     counted = w > 0.0
     y, w = y[counted], w[counted]
@@ -434,7 +347,7 @@ def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
     def pulled(c: float) -> float:
         return float(w @ np.clip(c - y, -delta, delta))
 
-    if np.spacing(np.abs(y).max()) > LOST * delta:  # the lines are too short for a sum along them
+    if np.spacing(np.abs(y).max()) > LOST * delta:  # the lines are too short for sums along them
         below = max(bisect_left(ends, -1e-12 * pull, key=pulled) - 1, 0)
         above = min(bisect_right(ends, 1e-12 * pull, key=pulled), len(ends) - 1)
     else:  # the last end before the zero, and the first one after it

@@ -1,76 +1,46 @@
-"""The least second-order bound on the error: weights for which two voters are seldom wrong together."""
+"""Weights of the least second-order (tandem) bound on the error, and the losses of pairs of voters."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.objectives.margins.objective import Objective, Reweighting
-from committee.objectives.margins.pair_losses import PairLosses
 from committee.objectives.pac_bayes import PacBayesKl, mean_over
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
-MAX_ROUNDS = 50
-"""Most tangents; a few are enough."""
+MAX_ROUNDS = 50  # most tangents; a few suffice
 
 
 @dataclass(frozen=True)
 class Tandem(Objective):
-    """Minimise the tandem bound on the error on new rows [1]_,
+    """Minimise the tandem bound on the error on new rows,
 
         4 sup{p : kl(e(w), p) <= (2 KL(w || 1/T) + ln(2 sqrt n / delta)) / n},    e(w) = sum_{t,u} w_t w_u E^[l_t l_u],
 
-    l the losses of two voters on a row that neither has seen, n the number of such rows, or its harmonic mean over
-    pairs (`committee.bounds.tandem` says more). It holds for all weights at once, and so for those that it finds.
-    Training rows have no such losses. All voters keep some weight: the divergence requires it.
-
-    Parameters
-    ----------
-    delta : float, default=0.05
-        The bound fails with at most this probability.
-
-    References
-    ----------
-    .. [1] A. Masegosa, S. S. Lorenzen, C. Igel, Y. Seldin (2020). Second order PAC-Bayesian bounds for the weighted
-       majority vote. NeurIPS 33.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
-    >>> from committee.objectives.margins.tandem_bound import Tandem
-    >>> error = np.linspace(0.05, 0.45, 20)
-    >>> S = np.where(np.random.default_rng(0).random((1000, 20)) < error, -1, 1).astype(np.int8)
-    >>> solved = Tandem().solve(MarginMatrix.of_matrix(S))
-    >>> solved.value < 0.7 * solved.before, bool(solved.weights[0] > solved.weights[-1])
-    (True, True)
+    with l the losses of two voters on a row that neither was trained on and n the number of such rows, or its harmonic
+    mean over pairs (`committee.bounds.tandem`). All voters keep some weight, as the divergence requires it.
     """
 
     name: ClassVar[str] = "tandem"
     maximises: ClassVar[bool] = False
     on_unseen_rows: ClassVar[bool] = True
-    delta: float = 0.05
+    delta: float = 0.05  # the bound fails with at most this probability
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:
             raise ValueError(f"delta={self.delta!r} is not in (0, 1); it is the probability that the bound fails.")
 
     def value(self, lines: MarginMatrix, weights: F64) -> float:
-        """The bound at any weights of the simplex."""
         return tandem_bound(self._pairs(lines), weights, _ln_prior(lines), self.delta)
 
     def solve(self, lines: MarginMatrix) -> Reweighting:
-        """The best weights.
-
-        Raises
-        ------
-        ValueError
-            If rows have different weights: the bound is about rows that are drawn alike.
-        """
         pairs, prior = self._pairs(lines), _ln_prior(lines)
         weights, rounds = least_tandem_bound(pairs, prior, lines.own, delta=self.delta)
         value, before = (tandem_bound(pairs, w, prior, self.delta) for w in (weights, lines.own))
@@ -88,17 +58,17 @@ class Tandem(Objective):
 
 
 def tandem_bound(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> float:
-    """The bound: four times the most that the tandem loss of rho can be."""
+    """Return the tandem bound of weights rho."""
     return 4.0 * tandem_complexity(pairs, rho, ln_prior, delta).above(tandem_loss(pairs, rho))
 
 
 def tandem_loss(pairs: PairLosses, rho: F64) -> float:
-    """e = sum_{t,u} rho_t rho_u E^[l_t l_u], over the pairs of which there is a row."""
+    """Return e = sum_{t,u} rho_t rho_u E^[l_t l_u], over the pairs with a row."""
     return mean_over(np.outer(rho, rho), pairs.rows, pairs.tandem)
 
 
 def tandem_complexity(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> PacBayesKl:
-    """PAC-Bayes-kl bound on the distance of e from its expectation."""
+    """Return the PAC-Bayes-kl bound on the distance of e from its expectation."""
     return PacBayesKl.of(np.outer(rho, rho), pairs.rows, 2.0 * ln_prior, delta)
 
 
@@ -112,62 +82,24 @@ def least_tandem_bound(
     max_steps: int = 500,
     tol: float = 1e-7,
 ) -> tuple[F64, int]:
-    """Weights that minimise the tandem bound over the simplex, and the tangents that were taken.
+    """Return the weights that minimise the tandem bound over the simplex, and the number of tangents.
 
-    The set of (e, c, p) with kl(e, p) <= c is convex, and so p(e, c), the largest p, is concave: nowhere above its
-    tangent. Each round takes the tangent at the weights as they are and lowers it, which lowers the bound; with
-    kl(e, p) = c its slopes are in the proportion
-
-        dp/dc : dp/de = 1 : ln(p (1 - e) / (e (1 - p))),
-
-    so that e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) is to be made small: convex on held-out rows, by
-    steps of the exponentiated gradient. It starts at uniform weights, and of these, the own and all after a round,
-    those of the least bound are returned. Out of bag, where n moves with rho and e is not convex, no more is promised.
-
-    Parameters
-    ----------
-    pairs : PairLosses
-        Of rows that the voters have not seen.
-    ln_prior : float
-        Minus the logarithm of the prior of each voter.
-    own : float64 array (T,)
-        The ensemble's own weights.
-    delta : float, default=0.05
-        Of the bound that is minimised.
-    max_rounds : int, default=50
-        Most tangents; rounds end when one lowers the bound by less than `tol`.
-    max_steps : int, default=500
-        Most gradient steps between them.
-    tol : float, default=1e-7
-        Least decrease of the bound that a round is made for.
-
-    References
-    ----------
-    A. Masegosa, S. S. Lorenzen, C. Igel, Y. Seldin (2020). Second order PAC-Bayesian bounds for the weighted majority
-    vote. NeurIPS 33. There a looser bound with a parameter lambda is lowered in turn with it; the tangents are those of
-    the bound itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.margins.pair_losses import PairLosses
-    >>> from committee.objectives.margins.tandem_bound import least_tandem_bound
-    >>> S = np.where(np.arange(90)[:, None] < [9, 9, 30], -1, 1).astype(np.int8)
-    >>> w, _ = least_tandem_bound(PairLosses.of(S, None), np.log(3), np.full(3, 1 / 3))
-    >>> bool(w[2] < w[0]), bool(np.isclose(w[0], w[1]))
-    (True, True)
+    The largest p with kl(e, p) <= c is concave in (e, c), so nowhere above its tangent. Each of at most `max_rounds`
+    rounds lowers the tangent, e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) but for a factor, until the
+    bound decreases by less than `tol`, by at most `max_steps` exponentiated-gradient steps. It starts at uniform
+    weights; of these, the ensemble's own and those after each round, the weights of the least bound are returned.
     """
     T = len(own)
-    both = np.where(pairs.rows > 0.0, pairs.tandem, 1.0)  # what no row tells is taken for the worst
+    both = np.where(pairs.rows > 0.0, pairs.tandem, 1.0)  # pairs without rows count as the worst
     rho = np.full(T, 1.0 / T)
     n = tandem_complexity(pairs, rho, ln_prior, delta).rows
     best, least, rounds = rho, tandem_bound(pairs, rho, ln_prior, delta), 0
     lowest = least
     while n > 0.0 and rounds < max_rounds:
         rounds += 1
-        e = min(max(tandem_loss(pairs, rho), 1e-12), 1.0 - 1e-12)  # at 0 and 1 the slope has no end
+        e = min(max(tandem_loss(pairs, rho), 1e-12), 1.0 - 1e-12)  # at 0 and 1 the slope is infinite
         p = min(tandem_complexity(pairs, rho, ln_prior, delta).above(e), 1.0 - 1e-12)
-        rho = descended(both, rho, 2.0 / (n * log(p * (1.0 - e) / (e * (1.0 - p)))), max_steps)
+        rho = exponentiated_gradient(both, rho, 2.0 / (n * log(p * (1.0 - e) / (e * (1.0 - p)))), max_steps)
         value = tandem_bound(pairs, rho, ln_prior, delta)
         if value < lowest:
             best, lowest = rho, value
@@ -178,13 +110,11 @@ def least_tandem_bound(
 
 
 def _ln_prior(lines: MarginMatrix) -> float:
-    """A prior of equal weights; of each voter and its opposite, if some are turned round."""
     return log(2 * lines.n_voters if (lines.sign < 0.0).any() else lines.n_voters)
 
 
-def descended(both: F64, rho: F64, strength: float, max_steps: int) -> F64:
-    """rho' E rho + strength sum rho ln rho made smaller by steps of the exponentiated gradient, each halved until it
-    does; the objective never rises."""
+def exponentiated_gradient(both: F64, rho: F64, strength: float, max_steps: int) -> F64:
+    """Lower rho' E rho + strength sum rho ln rho by exponentiated-gradient steps, halved until they decrease it."""
     least = np.finfo(np.float64).tiny
     theta, step = np.log(rho), 1.0 / max(float(np.abs(both).max()), strength)
     value = float(rho @ both @ rho) + strength * float(rho @ theta)
@@ -207,3 +137,52 @@ def descended(both: F64, rho: F64, strength: float, max_steps: int) -> F64:
             break
         theta, rho, value, step = tried, weights, new, 2.0 * step
     return rho
+
+
+_BLOCK = 1 << 22  # losses converted to float64 at a time
+
+
+@dataclass(frozen=True, eq=False)
+class PairLosses:
+    """Mean losses of T voters and of their pairs, each over the rows that count for it."""
+
+    risk: F64  # (T,) Mean loss of each voter; NaN without rows
+    tandem: F64  # (T, T) Mean of l_t l_u; NaN without rows
+    disagreement: F64  # (T, T) Mean of l_t (1 - l_u) + l_u (1 - l_t): how often labels differ
+    rows: F64  # (T, T) Number of rows that count for both
+
+    @classmethod
+    def of(cls, least: NDArray[np.int8] | F64, counted: Mask | None) -> PairLosses:
+        """Compute the means from the least signed votes ``(n, T)`` and the rows that count ``(n, T)``; None: all."""
+        T = least.shape[1]
+        both, own, rows = np.zeros((T, T)), np.zeros((T, T)), np.zeros((T, T))
+        for loss, counts in loss_blocks(least, counted):
+            both += loss.T @ loss
+            if counts is None:
+                own += loss.sum(axis=0)[:, None]
+                rows += len(loss)
+            else:
+                own += loss.T @ counts
+                rows += counts.T @ counts
+        with np.errstate(invalid="ignore"):
+            disagreement = (own + own.T - 2.0 * both) / rows
+            return cls(np.diagonal(own) / np.diagonal(rows), both / rows, disagreement, rows)
+
+    @classmethod
+    def of_lines(cls, lines: MarginMatrix) -> PairLosses:
+        """Compute the means from the least line of each row, unweighted, for the voters that count on it."""
+        S = lines.matrix
+        least = S if lines.lines_of_row == 1 else S.reshape(lines.n_rows, -1, lines.n_voters).min(axis=1)
+        return cls.of(least, lines.unseen)
+
+
+def loss_blocks(least: NDArray[np.int8] | F64, counted: Mask | None) -> Iterator[tuple[F64, F64 | None]]:
+    """Yield blocks of losses, zero where they do not count, with 1 where they count (None: everywhere)."""
+    step = max(1, _BLOCK // least.shape[1])
+    for at in range(0, len(least), step):
+        loss: F64 = 0.5 * (1.0 - least[at : at + step].astype(np.float64))
+        if counted is None:
+            yield loss, None
+        else:
+            counts = counted[at : at + step].astype(np.float64)
+            yield loss * counts, counts

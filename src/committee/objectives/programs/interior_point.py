@@ -1,9 +1,8 @@
-"""An interior point of the soft margin of rows with several lines: near the optimum, in a few systems of T numbers."""
+"""An interior-point method for the soft margin of rows with several lines, to a point near the optimum."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,44 +12,31 @@ from committee.data.number_types import F64
 from committee.objectives.programs.margin_matrix import MarginMatrix
 
 F32 = NDArray[np.float32]
-Number = TypeVar("Number", F64, float)
 
-NEAR = 1e-4
-"""Gap at which the path ends, as a share of the standard deviation of the margins at its beginning."""
+NEAR = 1e-4  # final duality gap, relative to the standard deviation of the margins at the start
 
-MOST_STEPS = 40
-"""Steps of Newton's method; 15 to 30 are taken."""
+MOST_STEPS = 40  # most Newton steps; 15 to 30 suffice
 
-SHORTER = 0.99
-"""Share of the way to the nearest bound that a step goes."""
+SHORTER = 0.99  # share of the distance to the nearest bound that a step covers
 
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """A point near the optimum of both programs.
+    """Interior point of the primal and the dual program."""
 
-    Parameters
-    ----------
-    weights : float64 array (T,)
-        w; positive, sums to one.
-    lines : float64 array (n, K - 1)
-        u; positive, sums to one, and over a row's lines to less than its cap.
-    """
-
-    weights: F64
-    lines: F64
+    weights: F64  # (T,) w; positive, sums to one
+    lines: F64  # (n, K - 1) u; positive, sums to one, and over a row's lines to less than its cap
 
 
 @dataclass(frozen=True)
 class _Point:
-    """Unknowns of both programs, or a change of them: what is not free comes in pairs whose products go to zero."""
-
-    w: F64  # weights, with what each voter's edge is short of the largest
-    short: F64
-    xi: F64  # slacks of rows, with the room below their caps
-    room: F64
-    above: F64  # how far lines are above the level, with their dual weights
-    u: F64
+    # unknowns of both programs, or a step of them, as pairs whose products go to zero
+    w: F64  # weights of voters
+    short: F64  # difference of each voter's edge from the largest
+    xi: F64  # slacks of rows
+    room: F64  # difference of the rows' dual weights from their caps
+    above: F64  # slacks of lines
+    u: F64  # dual weights of lines
 
     def pairs(self) -> tuple[tuple[F64, F64], ...]:
         return (self.w, self.short), (self.xi, self.room), (self.above, self.u)
@@ -70,15 +56,10 @@ class _Point:
 
 
 class _System:
-    """Newton's equations at a point, brought down to those of the weights and the level.
-
-    With d = u / above, q = room / xi and D_i = sum_l d_il the matrix is
-
-        diag(short / w) + sum_i [sum_l d_il (m_il - m_i)(m_il - m_i)' + D_i q_i / (D_i + q_i) m_i m_i'],
-
-    m_il a line with -1 for the level behind its votes, and m_i the mean of a row's lines with weights d_il.
-    """
-
+    # Newton's equations at a point, reduced to the weights and the level. With d = u / above, q = room / xi and
+    # D_i = sum_l d_il the matrix is diag(short / w)
+    #     + sum_i [sum_l d_il (m_il - m_i)(m_il - m_i)' + D_i q_i / (D_i + q_i) m_i m_i'],
+    # with m_il a line and -1 for the level, and m_i the mean of a row's lines with weights d_il.
     def __init__(self, M: F32, at: _Point) -> None:
         n, L = at.u.shape
         self.M, self.at = M, at
@@ -102,7 +83,6 @@ class _System:
         return found
 
     def step(self, for_w: F64, for_xi: F64, for_above: F64) -> _Point:
-        """The change that brings each product to first order by as much as is asked."""
         at, M, shape = self.at, self.M, self.at.u.shape
         a = for_above / at.above
         g = for_xi / at.xi + a.sum(axis=1)
@@ -117,39 +97,10 @@ class _System:
 
 
 def interior_point(lines: MarginMatrix, cap: F64) -> InteriorPoint:
-    """Follow the central path of the soft margin to a point near the optimum, by Mehrotra's predictor and corrector.
+    """Follow the central path of the soft margin to a point near the optimum, by Mehrotra's predictor-corrector method.
 
-    Of ``max rho - sum_i c_i xi_i``, see `soft_margin_of_rows`, with caps c above the rows' weights: equal dual weights
-    of a row's lines are then feasible, as any weights are with large slacks. Sums over lines are in single precision,
-    as the point is only where a program of few rows begins [1]_.
-
-    Parameters
-    ----------
-    lines : MarginMatrix
-        S and r.
-    cap : float64 array (n,)
-        c, of which each is above r_i.
-
-    Returns
-    -------
-    InteriorPoint
-
-    References
-    ----------
-    .. [1] S. Mehrotra (1992). On the implementation of a primal-dual interior point method. SIAM J. Optimization 2.
-
-    Examples
-    --------
-    Two rows of three classes, two voters who are wrong on one each, who get half of the weight each:
-
-    >>> import numpy as np
-    >>> from committee.objectives.programs.interior_point import interior_point
-    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
-    >>> from committee.vote.signed_votes import SignedVotes
-    >>> S = np.array([[1, 0], [1, -1], [-1, 1], [0, 1]], dtype=np.int8)  # two lines for each row
-    >>> votes = SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3]))
-    >>> interior_point(MarginMatrix.of(votes), np.full(2, 0.8)).weights.round(3).tolist()
-    [0.5, 0.5]
+    The program is that of `soft_margin_of_rows`, with caps ``(n,)`` above the rows' weights. Sums over lines are in
+    single precision. Source: S. Mehrotra (1992). On the implementation of a primal-dual interior point method.
     """
     n, T, L = lines.n_rows, lines.n_voters, lines.lines_of_row
     M: F32 = np.empty((n * L, T + 1), dtype=np.float32)
@@ -163,7 +114,7 @@ def interior_point(lines: MarginMatrix, cap: F64) -> InteriorPoint:
             break
         try:
             system = _System(M, at)
-        except LinAlgError:  # single precision goes no further
+        except LinAlgError:  # the limit of single precision
             break
         level = gap / (n * L + n + T)
         first = system.step(*(-one * other for one, other in at.pairs()))
@@ -180,7 +131,6 @@ def interior_point(lines: MarginMatrix, cap: F64) -> InteriorPoint:
 
 
 def _start(M: F32, lines: MarginMatrix, cap: F64) -> tuple[_Point, float]:
-    """A point inside, and how much margins differ there."""
     n, T, L = lines.n_rows, lines.n_voters, lines.lines_of_row
     w = 0.5 * lines.own + 0.5 / T
     values = (M[:, :T] @ w.astype(np.float32)).astype(np.float64).reshape(n, L)
@@ -194,7 +144,6 @@ def _start(M: F32, lines: MarginMatrix, cap: F64) -> tuple[_Point, float]:
 
 
 def _lengths(at: _Point, step: _Point) -> tuple[float, float]:
-    """How far the primal and the dual unknowns may go along a step, at most all of it, until one of them is zero."""
     longest = [1.0, 1.0]
     for pair, changes in zip(at.pairs(), step.pairs(), strict=True):
         for side in (0, 1):

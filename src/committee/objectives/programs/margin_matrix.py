@@ -1,4 +1,4 @@
-"""Lines of margins that sums and constraints run over: rows' weights, voters' signs and out-of-bag scales with them."""
+"""The signed votes of an ensemble as lines of margins, with row weights, voter signs and out-of-bag scales."""
 
 from __future__ import annotations
 
@@ -15,68 +15,27 @@ from committee.vote.signed_votes import BLOCK, SignedVotes
 
 @dataclass(frozen=True, eq=False)
 class MarginMatrix:
-    """A matrix S whose products ``S @ w`` are the lines of the margins of weights w on the simplex.
+    """A matrix S (r, T) whose products ``S @ w`` are the lines of the margins of weights w on the simplex.
 
-    Two classes have one line for each row, K classes have K - 1; a row's margin is its least line. A voter of negative
-    weight is replaced by its opposite, so that the ensemble's own weights are a point of the simplex. Lines are never
-    held as float64 all at once unless they are numbers to begin with.
-
-    Parameters
-    ----------
-    matrix : int8 or float64 array (r, T)
-        What each voter does for each line: +1, -1 or 0, or a number. The lines of a row are next to each other.
-    first : intp array (n,)
-        The first line of every row.
-    row_weight : float64 array (n,)
-        Weight of every row; positive, sums to one.
-    own : float64 array (T,)
-        The ensemble's own weights: not negative, sum to one.
-    sign : float64 array (T,)
-        -1 for a voter that stands for its opposite, else 1.
-    unseen : bool array (n, T), default=None
-        Voters whose votes on a row count, as they have not seen it; the others' are 0 in `matrix`. None: all.
-    scale : float64 array (r,), default=None
-        What a line of `matrix` is multiplied by: T / T_i where only T_i voters count on row i. None: by 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
-    >>> lines = MarginMatrix.of_matrix(np.array([[1, 1], [1, -1], [-1, 1]], dtype=np.int8))
-    >>> lines.margins(np.array([0.75, 0.25])).tolist()
-    [1.0, 0.5, -0.5]
-    >>> lines.mean_votes().round(3).tolist()  # the mean of each voter's signed votes
-    [0.333, 0.333]
+    Two classes have one line for each row, K classes K - 1, next to each other; a row's margin is its least line. A
+    voter of negative weight is replaced by its opposite. Whole votes are bytes, converted to float64 in blocks.
     """
 
     matrix: NDArray[np.int8] | F64
-    first: NDArray[np.intp]
-    row_weight: F64
-    own: F64
-    sign: F64
-    unseen: NDArray[np.bool_] | None = None
-    scale: F64 | None = None
+    first: NDArray[np.intp]  # (n,) first line of every row
+    row_weight: F64  # (n,) positive, sums to one
+    own: F64  # (T,) the ensemble's own weights: not negative, sum to one
+    sign: F64  # (T,) -1 for a voter that is replaced by its opposite, else 1
+    unseen: NDArray[np.bool_] | None = None  # (n, T) votes that count (out of bag), the others are 0; None: all
+    scale: F64 | None = None  # (r,) factors of the lines, T / T_i if T_i voters count on row i; None: 1
 
     @classmethod
     def of(
         cls, votes: SignedVotes, row_weight: F64 | None = None, unseen: NDArray[np.bool_] | None = None
     ) -> MarginMatrix:
-        """The lines of an ensemble's signed votes.
+        """Make the lines of an ensemble's signed votes; rows of weight 0 or without a vote that counts are left out.
 
-        Parameters
-        ----------
-        votes : SignedVotes
-            Its matrix is copied only where it has to change.
-        row_weight : float64 array (n,), default=None
-            Weights of the rows, not negative; rows of weight 0 are left out. None: all the same.
-        unseen : bool array (n, T), default=None
-            Voters whose votes on a row count, as they have not seen it; the others' are 0, and the lines of row i are
-            multiplied by T / T_i. Rows without such a voter are left out. None: all voters count on all rows.
-
-        Raises
-        ------
-        ValueError
-            If no row is left.
+        `unseen` (n, T) has the votes that count: out of bag, those of voters that were not trained on the row.
         """
         n, lines_of_row = votes.n_rows, len(votes.matrix) // max(1, votes.n_rows)
         weight = np.ones(n) if row_weight is None else row_weight
@@ -87,10 +46,9 @@ class MarginMatrix:
         if (sign < 0.0).any():
             S = S * sign.astype(S.dtype)
         first = np.arange(n, dtype=np.intp) * lines_of_row
-        return cls(S, first, weight, np.abs(votes.weights), sign, unseen)._counted()
+        return cls(S, first, weight, np.abs(votes.weights), sign, unseen)._without_empty_rows()
 
-    def _counted(self) -> MarginMatrix:
-        """Without rows that have no weight or that all voters have seen; weights and scale follow from the rest."""
+    def _without_empty_rows(self) -> MarginMatrix:
         counted = self.row_weight > 0.0
         if self.unseen is not None:
             counted &= self.unseen.any(axis=1)
@@ -106,12 +64,12 @@ class MarginMatrix:
         return replace(self, matrix=S, first=first, row_weight=weight, unseen=unseen, scale=scale)
 
     def of_some(self, rows: NDArray[np.bool_]) -> MarginMatrix:
-        """The lines of some rows, whose weights sum to one again."""
-        return replace(self, row_weight=np.where(rows, self.row_weight, 0.0))._counted()
+        """Return the lines of some rows ``(n,)``, with weights that sum to one."""
+        return replace(self, row_weight=np.where(rows, self.row_weight, 0.0))._without_empty_rows()
 
     @classmethod
     def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> MarginMatrix:
-        """Lines of a matrix of signed votes, one a row; own weights all the same unless given."""
+        """Make lines of a matrix of signed votes, one for each row; own weights are equal unless given."""
         S = np.asarray(S)
         n, T = S.shape
         weights = np.full(T, 1.0 / T) if own is None else np.asarray(own, dtype=np.float64)
@@ -133,30 +91,30 @@ class MarginMatrix:
 
     @property
     def lines_of_row(self) -> int:
-        """Lines that each row has, K - 1."""
+        """Number of lines of each row, K - 1."""
         return len(self.matrix) // len(self.first)
 
     @property
     def line_weight(self) -> F64:
-        """Weight of each line, its row's in equal shares; sums to one."""
+        """Weight of each line: an equal share of its row's."""
         return self.of_rows(self.row_weight) / self.lines_of_row
 
     def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """A number of every row, for each of its lines."""
+        """Repeat a number of every row for each of its lines."""
         return np.repeat(numbers, self.lines_of_row)
 
     def taken(self, lines: NDArray[np.intp]) -> F64:
-        """Some lines of S as float64, ``(k, T)``."""
+        """Return some lines of S as float64, ``(k, T)``."""
         some: F64 = self.matrix[lines].astype(np.float64)
         return some if self.scale is None else some * self.scale[lines, None]
 
     def part(self, lines: NDArray[np.intp], voters: NDArray[np.intp]) -> NDArray[np.int8] | F64:
-        """Some lines of S for some voters, ``(k, m)``: int8 where no scale makes them numbers."""
+        """Return some lines of S for some voters, ``(k, m)``; int8 without a scale."""
         some: NDArray[np.int8] | F64 = self.matrix[lines[:, None], voters]
         return some if self.scale is None else some * self.scale[lines, None]
 
     def values(self, weights: F64) -> F64:
-        """``S @ w``, ``(r,)``; voters without weight are not looked at."""
+        """Return ``S @ w``, ``(r,)``."""
         used = np.flatnonzero(weights)
         some = weights[used]
         few = len(used) < self.n_voters // 2
@@ -168,18 +126,18 @@ class MarginMatrix:
         return lines if self.scale is None else lines * self.scale
 
     def margins(self, weights: F64) -> F64:
-        """Margin of every row, its least line, ``(n,)``."""
+        """Return the margin of every row, its least line, ``(n,)``."""
         return self.least(self.values(weights))
 
     def least(self, lines: F64) -> F64:
-        """Least of each row's lines."""
+        """Return the least of each row's lines, ``(n,)``."""
         if len(lines) == len(self.first):
             return lines
         least: F64 = lines.reshape(len(self.first), -1).min(axis=1)
         return least
 
     def dots(self, numbers: F64) -> F64:
-        """``S' u`` for a number for each line, ``(T,)``."""
+        """Return ``S' u`` for a number for each line, ``(T,)``."""
         u = numbers if self.scale is None else numbers * self.scale
         total = np.zeros(self.n_voters)
         for at, block in _blocks(self.matrix):
@@ -187,11 +145,11 @@ class MarginMatrix:
         return total
 
     def mean_votes(self) -> F64:
-        """Weighted mean of each voter's column, ``(T,)``: its edge."""
+        """Return the weighted mean of each voter's column, its edge, ``(T,)``."""
         return self.dots(self.line_weight)
 
     def gram(self) -> F64:
-        """``S' diag(line weights) S``, ``(T, T)``: the second moments of the voters' votes."""
+        """Return ``S' diag(line weights) S``, the second moments of the votes, ``(T, T)``."""
         weight = self.line_weight if self.scale is None else self.line_weight * self.scale**2
         total = np.zeros((self.n_voters, self.n_voters))
         # the products of small whole numbers, and their sums over a block, are exact in single precision
@@ -206,9 +164,9 @@ class MarginMatrix:
         return (total + total.T) / 2.0
 
     def judged(self, weights: F64) -> tuple[F64, F64]:
-        """Margins of the rows that some voter of weight has not seen, and these rows' weights.
+        """Return out-of-bag margins of the rows with a voter that counts and has weight, and these rows' weights.
 
-        They are normalised by the weight of these voters, as an out-of-bag vote is.
+        Margins are normalised by the weight of the voters that count.
         """
         each = np.abs(weights)
         total = each.sum() if self.unseen is None else np.concatenate([some @ each for _, some in _blocks(self.unseen)])
@@ -221,36 +179,24 @@ class MarginMatrix:
         return (margins / np.where(total > 0.0, total, 1.0))[some], row_weight / row_weight.sum()
 
     def weighted(self, row_weight: F64) -> MarginMatrix:
-        """The same lines with other weights of the rows ``(n,)``; those of weight 0 are left out.
-
-        Raises
-        ------
-        ValueError
-            If no row is left.
-        """
-        return replace(self, row_weight=row_weight, scale=None)._counted()
+        """Return the lines with other row weights ``(n,)``; rows of weight 0 are left out."""
+        return replace(self, row_weight=row_weight, scale=None)._without_empty_rows()
 
     def select(self, voters: NDArray[np.intp], own: F64) -> MarginMatrix:
-        """The lines of some voters, whose own weights are set; without rows that all of them have seen.
-
-        Raises
-        ------
-        ValueError
-            If no row is left.
-        """
+        """Return the lines of some voters with given own weights, without rows on which none of them counts."""
         unseen = None if self.unseen is None else self.unseen[:, voters]
         return replace(
             self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], unseen=unseen, scale=None
-        )._counted()
+        )._without_empty_rows()
 
     def as_numbers(self) -> MarginMatrix:
-        """The same with float64 votes if they fit into one block, so that they need not be converted at every look."""
+        """Return the lines with float64 votes if they fit into one block, which saves conversions."""
         if len(self) * self.n_voters > BLOCK:
             return self
         return replace(self, matrix=self.matrix.astype(np.float64, copy=False))
 
     def lowest(self, most: int) -> MarginMatrix:
-        """Only the `most` lowest lines of each row at the own weights; these lines themselves if there are no more."""
+        """Return the `most` lowest lines of each row at the own weights."""
         n, k = self.n_rows, self.lines_of_row
         if k <= most:
             return self
@@ -262,13 +208,11 @@ class MarginMatrix:
 
 
 def _blocks(S: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Some rows after the other, with the number of the first."""
     step = max(1, BLOCK // max(1, S.shape[1]))
     return ((at, S[at : at + step]) for at in range(0, len(S), step))
 
 
 def _as_bytes(S: NDArray[np.int8] | F64) -> NDArray[np.int8] | F64:
-    """Votes as int8 where they are whole numbers, as those of trees whose leaves are pure."""
     if S.dtype == np.int8:
         return S
     whole = np.empty(S.shape, dtype=np.int8)

@@ -1,4 +1,4 @@
-"""Quadratic programs over the simplex, as non-negative least squares."""
+"""Quadratic programs over the simplex: by non-negative least squares, or by an active-set method from a good start."""
 
 from __future__ import annotations
 
@@ -8,50 +8,17 @@ from scipy.optimize import linprog, nnls
 
 from committee.data.number_types import F64
 
-PULL = 1e5
-"""Weight of the equation of the mean while the support is searched; the mean is missed by about its inverse square."""
+PULL = 1e5  # weight of the equation of the mean in the search for the support; its error is about the inverse square
 
-STEPS = 100
-"""Most steps of the active-set method for each weight."""
+STEPS = 100  # most steps of non-negative least squares for each weight
 
 
 def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.0) -> tuple[F64, float]:
-    """Minimise ``w'Qw`` over the simplex, with ``mean_votes @ w = mean`` if that is given.
+    """Minimise ``w'Qw`` over the simplex, with ``mean_votes @ w = mean`` if given; return w and its optimality gap.
 
-    For v >= 0 that need not sum to one, v'Qv + (1 - sum v)^2 is least where v is a multiple of the optimal w: the first
-    term sets the direction whatever the length. So with Q = R'R the program is one of non-negative least squares,
-    which the active-set method of Lawson and Hanson solves without tolerances. The other equation is, on the simplex,
-    (mean_votes - mean) @ w = 0: one more row with a large weight. Then, with the set of positive weights known, the
-    optimum is solved again as a system of linear equations, in which it holds exactly.
-
-    Parameters
-    ----------
-    Q : float64 array (T, T)
-        Symmetric, without negative eigenvalues.
-    mean_votes : float64 array (T,), default=None
-        One more equation; `mean` lies within its range.
-    mean : float, default=0.0
-        Its right-hand side.
-
-    Returns
-    -------
-    weights : float64 array (T,)
-    gap : float
-        By how much no feasible weights can be better: the convex function lies above its tangent at `weights`, whose
-        least value on the feasible set is known.
-
-    Raises
-    ------
-    RuntimeError
-        If the active-set method does not end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.programs.simplex_quadratic import simplex_quadratic
-    >>> weights, gap = simplex_quadratic(np.diag([1.0, 3.0]))
-    >>> weights.round(9).tolist(), gap < 1e-12
-    ([0.75, 0.25], True)
+    Over v >= 0, v'Qv + (1 - sum v)^2 is least at a multiple of the optimal w: a problem of non-negative least squares,
+    in which (mean_votes - mean) @ w = 0 is one more row with a large weight. With the support known, the optimum is
+    solved again as a system of linear equations. The gap is that of the tangent at w over the feasible set.
     """
     T = len(Q)
     away = None if mean_votes is None else mean_votes - mean
@@ -77,7 +44,6 @@ def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.
 
 
 def _on_support(Q: F64, away: F64 | None, support: NDArray[np.intp]) -> F64 | None:
-    """Return the optimum on these weights, less those that would be negative; None if there is none."""
     A = np.ones((1, len(Q))) if away is None else np.stack([np.ones(len(Q)), away])
     while len(support):
         k, m = len(support), len(A)
@@ -99,7 +65,6 @@ def _on_support(Q: F64, away: F64 | None, support: NDArray[np.intp]) -> F64 | No
 
 
 def _gap(Q: F64, away: F64 | None, w: F64) -> float:
-    """Decrease of the tangent at w over the feasible set: slope @ w - max_b min_t (slope - b away)_t."""
     slope: F64 = 2.0 * (Q @ w)
     if away is None:
         return max(0.0, float(slope @ w - slope.min()))
@@ -107,3 +72,67 @@ def _gap(Q: F64, away: F64 | None, w: F64) -> float:
     columns = np.stack([np.ones(len(w)), away], axis=1)
     solution = linprog([-1.0, 0.0], columns, slope, bounds=[(None, None)] * 2, method="highs")
     return float("nan") if solution.fun is None else max(0.0, float(slope @ w) + solution.fun)
+
+
+ROUNDING = 1e-12
+
+
+def simplex_minimum(Q: F64, q: F64, start: F64) -> F64:
+    """Minimise ``w'Qw / 2 - q'w`` over ``w >= 0, sum w = 1`` by a primal active-set method.
+
+    The minimum on the support is a system of linear equations. A step towards it ends where a weight becomes zero,
+    which leaves the support; at the minimum the voter of the steepest slope enters, until none is below the mean slope.
+    A singular system without a solution gives a direction of linear decrease.
+    """
+    w = start.copy()
+    used = w > 0.0
+    size = max(float(np.abs(Q).max()), float(np.abs(q).max()), 1e-300)
+    for _ in range(20 * len(q) + 100):
+        support = np.flatnonzero(used)
+        toward, bounded = _step_on_support(Q, q, support, w[support])
+        decreasing = toward < -ROUNDING * np.abs(toward).max(initial=0.0)
+        room = np.where(decreasing, w[support] / np.where(decreasing, -toward, 1.0), np.inf)
+        first = int(np.argmin(room))
+        if not bounded or room[first] < 1.0:
+            if not np.isfinite(room[first]):
+                break  # a direction within rounding of zero
+            w[support] = np.maximum(0.0, w[support] + room[first] * toward)
+            w[support[first]] = 0.0
+            used[support[first]] = False
+            continue
+        w[support] = np.maximum(0.0, w[support] + toward)
+        w /= w.sum()
+        slope = Q @ w - q
+        entering = int(np.argmin(np.where(used, np.inf, slope)))
+        if used[entering] or slope[entering] >= float(slope @ w) - ROUNDING * size:
+            break
+        used[entering] = True
+    return w
+
+
+def _step_on_support(Q: F64, q: F64, support: NDArray[np.intp], w: F64) -> tuple[F64, bool]:
+    k = len(support)
+    if k == 1:  # one voter has all the weight
+        return np.zeros(1), True
+    system = np.zeros((k + 1, k + 1))
+    system[:k, :k] = Q[np.ix_(support, support)]
+    scale = max(float(np.abs(system).max()), float(np.abs(q[support]).max()), 1e-300)
+    system[:k, :k] /= scale
+    system[k, :k] = system[:k, k] = 1.0
+    wanted = np.append(q[support] / scale - system[:k, :k] @ w, 0.0)
+    try:
+        solution = np.linalg.solve(system, wanted)
+    except np.linalg.LinAlgError:
+        solution = np.full(k + 1, np.nan)
+    near = ROUNDING * max(float(np.abs(wanted).max()), 1.0) * k
+    if (
+        not np.isfinite(solution).all()
+        or np.abs(system @ solution - wanted).max() > near
+        or np.abs(solution[:k]).max() > 1e6
+    ):
+        # singular, or nearly: the shortest least-squares solution
+        solution = np.linalg.lstsq(system, wanted, rcond=1e-12)[0]
+        missed = wanted - system @ solution
+        if np.abs(missed).max() > 1e3 * near:
+            return missed[:k] - missed[:k].mean(), False
+    return solution[:k], True

@@ -1,5 +1,6 @@
-"""The lecture notes on composition of classifiers, rebuilt part by part."""
+"""Command that rebuilds the lecture notes on composition of classifiers."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from committee.papers.shared.options import (
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from committee.report.grid import Grid
 
 PARTS = ("margins", "boosting", "leaves", "forest")
-"""AdaBoost's margins and the voting bound; gradient boosting; its regularised leaves; a forest's out-of-bag error."""
 
 
 def rebuild(
@@ -37,17 +37,22 @@ def rebuild(
     Files: tables as CSV and Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
     ``cells-small.jsonl``). Only the margins read a table, `vehicle`; the small one is `iris`.
     """
-    from committee.papers.lectures import boosting, forest, leaves, margins
-    from committee.papers.lectures.plan import FULL, QUICK, SMALL
-    from committee.papers.shared.bundled_tables import Bundled
-    from committee.papers.shared.cells import finished_cells, journal_of
+    from committee.papers.lectures import margins, simulations
+    from committee.papers.lectures.simulations import FULL, QUICK, SMALL
+    from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.pages import write_page
+    from committee.papers.shared.tables import Bundled
 
     check_at_least_one(jobs=jobs)
     chosen = in_order(parts, PARTS, "parts")
     plan = SMALL if small else QUICK if quick else FULL
-    modules = {"margins": margins, "boosting": boosting, "leaves": leaves, "forest": forest}
-    tasks = {part: modules[part].tasks(plan, seed, Bundled.TABLES if small else data) for part in chosen}
+    parts_of: dict[str, tuple[Callable[..., list[Task]], Callable[..., list[Grid]]]] = {
+        "margins": (margins.tasks, margins.report),
+        "boosting": (simulations.tasks, simulations.report),
+        "leaves": (simulations.leaf_tasks, simulations.leaf_report),
+        "forest": (simulations.forest_tasks, simulations.forest_report),
+    }
+    tasks = {part: parts_of[part][0](plan, seed, Bundled.TABLES if small else data) for part in chosen}
     cells = finished_cells(
         *journal_of("lectures", plan, seed, out, quick=quick, small=small),
         [task for own in tasks.values() for task in own],
@@ -55,7 +60,7 @@ def rebuild(
         progress=progress,
     )
     grids = [
-        grid for part in chosen for grid in modules[part].report([cells[task.key] for task in tasks[part]], plan, out)
+        grid for part in chosen for grid in parts_of[part][1]([cells[task.key] for task in tasks[part]], plan, out)
     ]
     write_page(grids, out / "tables.md")
     return grids

@@ -1,33 +1,43 @@
-"""One cell of the rebuilt comparison of margins: an ensemble on a split of a table, and each objective's weights."""
+"""Cells of the comparison of margins: re-weighted ensembles, and boosting methods over tree depths."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.stats import kstest, norm, skew
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.bounds.equilibrium import equilibrium_margin
+from committee.bounds.minimum_margin import equilibrium_margin
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.objectives.margins.margin_maximum import MarginMaximum, Percentile, Rank, Uniform
-from committee.objectives.margins.margin_range import OutOfReachError, Range
-from committee.objectives.margins.margin_variance import Form, Variance
+from committee.objectives.margins.linear_objectives import (
+    MarginMaximum,
+    OutOfReachError,
+    Percentile,
+    Range,
+    Rank,
+    Uniform,
+)
+from committee.objectives.margins.margin_costs import Form, Variance
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.papers.shared.cells import timed
-from committee.papers.shared.folds import Fold
+from committee.papers.shared.tables import Fold
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
 
 FOREST, ADABOOST, DEEP_FOREST = "forest", "AdaBoost", "deep forest"
 ENSEMBLES = (FOREST, ADABOOST, DEEP_FOREST)
-"""The document's, of trees of depth 2, and a forest of trees without limits, which its errors look like."""
+"""The document's ensembles, of trees of depth 2, and a forest of trees without limits, whose errors match better."""
 
 UWS, EWS, SM1, SM2, SM2_SIMPLEX = "UWS", "EWS", "SM1", "SM2", "SM2, w >= 0"
 PWS = ("PWS.05", "PWS.20", "PWS.50")
@@ -39,9 +49,8 @@ OBJECTIVES: dict[str, Objective] = {
     SM2: Variance(form="free"),
     SM2_SIMPLEX: Variance(form="simplex"),
 }
-"""The document's objectives under its names, with its numbers; the last one is ours."""
-MAXIMISE = (UWS, EWS, *PWS)
-"""Those that let no margin decrease."""
+"""The document's objectives by its names, with its parameters; the last one is ours."""
+MAXIMISE = (UWS, EWS, *PWS)  # those that let no margin decrease
 
 POWERS = (1.0, 2.0, 10.0)
 TOWARDS = (0.25, 0.5, 1.0)
@@ -51,31 +60,18 @@ VARIANTS = (
     *(f"SM2, w >= 0, target {share:.0%} to 1" for share in TOWARDS),
     *(f"SM2, {form}" for form in ROBUST),
 )
-"""Further settings of the document's objectives: other powers k; targets above the mean margin, by shares of the way
-from there to 1; and the other measures of distance that it names, without negative weights."""
+"""Further settings of the document's objectives: powers k, targets between the mean margin and 1, other distances."""
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
-"""Outcomes of an objective. "less xi": SM1 had no solution, and was solved with the largest xi that has one. With
-the last three the ensemble keeps its weights."""
+"""Outcomes of an objective. "less xi": SM1 was solved with the largest feasible xi. With the last three the ensemble
+keeps its weights."""
 
-FEW_TREES = 20
-"""Of a small run."""
-TIE = 1e-9
-"""Scores that are no further from 0 are ties, whatever rounding has made of them."""
+FEW_TREES = 20  # of a small run
+TIE = 1e-9  # scores that are no further from 0 are ties, whatever rounding has made of them
 
 
 def variants(lines: MarginMatrix) -> dict[str, Objective]:
-    """The objectives of `VARIANTS`, on the margins that these are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.objectives.programs.margin_matrix import MarginMatrix
-    >>> from committee.papers.margins.cells import variants
-    >>> lines = MarginMatrix.of_matrix(np.array([[1, 1], [1, -1]], dtype=np.int8))  # their mean is 1/2
-    >>> variants(lines)["SM2, w >= 0, target 50% to 1"].target
-    0.75
-    """
+    """Return the objectives of `VARIANTS` for given margins."""
     mean = float(lines.mean_votes() @ lines.own)
     made = (
         *(Rank(k=k) for k in POWERS),
@@ -87,39 +83,21 @@ def variants(lines: MarginMatrix) -> dict[str, Objective]:
 
 @dataclass(frozen=True)
 class Ensembles:
-    """What ensembles are trained, and how many objectives are solved on each."""
+    """Sizes of the ensembles, and the objectives solved on each."""
 
     trees: int = 200
-    depth: int | None = 2
-    """Of the trees of AdaBoost and of the first forest; None: no limit."""
-    variants: bool = False
-    """`VARIANTS` too."""
+    depth: int | None = 2  # of the trees of AdaBoost and of the first forest; None: no limit
+    variants: bool = False  # `VARIANTS` too
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """Names of the objectives of each cell."""
         return (*OBJECTIVES, *(VARIANTS if self.variants else ()))
 
 
 def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Committee:
-    """Train an ensemble of trees that vote +1 or -1, of equal limits but for the deep forest's, which have none.
+    """Train an ensemble of trees that vote +1 or -1.
 
-    AdaBoost is the discrete one; it ends early after a tree without errors, which it keeps, or with none that beats
-    chance. A forest's trees vote here for the class that most of the rows in their leaf have, as the document's do,
-    where `RandomForestClassifier` lets them vote with shares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.report.crossvalidation import Table
-    >>> from committee.report.targets import Labels
-    >>> from committee.papers.margins.cells import Ensembles, trained
-    >>> from committee.papers.shared.folds import Fold, NamedTable
-    >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> fold = Fold(NamedTable("t", Table(X, Labels.read((X[:, 0] * X[:, 1] > 0).astype(int)))), 0, 0)
-    >>> committee = trained(fold, "forest", Ensembles(20))
-    >>> committee.n_voters, np.unique(committee.votes(fold.rows[1])).tolist()
-    (20, [-1, 1])
+    A forest's trees vote for the majority class of their leaf, as the document's do, not with class shares.
     """
     from committee.learners.adaboost import AdaBoostClassifier
     from committee.learners.bagging.random_forest import RandomForestClassifier
@@ -142,13 +120,9 @@ def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Commit
 
 
 def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Cell:
-    """Train an ensemble on the training rows of a split, give the trees new weights by each objective, and measure.
+    """Train an ensemble on the training rows of a split, re-weight it by each objective, and measure all weights.
 
-    The cell has ``voters``, ``full_trees``, the share of trees with all leaves that their depth allows, the `measured`
-    ensemble, and under ``objectives`` what `reweighted` makes of each.
-
-    Where UWS has no room, no weights but the ensemble's own lower no margin, up to rounding, and the others that let
-    none decrease have no room either: these are not solved.
+    Where UWS has no room, the other objectives that let no margin decrease have none either, and are not solved.
     """
     committee, seconds = timed(lambda: trained(fold, ensemble, asked))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
@@ -177,12 +151,9 @@ def _full_trees(committee: Committee, depth: int) -> float:
 
 
 def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
-    """Measure weights: ``wrong`` test rows; figures of the training margins.
+    """Measure weights: the ``wrong`` test rows, and figures of the training margins.
 
-    These are ``mean``, ``median``, ``minimum``, ``variance`` and ``range``, and the ``equilibrium`` margin with the T
-    voters and their opposites for the class.
-
-    Test rows are of the class +1 where `positive`; a tie elects the other one.
+    The equilibrium margin is that of the T voters and their opposites. A tie elects the negative class.
     """
     lead = test.matrix @ weights
     return {
@@ -197,7 +168,6 @@ def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np
 
 
 def _equilibrium(margins: F64, voters: int) -> float:
-    """Negative weights may carry margins out of [-1, 1]; those count as 1 and -1."""
     return equilibrium_margin(np.clip(margins, -1.0, 1.0), log(2 * voters)).terms["equilibrium_margin"]
 
 
@@ -208,11 +178,10 @@ def reweighted(
     positive: NDArray[np.bool_],
     known: tuple[F64, str, Objective] | None = None,
 ) -> dict[str, Any]:
-    """Solve an objective on the training rows' margins and measure its weights; ``known`` is what is solved already.
+    """Solve an objective on the training rows' margins, unless ``known``, and measure its weights.
 
-    Margins are those of weights that sum to one, as the document has them; with negative weights they may leave
-    [-1, 1]. Beside the numbers of `measured` there are ``least``, the least gain of a row's margin; ``state``; the
-    ``xi`` that was solved with, of objectives that have one; the number of ``trees`` with weight; seconds.
+    Weights sum to one, so that margins may leave [-1, 1] with negative weights. Beside the figures of `measured` there
+    are the ``least`` gain of a row's margin, ``state``, ``xi``, the number of ``trees`` with weight, and ``seconds``.
     """
     own = lines.margins(lines.own)
     (weights, state, objective), seconds = timed(lambda: known or solved(objective, lines))
@@ -228,7 +197,7 @@ def reweighted(
 
 
 def solved(objective: Objective, lines: MarginMatrix) -> tuple[F64, str, Objective]:
-    """An objective's weights, or the ensemble's own where it has none; the outcome; and what was solved."""
+    """Return an objective's weights (the ensemble's own if none), the outcome, and the objective that was solved."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it says that there is no room, as the state does
@@ -241,3 +210,96 @@ def solved(objective: Objective, lines: MarginMatrix) -> tuple[F64, str, Objecti
     except RuntimeError:
         return lines.own, FAILED, objective
     return weights, NO_ROOM if np.array_equal(weights, lines.own) else SOLVED, objective
+
+
+DEPTHS: Mapping[str, int | None] = {"1": 1, "2": 2, "4": 4, "8": 8, "no limit": None}
+ARC_GV, MD_BOOST, DOOM = "arc-gv", "MD-Boost", "DOOM II"
+METHODS = (ADABOOST, ARC_GV, MD_BOOST, DOOM)
+FEW_DEPTHS = ("1", "no limit")  # of a small run
+
+
+def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
+    """Train the four boosting methods on a split with trees of a depth, and measure each.
+
+    ``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a tree is perfect. The equilibrium margins are
+    of one class for all methods: `trees` voters and their opposites.
+    """
+    found: dict[str, Any] = {}
+    theorem = None
+    for name in METHODS:
+        model, seconds = timed(partial(_fitted, name, fold, depth, trees))
+        committee = model.committee_
+        margins = committee.margins(fold.rows[0], fold.positive[0])
+        forest = committee.voters
+        assert isinstance(forest, Forest)
+        found[name] = {
+            "voters": committee.n_voters,
+            "leaves": float((forest.left < 0).sum() / committee.n_voters),
+            "wrong": int((model.predict(fold.rows[1]) != fold.positive[1]).sum()),
+            "wrong_training": int((model.predict(fold.rows[0]) != fold.positive[0]).sum()),
+            "mean": float(margins.mean()),
+            "median": float(np.quantile(margins, 0.5, method="inverted_cdf")),
+            "minimum": float(margins.min()),
+            "variance": float(margins.var()),
+            "equilibrium": equilibrium_margin(margins, log(2 * trees)).terms["equilibrium_margin"],
+            "seconds": round(seconds, 4),
+        }
+        if name == ADABOOST and model.estimator_errors_.min() > 0.0:
+            signed = SignedVotes.of(committee, fold.rows[0], fold.positive[0]).matrix
+            theorem = gaussian_margins(signed, model.estimator_errors_)
+    sizes = {"training_rows": len(fold.rows[0]), "test_rows": len(fold.rows[1])}
+    return {**sizes, "methods": found, "theorem": theorem}
+
+
+def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
+    from committee.learners.adaboost import AdaBoostClassifier
+    from committee.learners.margin_boosting.arc_gv import ArcGVClassifier
+    from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier
+    from committee.learners.margin_boosting.mdboost import MDBoostClassifier
+
+    kinds: dict[str, Any] = {
+        ADABOOST: AdaBoostClassifier,
+        ARC_GV: ArcGVClassifier,
+        MD_BOOST: MDBoostClassifier,
+        DOOM: DOOMBoostClassifier,
+    }
+    # column generation takes as many trees as its program asks for
+    options: dict[str, Any] = {} if name == MD_BOOST else {"n_estimators": trees}
+    if name == ADABOOST and depth == 1:
+        options["criterion"] = "error"  # the stump of the best edge, as the others take it
+    model = kinds[name](**options, max_depth=depth, n_jobs=1, categorical_features=fold.categorical)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of MD-Boost's most trees; the cell counts them
+        return model.fit(fold.rows[0], fold.positive[0])
+
+
+def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
+    """Measure the quantities of Theorem 3 (Shen and Li) for AdaBoost with signed votes ``(n, T)`` and weighted errors.
+
+    If the undivided margins rho were Gaussian with mean mu and variance v, the logarithm of AdaBoost's loss, ``loss``,
+    would be -mu + v / 2, ``gaussian``. ``distance`` is the Kolmogorov-Smirnov distance of rho from that Gaussian.
+    ``mean_rises`` and ``variance_falls`` are shares of the rounds, ``share_variance_falls`` that of the divided
+    margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` its largest value over nonnegative weights. None: undefined.
+    """
+    alpha = 0.5 * np.log((1.0 - errors) / errors)
+    S = signed.astype(np.float64)
+    rho = np.cumsum(S * alpha, axis=1)
+    mean, variance = rho.mean(axis=0), rho.var(axis=0)
+    shares = variance / np.cumsum(alpha) ** 2
+    last, sd = rho[:, -1], float(np.sqrt(variance[-1]))
+    weights = nnls(S, np.ones(len(S)))[0]
+    best = S @ weights
+    found = {
+        "mean": mean[-1],
+        "variance": variance[-1],
+        "loss": np.log(np.exp(-last).mean()),
+        "gaussian": 0.5 * variance[-1] - mean[-1],
+        "distance": kstest(last, norm(mean[-1], sd).cdf).statistic if sd > 0.0 else np.nan,
+        "skewness": skew(last) if sd > 0.0 else np.nan,
+        "mean_rises": np.mean(np.diff(mean, prepend=0.0) > 0.0),
+        "variance_falls": np.mean(np.diff(variance) < 0.0) if len(alpha) > 1 else np.nan,
+        "share_variance_falls": np.mean(np.diff(shares) < 0.0) if len(alpha) > 1 else np.nan,
+        "ratio": mean[-1] / sd if sd > 0.0 else np.inf,
+        "best_ratio": best.mean() / best.std() if best.std() > 1e-9 * max(1.0, best.mean()) else np.inf,
+    }
+    return {name: round(float(value), 8) if np.isfinite(value) else None for name, value in found.items()}

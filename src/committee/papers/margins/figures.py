@@ -1,4 +1,4 @@
-"""Martinez and Gray's Figures 1 to 6, drawn from an ensemble of ours on the first split; associations over tables."""
+"""Martinez and Gray's Figures 1 to 6 on the first split, and a figure of associations over tables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.objectives.margins.margin_maximum import Percentile, Rank, Uniform
-from committee.objectives.margins.margin_range import Range
-from committee.objectives.margins.margin_variance import Variance
+from committee.objectives.margins.linear_objectives import Percentile, Range, Rank, Uniform
+from committee.objectives.margins.margin_costs import Variance
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.papers.margins.cells import (
@@ -28,9 +27,8 @@ from committee.papers.margins.cells import (
 )
 from committee.papers.margins.report import fixed
 from committee.papers.margins.results import ERROR, MEAN, VARIANCE, MarginResults
-from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, plain, save
-from committee.papers.shared.folds import Fold, NamedTable
-from committee.papers.shared.pages import grid_of
+from committee.papers.shared.pages import BLUE, GREEN, GREY, ORANGE, PINK, grid_of, plain, save
+from committee.papers.shared.tables import Fold, NamedTable
 from committee.report.displays.base import new_figure
 from committee.report.grid import Grid
 from committee.vote.signed_votes import SignedVotes
@@ -39,11 +37,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STAGES = (50, 200, 500)
-STAGED_DATA = "splice"
-"""Figure 1: AdaBoost's curves after so many trees."""
+STAGED_DATA = "splice"  # figure 1: AdaBoost's curves after so many trees
 
-TREES = 300
-"""Of the ensembles of Figures 2 to 6."""
+TREES = 300  # of the ensembles of Figures 2 to 6
 
 
 @dataclass(frozen=True)
@@ -51,19 +47,13 @@ class Change:
     """One of Figures 2 to 6: margins before and after."""
 
     number: int
-    name: str
-    """Of the picture's file."""
-    data: str
-    """Table, by its name in the catalogue."""
-    ensemble: str
-    """Out of "forest", "AdaBoost", "deep forest"."""
+    name: str  # of the picture's file
+    data: str  # table, by its name in the catalogue
+    ensemble: str  # out of "forest", "AdaBoost", "deep forest"
     objective: Objective
-    label: str
-    """Name of its weights in the picture."""
-    marked: float | None
-    """Share of the rows, those of least margin, that are marked."""
-    document: dict[str, float]
-    """The document's numbers for its own split."""
+    label: str  # name of its weights in the picture
+    marked: float | None  # share of the rows, those of least margin, that are marked
+    document: dict[str, float]  # the document's numbers for its own split
 
 
 _FIGURE_2 = {"error": 0.0828, "error after": 0.0690, "mean gain": 0.0888, "least gain": 0.0133}
@@ -80,18 +70,16 @@ CHANGES = (
     Change(6, "figure6", "ionosphere", ADABOOST, Variance(form="free"), "SM2", None, _FIGURE_6),
     Change(6, "figure6-simplex", "ionosphere", ADABOOST, Variance(form="simplex"), "SM2, w >= 0", None, {}),
 )
-"""The document's as it describes them; with the forest that its numbers look like; and Figure 6 without the negative
-weights that the document allows."""
+"""Changes as the document describes them, with the forest that matches its numbers, and without negative weights."""
 
 NUMBERS = (1, *dict.fromkeys(change.number for change in CHANGES))
-DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change in CHANGES}}
-"""The table that each figure needs."""
+DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change in CHANGES}}  # table of each figure
 
 _COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "less variance", "less range")
 
 
 def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
-    """Numbers of the figures that can be drawn of the chosen tables; of one figure, that alone."""
+    """Return the numbers of the figures that the chosen tables allow; with `figure`, that one alone."""
     own = tuple(number for number in NUMBERS if DATA[number] in chosen)
     if figure is None:
         return own
@@ -104,7 +92,7 @@ def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
 
 
 def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, out: Path) -> list[Grid]:
-    """Draw figures on the first split of their tables; return the numbers of those of Figures 2 to 6 that are drawn."""
+    """Draw figures on the first split of their tables; return the table of the numbers of Figures 2 to 6."""
     folds = {name: Fold(table, 0, seed) for name, table in read.items()}
     if 1 in numbers:
         save(stages(folds[STAGED_DATA]), out / "figure1.png")
@@ -121,7 +109,7 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
 
 
 def stages(fold: Fold) -> Figure:
-    """Figure 1: cumulative margin curves of the first trees of AdaBoost, fewer and more of them."""
+    """Draw Figure 1: cumulative margin curves of the first trees of AdaBoost."""
     from committee.report.displays.curves import MarginDisplay
 
     committee = trained(fold, ADABOOST, Ensembles(STAGES[-1]))
@@ -131,10 +119,7 @@ def stages(fold: Fold) -> Figure:
 
 
 def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
-    """One of Figures 2 to 6, and its numbers; SM1 without a solution takes the largest xi that has one.
-
-    Margins beyond 1, as negative weights may make them, are drawn at 1.
-    """
+    """Draw one of Figures 2 to 6, and return its numbers; margins beyond 1 are drawn at 1."""
     from committee.report.displays.curves import MarginChangeDisplay
 
     committee = trained(fold, change.ensemble, Ensembles(TREES))
@@ -165,7 +150,7 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
 
 
 def together(results: MarginResults) -> Figure:
-    """Change of the test error by change of mean and variance, a point per table and objective."""
+    """Draw the change of the test error by the change of mean and variance of the margins."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(8.6, 3.1 * len(ENSEMBLES))

@@ -1,4 +1,4 @@
-"""Martinez and Gray's experiments on margins: Tables 2 to 11 and Figures 1 to 6, beside the document's numbers."""
+"""Command that rebuilds Martinez and Gray's experiments on margins: Tables 2 to 11 and Figures 1 to 6."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,10 +7,8 @@ from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Sm
 if TYPE_CHECKING:
     from committee.report.grid import Grid
 
-BOOSTING = "boosting, depth "
-"""Before the name of a depth: the cell of the methods of `depths` on a split."""
-MOST_DEPTH = 30
-"""A tree of more has no leaf to fill on any of the tables."""
+BOOSTING = "boosting, depth "  # before the name of a depth: the cell of the methods of `depths` on a split
+MOST_DEPTH = 30  # A tree of more has no leaf to fill on any of the tables
 
 
 def rebuild(
@@ -37,16 +35,21 @@ def rebuild(
     """
     from functools import partial
 
-    from committee.papers.margins import depth_report, figures, report
-    from committee.papers.margins.cells import ENSEMBLES, FEW_TREES, Ensembles, reweighting_cell
-    from committee.papers.margins.depth_report import DepthResults
-    from committee.papers.margins.depths import DEPTHS, FEW_DEPTHS, depth_cell
-    from committee.papers.margins.results import MarginResults
-    from committee.papers.margins.tables import BUNDLED, read_data, source_data
-    from committee.papers.shared.bundled_tables import Bundled
+    from committee.papers.margins import figures, report
+    from committee.papers.margins.cells import (
+        DEPTHS,
+        ENSEMBLES,
+        FEW_DEPTHS,
+        FEW_TREES,
+        Ensembles,
+        depth_cell,
+        reweighting_cell,
+    )
+    from committee.papers.margins.report import DepthResults
+    from committee.papers.margins.results import BUNDLED, MarginResults, read_data, source_data
     from committee.papers.shared.cells import Task, finished_cells
-    from committee.papers.shared.figures import save
-    from committee.papers.shared.folds import Fold
+    from committee.papers.shared.pages import save
+    from committee.papers.shared.tables import Bundled, Fold
 
     check_at_least_one(repeats=repeats, trees=trees, jobs=jobs)
     if depth_splits < 0:
@@ -93,8 +96,8 @@ def rebuild(
     grids = report.grids(results)
     if depth_splits:
         boosted = DepthResults(of_depths, tuple(chosen), depth_splits, names)
-        depth_report.write(boosted, out)
-        grids += depth_report.grids(boosted)
+        report.write_depths(boosted, out)
+        grids += report.depth_grids(boosted)
     grids = [*grids, *figures.write(numbers, read, seed, out)]
     report.write(results, grids, out)
     save(figures.together(results), out / "together.png")

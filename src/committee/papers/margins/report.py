@@ -1,12 +1,15 @@
-"""The rebuilt comparison of margins as tables: to print, as CSV and as Markdown."""
+"""Tables of the comparison of margins, and of boosting over depths, as text, CSV and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from committee.data.number_types import F64
+from committee.files.journal import Cell
 from committee.papers.margins.cells import (
     ADABOOST,
     DEEP_FOREST,
@@ -15,6 +18,7 @@ from committee.papers.margins.cells import (
     FOREST,
     LESS,
     MAXIMISE,
+    METHODS,
     NO_ROOM,
     NO_SOLUTION,
     PWS,
@@ -32,35 +36,34 @@ from committee.papers.margins.results import (
     MEAN,
     MEDIAN,
     MINIMUM,
+    NEITHER,
     RANGE,
+    SHOWN,
     VARIANCE,
     Directions,
     MarginResults,
+    PublishedTable,
+    SourceData,
     association,
     directions,
     document_association,
     document_directions,
     document_name,
+    published,
+    rank_correlation,
+    source_data,
 )
-from committee.papers.margins.tables import NEITHER, PublishedTable, SourceData, published, source_data
-from committee.papers.shared.pages import grid_of, write_csv, write_page
+from committee.papers.shared.cells import Key
+from committee.papers.shared.pages import compared, grid_of, number, signs_text, write_csv, write_page
 from committee.report.grid import BLANK, Grid
 
-_CHANGES = {
-    MEAN: "mean gain",
-    LEAST: "least gain",
-    VARIANCE: "less variance",
-    RANGE: "less range",
-}
+_CHANGES = {MEAN: "mean gain", LEAST: "least gain", VARIANCE: "less variance", RANGE: "less range"}
 _RAISED = (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, LEAST)
-_SETS = {
-    "UWS, EWS, PWS": MAXIMISE,
-    "document's seven": (*MAXIMISE, SM1, SM2),
-}
+_SETS = {"UWS, EWS, PWS": MAXIMISE, "document's seven": (*MAXIMISE, SM1, SM2)}
 
 
 def grids(results: MarginResults) -> list[Grid]:
-    """All tables, in the order of the page; of tables that the document does not have, those without its numbers."""
+    """Return all tables of the page; for data that the document lacks, those without its numbers."""
     beside_document = [likeness_grid(results)] if _data(results) else []
     return [
         *(
@@ -85,10 +88,7 @@ def _data(results: MarginResults) -> list[SourceData]:
 
 
 def table_grid(results: MarginResults, table: PublishedTable, ensemble: str) -> Grid:
-    """One of the document's Tables 2 to 11: ours of an ensemble, the document's in brackets.
-
-    A title that shares its table with another has the same figures of ours.
-    """
+    """Tabulate one of the document's Tables 2 to 11 for an ensemble of ours, the document's numbers in brackets."""
     body = [(data.title, *_row(results, data, table, ensemble)) for data in _data(results)]
     columns = ("table", ensemble, *table.objectives, *(_CHANGES[change] for change in table.changes))
     what = " and change of the margins" if table.changes else ""
@@ -116,14 +116,7 @@ def _shown(mark: str) -> str:
 
 
 def fixed(value: float, digits: int = 4) -> str:
-    """A number with so many digits after the point, and no minus sign before zeros alone.
-
-    Examples
-    --------
-    >>> from committee.papers.margins.report import fixed
-    >>> fixed(-0.00001), fixed(-0.5, 2)
-    ('0.0000', '-0.50')
-    """
+    """Format a number without a minus sign before zero."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
@@ -131,7 +124,7 @@ def fixed(value: float, digits: int = 4) -> str:
 
 
 def likeness_grid(results: MarginResults) -> Grid:
-    """The document's errors as shares of the test rows, and its mean gains of UWS, beside ours."""
+    """Compare the document's errors, as shares of the test rows, and its mean gains of UWS with ours."""
     tables = {table.number: table for table in published()}
     body = []
     for data in _data(results):
@@ -159,7 +152,7 @@ def likeness_grid(results: MarginResults) -> Grid:
 
 
 def direction_grid(results: MarginResults) -> Grid:
-    """In how many tables each objective does what, the document's counts in brackets."""
+    """Count the tables in which each objective raises or lowers each figure, the document's counts in brackets."""
     body = []
     for ensemble in ENSEMBLES:
         for objective in results.asked.objectives:
@@ -168,10 +161,7 @@ def direction_grid(results: MarginResults) -> Grid:
             theirs = document_directions(ensemble, objective)
             counts = [
                 f"{mine[figure]}" + _bracketed(theirs, figure)
-                for mine, figures in (
-                    (ours.raised, _RAISED),
-                    (ours.lowered, (VARIANCE, RANGE)),
-                )
+                for mine, figures in ((ours.raised, _RAISED), (ours.lowered, (VARIANCE, RANGE)))
                 for figure in figures
             ]
             tests = "-".join(map(str, ours.tests))
@@ -202,7 +192,7 @@ def _bracketed(theirs: Directions | None, figure: str) -> str:
 
 
 def association_grid(results: MarginResults) -> Grid:
-    """Rank correlations of changes of the margins with changes of the test error."""
+    """Correlate the changes of the margins with those of the test error."""
     body = []
     for ensemble in ENSEMBLES:
         for said, objectives in _SETS.items():
@@ -229,7 +219,7 @@ def _rho(value: float | None) -> str:
 
 
 def state_grid(results: MarginResults, ensemble: str) -> Grid:
-    """The ensemble on each table, and how often its objectives have room and solutions."""
+    """Describe an ensemble on each table, and the outcomes of its objectives."""
     full = None if results.asked.depth is None else 2**results.asked.depth
     body = []
     for name in results.names:
@@ -282,7 +272,7 @@ def _share(states: Sequence[str], *of: str) -> str:
 
 
 def seconds_grid(results: MarginResults) -> Grid:
-    """Seconds on one thread, of all ensembles together."""
+    """Sum the seconds on one thread over all ensembles."""
     parts = {
         "training": lambda cell: cell["fit_seconds"],
         "UWS, EWS, PWS": lambda cell: sum(cell["objectives"][name]["seconds"] for name in MAXIMISE),
@@ -336,3 +326,140 @@ def _lines(results: MarginResults, name: str, ensemble: str) -> Iterator[dict[st
                 "least_gain": f"{found[LEAST]:.6f}",
                 "seconds": found["seconds"],
             }
+
+
+@dataclass(frozen=True, eq=False)
+class DepthResults:
+    """Finished cells of the comparison over depths, by table, repeat and name of the depth."""
+
+    cells: Mapping[Key, Cell]
+    names: tuple[str, ...]
+    repeats: int
+    depths: tuple[str, ...]
+
+    def over_tables(self, depth: str, figure: Callable[[Cell], float]) -> F64:
+        """Return the mean over the repeats of a figure of a cell, for each table."""
+        return np.array(
+            [np.mean([figure(self.cells[name, r, depth]) for r in range(self.repeats)]) for name in self.names]
+        )
+
+    def of_method(self, depth: str, method: str, figure: str) -> F64:
+        """A figure of a method, for each table; "error" is the share of test rows that it gets wrong."""
+        if figure == "error":
+            return self.over_tables(depth, lambda cell: cell["methods"][method]["wrong"] / cell["test_rows"])
+        return self.over_tables(depth, lambda cell: cell["methods"][method][figure])
+
+
+def depth_grids(results: DepthResults) -> list[Grid]:
+    """Return the tables of the methods over depths, each against AdaBoost, and of Theorem 3."""
+    return [method_grid(results), against_grid(results), theorem_grid(results)]
+
+
+_FIGURES = {
+    "voters": ("trees", 0),
+    "leaves": ("leaves", 1),
+    "minimum": ("min", 3),
+    "median": ("median", 3),
+    "mean": ("mean", 3),
+    "equilibrium": ("equ.", 3),
+    "error": ("test error", 4),
+    "seconds": ("seconds", 2),
+}
+
+
+def method_grid(results: DepthResults) -> Grid:
+    """Tabulate margins and errors of every method at every depth."""
+    body = []
+    for depth in results.depths:
+        for method in METHODS:
+            means = (results.of_method(depth, method, figure).mean() for figure in _FIGURES)
+            texts = (number(float(mean), digits) for mean, (_, digits) in zip(means, _FIGURES.values(), strict=True))
+            body.append((depth, method, *texts))
+    title = (
+        f"Boosting over depths: trees, their leaves, training margins and test errors, means of {len(results.names)}"
+        f" table(s) and {results.repeats} split(s)"
+    )
+    return grid_of(title, ("depth", "method", *(heading for heading, _ in _FIGURES.values())), body, text=2)
+
+
+def against_grid(results: DepthResults) -> Grid:
+    """Compare every method with AdaBoost of the same depth, by smallest margin and error."""
+    others = [method for method in METHODS if method != ADABOOST]
+    body = [(depth, method, *_against(results, depth, method)) for depth in results.depths for method in others]
+    title = (
+        "Against AdaBoost of that depth: tables on which the smallest margin is larger, and on which of these the"
+        " method errs less (+), more (-), as much; the same where it is smaller; Spearman's correlation over the tables"
+        " of the changes of smallest margin and test error; tables with less, more, equal error, p of the sign test"
+    )
+    columns = ("depth", "method", "min up", "errs + - =", "min down", "errs + - =", "rho", "all tables")
+    return grid_of(title, columns, body, text=2)
+
+
+def _against(results: DepthResults, depth: str, method: str) -> Iterator[str]:
+    def change(figure: str) -> F64:
+        # what differs by rounding alone is equal
+        return (results.of_method(depth, method, figure) - results.of_method(depth, ADABOOST, figure)).round(9)
+
+    margins, errors = change("minimum"), change("error")
+    for these in (margins >= SHOWN, margins <= -SHOWN):
+        some = errors[these]
+        yield f"{these.sum()}"
+        yield f"{(some < 0.0).sum()}-{(some > 0.0).sum()}-{(some == 0.0).sum()}"
+    yield number(rank_correlation(margins, errors), 2)
+    both = np.array([results.of_method(depth, name, "error") for name in (method, ADABOOST)])
+    yield signs_text(compared(both).signs)
+
+
+_THEOREM = {
+    "mean": "mean",
+    "variance": "var",
+    "loss": "ln loss",
+    "gaussian": "Gauss",
+    "distance": "KS",
+    "mean_rises": "mean up",
+    "variance_falls": "var down",
+    "share_variance_falls": "divided",
+    "ratio": "mean/sd",
+    "best_ratio": "best",
+}
+
+
+def theorem_grid(results: DepthResults) -> Grid:
+    """Tabulate the quantities of Theorem 3 for AdaBoost: medians over tables and splits."""
+    body = []
+    for depth in results.depths:
+        cells = [results.cells[name, r, depth]["theorem"] for name in results.names for r in range(results.repeats)]
+        known = [cell for cell in cells if cell is not None]
+        body.append((depth, f"{len(known)}", *(_median(known, figure) for figure in _THEOREM)))
+    title = (
+        "Theorem 3: AdaBoost's training margins before they are divided, medians over tables and"
+        " splits without a perfect tree (runs); the logarithm of its loss, and what it would be of Gaussian margins;"
+        " Kolmogorov and Smirnov's distance from these; shares of the rounds in which the mean rises, the variance"
+        " falls, and that of the divided margins falls; mean over standard deviation, and the best of the same trees"
+    )
+    return grid_of(title, ("depth", "runs", *_THEOREM.values()), body)
+
+
+def _median(cells: Sequence[Cell], figure: str) -> str:
+    if figure in ("ratio", "best_ratio"):
+        values = [np.inf if cell[figure] is None else cell[figure] for cell in cells]
+    else:
+        values = [cell[figure] for cell in cells if cell[figure] is not None]
+    return number(float(np.median(values)), 2) if values else BLANK
+
+
+def write_depths(results: DepthResults, out: Path) -> None:
+    """Write ``depths.csv``, a line per table, split, depth and method."""
+    write_csv(_depth_lines(results), out / "depths.csv")
+
+
+def _depth_lines(results: DepthResults) -> Iterator[dict[str, object]]:
+    keys: Sequence[tuple[str, int, str]] = [
+        (name, r, depth) for name in results.names for r in range(results.repeats) for depth in results.depths
+    ]
+    for name, r, depth in keys:
+        cell = results.cells[name, r, depth]
+        for method, found in cell["methods"].items():
+            figures = {key: f"{value:.6f}" if isinstance(value, float) else value for key, value in found.items()}
+            error = f"{found['wrong'] / cell['test_rows']:.6f}"
+            yield {"table": name, "repeat": r, "depth": depth, "method": method, "error": error, **figures}

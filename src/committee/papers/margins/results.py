@@ -1,4 +1,4 @@
-"""Findings of the rebuilt comparison of margins: errors, changes of margins, in how many tables, associations."""
+"""The numbers of Martinez and Gray's Tables 2 to 11, their data, and the results of our runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,107 @@ from scipy.stats import spearmanr
 from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.papers.margins.cells import DEEP_FOREST, FOREST, Ensembles
-from committee.papers.margins.tables import HELPS, HURTS, NEITHER, PublishedTable, published
 from committee.papers.shared.cells import Key
-from committee.papers.shared.paired import LEVEL
+from committee.papers.shared.pages import LEVEL
+from committee.papers.shared.tables import Folder, NamedTable, check_rows, document_numbers, labels_of, read_from_folder
+from committee.report.crossvalidation import Table
 from committee.report.statistics import corrected_paired_t_test
+from committee.report.targets import Labels
 
-SHOWN = 5e-5
-"""The smallest change that four digits after the point show; a smaller one counts as none, as it must in the
-document's tables."""
+HELPS, HURTS, NEITHER = "+", "-", "="  # outcomes of a paired test of new weights
+
+
+@dataclass(frozen=True)
+class SourceData:
+    """Data of the document, and their conversion to two classes."""
+
+    title: str
+    name: str  # as the document calls it; as the catalogue does. Two titles, Diabetes and Pima, are one table.
+    rows: int  # rows that are used
+    positive: tuple[str, ...]  # labels of the class +1
+    complete_rows: bool = False  # only rows without a missing value are used
+    indicators: bool = False  # categories become columns of zeros and ones
+    document_training_rows: int | None = None  # where the document's Table 1 tells them; None: 70 % of the rows
+
+    @property
+    def training_by_test(self) -> float:
+        """Factor on the document's errors, which seem to be shares of the training rows."""
+        if self.document_training_rows is None:
+            return 7.0 / 3.0
+        return self.document_training_rows / (self.rows - self.document_training_rows)
+
+
+BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
+"""Data of small runs, which the document does not have."""
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A row of one of the document's tables."""
+
+    errors: tuple[float, ...]  # share of test rows that the ensemble gets wrong, then with each objective's weights
+    changes: tuple[float, ...]  # of the margins, as the table's columns say; empty in Tables 6 and 7
+    marks: str  # per objective: `HELPS`, `HURTS` or `NEITHER`, by its paired t-test at 0.05
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One of the document's Tables 2 to 11."""
+
+    number: int
+    ensemble: str  # out of "forest", "AdaBoost"
+    objectives: tuple[str, ...]  # one, or the three of PWS
+    changes: tuple[str, ...]
+    """``("mean", "least")`` gains of the margins, decreases of ``("variance", "range")``, or none."""
+    rows: dict[str, PublishedRow]  # by title
+    not_errors: tuple[str, ...]  # titles whose row holds numbers of another table in places of errors
+
+    @property
+    def whole_rows(self) -> dict[str, PublishedRow]:
+        """Rows that hold errors."""
+        return {title: row for title, row in self.rows.items() if title not in self.not_errors}
+
+
+def source_data() -> list[SourceData]:
+    """The document's fifteen tables, in its order."""
+    return [
+        SourceData(**{**data, "positive": tuple(data["positive"])})
+        for data in document_numbers("margins/tables.json")["data"]
+    ]
+
+
+def published() -> list[PublishedTable]:
+    """The document's Tables 2 to 11."""
+    document = document_numbers("margins/tables.json")
+    return [
+        PublishedTable(
+            found["number"],
+            found["ensemble"],
+            tuple(found["objectives"]),
+            tuple(found["changes"]),
+            {title: PublishedRow(tuple(row[0]), tuple(row[1]), row[2]) for title, row in found["rows"].items()},
+            tuple(title for number, title in document["not_errors"] if number == found["number"]),
+        )
+        for found in document["tables"]
+    ]
+
+
+def read_data(data: SourceData, folder: Folder) -> NamedTable:
+    """Read a table as two classes, and check its labels and number of rows."""
+    found = read_from_folder(data.name, folder, data.positive)
+    frame, labels = found.frame, labels_of(found)
+    if data.complete_rows:
+        _, X = found.encoded()
+        whole = ~np.isnan(X).any(axis=1)
+        frame, labels = frame.filter(whole), labels[whole]
+    if data.indicators:
+        frame = frame.fill_null("missing").to_dummies()
+    check_rows(data.name, len(labels), data.rows)
+    codes = np.isin(labels, data.positive).astype(np.intp)
+    return NamedTable(data.name, Table(frame, Labels(np.array(["-1", "+1"]), codes, "target")))
+
+
+SHOWN = 5e-5  # smallest change that four digits show; smaller ones count as none
 
 ERROR, MEAN, MINIMUM, LEAST, VARIANCE, RANGE = "error", "mean", "minimum", "least", "variance", "range"
 MEDIAN, EQUILIBRIUM = "median", "equilibrium"
@@ -29,27 +122,22 @@ class MarginResults:
     """Finished cells by table, repeat and ensemble."""
 
     cells: Mapping[Key, Cell]
-    names: tuple[str, ...]
-    """Of the tables, each once."""
+    names: tuple[str, ...]  # of the tables, each once
     repeats: int
     asked: Ensembles = Ensembles()  # noqa: RUF009 - frozen
 
     def of_table(self, name: str, ensemble: str) -> list[Cell]:
-        """The cells of an ensemble on a table, a repeat each."""
+        """Return the cells of an ensemble on a table, one for each repeat."""
         return [self.cells[name, repeat, ensemble] for repeat in range(self.repeats)]
 
     def error(self, name: str, ensemble: str, objective: str | None = None) -> float:
-        """Mean test error, of the ensemble or with an objective's weights."""
+        """Return the mean test error of the ensemble, or with an objective's weights."""
         cells = self.of_table(name, ensemble)
         wrong = [(cell if objective is None else cell["objectives"][objective])["wrong"] for cell in cells]
         return float(np.mean([count / cell["test_rows"] for count, cell in zip(wrong, cells, strict=True)]))
 
     def change(self, name: str, ensemble: str, objective: str, figure: str) -> float:
-        """Change by an objective's weights, mean over the repeats: new less old.
-
-        The figure is "error", of the test rows, or "mean", "median", "minimum", "equilibrium", "variance" or "range" of
-        the training margins; "least" is the least gain of a row.
-        """
+        """Return the mean change by an objective's weights of "error", or of a figure of the training margins."""
         cells = self.of_table(name, ensemble)
         if figure == ERROR:
             return self.error(name, ensemble, objective) - self.error(name, ensemble)
@@ -58,9 +146,9 @@ class MarginResults:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """Outcome of a two-sided paired t-test of the test errors over the repeats, at 0.05; `NEITHER` of one repeat.
+        """Return the outcome of a paired t-test of the test errors over the repeats at 0.05, `NEITHER` for one repeat.
 
-        It is the ordinary one, which is the document's, or corrected by Nadeau and Bengio, as the splits share rows.
+        It is the ordinary test, as in the document, or corrected by Nadeau and Bengio for splits that share rows.
         """
         cells = self.of_table(name, ensemble)
         if len(cells) < 2:
@@ -72,30 +160,28 @@ class MarginResults:
         return NEITHER if not test.pvalue < LEVEL else HELPS if test.difference < 0.0 else HURTS
 
     def states(self, name: str, ensemble: str, objective: str) -> list[str]:
-        """Outcome of the objective in each repeat."""
+        """Return the outcome of the objective in each repeat."""
         return [cell["objectives"][objective]["state"] for cell in self.of_table(name, ensemble)]
 
 
 @dataclass(frozen=True)
 class Directions:
-    """In how many tables an objective does what."""
+    """Numbers of tables in which an objective raises or lowers a figure."""
 
     tables: int
     raised: dict[str, int]
     """By "mean", "median", "least", "minimum" and "equilibrium": tables where it rises, by what four digits show."""
-    lowered: dict[str, int]
-    """By "variance" and "range": where it falls."""
-    marks: str
-    """A mark for each table."""
+    lowered: dict[str, int]  # by "variance" and "range": where it falls
+    marks: str  # A mark for each table
 
     @property
     def tests(self) -> tuple[int, int, int]:
-        """Tables where it helps, hurts, and does neither."""
+        """Numbers of tables where it helps, hurts, and does neither."""
         return self.marks.count(HELPS), self.marks.count(HURTS), self.marks.count(NEITHER)
 
 
 def directions(results: MarginResults, ensemble: str, objective: str, *, corrected: bool = False) -> Directions:
-    """Ours; for `corrected` see `MarginResults.mark`."""
+    """Count our directions; `corrected` as for `MarginResults.mark`."""
 
     def changes(figure: str) -> F64:
         return np.array([results.change(name, ensemble, objective, figure) for name in results.names])
@@ -109,29 +195,19 @@ def directions(results: MarginResults, ensemble: str, objective: str, *, correct
 
 
 def document_name(ensemble: str) -> str:
-    """The document's ensemble that stands beside one of ours."""
+    """Return the document's ensemble that corresponds to ours."""
     return FOREST if ensemble == DEEP_FOREST else ensemble
 
 
 def table_of(ensemble: str, objective: str) -> PublishedTable | None:
-    """The document's table of an objective, of the forest for either forest; None of ours."""
+    """Return the document's table of an objective, or None."""
     theirs = document_name(ensemble)
     found = [table for table in published() if table.ensemble == theirs and objective in table.objectives]
     return found[0] if found else None
 
 
 def document_directions(ensemble: str, objective: str) -> Directions | None:
-    """The document's, over its fifteen rows; rows that hold no errors are left out. None of an objective of ours.
-
-    Beside the deep forest stands what the document says of its forest.
-
-    Examples
-    --------
-    >>> from committee.papers.margins.results import document_directions
-    >>> found = document_directions("AdaBoost", "UWS")
-    >>> found.tables, found.raised, found.tests
-    (15, {'mean': 13, 'least': 3}, (1, 10, 4))
-    """
+    """Count the document's directions over its fifteen rows without those that hold no errors; None without a table."""
     table = table_of(ensemble, objective)
     if table is None:
         return None
@@ -151,19 +227,15 @@ def document_directions(ensemble: str, objective: str) -> Directions | None:
 class Association:
     """Association of changes of a margin figure with changes of the test error."""
 
-    points: int
-    """An objective on a table each."""
-    rho: float | None
-    """Spearman's rank correlation over all points; None where nothing varies."""
-    within: float | None = None
-    """Mean over the tables of that over the objectives."""
+    points: int  # an objective on a table each
+    rho: float | None  # spearman's rank correlation over all points; None where nothing varies
+    within: float | None = None  # mean over the tables of that over the objectives
     negative: int = 0
-    positive: int = 0
-    """Tables by the sign of theirs."""
+    positive: int = 0  # tables by the sign of theirs
 
 
 def association(results: MarginResults, ensemble: str, objectives: Sequence[str], figure: str) -> Association:
-    """Ours: mean changes over the repeats, of margins (a figure of `MarginResults.change`) and of errors."""
+    """Correlate our mean changes of a margin figure with those of the error."""
     of = np.array([[results.change(name, ensemble, o, figure) for o in objectives] for name in results.names])
     errors = np.array([[results.change(name, ensemble, o, ERROR) for o in objectives] for name in results.names])
     # what differs by rounding alone is equal
@@ -179,7 +251,7 @@ def association(results: MarginResults, ensemble: str, objectives: Sequence[str]
 
 
 def document_association(ensemble: str, figure: str) -> Association | None:
-    """The document's, over the rows of its tables that have the figure; None where it has it nowhere."""
+    """Correlate the document's changes, over the rows that have the figure; None without any."""
     points = [
         (row.changes[table.changes.index(figure)] * (-1.0 if figure in (VARIANCE, RANGE) else 1.0),
          row.errors[1] - row.errors[0])
@@ -194,15 +266,7 @@ def document_association(ensemble: str, figure: str) -> Association | None:
 
 
 def rank_correlation(x: F64, y: F64) -> float | None:
-    """Spearman's; None where one of the two does not vary.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.papers.margins.results import rank_correlation
-    >>> rank_correlation(np.array([1.0, 2.0, 9.0]), np.array([0.3, 0.2, 0.1]))
-    -1.0
-    """
+    """Return Spearman's correlation; None if x or y is constant."""
     if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
         return None
     return round(float(spearmanr(x, y).statistic), 12)

@@ -1,9 +1,10 @@
-"""One cell of the rebuilt comparison of nested trees: a setting, fitted on a split of a table and measured."""
+"""Settings and cells of the comparison of nested trees: a setting, fitted on a split of a table and measured."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from math import log2
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +12,144 @@ from scipy.stats import spearmanr
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.matryoshka.plan import REFERENCE, Setting
-from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.cells import timed
-from committee.papers.shared.folds import Fold, NamedTable
-from committee.papers.shared.paired import packed
-from committee.papers.shared.tables import read_from_folder
+from committee.papers.shared.pages import packed
+from committee.papers.shared.tables import Fold, Folder, NamedTable, read_from_folder
 
 if TYPE_CHECKING:
     from committee.voters.vote_graph import VoteGraph
 
+
+ADABOOST, TREE, BINARY, GREEDY = "AdaBoost", "boosting tree", "2-matryoshka", "greedy matryoshka"
+REFERENCE = "hard AdaBoost"
+PROBABILISTIC = (ADABOOST, TREE, BINARY, GREEDY)  # the document's algorithms, of voters that answer at random
+METHODS = (*PROBABILISTIC, REFERENCE)  # those, and confidence-rated AdaBoost on ordinary stumps
+
+SOFTNESS = 0.25  # of the stumps where it is not what is varied
+
+NAMES = (
+    "sonar", "ionosphere", "horse_colic", "diabetes_early", "credit", "transfusion", "pima", "fourclass", "tic_tac_toe",
+    "german", "banknote", "spambase",
+)  # fmt: skip
+"""Twelve tables of two classes and of 208 to 4,601 rows; five have categories, two of them missing values too."""
+QUICK_NAMES = ("sonar", "transfusion")
+SMALL_NAMES = ("wdbc",)  # not one of the twelve, but it comes along
+
+Draws: TypeAlias = int | str | None
+Choose: TypeAlias = Literal["mass", "drop", "entropy"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Learner and its varied parameters."""
+
+    method: str  # out of `METHODS`
+    voters: int  # T: the most voters there may be
+    softness: float = SOFTNESS  # of the stumps, in standard deviations of their column
+    n_draws: Draws = None  # answers that probabilities are estimated from; None: they are known
+    estimate: str = "map"  # their estimate: "map" or "ml"
+    choose: Choose = "mass"  # leaf at which the boosting tree grows next
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return tuple(self.place.values())
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Varied parameters by their names in a cell."""
+        varied = {"softness": self.softness, "n_draws": self.n_draws, "estimate": self.estimate}
+        return {"method": self.method, "asked": self.voters, **varied, "choose": self.choose}
+
+    def fits(self, rows: int) -> bool:
+        """Return True if the training rows suffice: a 2-matryoshka needs as many rows as voters."""
+        return self.method != BINARY or self.voters <= rows
+
+    def make(self, seed: int) -> Any:
+        """Return the unfitted classifier, on one thread, with the seed of its draws."""
+        from committee import (
+            AdaBoostClassifier,
+            BoostingTreeClassifier,
+            MatryoshkaClassifier,
+            ProbabilisticAdaBoostClassifier,
+        )
+
+        if self.method == REFERENCE:
+            return AdaBoostClassifier(self.voters, vote="confidence", calibrate=None, random_state=seed, n_jobs=1)
+        drawn = {"n_draws": self.n_draws, "estimate": self.estimate}
+        options: dict[str, Any] = {"softness": self.softness, **drawn, "random_state": seed, "n_jobs": 1}
+        options["calibrate"] = None  # the paper's probabilities
+        if self.method == ADABOOST:
+            return ProbabilisticAdaBoostClassifier(self.voters, **options)
+        if self.method == TREE:
+            return BoostingTreeClassifier(self.voters, choose=self.choose, **options)
+        if self.method == GREEDY:
+            return MatryoshkaClassifier("greedy", max_voters=self.voters, **options)
+        return MatryoshkaClassifier(levels=round(log2(self.voters)), **options)
+
+
+@dataclass(frozen=True)
+class NestingPlan:
+    """Sizes of the comparison."""
+
+    sizes: tuple[int, ...]  # numbers of voters T that all methods are compared at; powers of two
+    base: int  # T where something else is varied, one of them
+    softness: tuple[float, ...]  # softnesses tried with the probabilistic methods
+    draws: tuple[int | str, ...]  # answers that probabilities are estimated from
+    drawn: tuple[str, ...]  # methods that this is tried with
+    choices: tuple[Choose, ...]  # ways to choose the leaf at which the boosting tree grows
+    clocks: tuple[str, ...]  # rules by a clock of how many answers AdaBoost draws
+    n_paths: int  # paths sampled of each row where those of a graph are too many to add up
+
+    def by_size(self) -> list[Setting]:
+        """Return all methods at each number of voters."""
+        return [Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS) for T in self.sizes for method in METHODS]
+
+    def by_softness(self) -> list[Setting]:
+        """Return the probabilistic methods with each softness."""
+        return [Setting(method, self.base, s) for method in PROBABILISTIC for s in self.softness]
+
+    def by_draws(self) -> list[Setting]:
+        """Return the settings with known probabilities, and with each estimate of them."""
+        ways: list[tuple[Draws, str]] = [(None, "map"), *((R, how) for how in ("map", "ml") for R in self.draws)]
+        return [Setting(method, self.base, SOFTNESS, R, how) for method in self.drawn for R, how in ways]
+
+    def by_choice(self) -> list[Setting]:
+        """Return the settings of each way to grow the boosting tree."""
+        return [Setting(TREE, self.base, choose=choose) for choose in self.choices]
+
+    def by_clock(self) -> list[Setting]:
+        """Return AdaBoost with known probabilities, with draws until Z first rises, and by both clocks."""
+        return [Setting(ADABOOST, self.base, n_draws=way) for way in (None, "first_rise", *self.clocks)]
+
+    def of_growth(self) -> list[Setting]:
+        """Return the distinct settings of the tables of growth and entropy."""
+        usual = (Setting(method, self.base) for method in PROBABILISTIC)
+        return list(dict.fromkeys([*usual, *self.by_choice(), *self.by_clock()]))
+
+    def settings(self) -> list[Setting]:
+        """Return all distinct settings."""
+        return list(dict.fromkeys([*self.by_size(), *self.by_softness(), *self.by_draws(), *self.of_growth()]))
+
+
+_DRAWN = (ADABOOST, TREE, BINARY)
+_CHOICES: tuple[Choose, ...] = ("mass", "drop", "entropy")
+_CLOCKS = ("stopwatch", "look_ahead")
+FULL = NestingPlan(
+    (16, 64, 256), 64, (0.0, 0.1, 0.25, 0.5, 1.0), (1, 4, 16, 64, "first_rise"), _DRAWN, _CHOICES, _CLOCKS, 200
+)
+QUICK = NestingPlan((4, 8), 8, (0.0, 0.25), (2, "first_rise"), _DRAWN, _CHOICES, _CLOCKS, 50)
+MOST_QUICK_REPEATS = 2
+
+
 EXPECTED, LIKELY, MAJORITY = "expected", "likely_path", "majority"
 WALKS = (EXPECTED, LIKELY, MAJORITY)
-"""Ways for a committee to go by: E[H], H along the likelier answers, the sign of most paths."""
+"""Predictions of a committee: by E[H], by H along the likelier answers, by the sign of most paths."""
 
-RARE = 0.001
-"""Voters that a row meets with less probability than this add little to its E[H]."""
+RARE = 0.001  # voters that a row meets with less probability than this add little to its E[H]
 
 
 def read_named(name: str, folder: Folder) -> NamedTable:
-    """Read a table from the folder, and refuse one that has not two classes."""
+    """Read a table from the folder, and check that it has two classes."""
     table = read_from_folder(name, folder)
     if len(table.labels.classes) != 2:
         raise ValueError(
@@ -41,7 +160,7 @@ def read_named(name: str, folder: Folder) -> NamedTable:
 
 
 def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
-    """Fit a setting on the training rows of a split, and measure; without `n_paths` no more than needs no paths."""
+    """Fit a setting on the training rows of a split, and measure it; without `n_paths` no paths are sampled."""
     model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
     X, y = fold.rows[0], fold.positive[0]
     _, seconds = timed(lambda: model.fit(X, y))
@@ -56,12 +175,9 @@ def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
 def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
     """Measure a learner of probabilistic voters, fitted on a split.
 
-    ``bound`` is as the learner has it, and ``true_bound`` of its graph with known probabilities; ``train_error`` and
-    ``path_error`` are the expected errors of one sampled path on training and test rows (None without paths); ``right``
-    and ``log_loss`` are by walk, without paths no majority of them (``right`` are bits of the test rows as hexadecimal
-    digits); ``met`` and ``steps``, the voters that a test row meets on a sampled and on the likeliest path, and
-    ``needed``, those that it meets on a path in a thousand; ``draws``, the mean number; and the `course` of the bound.
-    `n_paths` are sampled of each row where they are too many to add up.
+    ``true_bound`` is that of its graph with known probabilities. ``train_error`` and ``path_error`` are expected errors
+    of one sampled path on training and test rows; ``right`` and ``log_loss`` are by walk. ``met`` and ``steps`` count
+    the voters that a test row meets on a sampled and on the likeliest path, ``needed`` those on a path in a thousand.
     """
     from committee.vote.committee import Committee
 
@@ -101,7 +217,6 @@ def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
 
 
 def _of_reference(model: Any, fold: Fold) -> dict[str, Any]:
-    """The same of AdaBoost on ordinary stumps, of which every row takes the one path there is."""
     (X_train, X_test), (y_train, y_test) = fold.rows, fold.positive
     P = model.predict_proba(X_test)[:, 1]
     right, voters = (P > 0.5) == y_test, len(model.normalisers_)
@@ -124,26 +239,9 @@ def _of_reference(model: Any, fold: Fold) -> dict[str, Any]:
 
 
 def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> float:
-    r"""Mean of E exp(-H(x_i) y_i) over rows, by one pass forward through the graph of one score.
+    r"""Return the mean of E exp(-H(x_i) y_i) over rows, by one forward pass through the graph (Grossmann, eq. 7).
 
-    With w_t(i) the sum of p exp(-H y_i) over all ways to node t, :math:`w_{next} \mathrel{+}= w_t q \exp(\mp v y_i)`;
-    what leaves the graph adds up to the mean. On the training rows this is the bound C, if the learner knew q.
-
-    References
-    ----------
-    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eq. 7.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.papers.matryoshka.cells import exponential_loss
-    >>> from committee.voters.probabilistic_voters import SoftStumps
-    >>> from committee.voters.vote_graph import VoteGraph
-    >>> stump = SoftStumps.of([(0, 0.0, 0.0, True, 0.5, None)], n_features=1)
-    >>> graph = VoteGraph(stump, np.array([[-1, -1]], np.int32), np.array([[1.0, -1.0]]), np.array([0, 1]), 2)
-    >>> loss = exponential_loss(graph, np.array([[-2.0], [3.0]]), np.array([True, True]))
-    >>> round(loss, 12) == round(float(np.cosh(1.0)), 12)
-    True
+    With w_t(i) the sum of p exp(-H y_i) over all paths to node t, :math:`w_{next} \mathrel{+}= w_t q \exp(\mp v y_i)`.
     """
     q = np.ascontiguousarray(graph.voters.probabilities(X).T)
     y = np.where(positive, 1.0, -1.0)
@@ -158,16 +256,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
-    """The course of training: bounds after 1, 2, 4, ... voters, the median of the edges since the last of them, others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.papers.matryoshka.cells import course
-    >>> found = course(np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.3, 0.2, 0.1, 0.0]))
-    >>> found["bounds"], found["edges"], found["edge_median"]
-    ([0.9, 0.8, 0.6], [0.3, 0.2, 0.05], 0.15)
-    """
+    """Course of training: bounds after 1, 2, 4, ... voters, and medians of the edges of the voters between."""
     ends = [2**k for k in range(len(bounds).bit_length())]
     medians = [float(np.median(edges[end // 2 : end])) for end in ends]
     return {
@@ -180,17 +269,7 @@ def course(bounds: F64, edges: F64) -> dict[str, Any]:
 
 
 def entropy_course(entropies: F64, edges: F64) -> dict[str, Any]:
-    """Medians of the entropies as `course` has those of the edges, and their rank correlation with the edges.
-
-    That is None where either does not vary, as of few voters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.papers.matryoshka.cells import entropy_course
-    >>> entropy_course(np.array([0.0, -0.5, -0.7, -1.0]), np.array([0.1, 0.2, 0.3, 0.4]))
-    {'entropies': [0.0, -0.5, -0.85], 'edge_by_entropy': -1.0}
-    """
+    """Return medians of the entropies as in `course`, and their rank correlation with the edges, None if undefined."""
     ends = [2**k for k in range(len(entropies).bit_length())]
     medians = [round(float(np.median(entropies[end // 2 : end])), 6) for end in ends]
     varied = len(edges) > 2 and np.ptp(edges) > 0.0 and np.ptp(entropies) > 0.0
@@ -199,6 +278,6 @@ def entropy_course(entropies: F64, edges: F64) -> dict[str, Any]:
 
 
 def mean_log_loss(P: F64, positive: NDArray[np.bool_], floor: float) -> float:
-    """Mean of -ln of the probability given to the class that a row has, which is taken to be at least `floor`."""
+    """Return the mean log loss, with predicted probabilities of at least `floor`."""
     given = np.where(positive, P, 1.0 - P)
     return float(-np.log(np.maximum(given, max(floor, np.finfo(np.float64).eps))).mean())

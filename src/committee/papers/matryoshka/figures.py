@@ -1,24 +1,232 @@
-"""Figures of the rebuilt comparison of nested trees: bounds, what errors cost, softness, draws."""
+"""The document's Figures 2 and 3 (bounds of trees and nested trees by size), and figures of the comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log2, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from committee.bounds.nested_trees import tree_factor, two_matryoshka
 from committee.data.number_types import F64
-from committee.papers.matryoshka.cells import EXPECTED, LIKELY
-from committee.papers.matryoshka.plan import ADABOOST, BINARY, GREEDY, METHODS, PROBABILISTIC, REFERENCE, TREE, Setting
+from committee.papers.matryoshka.cells import (
+    ADABOOST,
+    BINARY,
+    EXPECTED,
+    GREEDY,
+    LIKELY,
+    METHODS,
+    PROBABILISTIC,
+    REFERENCE,
+    TREE,
+    Setting,
+)
 from committee.papers.matryoshka.results import Measure, NestingResults, log_loss, measure, setting_of, wrong
-from committee.papers.shared.figures import BLUE, GREEN, GREY, ORANGE, PINK, legend_below, plain, save
-from committee.report.displays.base import new_figure
+from committee.papers.shared.pages import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    grid_of,
+    legend_below,
+    plain,
+    save,
+    write_csv,
+)
+from committee.report.displays.base import INK, new_figure
+from committee.report.grid import Grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+RHOS = {"31/32": 31 / 32, "7/8": 7 / 8, "3/4": 3 / 4, "1/2": 1 / 2, "1/4": 1 / 4}  # of Figure 2, from top to bottom
+MOST_LEVELS = 16  # T up to 2 to this power
+SPLIT_SIZES = (64, 1024, 65_536)  # T on the right of Figure 2; the document does not say its own
+SPLIT_RHOS = ("31/32", "7/8")
+NESTED_SIZES = (1024, 65_536)  # T of Figure 3
+NESTED_RHO = "31/32"
+LEVELS_BEYOND = 4  # levels drawn past log2 T, where trees are smaller than two nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    name: str  # algorithm, or kind of sizes
+    rho: str  # A key of `RHOS`
+    T: int | None  # voters, where they are not what is on the horizontal axis
+    x: F64
+    y: F64
+
+
+def by_voters() -> list[Curve]:
+    """Figure 2, left: F(T, rho), M_2(T, rho) and rho^T at T = 1, 2, 4, ..., the last also in between."""
+    T = np.exp2(np.arange(MOST_LEVELS + 1.0))
+    between = np.exp2(np.linspace(0.0, MOST_LEVELS, 8 * MOST_LEVELS + 1))
+    curves = []
+    for name, rho in RHOS.items():
+        nested = np.array([two_matryoshka(int(size), rho) for size in T])
+        curves += [
+            Curve("tree", name, None, T, tree_factor(T, rho)),
+            Curve("2-matryoshka", name, None, T, nested),
+            Curve("AdaBoost", name, None, between, rho**between),
+        ]
+    return curves
+
+
+def by_inner_size() -> list[Curve]:
+    """Figure 2, right: F(T / T_1, F(T_1, rho)) at real T_1 from 1 to T."""
+    curves = []
+    for name in SPLIT_RHOS:
+        for T in SPLIT_SIZES:
+            T1 = np.exp2(np.linspace(0.0, log2(T), 16 * round(log2(T)) + 1))
+            curves.append(Curve("tree of trees", name, T, T1, tree_factor(T / T1, tree_factor(T1, RHOS[name]))))
+    return curves
+
+
+def by_level() -> list[Curve]:
+    """Figure 3: trees of T^(1/L) nodes; of whole sizes next to it, two ways round; and one tree that is not nested."""
+    rho, curves = RHOS[NESTED_RHO], []
+    for T in NESTED_SIZES:
+        every = range(1, round(log2(T)) + LEVELS_BEYOND + 1)
+        whole = range(1, round(log2(T)) + 1)
+        lines: dict[str, list[float]] = {
+            "real sizes": [nested_bound([T ** (1.0 / L)] * L, rho) for L in every],
+            "whole sizes, larger inside": [nested_bound(whole_sizes(T, L), rho) for L in whole],
+            "whole sizes, larger outside": [nested_bound(whole_sizes(T, L)[::-1], rho) for L in whole],
+            "not nested": [float(tree_factor(T, rho)) for _ in every],
+        }
+        for name, y in lines.items():
+            curves.append(Curve(name, NESTED_RHO, T, np.arange(1.0, len(y) + 1.0), np.array(y)))
+    return curves
+
+
+def whole_sizes(T: int, levels: int) -> list[int]:
+    """Sizes of nested trees, the larger ones inside: whole numbers next to T^(1/L), as many voters as T allows."""
+    # T^(1/L) may be a whole number but for its rounding
+    small = floor(round(T ** (1.0 / levels), 9))
+    larger = max(m for m in range(levels + 1) if (small + 1) ** m * small ** (levels - m) <= T)
+    return [small + 1] * larger + [small] * (levels - larger)
+
+
+def nested_bound(sizes: Sequence[float], rho: float) -> float:
+    """Return F(T_L, ... F(T_2, F(T_1, rho))) of nested trees, the innermost size first (eq. 11)."""
+    bound = rho
+    for size in sizes:
+        bound = float(tree_factor(size, bound))
+    return bound
+
+
+def grid() -> Grid:
+    """Tabulate the bounds of the figures at some T."""
+    body = []
+    for curve in by_inner_size():
+        assert curve.T is not None
+        T, rho, best = curve.T, RHOS[curve.rho], int(np.argmin(curve.y))
+        tree, nested, binary = (f"{b:.4f}" for b in (float(tree_factor(T, rho)), curve.y[best], two_matryoshka(T, rho)))
+        adaboost = f"{rho**T:.2g}" if rho**T > 0.0 else "< 1e-300"
+        body.append((curve.rho, f"{T:,}", tree, nested, f"{curve.x[best]:.1f}", f"{sqrt(T):.0f}", binary, adaboost))
+    columns = ("rho", "T", "tree", "tree of trees", "at T_1", "sqrt T", "2-matryoshka", "AdaBoost")
+    title = (
+        "Bounds on the expected training error: F(T, rho); the least F(T / T_1, F(T_1, rho)) and its T_1; M_2(T, rho);"
+        " rho^T"
+    )
+    return grid_of(title, columns, body)
+
+
+def write_bounds(out: Path) -> None:
+    """Write Figures 2 and 3, as pictures and as CSV."""
+    for name, curves in (("figure2-left", by_voters()), ("figure2-right", by_inner_size()), ("figure3", by_level())):
+        write_csv(_lines(curves), out / f"{name}.csv")
+    save(figure2(by_voters(), by_inner_size()), out / "figure2.png")
+    save(figure3(by_level()), out / "figure3.png")
+
+
+def _lines(curves: Sequence[Curve]) -> Iterator[dict[str, object]]:
+    for curve in curves:
+        first = {"curve": curve.name, "rho": curve.rho, "T": "" if curve.T is None else curve.T}
+        for x, y in zip(curve.x.tolist(), curve.y.tolist(), strict=True):
+            yield {**first, "x": f"{x:.8g}", "bound": f"{y:.8g}"}
+
+
+_COLOURS = (INK, BLUE, GREEN, AMBER, ORANGE)  # of each rho; orders of lightness as well
+_LINES = {"tree": "-", "2-matryoshka": (0, (5, 2)), "AdaBoost": (0, (1, 1.5))}
+_LEAST = 1e-4  # bounds below it are not drawn
+
+
+def figure2(left: Sequence[Curve], right: Sequence[Curve]) -> Figure:
+    """Draw bounds `by_voters` (left) and `by_inner_size` (right)."""
+    figure = new_figure(11.0, 5.4)
+    by_voters, by_size = figure.subplots(1, 2)
+    for curve in left:
+        colour = _COLOURS[list(RHOS).index(curve.rho)]
+        label = f"rho = {curve.rho}" if curve.name == "tree" else None
+        seen = curve.y >= _LEAST / 100.0
+        by_voters.plot(
+            curve.x[seen], curve.y[seen], color=colour, linestyle=_LINES[curve.name], linewidth=1.4, label=label
+        )
+    for name, line in _LINES.items():
+        by_voters.plot([], [], color=GREY, linestyle=line, label=name)
+    by_voters.set_yscale("log")
+    by_voters.set_ylim(_LEAST, 1.2)
+    by_voters.set_ylabel("bound on the expected training error")
+    by_voters.set_xlabel("voters T")
+    by_voters.legend(frameon=False, fontsize="small", ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    for curve in right:
+        _split(by_size, curve)
+    by_size.set_xlabel("nodes of the inner trees, T₁")
+    by_size.set_ylim(0.0, 1.0)
+    by_size.legend(frameon=False, fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    for ax in (by_voters, by_size):
+        ax.set_xscale("log", base=2)
+        plain(ax)
+    return figure
+
+
+def _split(ax: Axes, curve: Curve) -> None:
+    assert curve.T is not None
+    colour = (INK, BLUE)[SPLIT_RHOS.index(curve.rho)]
+    line = ("-", (0, (5, 2)), (0, (1, 1.5)))[SPLIT_SIZES.index(curve.T)]
+    ax.plot(curve.x, curve.y, color=colour, linestyle=line, linewidth=1.4, label=f"rho = {curve.rho}, T = {curve.T:,}")
+    best = int(np.argmin(curve.y))
+    ax.plot(curve.x[best], curve.y[best], color=colour, marker="o", markersize=5)
+    at_root = float(np.interp(np.log(sqrt(curve.T)), np.log(curve.x), curve.y))
+    ax.plot(sqrt(curve.T), at_root, color=colour, marker="|", markersize=11)
+
+
+def figure3(curves: Sequence[Curve]) -> Figure:
+    """Draw bounds `by_level` of nesting, a panel for each T."""
+    styles = {
+        "real sizes": (INK, "-", "o"),
+        "whole sizes, larger inside": (ORANGE, "-", "v"),
+        "whole sizes, larger outside": (BLUE, "-", "^"),
+        "not nested": (GREY, "--", ""),
+    }
+    figure = new_figure(10.0, 4.2)
+    for ax, T in zip(figure.subplots(1, 2, sharey=True), NESTED_SIZES, strict=True):
+        for curve in curves:
+            if curve.T == T:
+                colour, line, marker = styles[curve.name]
+                ax.plot(
+                    curve.x, curve.y, color=colour, linestyle=line, marker=marker, markersize=4, linewidth=1.2,
+                    alpha=0.55 if "whole" in curve.name else 1.0, label=curve.name,
+                )  # fmt: skip
+        ax.axvline(np.log2(T), color=GREY, linewidth=0.8, linestyle=":")
+        ax.set_xlabel("levels of nesting L")
+        ax.set_yscale("log")
+        ax.set_ylim(0.004, 1.1)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.label_outer()
+        plain(ax, f"T = {T:,}, rho = 31/32; dotted: trees of two nodes")
+    figure.axes[0].set_ylabel("bound on the expected training error")
+    figure.axes[0].legend(frameon=False, fontsize="small", loc="lower left")
+    return figure
+
 
 _STYLES = {
     ADABOOST: (BLUE, "o"),
@@ -27,8 +235,7 @@ _STYLES = {
     GREEDY: (PINK, "v"),
     REFERENCE: ("#777777", "x"),
 }
-_LEAST = 1e-3
-"""Bounds below it are drawn as it."""
+_DRAWN = 1e-3  # bounds below it are drawn as it
 
 
 def write(results: NestingResults, out: Path) -> None:
@@ -38,7 +245,7 @@ def write(results: NestingResults, out: Path) -> None:
 
 
 def bounds(results: NestingResults) -> Figure:
-    """The bound while training, a panel for each table; mean over the splits."""
+    """Draw the bound during training, a panel for each table; mean over the splits."""
     across = min(4, len(results.tables))
     down = ceil(len(results.tables) / across)
     picture = new_figure(2.9 * across, 2.4 * down + 0.5)
@@ -48,12 +255,12 @@ def bounds(results: NestingResults) -> Figure:
             C = _course(results, results.largest(method, table), table)
             color, marker = _STYLES[method]
             ax.plot(
-                2 ** np.arange(len(C)), np.maximum(C, _LEAST), color=color, marker=marker, markersize=3, linewidth=1.1,
+                2 ** np.arange(len(C)), np.maximum(C, _DRAWN), color=color, marker=marker, markersize=3, linewidth=1.1,
                 label=method,
             )  # fmt: skip
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")
-        ax.set_ylim(_LEAST, 1.15)
+        ax.set_ylim(_DRAWN, 1.15)
         plain(ax, table)
     for ax in panels[len(results.tables) :]:
         ax.set_visible(False)
@@ -66,7 +273,6 @@ def bounds(results: NestingResults) -> Figure:
 
 
 def _course(results: NestingResults, setting: Setting, table: str) -> F64:
-    """Bounds after 1, 2, 4, ... voters; a run that ended by itself stays what it was."""
     cells = results.of_table(table, setting)
     count = setting.voters.bit_length()
     runs = [[*cell["bounds"], *[cell["bound"]] * count][:count] for cell in cells]
@@ -74,7 +280,7 @@ def _course(results: NestingResults, setting: Setting, table: str) -> F64:
 
 
 def cost(results: NestingResults) -> Figure:
-    """Test errors by the voters that a row needs: for E[H], on the likeliest path, on one sampled path."""
+    """Draw test errors by the voters that a row needs: for E[H], on the likeliest path, on one sampled path."""
     tables = results.shared(results.plan.by_size())
     ways: list[tuple[str, str, Measure]] = [
         ("E[H], all that a row may meet", "needed", wrong(EXPECTED)),
@@ -103,7 +309,7 @@ def cost(results: NestingResults) -> Figure:
 
 
 def softness(results: NestingResults) -> Figure:
-    """Bound, test error and log loss by the softness of the stumps; means over the tables."""
+    """Draw bound, test error and log loss by the softness of the stumps; means over the tables."""
     picture = new_figure(11.0, 4.2)
     panels = picture.subplots(1, 3)
     shown: list[tuple[str, Measure, Measure | None, float]] = [
@@ -132,7 +338,7 @@ def softness(results: NestingResults) -> Figure:
 
 
 def draws(results: NestingResults) -> Figure:
-    """Bounds, estimated and true, and test errors by the number of draws; means over the tables."""
+    """Draw estimated and true bounds and test errors by the number of draws; means over the tables."""
     picture = new_figure(11.0, 6.4)
     panels = picture.subplots(2, len(results.plan.drawn), sharex=True, sharey="row", squeeze=False)
     for (above, below), method in zip(panels.T, results.plan.drawn, strict=True):
@@ -162,7 +368,6 @@ def draws(results: NestingResults) -> Figure:
 
 
 def _drawn_value(results: NestingResults, setting: Setting, name: str, tables: Sequence[str]) -> float:
-    """A bound, or the test error in percent."""
     if name == "error":
         return 100.0 * results.mean(setting, wrong(EXPECTED), tables)
     return results.geometric_mean(setting, name, tables)
@@ -171,7 +376,6 @@ def _drawn_value(results: NestingResults, setting: Setting, name: str, tables: S
 def _points(
     ax: Axes, points: Sequence[tuple[float, float, bool]], color: str, *, dashed: bool, label: str | None
 ) -> None:
-    """Numbers of draws joined by a line; a rule's own mean number as a star."""
     counted = [(x, y) for x, y, by_rule in points if not by_rule]
     line = "--" if dashed else "-"
     fill = "white" if dashed else color

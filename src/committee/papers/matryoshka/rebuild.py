@@ -1,4 +1,4 @@
-"""Grossmann's theory of boosting trees and matryoshki: its figures, and the experiments that it leaves to be done."""
+"""Command that rebuilds the figures of Grossmann's theory of boosting trees and matryoshki, and tests it."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,14 +28,21 @@ def rebuild(
     """
     from functools import partial
 
-    from committee.papers.matryoshka import bound_figures, curves, figures, growth_report, report
-    from committee.papers.matryoshka.cells import nesting_cell, read_named
-    from committee.papers.matryoshka.plan import FULL, MOST_QUICK_REPEATS, NAMES, QUICK, QUICK_NAMES, SMALL_NAMES
+    from committee.papers.matryoshka import figures, report
+    from committee.papers.matryoshka.cells import (
+        FULL,
+        MOST_QUICK_REPEATS,
+        NAMES,
+        QUICK,
+        QUICK_NAMES,
+        SMALL_NAMES,
+        nesting_cell,
+        read_named,
+    )
     from committee.papers.matryoshka.results import NestingResults
-    from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
-    from committee.papers.shared.folds import Fold
     from committee.papers.shared.pages import write_page
+    from committee.papers.shared.tables import Bundled, Fold
 
     check_at_least_one(repeats=repeats, jobs=jobs)
     plan, most = (QUICK, MOST_QUICK_REPEATS) if quick or small else (FULL, repeats)
@@ -60,13 +67,12 @@ def rebuild(
     cells = finished_cells(*journal, tasks, jobs=jobs, progress=progress)
     results = NestingResults(cells, tuple(table.name for table in read), repeats, plan)
     if growth:
-        grids = growth_report.grids(results)
+        grids = report.growth_grids(results)
         report.write_cells(results, settings, out / "cells-growth.csv")
         write_page(grids, out / "tables-growth.md")
         return grids
-    grids = [curves.grid(), *report.grids(results), *growth_report.grids(results)]
-    curves.write(out)
-    bound_figures.write(out)
+    grids = [figures.grid(), *report.grids(results), *report.growth_grids(results)]
+    figures.write_bounds(out)
     report.write(results, grids, out)
     figures.write(results, out)
     return grids

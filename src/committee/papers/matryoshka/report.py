@@ -1,4 +1,4 @@
-"""The rebuilt comparison of nested trees as tables: to print, as CSV and as Markdown."""
+"""Tables of the comparison of nested trees, as text, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from pathlib import Path
 import numpy as np
 
 from committee.files.journal import Cell
-from committee.papers.matryoshka.cells import EXPECTED, LIKELY, MAJORITY, WALKS
-from committee.papers.matryoshka.plan import (
+from committee.papers.matryoshka.cells import (
     ADABOOST,
     BINARY,
+    EXPECTED,
     GREEDY,
+    LIKELY,
+    MAJORITY,
     METHODS,
     PROBABILISTIC,
     SOFTNESS,
     TREE,
+    WALKS,
     Setting,
 )
 from committee.papers.matryoshka.results import (
@@ -31,30 +34,28 @@ from committee.papers.matryoshka.results import (
     setting_of,
     wrong,
 )
-from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
-from committee.papers.shared.paired import PairedComparison, signs_text
+from committee.papers.shared.pages import PairedComparison, grid_of, number, percent, signs_text, write_csv, write_page
 from committee.report.grid import BLANK, Grid
 
 PAIRS = tuple(combinations(METHODS, 2))
 PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE), (GREEDY, BINARY), (ADABOOST, GREEDY))
-"""Pairs of which the theory has, or lets one hope for, the lower bound with the first."""
+"""Pairs of methods of which the theory gives, or suggests, the first the lower bound."""
 
 
 def grids(results: NestingResults) -> list[Grid]:
-    """All tables of the experiments, in the order of the page."""
+    """Return all tables of the page."""
     of = (bounds_grid, promise_grid, edge_grid, error_grid, table_grid, pair_grid, walk_grid, cost_grid, softness_grid)
     return [*(grid(results) for grid in of), draws_grid(results)]
 
 
 def _by_size(results: NestingResults) -> Iterator[tuple[int, list[Setting], list[str]]]:
-    """Each T with the methods, and the tables that all of them were run on."""
     for T in results.plan.sizes:
         settings = results.of_size(T)
         yield T, settings, results.shared(settings)
 
 
 def bounds_grid(results: NestingResults) -> Grid:
-    """Bounds and training errors, means over tables; edges, medians over tables."""
+    """Tabulate bounds, training errors and edges."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting in settings:
@@ -72,7 +73,7 @@ def bounds_grid(results: NestingResults) -> Grid:
 
 
 def promise_grid(results: NestingResults) -> Grid:
-    """On how many tables the bounds, and the test errors, are ordered as the theory has them."""
+    """Count the tables on which bounds and test errors are ordered as in the theory."""
     body = []
     for a, b in PROMISED:
         line = [f"{a} below {b}"]
@@ -90,7 +91,7 @@ def promise_grid(results: NestingResults) -> Grid:
 
 
 def edge_grid(results: NestingResults) -> Grid:
-    """Decrease of the edges: medians of what is trained while T doubles."""
+    """Tabulate the edges in the order of training."""
     most = max(results.plan.sizes)
     ends = [2**k for k in range(most.bit_length())]
     body = []
@@ -104,7 +105,7 @@ def edge_grid(results: NestingResults) -> Grid:
 
 
 def error_grid(results: NestingResults) -> Grid:
-    """Test errors and log losses of each walk, means over tables, and average ranks."""
+    """Tabulate test errors, log losses and average ranks."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting, rank in zip(settings, results.ranks(settings, wrong(), tables).tolist(), strict=True):
@@ -121,7 +122,7 @@ def error_grid(results: NestingResults) -> Grid:
 
 
 def table_grid(results: NestingResults) -> Grid:
-    """Errors and bounds of every table at the base T."""
+    """Tabulate errors and bounds of every table at the base T."""
     settings = [setting_of(method, results.plan.base) for method in METHODS]
 
     def shown(setting: Setting, table: str) -> str:
@@ -143,7 +144,7 @@ def _duel_text(found: PairedComparison) -> tuple[str, str, str]:
 
 
 def pair_grid(results: NestingResults) -> Grid:
-    """Every two methods at each T."""
+    """Compare every two methods at each T."""
     body = []
     for a, b in PAIRS:
         found = (duel(results, setting_of(a, T), setting_of(b, T)) for T in results.plan.sizes)
@@ -157,7 +158,7 @@ def pair_grid(results: NestingResults) -> Grid:
 
 
 def walk_grid(results: NestingResults) -> Grid:
-    """The likeliest path, and the majority of paths, against E[H]."""
+    """Compare the likeliest path, and the majority of paths, with E[H]."""
     body = []
     for method in PROBABILISTIC:
         for T in results.plan.sizes:
@@ -170,7 +171,7 @@ def walk_grid(results: NestingResults) -> Grid:
 
 
 def cost_grid(results: NestingResults) -> Grid:
-    """Voters that a prediction needs, and the time of training."""
+    """Tabulate the voters that a prediction needs, and the training time."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting in settings:
@@ -186,7 +187,7 @@ def cost_grid(results: NestingResults) -> Grid:
 
 
 def softness_grid(results: NestingResults) -> Grid:
-    """The base T with each softness."""
+    """Tabulate the base T with each softness."""
     body = []
     for method in PROBABILISTIC:
         settings = [setting for setting in results.plan.by_softness() if setting.method == method]
@@ -211,7 +212,7 @@ def softness_grid(results: NestingResults) -> Grid:
 
 
 def draws_grid(results: NestingResults) -> Grid:
-    """Probabilities known and estimated."""
+    """Compare known and estimated probabilities."""
     body = []
     for method in results.plan.drawn:
         settings = [setting for setting in results.plan.by_draws() if setting.method == method]
@@ -275,3 +276,77 @@ def _pair_line(results: NestingResults, T: int, a: str, b: str) -> dict[str, obj
         line |= {f"{name}_wins": signs.wins, f"{name}_losses": signs.losses, f"{name}_ties": signs.ties}
         line[f"{name}_p"] = f"{signs.pvalue:.6f}"
     return line
+
+
+def growth_grids(results: NestingResults) -> list[Grid]:
+    """Return the tables of entropies and edges, growth, and clocks."""
+    return [entropy_grid(results), growth_grid(results), clock_grid(results)]
+
+
+def entropy_grid(results: NestingResults) -> Grid:
+    """Tabulate entropies in the order of training, and their rank correlation with the edges."""
+    most = results.plan.base
+    ends = [2**k for k in range(most.bit_length())]
+    body = []
+    for method in PROBABILISTIC:
+        cells = [cell for table in results.tables for cell in results.of_table(table, setting_of(method, most))]
+        there = ([cell["entropies"][k] for cell in cells if len(cell["entropies"]) > k] for k in range(len(ends)))
+        shares = (percent(float(np.exp(np.median(found)))) if found else BLANK for found in there)
+        rho = [cell["edge_by_entropy"] for cell in cells if cell["edge_by_entropy"] is not None]
+        signs = f"{sum(r < 0.0 for r in rho)}-{sum(r > 0.0 for r in rho)}"
+        body.append((method, *shares, number(float(np.median(rho)) if rho else None, 2), signs))
+    columns = ("voters", *(f"{end}" if end <= 2 else f"{end // 2 + 1}-{end}" for end in ends), "rho", "runs - +")
+    title = (
+        f"Entropy of the weights in the order of training, T = {most}: as a percentage of the rows, median over tables"
+        " and splits of the median in a run; Spearman's correlation of entropy and edge over the voters of a run, its"
+        " median, and in how many runs it is negative and positive"
+    )
+    return grid_of(title, columns, body)
+
+
+def growth_grid(results: NestingResults) -> Grid:
+    """Compare the ways to choose the leaf at which the boosting tree grows."""
+    settings = results.plan.by_choice()
+    tables = results.shared(settings)
+    body = []
+    for setting in settings:
+        bound, error, path, seconds = (
+            results.mean(setting, measure(name), tables)
+            for name in ("bound", "train_error", "path_error", "fit_seconds")
+        )
+        test, loss = (results.mean(setting, what, tables) for what in (wrong(), log_loss()))
+        versus = (BLANK, BLANK)
+        if setting != settings[0]:
+            signs = bound_signs(results, setting, settings[0]), duel(results, setting, settings[0]).signs
+            versus = signs_text(signs[0]), signs_text(signs[1])
+        figures = number(bound), percent(error), percent(test), percent(path), number(loss), f"{1000 * seconds:.0f}"
+        body.append((setting.choose, *figures, *versus))
+    columns = ("grown by", "bound C", "train error", "E[H]", "one path", "ln E[H]", "fit ms", "bounds", "errors")
+    title = (
+        f"Growth of the boosting tree, T = {results.plan.base}: bound, expected training error, test errors in percent,"
+        f" log loss, milliseconds; means over {len(tables)} table(s) and {results.repeats} split(s); tables on which"
+        " bound and test error are lower, higher, even against growth by mass, p of the sign test"
+    )
+    return grid_of(title, columns, body)
+
+
+def clock_grid(results: NestingResults) -> Grid:
+    """Compare the rules by a clock that end the draws of AdaBoost."""
+    settings = results.plan.by_clock()
+    tables = results.shared(settings)
+    body = []
+    for setting in settings:
+        drawn, seconds = (results.mean(setting, measure(name), tables) for name in ("draws", "fit_seconds"))
+        bounds = (results.geometric_mean(setting, name, tables) for name in ("bound", "true_bound"))
+        error, loss = (results.mean(setting, what, tables) for what in (wrong(), log_loss()))
+        signs = BLANK if setting == settings[0] else signs_text(duel(results, setting, settings[0]).signs)
+        way = "known" if setting.n_draws is None else str(setting.n_draws).replace("_", " ")
+        figures = number(drawn, 1), *map(number, bounds), percent(error), number(loss), f"{1000 * seconds:.0f}"
+        body.append((way, *figures, signs))
+    columns = ("draws", "mean", "told C", "true C", "error", "ln", "fit ms", "errors")
+    title = (
+        f"Both stopwatches, AdaBoost, MAP, T = {results.plan.base}: mean number of draws, told and true bound"
+        " (geometric means), test error by E[H] in percent, log loss, milliseconds; tables with less, more, equal error"
+        " against known probabilities, p of the sign test"
+    )
+    return grid_of(title, columns, body)

@@ -1,4 +1,4 @@
-"""Findings of the rebuilt comparison of nested trees: figures by setting and table, settings against each other."""
+"""Results of the comparison of nested trees: figures by setting and table, and comparisons of settings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,26 @@ import numpy as np
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.matryoshka.cells import EXPECTED
-from committee.papers.matryoshka.plan import BINARY, GREEDY, METHODS, REFERENCE, SOFTNESS, TREE, NestingPlan, Setting
+from committee.papers.matryoshka.cells import (
+    BINARY,
+    EXPECTED,
+    GREEDY,
+    METHODS,
+    REFERENCE,
+    SOFTNESS,
+    TREE,
+    NestingPlan,
+    Setting,
+)
 from committee.papers.shared.cells import Key
-from committee.papers.shared.paired import PairedComparison, compared, unpacked
+from committee.papers.shared.pages import PairedComparison, compared, unpacked
 from committee.report.statistics import SignTest, average_ranks, sign_test
 
-Measure: TypeAlias = Callable[[Cell], float | None]
-"""A number read off a cell; None where it has none."""
+Measure: TypeAlias = Callable[[Cell], float | None]  # A number read off a cell; None where it has none
 
 
 def wrong(walk: str = EXPECTED) -> Measure:
-    """Share of the test rows that a walk gets wrong."""
+    """Return the measure of a walk's test error."""
 
     def of(cell: Cell) -> float | None:
         if walk not in cell["right"]:
@@ -33,12 +41,12 @@ def wrong(walk: str = EXPECTED) -> Measure:
 
 
 def log_loss(walk: str = EXPECTED) -> Measure:
-    """Log loss of a walk on the test rows."""
+    """Return the measure of a walk's log loss."""
     return lambda cell: cell["log_loss"].get(walk)
 
 
 def promised(cell: Cell) -> float | None:
-    """The theory's bound for as many voters of the run's least edge; None for the greedy matryoshka, which has none."""
+    """Return the theory's bound for as many voters of the run's least edge; None for the greedy matryoshka."""
     rho, T = normaliser_of_edge(min(max(cell["edge_least"], 0.0), 0.5)), cell["voters"]
     if cell["method"] == GREEDY:
         return None
@@ -52,7 +60,7 @@ def promised(cell: Cell) -> float | None:
 
 
 def measure(name: str) -> Measure:
-    """A number of the cell."""
+    """Return the measure of a cell's figure."""
     return lambda cell: cell[name]
 
 
@@ -60,56 +68,53 @@ def measure(name: str) -> Measure:
 class NestingResults:
     """Finished cells by setting."""
 
-    cells: Mapping[Key, Cell]
-    """By table, repeat and setting."""
+    cells: Mapping[Key, Cell]  # by table, repeat and setting
     tables: tuple[str, ...]
     repeats: int
     plan: NestingPlan
 
     def of_table(self, table: str, setting: Setting) -> list[Cell]:
-        """The cells of a setting on a table, a repeat each; empty where it was left out."""
+        """Return the cells of a setting on a table, one for each repeat, or none."""
         keys = [(table, repeat, *setting.key) for repeat in range(self.repeats)]
         return [self.cells[key] for key in keys] if keys[0] in self.cells else []
 
     def has(self, setting: Setting, table: str) -> bool:
-        """Whether a setting was run on a table."""
         return bool(self.of_table(table, setting))
 
     def shared(self, settings: Sequence[Setting]) -> list[str]:
-        """The tables on which all of the settings were run."""
+        """Return the tables on which all of the settings were run."""
         return [table for table in self.tables if all(self.has(setting, table) for setting in settings)]
 
     def means(self, setting: Setting, what: Measure, tables: Sequence[str]) -> F64:
-        """Mean over the repeats on each table, ``(tables,)``; NaN where the setting has no such figure."""
+        """Return the mean over the repeats on each table, ``(tables,)``; NaN without the figure."""
         found = [[what(cell) for cell in self.of_table(table, setting)] for table in tables]
         return np.array([np.nan if None in row else np.mean([v for v in row if v is not None]) for row in found])
 
     def mean(self, setting: Setting, what: Measure, tables: Sequence[str]) -> float:
-        """Mean over the tables too; NaN of no table."""
+        """Return the mean over tables and repeats; NaN without tables."""
         return float(self.means(setting, what, tables).mean()) if tables else np.nan
 
     def geometric_mean(self, setting: Setting, name: str, tables: Sequence[str]) -> float:
-        """Geometric mean of a bound over tables and repeats, as a single run may have one of thousands; NaN of none."""
+        """Return the geometric mean of a bound over tables and repeats; NaN without tables."""
         cells = [cell for table in tables for cell in self.of_table(table, setting)]
         return float(np.exp(np.mean([np.log(cell[name]) for cell in cells]))) if cells else np.nan
 
     def median(self, setting: Setting, what: Measure, tables: Sequence[str]) -> float:
-        """Median over the tables of the means over repeats; NaN of no table."""
+        """Return the median over the tables of the means over repeats; NaN without tables."""
         return float(np.median(self.means(setting, what, tables))) if tables else np.nan
 
     def of_size(self, T: int) -> list[Setting]:
-        """The methods with so many voters."""
         return [setting for setting in self.plan.by_size() if setting.voters == T]
 
     def largest(self, method: str, table: str) -> Setting:
-        """A method with the most voters that it was run with on a table."""
+        """Return the setting of a method with the most voters on a table."""
         return max(
             (setting_of(method, T) for T in self.plan.sizes if self.has(setting_of(method, T), table)),
             key=lambda setting: setting.voters,
         )
 
     def ranks(self, settings: Sequence[Setting], what: Measure, tables: Sequence[str]) -> F64:
-        """Average ranks of settings over tables, by a figure of which less is better; NaN of no table."""
+        """Return the average ranks of settings by a figure of which less is better; NaN without tables."""
         if not tables:
             return np.full(len(settings), np.nan)
         scores = np.array([self.means(setting, what, tables) for setting in settings]).T
@@ -117,13 +122,13 @@ class NestingResults:
 
 
 def setting_of(method: str, T: int) -> Setting:
-    """A method with T voters and nothing else varied."""
+    """Return the setting of a method with T voters and nothing else varied."""
     assert method in METHODS
     return Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS)
 
 
 def in_order(results: NestingResults, settings: Sequence[Setting], what: Measure) -> tuple[int, int]:
-    """On how many tables a figure rises from setting to setting, and of how many."""
+    """Count the tables on which a figure rises from setting to setting, and all tables."""
     tables = results.shared(settings)
     found = np.array([results.means(setting, what, tables) for setting in settings])
     return int((np.diff(found, axis=0) > 0.0).all(axis=0).sum()), len(tables)
@@ -146,7 +151,6 @@ def bound_signs(results: NestingResults, a: Setting, b: Setting) -> SignTest:
 
 
 def _alone(a: Sequence[Cell], b: Sequence[Cell], walk_a: str, walk_b: str) -> tuple[float, float]:
-    """Mean numbers of test rows that only the first, and only the second, gets right."""
     pairs = [
         (unpacked(one["right"][walk_a], one["test_rows"]), unpacked(other["right"][walk_b], other["test_rows"]))
         for one, other in zip(a, b, strict=True)

@@ -1,1 +1,1 @@
-"""The public tables that the papers try their methods on: where they are, and how they become one folder."""
+"""The public tables of the papers: their sources, download and conversion."""

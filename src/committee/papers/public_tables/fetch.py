@@ -1,4 +1,4 @@
-"""`committee papers fetch`: the public tables, fetched, checked and made a folder that ``--data`` reads."""
+"""Command `committee papers fetch`, which downloads, checks and converts the public tables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from committee.papers.shared.options import Names, Progress, in_order
 
 if TYPE_CHECKING:
-    from committee.papers.public_tables.download import Opener
-    from committee.papers.public_tables.public_table import PublicTable
+    from committee.papers.public_tables.public_table import Opener, PublicTable
     from committee.report.grid import Grid
 
 
@@ -23,14 +22,8 @@ def fetch(
     Every file has one address, a size and a sha256, and so has every finished table; what differs is refused. Files: a
     CSV for every table, and ``catalogue.json``. A table that is there already is not fetched again. The others are
     fetched although one fails, and the errors told at the end; without a network the first error ends it.
-
-    Raises
-    ------
-    ValueError
-        If a name is not known, the folder has a catalogue of other tables, or a table could not be fetched.
     """
-    from committee.papers.public_tables.download import NoConnectionError, open_https
-    from committee.papers.public_tables.public_table import public_tables
+    from committee.papers.public_tables.public_table import NoConnectionError, open_https, public_tables
     from committee.papers.shared.pages import grid_of
 
     known = public_tables()
@@ -60,7 +53,7 @@ def fetch(
 
 
 def is_finished(table: "PublicTable", folder: Path) -> bool:
-    """Whether the folder has the table as it should be."""
+    """Return True if the folder has the table with the right checksum."""
     import hashlib
 
     path = folder / table.file
@@ -68,7 +61,7 @@ def is_finished(table: "PublicTable", folder: Path) -> bool:
 
 
 def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
-    """Write the catalogue of those known tables that the folder has, if it has one."""
+    """Write the catalogue of the known tables in the folder, if any."""
     import json
 
     from committee.files.writing import write_file
@@ -94,12 +87,10 @@ def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
 
 
 def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
-    """Fetch a table's files, convert them, check the result and write it."""
     import hashlib
 
     from committee.files.writing import write_file
-    from committee.papers.public_tables.conversion import converted
-    from committee.papers.public_tables.download import downloaded
+    from committee.papers.public_tables.public_table import converted, downloaded
 
     content = converted(table, [downloaded(file, opener) for file in table.files])
     if hashlib.sha256(content).hexdigest() != table.csv_sha256:
@@ -108,7 +99,6 @@ def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
 
 
 def _check_own(folder: Path, known: "dict[str, PublicTable]") -> None:
-    """Refuse a folder whose catalogue is not of this command."""
     import json
 
     from committee.papers.shared.tables import CATALOGUE

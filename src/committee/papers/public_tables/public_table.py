@@ -1,76 +1,153 @@
-"""The map of the public tables: where each one is, how its rows stand there, and what is made of them."""
+"""Public tables: their sources, download, raw formats, and conversion to CSV."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
+from http.client import HTTPException, HTTPMessage
 from importlib.resources import files
-from typing import Any
+from io import BufferedIOBase, BytesIO, StringIO
+from typing import IO, Any, TypeAlias
+from urllib.error import HTTPError, URLError
 from urllib.parse import quote
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from committee.papers.public_tables.raw_formats import RawFormat
+MAGIC = b"\x1f\x9d"
+FIRST_BITS = 9
+CLEAR = 256  # the code by which the table of words begins anew
 
-TARGET = "target"
-"""The column of labels, in the raw file and in the finished one."""
+
+def decompressed(content: bytes) -> bytes:
+    """Decompress content of UNIX ``compress``: LZW codes of growing width in groups of eight, low bits first."""
+    if content[:2] != MAGIC or len(content) < 3 or not content[2] & 0x80:
+        raise ValueError("the file is not one of UNIX compress in block mode")
+    most_bits = content[2] & 0x1F
+    words = [bytes([code]) for code in range(256)] + [b""]
+    found: list[bytes] = []
+    before = b""
+    bits, at, group = FIRST_BITS, 24, 24
+    while at + bits <= 8 * len(content):
+        start = at >> 3
+        code = int.from_bytes(content[start : start + 4], "little") >> (at & 7) & ((1 << bits) - 1)
+        at += bits
+        if code == CLEAR:
+            at = group = _end_of_group(at, group, bits)
+            del words[CLEAR + 1 :]
+            bits, before = FIRST_BITS, b""
+            continue
+        if code < len(words):
+            word = words[code]
+        elif code == len(words) and before:
+            word = before + before[:1]
+        else:
+            raise ValueError(f"the file is damaged: at bit {at - bits} it has a word that is not known there")
+        found.append(word)
+        if before and len(words) < 1 << most_bits:
+            words.append(before + word[:1])
+        before = word
+        if len(words) == 1 << bits and bits < most_bits:
+            at = group = _end_of_group(at, group, bits)
+            bits += 1
+    return b"".join(found)
+
+
+def _end_of_group(at: int, group: int, bits: int) -> int:
+    return at + (group - at) % (8 * bits)
+
+
+WHITESPACE = " "  # as a delimiter: any run of blanks and tabs
+
+
+@dataclass(frozen=True)
+class RawFormat:
+    """Format of a raw file."""
+
+    kind: str = "text"  # "text": delimited lines; "matlab": the matrices ``X`` and ``Y`` of a .mat file, the label last
+    delimiter: str = ","
+    quote: str = '"'
+    header_lines: int = 0  # lines before the first row
+    after: str | None = None  # the line, in any case, before the first row, such as an ARFF file's ``@data``
+    compressed: bool = False  # by UNIX ``compress`` (a file ``.Z``)
+
+    def rows(self, content: bytes) -> list[list[str]]:
+        """Return the cells of every row, stripped of blanks."""
+        if self.compressed:
+            content = decompressed(content)
+        return _matrices(content) if self.kind == "matlab" else list(self._lines(content))
+
+    def _lines(self, content: bytes) -> Iterator[list[str]]:
+        lines = iter(content.decode("utf-8-sig").splitlines())
+        for _ in range(self.header_lines):
+            next(lines, None)
+        if self.after is not None and not any(line.strip().lower() == self.after for line in lines):
+            raise ValueError(f"there is no line {self.after!r} before the rows")
+        told = (line for line in lines if line.strip() and not line.startswith("%"))
+        if self.delimiter == WHITESPACE:
+            yield from (line.split() for line in told)
+            return
+        for cells in csv.reader(told, delimiter=self.delimiter, quotechar=self.quote, skipinitialspace=True):
+            yield [cell.strip() for cell in cells]
+
+
+def _matrices(content: bytes) -> list[list[str]]:
+    from scipy.io import loadmat
+
+    opened: Any = BytesIO(content)
+    found = loadmat(opened)
+    return [
+        [str(int(value)) for value in (*row, *label)]
+        for row, label in zip(found["X"].tolist(), found["Y"].tolist(), strict=True)
+    ]
+
+
+TARGET = "target"  # the column of labels, in the raw file and in the finished one
 
 
 @dataclass(frozen=True)
 class RawFile:
-    """A file of a public repository, at one commit: its address does not change, and neither does what is there."""
+    """File of a public repository at a fixed commit."""
 
     repository: str
     commit: str
     path: str
-    size: int
-    """In bytes."""
+    size: int  # in bytes
     sha256: str
 
     @property
     def address(self) -> str:
-        """Where it is fetched from.
-
-        Examples
-        --------
-        >>> from committee.papers.public_tables.public_table import RawFile
-        >>> RawFile("owner/name", "c0ffee", "a b.csv", 0, "").address
-        'https://raw.githubusercontent.com/owner/name/c0ffee/a%20b.csv'
-        """
         return f"https://raw.githubusercontent.com/{self.repository}/{self.commit}/{quote(self.path)}"
 
 
 @dataclass(frozen=True)
 class PublicTable:
-    """A public table: its raw files, and what is declared of them."""
+    """Public table: its raw files and their description."""
 
     name: str
     title: str
     rows: int
-    files: tuple[RawFile, ...]
-    """Their rows follow each other, but where `step` uses the second one otherwise."""
-    columns: tuple[str, ...]
-    """Of the raw file; the label is `TARGET`."""
-    csv_sha256: str
-    """Of the finished table."""
+    files: tuple[RawFile, ...]  # their rows follow each other, but where `step` uses the second one otherwise
+    columns: tuple[str, ...]  # of the raw file; the label is `TARGET`
+    csv_sha256: str  # of the finished table
     format: RawFormat = field(default_factory=RawFormat)
     drop: tuple[str, ...] = ()
-    missing: str | None = None
-    """A cell of this text is missing."""
-    decode: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By column: what stands for what."""
+    missing: str | None = None  # A cell of this text is missing
+    decode: dict[str, dict[str, str]] = field(default_factory=dict)  # by column: what stands for what
     lower_case: bool = False
     plain_numbers: bool = False
-    """Numbers lose zeros that lead and points that end them, and gain a zero before a leading point."""
-    decimals: int | None = None
-    """Numbers are rounded to so many digits after the point."""
-    step: str | None = None
-    """One of `committee.papers.public_tables.conversion.STEPS`, for what nothing else here says."""
-    categorical: tuple[str, ...] = ()
-    """Columns to be read as text."""
-    compared: str = ""
-    """How what this makes of the files compares with the tables that the pages' figures were computed on."""
+    """True: remove leading zeros and trailing points of numbers, and add a zero before a leading point."""
+    decimals: int | None = None  # numbers are rounded to so many digits after the point
+    step: str | None = None  # name in `STEPS` of a special conversion
+    categorical: tuple[str, ...] = ()  # columns to be read as text
+    compared: str = ""  # differences from the tables that the pages' figures were computed on
     notes: str = ""
 
     @property
@@ -86,22 +163,13 @@ class PublicTable:
 
 @cache
 def public_tables() -> dict[str, PublicTable]:
-    """All tables of the map by name.
-
-    Examples
-    --------
-    >>> from committee.papers.public_tables.public_table import public_tables
-    >>> table = public_tables()["musk2"]
-    >>> table.rows, table.columns[-3:], table.drop
-    (6598, ('f165', 'f166', 'target'), ('molecule', 'conformation'))
-    """
+    """Return all public tables by name."""
     found = json.loads((files("committee.papers.public_tables") / "tables.json").read_text("utf-8"))
     repositories = {key: (name, commit) for key, (name, commit) in found["repositories"].items()}
     return {entry["name"]: _table(entry, repositories) for entry in found["tables"]}
 
 
 def _table(entry: Mapping[str, Any], repositories: Mapping[str, tuple[str, str]]) -> PublicTable:
-    """A table of an entry of the map, in which lists of names may have ranges such as ``f1..f500``."""
     named = {key: _in_full(entry.get(key, ())) for key in ("columns", "drop", "categorical")}
     raw = tuple(RawFile(*repositories[where], path, size, digest) for where, path, size, digest in entry["files"])
     return PublicTable(**{**entry, **named, "files": raw, "format": RawFormat(**entry.get("format", {}))})
@@ -116,3 +184,152 @@ def _range(names: str) -> list[str]:
     if found is None:
         return [names]
     return [f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1)]
+
+
+Rows = list[list[str]]
+
+
+def converted(table: PublicTable, contents: Sequence[bytes]) -> bytes:
+    r"""Return the finished CSV of the contents of a table's files."""
+    rows = STEPS[table.step](table, contents)
+    for row in rows:
+        if len(row) != len(table.columns):
+            raise ValueError(f"a row has {len(row)} cells, not {len(table.columns)}: {','.join(row)[:60]!r}")
+    places = [(name, table.columns.index(name)) for name in table.kept]
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.kept)
+    writer.writerows([_cell(table, name, row[place]) for name, place in places] for row in rows)
+    return text.getvalue().encode()
+
+
+def _cell(table: PublicTable, name: str, cell: str) -> str:
+    if cell == table.missing:
+        return ""
+    cell = table.decode.get(name, {}).get(cell, cell)
+    if table.lower_case:
+        cell = cell.lower()
+    if table.plain_numbers:
+        cell = _plain(cell)
+    if table.decimals is not None and name != TARGET:
+        cell = _rounded(cell, table.decimals)
+    return cell
+
+
+def _plain(cell: str) -> str:
+    if not re.fullmatch(r"\d*\.?\d*", cell) or cell in ("", "."):
+        return cell
+    whole, point, rest = cell.partition(".")
+    return (whole.lstrip("0") or "0") + (point + rest if rest else "")
+
+
+def _rounded(cell: str, decimals: int) -> str:
+    return str(float(Decimal(cell).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)))
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def _one_after_the_other(table: PublicTable, contents: Sequence[bytes]) -> Rows:
+    return [row for content in contents for row in table.format.rows(content)]
+
+
+def _broken_line_joined(table: PublicTable, contents: Sequence[bytes]) -> Rows:
+    return _one_after_the_other(table, [re.sub(rb",\r?\n", b",", content) for content in contents])
+
+
+_LETTERS = {"-1": "A", "-0.333333": "G", "0.333333": "C", "1": "T"}  # of `splice` in its copy of numbers
+
+
+def _first_as_in_copy(table: PublicTable, contents: Sequence[bytes]) -> Rows:
+    own, copy = table.format.rows(contents[0]), RawFormat(delimiter=WHITESPACE).rows(contents[1])
+    letters = slice(1, -1)
+    label = table.columns.index(TARGET)
+    kept = [row for row in own if set(row[letters]) <= set(_LETTERS.values())]
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, row in reversed(list(enumerate(kept))):
+        places["1" if row[label] == "N" else "-1", *row[letters]].append(i)
+    try:
+        first = [places[row[0], *(_LETTERS[cell] for cell in row[1:])].pop() for row in copy]
+    except (IndexError, KeyError):
+        raise ValueError("a row of the copy that gives the order is not in the table") from None
+    chosen = set(first)
+    return [kept[i] for i in first] + [row for i, row in enumerate(kept) if i not in chosen]
+
+
+STEPS: dict[str | None, Callable[[PublicTable, Sequence[bytes]], Rows]] = {
+    None: _one_after_the_other,
+    "broken line joined": _broken_line_joined,
+    "first as in copy": _first_as_in_copy,
+}
+"""Conversions of contents to rows, by name."""
+
+
+SILENCE = 30.0  # seconds that a server may say nothing
+LONGEST = 300.0  # seconds that one file may take
+PIECE = 1 << 16
+
+Opener: TypeAlias = Callable[[str], AbstractContextManager[BufferedIOBase]]  # what opens an address for reading
+
+
+class NoConnectionError(ValueError):
+    """No server was reached."""
+
+
+class _NoWayDown(HTTPRedirectHandler):
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        if not newurl.startswith("https://"):
+            raise URLError(f"it redirects to {newurl}, which is not https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def open_https(address: str) -> AbstractContextManager[BufferedIOBase]:
+    """Open an https address for reading."""
+    if not address.startswith("https://"):
+        raise ValueError(f"{address} is not an https address")
+    request = Request(address, headers={"User-Agent": "committee"})
+    found: AbstractContextManager[BufferedIOBase] = build_opener(_NoWayDown).open(request, timeout=SILENCE)
+    return found
+
+
+def downloaded(file: RawFile, opener: Opener = open_https) -> bytes:
+    """Return the content of a file of the map."""
+    try:
+        with opener(file.address) as answer:
+            content = _read(answer, file)
+    except HTTPError as error:
+        raise ValueError(
+            f"{file.address} answers {error.code} {error.reason}; it may have been withdrawn: leave the table out with"
+            " --tables, or put it into the folder by hand"
+        ) from error
+    except (URLError, ConnectionError, TimeoutError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise NoConnectionError(
+            f"{file.address} cannot be reached ({reason}); see to the network or its proxy (HTTPS_PROXY), then give the"
+            " same command again"
+        ) from error
+    except (OSError, HTTPException) as error:
+        raise ValueError(f"{file.address} broke off ({error!r}); give the same command again") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != file.sha256:
+        raise ValueError(
+            f"{file.address} is another file than the one that is known: {len(content):,} bytes with sha256"
+            f" {digest[:12]}..., not {file.size:,} with {file.sha256[:12]}...; something between here and there changes"
+            " or cuts it: try again from another network, or leave the table out with --tables"
+        )
+    return content
+
+
+def _read(answer: BufferedIOBase, file: RawFile) -> bytes:
+    until = time.monotonic() + LONGEST
+    content = bytearray()
+    while len(content) <= file.size:
+        if time.monotonic() > until:
+            raise ValueError(f"{file.address} takes longer than {LONGEST:.0f} seconds; give the same command again")
+        piece = answer.read1(min(PIECE, file.size + 1 - len(content)))
+        if not piece:
+            break
+        content += piece
+    return bytes(content)

@@ -1,20 +1,22 @@
-"""The methods of the QuadBoost document, each with its grid and how it is searched on given folds."""
+"""The methods of the QuadBoost document, the search for their hyperparameters, and the cells of the comparison."""
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee import _core
+from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
-from committee.objectives.programs.named_penalties import penalty_class
-from committee.papers.quadboost.adaboost import BestEdgeSearch, GrownSearch
-from committee.papers.quadboost.plan import LabelledRows, Params, SearchedMethod, SearchPlan
+from committee.files.journal import Cell
+from committee.objectives.programs.penalties import penalty_class
 from committee.papers.quadboost.tables import (
     ADABOOST,
     ANEW_L2,
@@ -26,32 +28,183 @@ from committee.papers.quadboost.tables import (
     LPBOOST,
     STUMPS_PER_COLUMN,
     VANILLA,
+    BinaryTable,
+    draw_split,
+    prepared,
 )
-from committee.report.crossvalidation import Split
+from committee.papers.shared.cells import timed
+from committee.papers.shared.pages import packed
+from committee.report.crossvalidation import Split, stratified_folds
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Logistic
+from committee.voters.stump_dictionary import StumpDictionary
 
-_MOST_ROUNDS = 100_000
-"""Of the L1 version, which otherwise stops by itself: the end of the other versions' grids."""
-_TOL = 1e-6
-"""Rounds end where none lowers the penalised risk by more than 1e-12: with L1 no |mu - M| exceeds lambda by 1e-6. So it
-is T that ends the others, unless there is nothing left to fit."""
+Params: TypeAlias = dict[str, float | int]
+LabelledRows: TypeAlias = tuple[F64, NDArray[np.int64]]  # cells, and labels -1 or +1
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """Size of the document's search."""
+
+    values: int  # values of each hyperparameter, evenly spaced in the logarithm; the document has 10
+    folds: int  # folds of the choice; the document has 5
+    max_rounds: int  # rounds of AdaBoost above it are not tried; those of QuadBoost all are
+    max_grown: int  # the same where every round grows its stump by Gini's index, which costs some twenty times as much
+
+    def grid(self, low: float, high: float) -> list[float]:
+        return [float(value) for value in np.logspace(low, high, self.values)]
+
+    def rounds(self, low: float, high: float) -> list[int]:
+        return sorted({round(value) for value in self.grid(low, high)})
+
+    def affordable(self, low: float, high: float, most: int) -> list[int]:
+        """Return the rounds that are no larger than `most`, or `most` alone."""
+        return [value for value in self.rounds(low, high) if value <= most] or [most]
+
+
+FULL = SearchPlan(10, 5, 1_000_000, 10_000)
+QUICK = SearchPlan(3, 2, 100, 100)
+
+
+class SearchedMethod(Protocol):
+    """Learner with its grid of hyperparameters."""
+
+    @property
+    def quadratic(self) -> bool:
+        """True if scores approximate -1 and +1, so that their quadratic risk is meaningful."""
+
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
+        """Return the hyperparameters of least error over the folds, and that error."""
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
+        """Return a fitted classifier."""
+
+    def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
+        """Return the error on other rows by value of the hyperparameter, if one run has all values; else none."""
+
+
+class ListedStumpBoosts:
+    """Discrete AdaBoost on the listed stumps and their complements, evaluated after several numbers of rounds."""
+
+    def __init__(self, X: F64, y: NDArray[np.int64], rounds: Sequence[int]) -> None:
+        self.rounds: list[int] = list(rounds)
+        bins = Bins.learn(X, None, np.zeros(X.shape[1], np.int32), _MOST_BINS)
+        binned = Binned(bins, bins.encode(X))
+        self.dictionary: StumpDictionary = StumpDictionary.of(binned, np.ones(len(X)))
+        self.voting: NDArray[np.intp] = np.flatnonzero(self.dictionary.stumps.missing != 0)
+        votes = np.ascontiguousarray(self.dictionary.votes(binned.codes, self.voting))
+        self.alpha, _ = _core.listed_rounds(votes, y.astype(np.int8), np.ones(len(X)), np.array(self.rounds))
+
+    def committee(self, k: int) -> Committee:
+        """Return the committee after ``rounds[k]`` rounds, or after the last one that found a stump."""
+        alpha = np.zeros((1, len(self.dictionary)))
+        alpha[0, self.voting] = self.alpha[k]
+        forest, weights = self.dictionary.weighted_forest(alpha, labels=True)
+        return Committee(forest, weights, np.array([-1, 1]), Logistic())
+
+    def wrong(self, X: F64, y: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of wrong rows after each number of rounds."""
+        votes = self.dictionary.votes(self.dictionary.bins.encode(X), self.voting)
+        return np.asarray((np.where(votes @ self.alpha.T > 0.0, 1, -1) != y[:, None]).sum(axis=0), dtype=np.int64)
+
+
+_MOST_BINS = 255  # above the eleven different values of a column that `prepared` leaves
+
+
+@dataclass(frozen=True, eq=False)
+class FittedVote:
+    """Fitted classifier of a committee."""
+
+    committee_: Committee
+
+    def predict(self, X: F64) -> NDArray[np.int64]:
+        labels: NDArray[np.int64] = self.committee_.predict(X)
+        return labels
+
+    def decision_function(self, X: F64) -> F64:
+        return np.asarray(self.committee_.decision_function(X), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class AdaBoostSearch(ABC):
+    """Search for AdaBoost's number of rounds, by one run of the most rounds."""
+
+    rounds: tuple[float, float]  # decimal logarithms of the least and the largest number of rounds
+    quadratic: bool = False
+
+    @abstractmethod
+    def tried(self, plan: SearchPlan) -> list[int]:
+        """Return the numbers of rounds to try, ascending."""
+
+    @abstractmethod
+    def wrong_after(self, rows: LabelledRows, others: LabelledRows, rounds: Sequence[int]) -> NDArray[np.int64]:
+        """Return how many of the other rows a run on `rows` predicts wrong after each number of rounds."""
+
+    def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
+        rounds = self.tried(plan)
+        wrong = np.zeros(len(rounds), dtype=np.int64)
+        for train, test in folds:
+            wrong += self.wrong_after((X[train], y[train]), (X[test], y[test]), rounds)
+        best = int(wrong.argmin())
+        return {"rounds": rounds[best]}, float(wrong[best] / sum(len(test) for _, test in folds))
+
+    def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
+        rounds = self.tried(plan)
+        errors = self.wrong_after(rows, others, rounds) / len(others[1])
+        return {str(T): round(float(error), 6) for T, error in zip(rounds, errors, strict=True)}
+
+
+@dataclass(frozen=True)
+class BestEdgeSearch(AdaBoostSearch):
+    """AdaBoost with the stump of the best edge in each round, as the other methods."""
+
+    def tried(self, plan: SearchPlan) -> list[int]:
+        return plan.affordable(*self.rounds, plan.max_rounds)
+
+    def wrong_after(self, rows: LabelledRows, others: LabelledRows, rounds: Sequence[int]) -> NDArray[np.int64]:
+        return ListedStumpBoosts(*rows, rounds).wrong(*others)
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> FittedVote:
+        return FittedVote(ListedStumpBoosts(X, y, [int(params["rounds"])]).committee(0))
+
+
+@dataclass(frozen=True)
+class GrownSearch(AdaBoostSearch):
+    """AdaBoost with the stump of the least Gini index in each round, the library's default."""
+
+    def tried(self, plan: SearchPlan) -> list[int]:
+        return plan.affordable(*self.rounds, plan.max_grown)
+
+    def wrong_after(self, rows: LabelledRows, others: LabelledRows, rounds: Sequence[int]) -> NDArray[np.int64]:
+        X, y = others
+        committee = self.fit(*rows, {"rounds": rounds[-1]}).committee_
+        votes = committee.votes(X)
+        scores = (votes[:, :T] @ committee.weights[:T] for T in rounds)
+        return np.array([(np.where(score > 0.0, 1, -1) != y).sum() for score in scores])
+
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
+        from committee.learners.adaboost import AdaBoostClassifier
+
+        return AdaBoostClassifier(int(params["rounds"]), calibrate=None, n_jobs=1).fit(X, y)
+
+
+_MOST_ROUNDS = 100_000  # of the L1 version, which otherwise stops by itself: the end of the other versions' grids
+_TOL = 1e-6  # with L1, rounds end where no |mu - M| exceeds lambda by 1e-6; the other penalties end by T
 
 
 @dataclass(frozen=True)
 class QuadBoostSearch:
-    """QuadBoost as section 3 of the document has it: one run per fold and strength gives all numbers of rounds."""
+    """QuadBoost as in section 3 of the document; one run for each fold and strength gives all numbers of rounds."""
 
     penalty: Literal["l1", "l2", "linf"] | None
-    alphas: tuple[float, float] | None
-    """Decimal logarithms of the least and the largest lambda (alpha_max of "linf")."""
-    rounds: tuple[float, float] | None
-    """The same of the numbers of rounds; None: until no voter has |mu - M| > lambda."""
+    alphas: tuple[float, float] | None  # decimal logarithms of the least and the largest lambda (alpha_max of "linf")
+    rounds: tuple[float, float] | None  # the same of the numbers of rounds; None: until no voter has |mu - M| > lambda
     reweight: Literal["none", "chosen"] = "none"
-    """A voter that is chosen again is one voter more, as all of the document's section 3 takes each to be new, or has
-    its weight set anew, as its section 3.1 allows."""
+    """"none": a repeated voter is one voter more (section 3); "chosen": its weight is set anew (section 3.1)."""
     quadratic: bool = True
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        """See `SearchedMethod`."""
         from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV
 
         model = QuadBoostClassifierCV(
@@ -70,7 +223,6 @@ class QuadBoostSearch:
         return params, float(model.cv_errors_.mean(axis=2).min())
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """See `SearchedMethod`."""
         from committee.learners.quadboost.quadboost import QuadBoostClassifier
 
         options = self._as_in_the_document()
@@ -81,11 +233,9 @@ class QuadBoostSearch:
         )
 
     def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
-        """See `SearchedMethod`."""
         return {}
 
     def _as_in_the_document(self) -> dict[str, Any]:
-        """Parameters of both choice and fit: its stumps, its rounds, and no intercept, which it does not have."""
         return {
             "n_thresholds": STUMPS_PER_COLUMN,
             "reweight": self.reweight,
@@ -97,29 +247,20 @@ class QuadBoostSearch:
 
 @dataclass(frozen=True)
 class LPBoostSearch:
-    r"""LPBoost with the document's penalty C.
-
-    The document does not say which program its C belongs to. Taken is the one whose L1 norm it speaks of,
+    r"""LPBoost with the document's penalty C, taken for that of the program with the L1 norm,
 
     .. math:: \min_{\alpha \ge 0,\ \xi \ge 0} \|\alpha\|_1 + C \sum_i \xi_i, \quad y_i H_i \alpha \ge 1 - \xi_i.
 
-    Ours is :math:`V(D) = \max \rho - D \sum_i \xi_i` with :math:`y_i H_i \alpha \ge \rho - \xi_i`,
-    :math:`\|\alpha\|_1 = 1` and :math:`D = 1 / (\nu n)`. Dividing a solution of the first by its norm gives one of the
-    second where
-
-    .. math:: C\, V(D) = D.
-
-    V is convex and falls, so that Newton's steps for D, from 1/n upwards, never pass the root; a few are enough.
+    Ours is :math:`V(D) = \max \rho - D \sum_i \xi_i` with :math:`\|\alpha\|_1 = 1` and :math:`D = 1 / (\nu n)`, of
+    which a solution of the first, divided by its norm, is one where :math:`C\, V(D) = D`. V is convex and decreases, so
+    that Newton's steps for D from 1/n upwards converge to the root.
     """
 
-    penalties: tuple[float, float]
-    """Decimal logarithms of the least and the largest C."""
-    learner: Callable[..., Any] | None = None
-    """Makes an unfitted classifier given ``nu``; None: `LPBoostClassifier`."""
+    penalties: tuple[float, float]  # decimal logarithms of the least and the largest C
+    learner: Callable[..., Any] | None = None  # makes an unfitted classifier given ``nu``; None: `LPBoostClassifier`
     quadratic: bool = False
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        """See `SearchedMethod`."""
         penalties = plan.grid(*self.penalties)
         wrong = np.zeros(len(penalties))
         for train, test in folds:
@@ -130,15 +271,13 @@ class LPBoostSearch:
         return {"C": penalties[best], "nu": nu}, float(wrong[best] / sum(len(test) for _, test in folds))
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """See `SearchedMethod`."""
         return self._fitted(X, y, params["nu"])
 
     def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
-        """See `SearchedMethod`."""
         return {}
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
-        """Nu and model of each C, ascending; nu = 1 where C is less than any nu stands for, 1/n where it is more."""
+        """Return nu and model of each C, ascending, with nu clipped to [1/n, 1]."""
         n = len(y)
         D, model = 1.0 / n, self._fitted(X, y, 1.0)
         found = []
@@ -162,25 +301,12 @@ class LPBoostSearch:
             return make(nu=nu).fit(X, y)
 
 
-_CLOSE = 0.02
-"""C is met within 2 %; its values are a factor of 4.6 apart."""
+_CLOSE = 0.02  # C is met within 2 %; its values are a factor of 4.6 apart
 _MOST_STEPS = 50
 
 
 def worth(margins: F64, D: float) -> tuple[float, float]:
-    r""":math:`\max_\rho \rho - D \sum_i \max(0, \rho - m_i)`: worth of a vote with these margins at D.
-
-    Its weights sum to one, and D is at least 1/n. Returned are the maximum and the sum in it, which is minus the slope
-    of the maximum in D.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.papers.quadboost.methods import worth
-    >>> value, slack = worth(np.array([0.5, -0.1, 0.3]), 0.5)  # rho = 0.3
-    >>> round(value, 12), round(slack, 12)
-    (0.1, 0.4)
-    """
+    r"""Return :math:`\max_\rho \rho - D \sum_i \max(0, \rho - m_i)` for D >= 1/n, and the sum at the maximum."""
     m = np.sort(margins)
     slack = np.arange(m.size) * m - np.append(0.0, np.cumsum(m)[:-1])
     best = int(np.argmax(m - D * slack))
@@ -198,5 +324,26 @@ LEARNERS: dict[str, SearchedMethod] = {
     ANEW_L2: QuadBoostSearch("l2", (0, 3), (1, 5), reweight="chosen"),
     ANEW_LINF: QuadBoostSearch("linf", (-4, -1), (0, 5), reweight="chosen"),
 }
-"""The document's methods with its grids, in the order of its Table 1; then AdaBoost with stumps of another kind, and
-QuadBoost as another reading has it."""
+"""The document's methods with its grids, in the order of its Table 1, then those of ours."""
+
+
+def search_cell(table: BinaryTable, name: str, repeat: int, seed: int, plan: SearchPlan) -> Cell:
+    """Choose a method's hyperparameters on the training rows of a split, fit it, and evaluate it on the test rows."""
+    method = LEARNERS[name]
+    train, test = draw_split(table.published, seed, repeat)
+    X, y = prepared(table, train), table.y
+    folds = stratified_folds((y[train] > 0).astype(np.intp), plan.folds, 1, seed + repeat)
+    (params, cv_error), choose_seconds = timed(lambda: method.choose(X[train], y[train], folds, plan))
+    model, fit_seconds = timed(lambda: method.fit(X[train], y[train], params))
+    risk = float(np.mean((y[test] - model.decision_function(X[test])) ** 2)) if method.quadratic else None
+    return {
+        "params": params,
+        "cv_error": cv_error,
+        "right": packed(model.predict(X[test]) == y[test]),
+        "risk": risk,
+        "test_errors": method.test_errors((X[train], y[train]), (X[test], y[test]), plan),
+        "columns": X.shape[1],
+        "voters": model.committee_.n_voters,
+        "choose_seconds": round(choose_seconds, 4),
+        "fit_seconds": round(fit_seconds, 5),
+    }

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of "Efficient learning of ensembles with QuadBoost", beside our own figures."""
+"""Command that rebuilds Tables 1 and 2 of "Efficient learning of ensembles with QuadBoost"."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,10 +7,8 @@ from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Qu
 if TYPE_CHECKING:
     from committee.report.grid import Grid
 
-SMALL_TABLE = "wine"
-"""The one that comes along, run with `small`."""
-QUICK_TABLES = ("zoo", "wine", "glass")
-"""Run with `quick` where no table is named: the smallest ones."""
+SMALL_TABLE = "wine"  # the one that comes along, run with `small`
+QUICK_TABLES = ("zoo", "wine", "glass")  # run with `quick` where no table is named: the smallest ones
 
 
 def rebuild(
@@ -36,15 +34,13 @@ def rebuild(
     from dataclasses import replace
     from functools import partial
 
-    from committee.papers.quadboost import figures, report
-    from committee.papers.quadboost.cells import search_cell
-    from committee.papers.quadboost.methods import LEARNERS
-    from committee.papers.quadboost.plan import FULL, QUICK
-    from committee.papers.quadboost.results import results_of
+    from committee.papers.quadboost import report
+    from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK, search_cell
+    from committee.papers.quadboost.report import results_of
     from committee.papers.quadboost.tables import ANEW_L2, ANEW_LINF, published, read_binary
-    from committee.papers.shared.bundled_tables import Bundled
     from committee.papers.shared.cells import Task, finished_cells, journal_of
-    from committee.papers.shared.figures import save
+    from committee.papers.shared.pages import save
+    from committee.papers.shared.tables import Bundled
 
     check_at_least_one(repeats=repeats, jobs=jobs, max_rounds=max_rounds, max_grown=max_grown)
     if small:
@@ -74,5 +70,5 @@ def rebuild(
     results = results_of(rows, methods, repeats, cells)
     grids = report.grids(results)
     report.write(results, grids, out)
-    save(figures.draw(results), out / "quadboost.png")
+    save(report.draw(results), out / "quadboost.png")
     return grids

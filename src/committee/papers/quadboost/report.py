@@ -1,23 +1,18 @@
-"""The rebuilt QuadBoost comparison as tables: to print, as CSV and as Markdown."""
+"""Results of the QuadBoost comparison, as tables (text, CSV, Markdown) and a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.papers.quadboost.results import (
-    PAIRS,
-    Duel,
-    TableResult,
-    compared_methods,
-    document_errors,
-    duel,
-    mean_errors,
-    ranks_of_splits,
-)
+from committee.files.journal import Cell
 from committee.papers.quadboost.tables import (
     ADABOOST,
     ANEW_L2,
@@ -29,12 +24,130 @@ from committee.papers.quadboost.tables import (
     LPBOOST,
     METHODS,
     VANILLA,
+    PublishedErrors,
     published_comparison,
 )
-from committee.papers.shared.pages import grid_of, number, percent, write_csv, write_page
-from committee.papers.shared.paired import LEVEL, compared, signs_text
+from committee.papers.shared.cells import Key
+from committee.papers.shared.pages import (
+    BLUE,
+    LEVEL,
+    ORANGE,
+    PairedComparison,
+    compared,
+    grid_of,
+    legend_below,
+    number,
+    percent,
+    plain,
+    signs_text,
+    standard_error,
+    unpacked,
+    write_csv,
+    write_page,
+)
+from committee.report.displays.base import INK, new_figure
 from committee.report.grid import BLANK, Grid
-from committee.report.statistics import average_ranks
+from committee.report.statistics import About, average_ranks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
+"""Every two methods, in the order of the document's Table 2."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableResult:
+    """The methods on one table."""
+
+    published: PublishedErrors
+    right: dict[str, NDArray[np.bool_]]  # by method: test rows predicted right in each split, ``(repeats, test_rows)``
+    cells: dict[str, tuple[Cell, ...]]  # by method: the cell of each split
+
+    def wrong(self, method: str) -> NDArray[np.int64]:
+        """Return the number of wrong test rows in each split, ``(repeats,)``."""
+        return np.asarray((~self.right[method]).sum(axis=1), dtype=np.int64)
+
+    def errors(self, method: str) -> F64:
+        """Return the test error of each split, ``(repeats,)``."""
+        return np.asarray(self.wrong(method) / self.published.test_rows, dtype=np.float64)
+
+    def error(self, method: str) -> float:
+        """Return the mean test error, from whole numbers, so that equal errors stay equal."""
+        return float(self.wrong(method).sum() / self.right[method].size)
+
+    def mean(self, method: str, figure: str) -> float | None:
+        """Return the mean of a figure of the cells over the splits; None without one."""
+        values = [cell[figure] for cell in self.cells[method]]
+        return None if None in values else float(np.mean(values))
+
+    def alone(self, a: str, b: str) -> F64:
+        """Return the number of test rows that only a gets right in each split, ``(repeats,)``."""
+        return np.asarray((self.right[a] & ~self.right[b]).sum(axis=1), dtype=np.float64)
+
+
+def mean_errors(results: Sequence[TableResult]) -> F64:
+    """Return our mean errors over the splits, ``(tables, methods)``."""
+    return np.array([[result.error(method) for method in METHODS] for result in results])
+
+
+def document_errors(results: Sequence[TableResult]) -> F64:
+    """Return the document's errors, ``(tables, methods)``."""
+    return np.array([[result.published.error[method] for method in METHODS] for result in results])
+
+
+def ranks_of_splits(results: Sequence[TableResult]) -> F64:
+    """Return the average ranks of each split alone, ``(repeats, methods)``."""
+    errors = np.array([[result.errors(method) for method in METHODS] for result in results])
+    return np.array([average_ranks(errors[:, :, r], higher_is_better=False) for r in range(errors.shape[2])])
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Comparison of two methods over all tables."""
+
+    a: str
+    b: str
+    ours: PairedComparison  # from the mean counts over the splits: further splits of the same rows are no further rows
+    splits: F64  # its probability from each split alone, as the document has it. Shape ``(repeats,)``.
+    document: PairedComparison  # of the errors in the document's Table 1
+
+
+def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these tables") -> Duel:
+    """Compare two methods out of `METHODS`; for `about` see `poisson_binomial_test`."""
+    alone = _alone(results, a, b)
+    ours = _errors(results, a, b)
+    theirs = np.array([[result.published.error[method] for result in results] for method in (a, b)])
+    single = [compared(ours, split, about).probability for split in np.moveaxis(alone, 2, 0)]
+    return Duel(a, b, compared(ours, alone.mean(axis=2), about), np.array(single), compared(theirs))
+
+
+def compared_methods(results: Sequence[TableResult], a: str, b: str) -> PairedComparison:
+    """Compare two methods of the run."""
+    return compared(_errors(results, a, b), _alone(results, a, b).mean(axis=2))
+
+
+def _errors(results: Sequence[TableResult], a: str, b: str) -> F64:
+    return np.array([[result.error(method) for result in results] for method in (a, b)])
+
+
+def _alone(results: Sequence[TableResult], a: str, b: str) -> F64:
+    return np.array([(result.alone(a, b), result.alone(b, a)) for result in results])
+
+
+def results_of(
+    rows: Sequence[PublishedErrors], methods: Sequence[str], repeats: int, cells: Mapping[Key, Cell]
+) -> list[TableResult]:
+    """Collect the cells of each table and method."""
+    found = []
+    for row in rows:
+        own = {method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in methods}
+        right = {m: np.array([unpacked(cell["right"], row.test_rows) for cell in own[m]]) for m in own}
+        found.append(TableResult(row, right, own))
+    return found
+
 
 CLAIMS = ((L2, VANILLA), (LINF, VANILLA), (L2, L1), (VANILLA, ADABOOST), (L1, LPBOOST))
 """The document's findings on pairs: the first three are its significant ones, the last two its wins in Table 1."""
@@ -43,7 +156,7 @@ _SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoos
 
 
 def grids(results: Sequence[TableResult]) -> list[Grid]:
-    """All tables, in the order of the page."""
+    """Return all tables of the page."""
     of = [error_grid, rank_grid, pair_grid, claim_grid, stump_grid, choice_grid, seconds_grid]
     if ANEW_L2 in results[0].cells:
         of.insert(5, anew_grid)
@@ -51,7 +164,7 @@ def grids(results: Sequence[TableResult]) -> list[Grid]:
 
 
 def error_grid(results: Sequence[TableResult]) -> Grid:
-    """Table 1: our test errors, the document's in brackets, with means last."""
+    """Tabulate our test errors, the document's in brackets (Table 1)."""
     body = []
     for result in results:
         row = result.published
@@ -69,7 +182,7 @@ def _beside(ours: float, theirs: float) -> str:
 
 
 def rank_grid(results: Sequence[TableResult]) -> Grid:
-    """Average ranks: of the mean errors, of single splits, and of the document's errors; best first."""
+    """Tabulate the average ranks of the mean errors, of single splits, and of the document's errors."""
     ours = average_ranks(mean_errors(results), higher_is_better=False)
     single = ranks_of_splits(results)
     theirs = average_ranks(document_errors(results), higher_is_better=False)
@@ -92,7 +205,7 @@ def rank_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def pair_grid(results: Sequence[TableResult]) -> Grid:
-    """Table 2: every two methods, ours and the document's."""
+    """Compare every two methods, with the document's comparison (Table 2)."""
     document = published_comparison()
     body = []
     for a, b in PAIRS:
@@ -112,7 +225,7 @@ def pair_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def claim_grid(results: Sequence[TableResult]) -> Grid:
-    """The document's findings on pairs of methods, and whether they hold here."""
+    """Check the document's findings on pairs of methods."""
     body = []
     for a, b in CLAIMS:
         found = duel(results, a, b)
@@ -125,7 +238,7 @@ def claim_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def verdict(found: Duel) -> str:
-    """In words: by the sign test at 0.05, else by the Poisson-binomial probability."""
+    """Return the outcome in words, by the sign test at 0.05, else by the Poisson-binomial probability."""
     signs = found.ours.signs
     if signs.pvalue <= LEVEL:
         return "holds" if signs.wins > signs.losses else "the reverse holds"
@@ -138,7 +251,7 @@ def verdict(found: Duel) -> str:
 
 
 def stump_grid(results: Sequence[TableResult]) -> Grid:
-    """AdaBoost by the best edge, and by Gini's index, after so many rounds."""
+    """Compare AdaBoost by the best edge and by Gini's index after each number of rounds."""
     body = [_two_kinds("chosen", [[result.errors(m) for m in (ADABOOST, GINI)] for result in results])]
     curves = [[[cell["test_errors"] for cell in r.cells[m]] for m in (ADABOOST, GINI)] for r in results]
     for rounds in curves[0][0][0]:
@@ -154,7 +267,6 @@ def stump_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
-    """A line of `stump_grid`, by table and side the error of each split; the second side may not have been tried."""
     means = np.array([[of_split.mean() for of_split in of] for of in errors])
     average = means.mean(axis=0)
     if len(average) == 1:
@@ -164,7 +276,7 @@ def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
 
 
 def anew_grid(results: Sequence[TableResult]) -> Grid:
-    """L2 and Linf where a voter that is chosen again is one voter more, or has its weight set anew; against vanilla."""
+    """Compare L2 and Linf with a repeated voter added, or its weight set anew, against vanilla."""
     body = []
     for method in (L2, ANEW_L2, LINF, ANEW_LINF):
         found = compared_methods(results, method, VANILLA)
@@ -181,7 +293,7 @@ def anew_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def choice_grid(results: Sequence[TableResult]) -> Grid:
-    """Choices of cross-validation, over all tables and splits: a tenth, half and nine tenths of the choices."""
+    """Tabulate deciles 1, 5 and 9 of the hyperparameters chosen by cross-validation."""
     body = []
     for method in (*METHODS, GINI):
         params = [cell["params"] for result in results for cell in result.cells[method]]
@@ -202,7 +314,7 @@ def _spread(values: Sequence[float | None], form: str) -> list[str]:
 
 
 def seconds_grid(results: Sequence[TableResult]) -> Grid:
-    """Running times: means over tables and splits of one run of everything."""
+    """Tabulate mean running times."""
     document = published_comparison().seconds
     methods = (*METHODS, GINI)
     choose = {m: float(np.mean([result.mean(m, "choose_seconds") or 0.0 for result in results])) for m in methods}
@@ -266,3 +378,49 @@ def _pair_line(results: Sequence[TableResult], a: str, b: str) -> dict[str, obje
         line |= {f"{prefix}wins": signs.wins, f"{prefix}losses": signs.losses, f"{prefix}ties": signs.ties}
         line[f"{prefix}sign_p"] = f"{signs.pvalue:.6f}"
     return line
+
+
+def draw(results: Sequence[TableResult]) -> Figure:
+    """Draw average ranks with their range over single splits, and errors of L2 and Linf minus those of vanilla."""
+    figure = new_figure(10.0, 3.0 + 0.17 * len(results))
+    left, *others = figure.subplots(1, 3, width_ratios=(4, 3, 3))
+    _ranks(left, results)
+    for ax, method in zip(others, (L2, LINF), strict=True):
+        _gains(ax, results, method)
+    others[1].set_yticklabels([])
+    legend_below(figure, left, 3)
+    return figure
+
+
+def _ranks(ax: Axes, results: Sequence[TableResult]) -> None:
+    ours = average_ranks(mean_errors(results), higher_is_better=False)
+    theirs = average_ranks(document_errors(results), higher_is_better=False)
+    single = ranks_of_splits(results)
+    order = np.argsort(ours, kind="stable")
+    place = np.arange(len(METHODS))
+    ax.hlines(
+        place, single.min(axis=0)[order], single.max(axis=0)[order], color=ORANGE, alpha=0.35, linewidth=5,
+        label="ours, single splits",
+    )  # fmt: skip
+    ax.plot(ours[order], place, color=ORANGE, marker="o", linestyle="", label="ours")
+    ax.plot(theirs[order], place, color=BLUE, marker="D", linestyle="", markerfacecolor="white", label="the document")
+    ax.set_yticks(place, [METHODS[k] for k in order])
+    ax.invert_yaxis()
+    ax.set_xlabel("average rank (1 is best)")
+    plain(ax, f"{len(results)} tables")
+
+
+def _gains(ax: Axes, results: Sequence[TableResult], method: str) -> None:
+    place = np.arange(len(results))
+    differences = [100.0 * (result.errors(method) - result.errors(VANILLA)) for result in results]
+    theirs = [100.0 * (result.published.error[method] - result.published.error[VANILLA]) for result in results]
+    ax.errorbar(
+        [d.mean() for d in differences], place, xerr=[2.0 * standard_error(d) for d in differences],
+        color=ORANGE, marker="o", markersize=4, linestyle="", linewidth=1.0,
+    )  # fmt: skip
+    ax.plot(theirs, place, color=BLUE, marker="D", markersize=4, linestyle="", markerfacecolor="white")
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    ax.set_yticks(place, [result.published.title for result in results], fontsize="small")
+    ax.invert_yaxis()
+    ax.set_xlabel("points of error; left of 0 it gains")
+    plain(ax, f"{method} less {VANILLA}")

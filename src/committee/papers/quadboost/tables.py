@@ -1,4 +1,4 @@
-"""The QuadBoost document's numbers, and its 25 tables as two classes of rows, split and prepared as it says."""
+"""The QuadBoost document's numbers, and its 25 tables as two classes, split and prepared as it describes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.papers.shared.bundled_tables import Folder
-from committee.papers.shared.tables import check_rows, digest_of, document_numbers, labels_of, read_from_folder
+from committee.papers.shared.tables import Folder, check_rows, digest_of, document_numbers, labels_of, read_from_folder
 from committee.report.crossvalidation import Rows, Split
 
 L1, L2, LINF, VANILLA = "QuadBoost-L1", "QuadBoost-L2", "QuadBoost-Linf", "QuadBoost"
 LPBOOST, ADABOOST = "LPBoost", "AdaBoost"
-METHODS = (L1, L2, LINF, VANILLA, LPBOOST, ADABOOST)
-"""The columns of the document's Table 1, in its order."""
-GINI = "AdaBoost, Gini"
-"""AdaBoost once more, with stumps of the least Gini index. The document does not have it."""
-ANEW_L2, ANEW_LINF = f"{L2}, anew", f"{LINF}, anew"
-"""Where a voter that is chosen again has its weight set anew, and is not one voter more."""
+METHODS = (L1, L2, LINF, VANILLA, LPBOOST, ADABOOST)  # the columns of the document's Table 1, in its order
+GINI = "AdaBoost, Gini"  # AdaBoost once more, with stumps of the least Gini index. The document does not have it.
+ANEW_L2, ANEW_LINF = f"{L2}, anew", f"{LINF}, anew"  # variants in which the weight of a repeated voter is set anew
 
 MOST_TRAINING_ROWS = 500
 STUMPS_PER_COLUMN = 10
@@ -27,32 +23,27 @@ STUMPS_PER_COLUMN = 10
 
 @dataclass(frozen=True)
 class PublishedErrors:
-    """A table of the document: which one it is, how it becomes two classes, and the errors that are reported on it."""
+    """Table of the document: its name, its two classes, and the published errors."""
 
     title: str
-    name: str
-    """As the document calls it; as the catalogue does."""
-    rows: int
-    """Rows that are used."""
-    positive: tuple[str, ...]
-    """Labels of the class +1; the document does not say them."""
-    keep: tuple[str, ...] | None
-    """Labels of the rows that are used; None: all."""
-    error: dict[str, float]
-    """Its Table 1: share of the test rows that each of `METHODS` predicts wrong."""
+    name: str  # as the document calls it; as the catalogue does
+    rows: int  # rows that are used
+    positive: tuple[str, ...]  # labels of the class +1; the document does not say them
+    keep: tuple[str, ...] | None  # labels of the rows that are used; None: all
+    error: dict[str, float]  # its Table 1: share of the test rows that each of `METHODS` predicts wrong
 
     @property
     def training_rows(self) -> int:
-        """Half of the rows, the odd one too, and no more than 500."""
+        """Half of the rows, rounded up, at most 500."""
         return min(MOST_TRAINING_ROWS, -(-self.rows // 2))
 
     @property
     def test_rows(self) -> int:
-        """All other rows: with these counts every error of the document is a whole number of rows."""
+        """All other rows, of which every error of the document is a whole number."""
         return self.rows - self.training_rows
 
     def wrong(self, method: str) -> int:
-        """Test rows that the document's error stands for."""
+        """Return the number of wrong test rows of the document's error."""
         return round(self.error[method] * self.test_rows)
 
 
@@ -60,8 +51,7 @@ class PublishedErrors:
 class PublishedComparison:
     """The document's other numbers."""
 
-    seconds: dict[str, float]
-    """Last line of its Table 1: mean running time of each method."""
+    seconds: dict[str, float]  # last line of its Table 1: mean running time of each method
     better: dict[tuple[str, str], float]
     """Its Table 2: Poisson-binomial probability that the first method is better than the second."""
     significant: tuple[tuple[str, str], ...]
@@ -69,15 +59,7 @@ class PublishedComparison:
 
 
 def published() -> list[PublishedErrors]:
-    """The document's Table 1, in its order.
-
-    Examples
-    --------
-    >>> from committee.papers.quadboost.tables import published
-    >>> table = published()[-1]
-    >>> table.title, table.test_rows, table.wrong("QuadBoost")
-    ('zoo', 50, 2)
-    """
+    """Return the document's Table 1, in its order."""
     return [
         PublishedErrors(**{**row, "positive": tuple(row["positive"]), "keep": tuple(row.get("keep", ())) or None})
         for row in document_numbers("quadboost/tables.json")["tables"]
@@ -85,7 +67,7 @@ def published() -> list[PublishedErrors]:
 
 
 def published_comparison() -> PublishedComparison:
-    """The document's running times and its Table 2."""
+    """Return the document's running times and its Table 2."""
     document = document_numbers("quadboost/tables.json")
     found = document["better"]
     better = {
@@ -102,21 +84,17 @@ class BinaryTable:
     """A table as numbers, with two classes."""
 
     published: PublishedErrors
-    X: F64
-    """Numbers as they are, categories as codes, NaN where missing. Shape ``(n, p)``."""
-    categorical: NDArray[np.bool_]
-    """Which columns are codes. Shape ``(p,)``."""
-    y: NDArray[np.int64]
-    """+1 and -1. Shape ``(n,)``."""
+    X: F64  # numbers as they are, categories as codes, NaN where missing. Shape ``(n, p)``.
+    categorical: NDArray[np.bool_]  # which columns are codes. Shape ``(p,)``.
+    y: NDArray[np.int64]  # +1 and -1. Shape ``(n,)``.
 
     @property
     def digest(self) -> str:
-        """A few digits that differ where tables differ."""
         return digest_of(self.X.tobytes(), self.y.tobytes())
 
 
 def read_binary(table: PublishedErrors, folder: Folder) -> BinaryTable:
-    """Read a table, and make two classes of it; refused with other labels or another number of rows."""
+    """Read a table as two classes, and check its labels and number of rows."""
     found = read_from_folder(table.name, folder, {*table.positive, *(table.keep or ())})
     labels = labels_of(found)
     used = np.isin(labels, table.keep) if table.keep else np.ones(len(labels), dtype=bool)
@@ -127,29 +105,18 @@ def read_binary(table: PublishedErrors, folder: Folder) -> BinaryTable:
 
 
 def draw_split(table: PublishedErrors, seed: int, repeat: int) -> Split:
-    """Training and test rows, drawn at random: half of them, at most 500, and the rest."""
+    """Draw training rows (half, at most 500) and test rows (the rest)."""
     order = np.random.default_rng([seed, repeat]).permutation(table.rows).astype(np.intp)
     return np.sort(order[: table.training_rows]), np.sort(order[table.training_rows :])
 
 
 def prepared(table: BinaryTable, train: Rows) -> F64:
-    r"""All rows as the columns that stumps are to cut, by what the training rows say.
+    r"""Return all rows as columns for stumps, by the training rows.
 
-    A column of numbers goes through :math:`\tanh((x - \bar x) / s)`, with mean and standard deviation of the training
-    rows, and becomes the number of thresholds below it: ten, evenly spaced between the least and the largest value of
-    the training rows on that scale. That fixes the same ten stumps for every method. Of a column of categories each
-    one that occurs in the training rows, "missing" among them, becomes a column of zeros and ones; two categories
-    are one column. A missing number stays NaN, and a stump learns its side. Columns that are constant on the training
-    rows are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.papers.quadboost.tables import BinaryTable, prepared, published
-    >>> X = np.array([[0.0, 0], [1, 1], [2, 1], [9, 0]])
-    >>> table = BinaryTable(published()[0], X, np.array([False, True]), np.array([1, 1, -1, -1]))
-    >>> prepared(table, np.arange(3)).tolist()
-    [[0.0, 1.0], [5.0, 0.0], [10.0, 0.0], [10.0, 1.0]]
+    A numeric column goes through :math:`\tanh((x - \bar x) / s)` and becomes the number of thresholds below it, ten
+    evenly spaced between the least and the largest training value, so that every method has the same ten stumps.
+    Categories of the training rows, a missing value among them, become 0/1 columns. Missing numbers stay NaN. Constant
+    columns are left out.
     """
     columns = []
     for x, categorical in zip(table.X.T, table.categorical, strict=True):

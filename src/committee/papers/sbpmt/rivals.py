@@ -1,36 +1,64 @@
-"""The methods beside SBPMT in Table 2, on the same folds, by well-kept libraries in place of the paper's R packages."""
+"""Other libraries' methods on the folds of Table 2, compared with SBPMT; the study of numeric columns; Figures 3, 4."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
+from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.papers.sbpmt.table2 import (
+    FOLDS,
     FOREST,
     OURS,
     XGBOOST,
     PublishedAccuracies,
+    RebuiltRow,
     classifier,
     folds_of,
     settings_of,
     tables_of,
 )
-from committee.papers.shared.bundled_tables import Folder
-from committee.papers.shared.cells import Task, timed
-from committee.papers.shared.paired import packed
+from committee.papers.shared.cells import Key, Task, timed
+from committee.papers.shared.pages import (
+    BLUE,
+    GREEN,
+    GREY,
+    LEVEL,
+    ORANGE,
+    PairedComparison,
+    compared,
+    grid_of,
+    number,
+    packed,
+    plain,
+    signs_text,
+    standard_error,
+    unpacked,
+)
+from committee.papers.shared.tables import Folder
 from committee.report.crossvalidation import Split, Table
+from committee.report.displays.base import INK, new_figure
+from committee.report.grid import BLANK, Grid
 from committee.report.peers import on_one_hot, xgboost_categories
+from committee.report.statistics import corrected_paired_t_test, holm
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
 
 GBM, ADABOOST, XGBOOST_10 = "gradient boosting (100)", "AdaBoost.M1 (100)", "XGBoost (10)"
 CATBOOST, LIGHTGBM = "CatBoost (100)", "LightGBM (100)"
-SHARE = 0.7
-"""Rows of a tree in gradient boosting and XGBoost; the paper's."""
+SHARE = 0.7  # rows of a tree in gradient boosting and XGBoost; the paper's
 
 
 def _forest(schema: TableSchema, seed: int) -> Any:
@@ -40,7 +68,6 @@ def _forest(schema: TableSchema, seed: int) -> Any:
 
 
 def _imputed(model: Any) -> Any:
-    """Medians of columns for missing numbers, for the methods of scikit-learn that refuse these."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
@@ -48,7 +75,6 @@ def _imputed(model: Any) -> Any:
 
 
 def _gbm(schema: TableSchema, seed: int) -> Any:
-    """By the defaults of R's gbm: stumps with ten rows on each side."""
     from sklearn.ensemble import GradientBoostingClassifier
 
     model = GradientBoostingClassifier(
@@ -58,7 +84,6 @@ def _gbm(schema: TableSchema, seed: int) -> Any:
 
 
 def _adaboost(schema: TableSchema, seed: int) -> Any:
-    """On trees by entropy with two rows in a leaf, in the place of RWeka's C4.5, which are pruned besides."""
     from sklearn.ensemble import AdaBoostClassifier
     from sklearn.tree import DecisionTreeClassifier
 
@@ -93,10 +118,8 @@ def _catboost(schema: TableSchema, seed: int) -> Any:
 class Rival:
     """A method of another library."""
 
-    module: str
-    """What has to be installed."""
-    make: Callable[[TableSchema, int], Any]
-    """Unfitted classifier for the encoded matrix of a schema, with a seed."""
+    module: str  # what has to be installed
+    make: Callable[[TableSchema, int], Any]  # unfitted classifier for the encoded matrix of a schema, with a seed
 
 
 RIVALS: dict[str, Rival] = {
@@ -108,16 +131,16 @@ RIVALS: dict[str, Rival] = {
     LIGHTGBM: Rival("lightgbm", _lightgbm),
     CATBOOST: Rival("catboost", _catboost),
 }
-"""By the paper's names, in its order; the last two are not the paper's."""
+"""Methods by the paper's names, in its order; the last two are not the paper's."""
 
 
 def installed_rivals() -> list[str]:
-    """Return those whose library is installed, in order."""
+    """Return the methods whose library is installed."""
     return [name for name, rival in RIVALS.items() if find_spec(rival.module)]
 
 
 def warn_of_missing() -> None:
-    """Tell which methods will have no column, as their library is not installed, and how to install it."""
+    """Warn of methods whose library is not installed."""
     missing = {name: rival.module for name, rival in RIVALS.items() if not find_spec(rival.module)}
     if missing:
         warnings.warn(
@@ -128,14 +151,9 @@ def warn_of_missing() -> None:
 
 
 def tasks(
-    rows: Sequence[PublishedAccuracies],
-    folder: Folder,
-    settings: str,
-    methods: Sequence[str],
-    repeats: int,
-    seed: int,
+    rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, methods: Sequence[str], repeats: int, seed: int
 ) -> list[Task]:
-    """Every method on ten stratified folds of every table: those of `table2.tasks`."""
+    """Return the tasks of every method on the folds of `table2.tasks`."""
     found = []
     for row, table, digest in tables_of(rows, folder):
         for place, split, own_seed in folds_of(table, repeats, seed):
@@ -147,12 +165,12 @@ def tasks(
 
 
 def described(settings: str, seed: int) -> dict[str, Any]:
-    """Return all that the cells depend on."""
+    """Return the settings that the cells depend on."""
     return {"rivals": True, **settings_of(settings, seed)}
 
 
 def method_cell(table: Table, split: Split, method: str, settings: str, seed: int) -> Cell:
-    """Fit a method on the training rows, and mark the test rows that it predicts right."""
+    """Fit a method on the training rows, and record the test rows that it predicts right."""
     train, test = split
     codes = table.labels.codes
     if method == OURS:
@@ -164,3 +182,298 @@ def method_cell(table: Table, split: Split, method: str, settings: str, seed: in
     fitted, seconds = timed(lambda: model.fit(X, codes[train]))
     right = fitted.predict(X_test).ravel() == codes[test]
     return {"right": packed(right), "rows": len(test), "fit_seconds": round(seconds, 4)}
+
+
+_SHORT = {FOREST: "forest", GBM: "gbm", ADABOOST: "AdaBoost", XGBOOST_10: "XGB 10", XGBOOST: "XGB 100"}
+_SHORT |= {LIGHTGBM: "LightGBM", CATBOOST: "CatBoost"}
+
+
+@dataclass(frozen=True, eq=False)
+class TableOfMethods:
+    """All methods on one table."""
+
+    published: PublishedAccuracies
+    right: dict[str, tuple[NDArray[np.bool_], ...]]
+    """By method: the test rows predicted right, for each fold of each repeat."""
+
+    def accuracies(self, method: str) -> F64:
+        """Return the accuracy in percent of each fold of each repeat."""
+        return np.array([100.0 * right.mean() for right in self.right[method]])
+
+    def alone(self, a: str, b: str) -> float:
+        """Return the number of test rows that only a predicts right, per repeat."""
+        both = zip(self.right[a], self.right[b], strict=True)
+        return sum(int((mine & ~other).sum()) for mine, other in both) * FOLDS / len(self.right[a])
+
+
+@dataclass(frozen=True)
+class Contest:
+    """SBPMT against another method."""
+
+    method: str
+    over_tables: PairedComparison
+    """Sign and Poisson-binomial test, of the mean errors of the tables and of the test rows."""
+    pvalues: tuple[float, ...]  # of the corrected paired t-test on each table, by Holm's rule over the tables
+    differences: tuple[float, ...]  # accuracy of SBPMT less the method's on each table, in percent
+
+    @property
+    def significant(self) -> tuple[int, int]:
+        """Numbers of tables on which SBPMT is better, and worse, by that test."""
+        small = np.array(self.pvalues) <= LEVEL
+        sign = np.sign(self.differences)
+        return int((small & (sign > 0)).sum()), int((small & (sign < 0)).sum())
+
+
+def results_of(
+    rows: Sequence[PublishedAccuracies], methods: Sequence[str], cells: Mapping[Key, Cell]
+) -> list[TableOfMethods]:
+    """Collect the cells of each table and method."""
+    found = []
+    for row in rows:
+        own = [cell for cell in cells.values() if cell["table"] == row.name]
+        right = {
+            m: tuple(unpacked(cell["right"], cell["rows"]) for cell in own if cell["method"] == m) for m in methods
+        }
+        found.append(TableOfMethods(row, right))
+    return found
+
+
+def contest(results: Sequence[TableOfMethods], method: str) -> Contest:
+    """Compare SBPMT with a method over the tables and on each."""
+    differences = [result.accuracies(OURS) - result.accuracies(method) for result in results]
+    errors = np.array([[100.0 - result.accuracies(m).mean() for result in results] for m in (OURS, method)])
+    alone = [(result.alone(OURS, method), result.alone(method, OURS)) for result in results]
+    pvalues = holm([corrected_paired_t_test(each, 1.0 / (FOLDS - 1)).pvalue for each in differences])
+    means = tuple(float(each.mean()) for each in differences)
+    return Contest(method, compared(errors / 100.0, alone), tuple(pvalues.tolist()), means)
+
+
+def accuracy_grid(results: Sequence[TableOfMethods], settings: str) -> Grid:
+    """Tabulate the mean accuracy of every method on every table, as in the paper's Table 2."""
+    methods = list(results[0].right)
+    means = np.array([[result.accuracies(method).mean() for method in methods] for result in results])
+    body = [
+        (result.published.title, *(f"{mean:.2f}" for mean in line)) for result, line in zip(results, means, strict=True)
+    ]
+    body.append((f"mean of {len(results)}", *(f"{mean:.2f}" for mean in means.mean(axis=0))))
+    title = f"Table 2 on the same folds: accuracy in percent, SBPMT with settings {settings}"
+    return grid_of(title, ("table", *(_SHORT.get(method, method) for method in methods)), body)
+
+
+def contest_grid(results: Sequence[TableOfMethods]) -> Grid:
+    """Tabulate the tests of SBPMT against every other method."""
+    _, *methods = results[0].right
+    body = []
+    for method in methods:
+        found = contest(results, method)
+        better, worse = found.significant
+        line = (f"{np.mean(found.differences):+.2f}", signs_text(found.over_tables.signs))
+        body.append((method, *line, number(found.over_tables.probability), f"{better} / {worse}"))
+    columns = ("SBPMT against", "accuracy more", "won-lost-level, p", "Poisson-binomial", "tables by paired t")
+    title = f"SBPMT against the others on {len(results)} table(s)"
+    return grid_of(title, columns, body)
+
+
+def records(results: Sequence[TableOfMethods]) -> Iterator[dict[str, object]]:
+    """Yield CSV records: table, method, accuracy, and SBPMT's difference with its p-value."""
+    _, *methods = results[0].right
+    contests = {method: contest(results, method) for method in methods}
+    for t, result in enumerate(results):
+        for method in result.right:
+            accuracies = result.accuracies(method)
+            found = contests.get(method)
+            yield {
+                "table": result.published.title,
+                "name": result.published.name,
+                "method": method,
+                "accuracy": f"{accuracies.mean():.4f}",
+                "sd": f"{accuracies.std(ddof=1):.4f}",
+                "cells": len(accuracies),
+                "paper": result.published.accuracy.get(method, ("",))[0],
+                "difference": "" if found is None else f"{found.differences[t]:.4f}",
+                "holm_pvalue": "" if found is None else f"{found.pvalues[t]:.4f}",
+            }
+
+
+ALL, NUMERIC, CUT = "all", "numeric alone", "numbers cut"
+PARTS = 5  # categories that a numeric column is cut into, of as many rows each
+
+
+def columns_of(table: Table) -> dict[str, Table]:
+    """Return the table with all columns, with numeric columns alone, and with numbers cut at their quintiles."""
+    frame = table.frame
+    numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
+    found = {ALL: table}
+    if 0 < len(numeric) < frame.width:
+        found[NUMERIC] = replace(table, frame=frame.select(numeric))
+    if numeric:
+        found[CUT] = replace(table, frame=frame.with_columns(_cut(frame[name]) for name in numeric))
+    return found
+
+
+def _cut(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    edges = np.unique(np.nanquantile(column.to_numpy(), np.arange(1, PARTS) / PARTS))
+    part = np.searchsorted(edges, column.to_numpy(), side="left").astype(str)
+    missing = column.is_null() | column.cast(pl.Float64).is_nan()
+    return pl.Series(column.name, part).to_frame().select(pl.when(~missing).then(pl.first())).to_series()
+
+
+def column_tasks(
+    rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, methods: Sequence[str], repeats: int, seed: int
+) -> list[Task]:
+    """Return the tasks of every method on every table with each choice of columns."""
+    found = []
+    for row, whole, digest in tables_of(rows, folder):
+        for columns, table in columns_of(whole).items():
+            for place, split, own_seed in folds_of(table, repeats, seed):
+                for method in methods:
+                    own = {"table": row.name, "digest": digest, "columns": columns, "method": method, **place}
+                    run = partial(columns_cell, table, split, method, settings, own_seed)
+                    found.append(Task(own, run, f"{row.title}, {columns}"))
+    return found
+
+
+def columns_cell(table: Table, split: Split, method: str, settings: str, seed: int) -> Cell:
+    """Run `method_cell` on a table with a choice of columns."""
+    return method_cell(table, split, method, settings, seed)
+
+
+def column_settings(settings: str, seed: int) -> dict[str, Any]:
+    """Return the settings that the cells depend on."""
+    return {"study": "numeric", "parts": PARTS, **settings_of(settings, seed)}
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Mean accuracy of each method on a table, in percent, by its columns."""
+
+    published: PublishedAccuracies
+    by_columns: dict[str, dict[str, float]]
+
+    def gain(self, columns: str, method: str) -> float:
+        """Return the accuracy of SBPMT minus a method's."""
+        return self.by_columns[columns][OURS] - self.by_columns[columns][method]
+
+
+def column_results(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -> list[Accuracies]:
+    """Collect the mean accuracies of each table."""
+    found = []
+    for row in rows:
+        own: dict[str, dict[str, list[float]]] = {}
+        for cell in cells.values():
+            if cell["table"] == row.name:
+                right = unpacked(cell["right"], cell["rows"])
+                own.setdefault(cell["columns"], {}).setdefault(cell["method"], []).append(100.0 * right.mean())
+        means = {c: {m: float(np.mean(folds)) for m, folds in of.items()} for c, of in own.items()}
+        found.append(Accuracies(row, means))
+    return found
+
+
+def column_grid(results: Sequence[Accuracies]) -> Grid:
+    """Tabulate mean accuracies with each choice of columns and with all columns of the same tables."""
+    methods = list(results[0].by_columns[ALL])
+    body = []
+    for columns in (NUMERIC, CUT):
+        having = [result for result in results if columns in result.by_columns]
+        for shown in (ALL, columns) if having else ():
+            means = (np.mean([result.by_columns[shown][method] for result in having]) for method in methods)
+            gains = (_gain(np.array([result.gain(shown, m) for result in having])) for m in methods if m != OURS)
+            body.append((f"{shown} ({len(having)})", *(f"{mean:.2f}" for mean in means), *gains))
+    columns_shown = ("columns", *methods, *(f"less {method}" for method in methods if method != OURS))
+    title = "Accuracy in percent by the kind of columns, and SBPMT's less the others'"
+    return grid_of(title, columns_shown, body)
+
+
+def _gain(gains: F64) -> str:
+    return f"{gains.mean():+.2f} ±{standard_error(gains):.2f}" if len(gains) > 1 else number(float(gains[0]), 2)
+
+
+def column_records(results: Sequence[Accuracies]) -> Iterator[dict[str, object]]:
+    """Yield CSV records: accuracy of each method on each table with each choice of columns."""
+    for result in results:
+        for columns, of in result.by_columns.items():
+            for method, accuracy in of.items():
+                yield {
+                    "table": result.published.title,
+                    "name": result.published.name,
+                    "columns": columns,
+                    "method": method,
+                    "accuracy": f"{accuracy:.4f}",
+                    "less_than_sbpmt": BLANK if method == OURS else f"{result.gain(columns, method):.4f}",
+                }
+
+
+_STYLES = ((ORANGE, "o", "-"), (BLUE, "D", "-"), (GREEN, "s", "--"), (GREY, "^", ":"))
+"""Styles of our line and of the others."""
+
+
+def figure3(rows: Sequence[RebuiltRow]) -> Figure:
+    """Draw the accuracy on every table by size, ours and three columns of the paper."""
+    return _by_rows([row.published for row in rows], _beside_the_paper(rows), "ours less\nthe paper's")
+
+
+def figure4(rows: Sequence[RebuiltRow]) -> Figure:
+    """Draw the accuracy on every table by the share of numeric columns, then by size."""
+    return _by_numeric_share([row.published for row in rows], _beside_the_paper(rows), "ours less\nthe paper's")
+
+
+def own_figure3(results: Sequence[TableOfMethods]) -> Figure:
+    """Draw `figure3` from our own runs of its three methods."""
+    return _by_rows([result.published for result in results], _own(results), "SBPMT less\nthe other")
+
+
+def own_figure4(results: Sequence[TableOfMethods]) -> Figure:
+    """Draw `figure4` from our own runs of its three methods."""
+    return _by_numeric_share([result.published for result in results], _own(results), "SBPMT less\nthe other")
+
+
+def _beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
+    theirs = {
+        f"paper: {method}": np.array([row.published.accuracy[method][0] for row in rows])
+        for method in (OURS, FOREST, XGBOOST)
+    }
+    return {"ours": np.array([row.mean for row in rows]), **theirs}
+
+
+def _own(results: Sequence[TableOfMethods]) -> dict[str, F64]:
+    methods = [method for method in (OURS, FOREST, XGBOOST) if method in results[0].right]
+    return {method: np.array([result.accuracies(method).mean() for result in results]) for method in methods}
+
+
+def _by_rows(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
+    order = sorted(range(len(tables)), key=lambda t: tables[t].rows)
+    labels = [f"{tables[t].title}\n{tables[t].rows:,}" for t in order]
+    return _accuracies({name: line[order] for name, line in lines.items()}, labels, "tables by rows", less)
+
+
+def _by_numeric_share(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
+    order = sorted(range(len(tables)), key=lambda t: (tables[t].numeric_share, tables[t].rows))
+    labels = [f"{tables[t].title}\n{100 * tables[t].numeric_share:.0f}%" for t in order]
+    title = "tables by share of numeric columns, then by rows"
+    return _accuracies({name: line[order] for name, line in lines.items()}, labels, title, less)
+
+
+def _accuracies(lines: Mapping[str, F64], labels: list[str], title: str, less: str) -> Figure:
+    figure = new_figure(max(7.5, 1.5 + 0.42 * len(labels)), 5.6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    place = np.arange(len(labels))
+    ours, *others = lines
+    for name, (color, marker, line) in zip(lines, _STYLES, strict=False):
+        above.plot(
+            place, lines[name], color=color, marker=marker, linestyle=line, linewidth=1.0, markersize=5, alpha=0.9,
+            label=name, zorder=3 if name == ours else 2,
+        )  # fmt: skip
+    above.set_ylabel("accuracy, %")
+    above.legend(frameon=False, fontsize="small", ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    for name, (color, marker, _) in zip(others, _STYLES[1:], strict=False):
+        below.plot(place, lines[ours] - lines[name], color=color, marker=marker, linestyle="", markersize=5, label=name)
+    below.axhline(0.0, color=INK, linewidth=0.8)
+    below.set_ylabel(less)
+    below.set_xlabel(title)
+    below.set_xticks(place, labels, rotation=90, fontsize="small")
+    for ax in (above, below):
+        ax.margins(x=0.02)
+        plain(ax)
+    return figure

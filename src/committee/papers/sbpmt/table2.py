@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.base import clone
 
 from committee.files.journal import Cell
-from committee.papers.shared.bundled_tables import Folder
 from committee.papers.shared.cells import Key, Task, timed
 from committee.papers.shared.pages import grid_of
 from committee.papers.shared.tables import (
     SOURCE_TABLES,
+    Folder,
     check_known_at_openml,
     digest_of,
     document_numbers,
@@ -52,46 +52,32 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "default": {},
 }
-"""Named parameters of `SBPMTClassifier`: those of the paper's section 6.2, and our defaults. The former name every
-parameter that changes a fit, so that new defaults leave them as they are."""
+"""Parameters of `SBPMTClassifier`: those of the paper's section 6.2, all named, and our defaults."""
 
 FOLDS = 10
-SMALL_TABLES = ("iris", "wdbc")
-"""Those that come along; scikit-learn's iris differs in three numbers."""
-OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"
-"""The paper's columns that ours are shown beside."""
+SMALL_TABLES = ("iris", "wdbc")  # those that come along; scikit-learn's iris differs in three numbers
+OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"  # the paper's columns that ours are shown beside
 
 
 @dataclass(frozen=True)
 class PublishedAccuracies:
-    """A table of the paper: its size, and the accuracy that is reported for each method."""
+    """Table of the paper with its size and the published accuracies."""
 
     title: str
-    name: str
-    """As the paper calls it; as `SOURCE_TABLES` does."""
+    name: str  # as the paper calls it; as `SOURCE_TABLES` does
     rows: int
     numeric: int
     categorical: int
-    classes: int
-    """Its Table 1."""
-    accuracy: dict[str, tuple[float, float]]
-    """Its Table 2: mean and standard deviation over ten folds, in percent."""
+    classes: int  # its Table 1
+    accuracy: dict[str, tuple[float, float]]  # its Table 2: mean and standard deviation over ten folds, in percent
 
     @property
     def numeric_share(self) -> float:
-        """Share of the columns that are numeric."""
         return self.numeric / (self.numeric + self.categorical)
 
 
 def published() -> list[PublishedAccuracies]:
-    """The paper's Tables 1 and 2, in its order.
-
-    Examples
-    --------
-    >>> from committee.papers.sbpmt.table2 import published
-    >>> published()[0].title, published()[0].accuracy["SBPMT"]
-    ('Iris', (96.0, 5.62))
-    """
+    """Return the paper's Tables 1 and 2, in its order."""
     return [
         PublishedAccuracies(**{**row, "accuracy": {k: (mean, sd) for k, (mean, sd) in row["accuracy"].items()}})
         for row in document_numbers("sbpmt/table2.json")["tables"]
@@ -100,32 +86,28 @@ def published() -> list[PublishedAccuracies]:
 
 @dataclass(frozen=True)
 class RebuiltRow:
-    """Our accuracy on a table, beside the paper's."""
+    """Our accuracies on a table, with the paper's."""
 
     published: PublishedAccuracies
-    accuracies: tuple[float, ...]
-    """In percent, one per fold of every repeat."""
-    fit_seconds: float
-    """Median wall time of a fit, on one thread: a disturbed cell counts little."""
+    accuracies: tuple[float, ...]  # in percent, one per fold of every repeat
+    fit_seconds: float  # median wall time of a fit, on one thread: a disturbed cell counts little
 
     @property
     def mean(self) -> float:
-        """Mean accuracy, in percent."""
         return float(np.mean(self.accuracies))
 
     @property
     def sd(self) -> float:
-        """Standard deviation over the folds, in percent."""
         return float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else 0.0
 
     @property
     def difference(self) -> float:
-        """Ours less the paper's, in percent."""
+        """Our accuracy minus the paper's, in percent."""
         return self.mean - self.published.accuracy[OURS][0]
 
     @property
     def difference_in_sds(self) -> float | None:
-        """The difference in the paper's standard deviations; None where that is 0 and the means differ."""
+        """Difference in the paper's standard deviations; None if that is 0 and the means differ."""
         sd = self.published.accuracy[OURS][1]
         if sd > 0.0:
             return self.difference / sd
@@ -133,7 +115,7 @@ class RebuiltRow:
 
 
 def tasks(rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, repeats: int, seed: int) -> list[Task]:
-    """Ten stratified folds of every table, drawn anew in each repeat."""
+    """Return the tasks of ten stratified folds of every table, drawn anew in each repeat."""
     found = []
     for row, table, digest in tables_of(rows, folder):
         for place, split, own_seed in folds_of(table, repeats, seed):
@@ -143,7 +125,7 @@ def tasks(rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, re
 
 
 def tables_of(rows: Sequence[PublishedAccuracies], folder: Folder) -> list[tuple[PublishedAccuracies, Table, str]]:
-    """Read the tables, all before anything is run, each with its digest."""
+    """Read the tables, each with its digest."""
     if folder is None:
         check_known_at_openml([row.name for row in rows])
     read = [(row, load_source_table(SOURCE_TABLES[row.name], folder)) for row in rows]
@@ -151,26 +133,26 @@ def tables_of(rows: Sequence[PublishedAccuracies], folder: Folder) -> list[tuple
 
 
 def folds_of(table: Table, repeats: int, seed: int) -> Iterator[tuple[dict[str, int], Split, int]]:
-    """Ten stratified folds, drawn anew in each repeat: the fold's place, its rows, and the seed of a model."""
+    """Yield the folds of each repeat: place, rows, and the seed of a model."""
     for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
         repeat, fold = divmod(i, FOLDS)
         yield {"repeat": repeat, "fold": fold}, split, seed + repeat
 
 
 def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
-    """Unfitted classifier under named settings."""
+    """Return an unfitted classifier with named settings."""
     from committee.learners.bagging.sbpmt import SBPMTClassifier
 
     return SBPMTClassifier(**SETTINGS[settings], random_state=seed)
 
 
 def settings_of(settings: str, seed: int) -> dict[str, Any]:
-    """Return all that the cells depend on."""
+    """Return the settings that the cells depend on."""
     return {"settings": settings, "folds": FOLDS, "seed": seed, **classifier(settings, None).get_params()}
 
 
 def fold_cell(table: Table, split: Split, model: SBPMTClassifier) -> Cell:
-    """Fit on the training rows, and count the test rows that are predicted right."""
+    """Fit on the training rows, and count the correct test rows."""
     X, labels, (train, test) = table.rows, labels_of(table), split
     fitted, seconds = timed(lambda: clone(model).fit(X(train), labels[train]))
     right = int((fitted.predict(X(test)) == labels[test]).sum())
@@ -178,12 +160,12 @@ def fold_cell(table: Table, split: Split, model: SBPMTClassifier) -> Cell:
 
 
 def table_digest(table: Table) -> str:
-    """A few digits that differ where tables differ, whatever file they came from."""
+    """Return a digest of the contents of a table."""
     return digest_of(table.frame.write_csv().encode(), "\n".join(map(str, labels_of(table))).encode())
 
 
 def results_of(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -> list[RebuiltRow]:
-    """Our accuracies beside the paper's, a row per table."""
+    """Collect our accuracies and the paper's, a row for each table."""
     found = []
     for row in rows:
         own = [cell for cell in cells.values() if cell["table"] == row.name]
@@ -193,7 +175,7 @@ def results_of(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -
 
 
 def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
-    """Ours beside the paper's, with the mean over the tables last."""
+    """Tabulate our accuracies and the paper's, with the mean over the tables last."""
     body = []
     for row in rows:
         mean, sd = row.published.accuracy[OURS]
@@ -211,7 +193,7 @@ def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
 
 
 def record(row: RebuiltRow, settings: str) -> dict[str, object]:
-    """The row as a line of CSV, figures in percent; empty where there is none."""
+    """Return a row as a CSV record."""
     (mean, sd), in_sds = row.published.accuracy[OURS], row.difference_in_sds
     _, *others = row.published.accuracy
     return {

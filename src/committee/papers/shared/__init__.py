@@ -1,1 +1,1 @@
-"""Parts of all papers: tables, splits, journals of cells, comparisons, pages, pictures."""
+"""Shared by all papers: tables, splits, journals of cells, comparisons, pages, pictures."""

@@ -1,4 +1,4 @@
-"""The cells of a run: those without a finished one in the journal are run, each is kept as soon as it is finished."""
+"""Cells of a run, kept in a journal, and the tasks that compute those that are missing."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One cell to be run; picklable where several processes are used."""
+    """Task that computes one cell; picklable for several processes."""
 
     place: dict[str, Any]
     """Names and values that tell the cell from others, and the "digest" of its "table"; they stand first in it."""
     run: Callable[[], Cell]
-    label: str | None = None
-    """Shown with the progress; by default its "table", or its "name" up to a colon."""
+    label: str | None = None  # shown with the progress; by default its "table", or its "name" up to a colon
 
     @property
     def key(self) -> Key:
-        """Values that tell the cell from others."""
         return key_of(self.place, self.place)
 
     @property
@@ -45,7 +43,7 @@ class Task:
         return code_digest(run.__module__)
 
     def __call__(self) -> Cell:
-        """Run it on one thread."""
+        """Return the cell, computed on one thread."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
@@ -53,27 +51,17 @@ class Task:
 
 
 def key_of(cell: Cell, place: Mapping[str, Any]) -> Key:
-    """Values of a cell by the names of a place, but for the digest."""
+    """Return the key of a cell: its values by the names of a place, without the digest."""
     return tuple(cell[name] for name in place if name != "digest")
 
 
 def finished_cells(
     path: Path, run: dict[str, Any], tasks: Sequence[Task], *, jobs: int = 1, progress: Progress | None = None
 ) -> dict[Key, Cell]:
-    """Run the tasks that the journal has no cell of, and return the cells of all by key, in the order of the tasks.
+    """Run the tasks without a cell in the journal, and return the cells of all tasks by key, in their order.
 
-    The journal is of a run with these settings (see `Journal`); one of another run, or with cells of a table with
-    another digest, is refused. Each line has the digest of the code that its cell came from (see `code_digest`): cells
-    of code that has changed since are run again, with a ``UserWarning`` that counts them.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from committee.papers.shared.cells import Task, finished_cells
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.jsonl"
-    >>> tasks = [Task({"table": "t", "number": n}, lambda n=n: {"square": n**2}) for n in (2, 3)]
-    >>> finished_cells(path, {"seed": 0}, tasks)["t", 3]
-    {'table': 't', 'number': 3, 'square': 9}
+    A journal of other settings, or with cells of a table with another digest, raises a ValueError. Cells from code that
+    has changed since (`code_digest`) are run again, with a ``UserWarning``.
     """
     from joblib import delayed
 
@@ -120,13 +108,13 @@ def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:
 def journal_of(
     paper: str, plan: DataclassInstance, seed: int, out: Path, *, quick: bool, small: bool = False
 ) -> tuple[Path, dict[str, Any]]:
-    """Return the journal's path for a plan, small, quick or in full, and what its cells depend on."""
+    """Return the journal's path for a plan, and the settings that its cells depend on."""
     name = "cells-small.jsonl" if small else "cells-quick.jsonl" if quick else "cells.jsonl"
     return out / name, {"paper": paper, **asdict(plan), "seed": seed}
 
 
 def timed(call: Callable[[], T]) -> tuple[T, float]:
-    """Return what a call returns, and the seconds that it took."""
+    """Return the result of a call and its seconds."""
     start = time.perf_counter()
     found = call()
     return found, time.perf_counter() - start

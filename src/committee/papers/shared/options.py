@@ -1,7 +1,4 @@
-"""Parameters that several rebuilt papers take, each with the words that `committee papers NAME --help` has for it.
-
-A paper's `rebuild` names its parameters by these, or by an `Annotated` of its own; the command line asks for them.
-"""
+"""Types of the parameters that several papers take, with their help texts on the command line."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import Annotated, TypeAlias
 
 from committee.data.text import check_names
 
-DATA_VARIABLE = "COMMITTEE_DATA"
-"""Environment variable that names the folder of tables where ``--data`` does not."""
+DATA_VARIABLE = "COMMITTEE_DATA"  # environment variable that names the folder of tables where ``--data`` does not
 
 Data = Annotated[Path | None, "Folder of tables with a catalogue.json."]
 DataOrOpenML = Annotated[Path | None, "Folder of tables with a catalogue.json; without, OpenML."]
@@ -22,19 +18,11 @@ Small = Annotated[bool, "A little of each on tables that come along: no folder, 
 Jobs = Annotated[int, "Processes."]
 Out = Annotated[Path, "Folder for CSV, PNG and finished cells."]
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called with cells done, cells in all and the name of what the last one belongs to."""
+"""Called with the number of finished cells, of all cells, and the name of the last one's table."""
 
 
 def check_at_least_one(**counts: int) -> None:
-    """Refuse counts below one, naming all of them.
-
-    Examples
-    --------
-    >>> from committee.papers.shared.options import check_at_least_one
-    >>> check_at_least_one(repeats=1, jobs=0)
-    Traceback (most recent call last):
-    ValueError: repeats and jobs must be at least 1; got repeats=1, jobs=0
-    """
+    """Raise a ValueError if a count is below one."""
     if min(counts.values()) < 1:
         *others, last = counts
         names = f"{', '.join(others)} and {last}" if others else last
@@ -42,12 +30,6 @@ def check_at_least_one(**counts: int) -> None:
 
 
 def in_order(wanted: Names, known: Sequence[str], where: str = "tables") -> list[str]:
-    """Return the names that are wanted, all of them by default, in the order of those there are.
-
-    Raises
-    ------
-    ValueError
-        If a name is not known.
-    """
+    """Return the wanted names, by default all, in the order of the known ones."""
     chosen = check_names(known if wanted is None else wanted, known, where)
     return [name for name in known if name in chosen]

@@ -1,45 +1,47 @@
-"""Tables of text: made of records, written as Markdown and CSV, and the numbers in them."""
+"""Comparisons of methods, and the tables (Markdown, CSV) and pictures of a paper's page."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from math import isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from committee.files.writing import write_file
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from committee.data.number_types import F64
+from committee.files.writing import replacing, write_file
+from committee.report.displays.base import COLORS, GRID, PALE, open_axes
 from committee.report.grid import BLANK, Grid
+from committee.report.statistics import About, SignTest, poisson_binomial_test, sign_test
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def grid_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> Grid:
-    """Return a grid whose first columns are text and whose others are figures."""
+    """Return a grid whose first `text` columns are left-aligned and whose others are figures."""
     return Grid(title, tuple(columns), tuple(map(tuple, rows)), "l" * text + "r" * (len(columns) - text))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a figure with so many digits after the point; a dash for None and NaN."""
+    """Format a number; a dash for None and NaN."""
     return BLANK if value is None or isnan(value) else f"{value:.{digits}f}"
 
 
 def percent(value: float | None, sign: str = "") -> str:
-    """Return a share in percent with two digits; a dash for None and NaN."""
+    """Format a share in percent with two digits; a dash for None and NaN."""
     return BLANK if value is None or isnan(value) else f"{100 * value:{sign}.2f}"
 
 
 def markdown(grid: Grid) -> str:
-    """Return a grid as a Markdown table, without its title.
-
-    Examples
-    --------
-    >>> from committee.papers.shared.pages import markdown
-    >>> from committee.report.grid import Grid
-    >>> print(markdown(Grid("", ("a", "b"), (("x", "1"),), "lr")))
-    | a | b |
-    |---|--:|
-    | x | 1 |
-    """
+    """Return a grid as a Markdown table, without its title."""
     sides = ["---" if side == "l" else "--:" for side in grid.justify]
     text = ["| " + " | ".join(line) + " |" for line in (grid.columns, *grid.rows)]
     return "\n".join([text[0], "|" + "|".join(sides) + "|", *text[1:]])
@@ -61,6 +63,80 @@ def write_csv(lines: Iterable[Mapping[str, object]], path: Path) -> None:
 
 
 def write_grid(grid: Grid, path: Path, names: Mapping[str, str] | None = None) -> None:
-    """Write a grid as CSV, its headings as names of one word, or as `names` has them."""
+    """Write a grid as CSV, with headings made into identifiers or replaced by `names`."""
     headings = [(names or {}).get(column) or re.sub(r"\W+", "_", column).strip("_") for column in grid.columns]
     write_csv((dict(zip(headings, row, strict=True)) for row in grid.rows), path)
+
+
+BLUE, ORANGE, GREEN, PINK, AMBER, SKY, _ = COLORS
+GREY = PALE
+
+
+def plain(ax: Axes, title: str | None = None) -> None:
+    """Remove the upper and right frame, draw faint horizontal lines, and put the title on the left."""
+    open_axes(ax)
+    ax.grid(axis="y", color=GRID, linewidth=0.7)
+    ax.set_axisbelow(True)
+    if title is not None:
+        ax.set_title(title, loc="left", fontsize="medium")
+
+
+def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
+    """Put the legend of one panel below all of them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture as PNG, without date and version, so that it is reproducible."""
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=130, metadata={"Software": None})
+
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Comparison of two methods over tables."""
+
+    signs: SignTest  # of the errors
+    less: float  # mean over the tables of the first one's error less the second's; NaN of no table
+    probability: float = np.nan  # probability that the first method errs less on most tables; NaN without test rows
+
+
+def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these tables") -> PairedComparison:
+    """Compare two methods by their test errors, ``(2, n_tables)``, and the test rows that only one predicts right.
+
+    The latter, ``(n_tables, 2)``, are for the `poisson_binomial_test`.
+    """
+    # means of shares of whole numbers of rows are equal but for their rounding
+    signs = sign_test(*errors.round(12))
+    if not errors.size:
+        return PairedComparison(signs, np.nan)
+    less = float((errors[0] - errors[1]).mean())
+    if alone is None:
+        return PairedComparison(signs, less)
+    return PairedComparison(signs, less, poisson_binomial_test(*np.asarray(alone, dtype=np.float64).T, about=about))
+
+
+def signs_text(signs: SignTest) -> str:
+    """Format wins, losses and ties of the first method and the p-value of the sign test, starred if significant."""
+    star = "*" if signs.pvalue <= LEVEL else ""
+    return f"{signs.wins}-{signs.losses}-{signs.ties}, {signs.pvalue:.3f}{star}"
+
+
+def standard_error(values: Sequence[float] | F64) -> float:
+    """Return the standard error of a mean; 0 for a single value."""
+    n = len(values)
+    return float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+
+
+def packed(right: NDArray[np.bool_]) -> str:
+    """Return bits as hexadecimal digits."""
+    return np.packbits(right).tobytes().hex()
+
+
+def unpacked(digits: str, count: int) -> NDArray[np.bool_]:
+    """Return the first `count` bits of hexadecimal digits."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(digits), dtype=np.uint8), count=count).astype(bool)

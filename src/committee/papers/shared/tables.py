@@ -1,4 +1,4 @@
-"""The tables that the source papers tried their methods on: from a folder, or from OpenML."""
+"""Tables of the source papers: from a folder, from scikit-learn or OpenML; their splits; and a simulated table."""
 
 from __future__ import annotations
 
@@ -6,40 +6,64 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from enum import Enum
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.text import quoted
-from committee.papers.shared.bundled_tables import Bundled, Folder, bundled_table
+from committee.data.frames import TableSchema
+from committee.data.number_types import F64, Mask
+from committee.data.text import quoted, suggest_names
 from committee.papers.shared.options import DATA_VARIABLE
-from committee.report.crossvalidation import Table
+from committee.report.crossvalidation import Split, Table
 from committee.report.targets import Labels
 
 if TYPE_CHECKING:
     import polars as pl
 
-CATALOGUE = "catalogue.json"
-"""In that folder: for every table its name, file, and which columns are categorical."""
+
+class Bundled(Enum):
+    """Marker in place of a folder."""
+
+    TABLES = "tables that come with scikit-learn"
+
+
+Folder: TypeAlias = Path | Bundled | None  # source of tables: a folder, the bundled tables, or None for OpenML
+
+BUNDLED_TABLES: dict[str, tuple[str, dict[str, str]]] = {
+    "iris": ("iris", {}),
+    "wdbc": ("breast_cancer", {"benign": "B", "malignant": "M"}),
+    "wine": ("wine", {"class_0": "1", "class_1": "2", "class_2": "3"}),
+}
+"""By name of the public table: name of the scikit-learn table, and replacements of its labels."""
+
+
+def bundled_table(name: str) -> pl.DataFrame:
+    """Return a table that comes with scikit-learn; the label is the column ``target``."""
+    import polars as pl
+
+    from committee.data.examples import load_example
+
+    if name not in BUNDLED_TABLES:
+        raise ValueError(f"no table {name!r} comes along; {suggest_names(name, list(BUNDLED_TABLES))}")
+    example, labels = BUNDLED_TABLES[name]
+    return load_example(example).with_columns(pl.col("target").replace(labels))
+
+
+CATALOGUE = "catalogue.json"  # in that folder: for every table its name, file, and which columns are categorical
 
 FOLDER_REMEDY = f"make a folder with `committee papers fetch` and give it with --data or {DATA_VARIABLE}"
-"""What to do without a folder of tables."""
 
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A public table: its size, and its copy at OpenML."""
-
-    name: str
-    """Its name in the catalogue."""
-    rows: int
-    """Number of rows; a download with other rows is refused."""
-    openml: tuple[str, int] | None = None
-    """Name and version at OpenML; None where no copy there is known to be the same table."""
+    name: str  # its name in the catalogue
+    rows: int  # number of rows; a download with other rows is refused
+    openml: tuple[str, int] | None = None  # name and version at OpenML; None if no identical copy is known
 
 
 SOURCE_TABLES: dict[str, SourceTable] = {
@@ -72,7 +96,7 @@ SOURCE_TABLES: dict[str, SourceTable] = {
 
 
 def check_known_at_openml(names: Sequence[str]) -> None:
-    """Refuse, before the first download, tables of which no copy at OpenML is known; name all, and what remains."""
+    """Raise a ValueError that names the tables without a known copy at OpenML."""
     without = [name for name in names if SOURCE_TABLES[name].openml is None]
     if without:
         others = [name for name in names if name not in without]
@@ -81,28 +105,7 @@ def check_known_at_openml(names: Sequence[str]) -> None:
 
 
 def load_source_table(source: SourceTable, folder: Folder) -> Table:
-    """Read a table, with labels as text, from the folder, from the bundled tables, or without either from OpenML.
-
-    The folder has a catalogue.json, a list of objects with ``name``, ``file`` and ``categorical`` (the columns to read
-    as text; the label, last, is the column ``target``). From OpenML it comes through scikit-learn, which keeps a copy.
-
-    Raises
-    ------
-    ValueError
-        If the folder has no catalogue or that does not name the table, or OpenML is not known to have it or has one of
-        another size.
-
-    Examples
-    --------
-    >>> import json, pathlib, tempfile
-    >>> from committee.papers.shared.tables import SourceTable, load_source_table
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "t.csv").write_text("size,code,target\\n1.5,1,a\\n2.5,2,b\\n")
-    >>> entry = {"name": "t", "file": "t.csv", "categorical": ["code"]}
-    >>> _ = (folder / "catalogue.json").write_text(json.dumps([entry]))
-    >>> load_source_table(SourceTable("t", 2), folder).frame.rows()
-    [(1.5, '1'), (2.5, '2')]
-    """
+    """Read a table, with labels as text, from a folder by its catalogue, from the bundled tables, or from OpenML."""
     if isinstance(folder, Bundled):
         frame = bundled_table(source.name)
     else:
@@ -111,7 +114,7 @@ def load_source_table(source: SourceTable, folder: Folder) -> Table:
 
 
 def read_from_folder(name: str, folder: Folder, labels: Iterable[str] = ()) -> Table:
-    """Read a table of a document whose tables are not known at OpenML, and see that it has these labels."""
+    """Read a table of a document from its folder, and check that it has these labels."""
     if folder is None:
         raise ValueError(f"the tables of this document are read from a folder; {FOLDER_REMEDY}")
     table = load_source_table(SourceTable(name, 0), folder)
@@ -122,7 +125,7 @@ def read_from_folder(name: str, folder: Folder, labels: Iterable[str] = ()) -> T
 
 
 def check_rows(name: str, found: int, rows: int) -> None:
-    """Refuse a table with another number of rows to be used than the document's."""
+    """Raise a ValueError if a table's number of rows differs from the document's."""
     if found != rows:
         raise ValueError(
             f"table {name!r} has {found} rows to be used, but the document's has {rows}; give another folder with"
@@ -131,18 +134,18 @@ def check_rows(name: str, found: int, rows: int) -> None:
 
 
 def labels_of(table: Table) -> NDArray[Any]:
-    """Label of each row."""
+    """Return the label of each row."""
     return table.labels.classes[table.labels.codes]
 
 
 @cache
 def document_numbers(file: str) -> Any:
-    """Numbers of a document, as they stand in a file of `committee.papers`."""
+    """Read the numbers of a document from a JSON file of `committee.papers`."""
     return json.loads((files("committee.papers") / file).read_text("utf-8"))
 
 
 def digest_of(*parts: bytes) -> str:
-    """A few digits that differ where contents differ."""
+    """Return 16 hexadecimal digits of a SHA-256 hash."""
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
@@ -170,7 +173,6 @@ def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
 
 
 def _from_openml(source: SourceTable) -> pl.DataFrame:
-    """Through scikit-learn, as arrays: that needs no pandas, and names the categories."""
     import polars as pl
     from sklearn.datasets import fetch_openml
 
@@ -193,8 +195,86 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
 
 
 def _decoded(values: Any, categories: list[Any] | None) -> list[Any]:
-    """A column as it was: numbers, or the categories that its codes stand for; None where missing."""
     if categories is None:
         return [None if value != value else value for value in np.asarray(values, dtype=np.float64).tolist()]
     codes = np.asarray(values, dtype=np.float64).tolist()
     return [None if code != code else str(categories[int(code)]) for code in codes]
+
+
+TEST_SHARE = 0.3  # of the rows of each class
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTable:
+    """Table of two classes; the second one is positive."""
+
+    name: str
+    table: Table
+
+    @property
+    def positive(self) -> Mask:
+        return np.asarray(self.table.labels.codes == 1)
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.table.encoded()[1].tobytes(), self.positive.tobytes())
+
+
+def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:
+    """Draw training and test rows: 30 % of each class, rounded, for testing; another split for each repeat."""
+    random = np.random.default_rng([seed, repeat])
+    tested = np.zeros(len(codes), dtype=bool)
+    for code in np.unique(codes).tolist():
+        own = random.permutation(np.flatnonzero(codes == code))
+        tested[own[: round(TEST_SHARE * len(own))]] = True
+    return np.flatnonzero(~tested), np.flatnonzero(tested)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Split of a table; categories are encoded by the training rows."""
+
+    table: NamedTable
+    repeat: int
+    seed: int
+
+    @cached_property
+    def split(self) -> Split:
+        """Training and test rows."""
+        return draw_stratified(self.table.table.labels.codes, self.seed, self.repeat)
+
+    @cached_property
+    def _schema(self) -> TableSchema:
+        return TableSchema.learn(self.table.table.rows(self.split[0]))
+
+    @cached_property
+    def rows(self) -> tuple[F64, F64]:
+        """Training and test matrices; NaN for missing values and unseen categories."""
+        train, test = (self._schema.encode(self.table.table.rows(rows)) for rows in self.split)
+        return train, test
+
+    @property
+    def positive(self) -> tuple[Mask, Mask]:
+        """Labels of the training and test rows, True for the positive class."""
+        train, test = (self.table.positive[rows] for rows in self.split)
+        return train, test
+
+    @property
+    def categorical(self) -> Mask:
+        return self._schema.categorical
+
+
+DIMENSION, EFFECTIVE, NOISE = 10, 5, 0.1
+"""d and E as the SBPMT paper has them; it leaves q open, and 0.1 is Mease and Wyner's."""
+
+
+def mease_wyner(n: int, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Draw Mease and Wyner's simulation: P(y = 1 | x) = q + (1 - 2q) [x_1 + ... + x_E > E/2], x uniform on the cube.
+
+    X is ``(n, 10)``, y is -1 or +1. Source: D. Mease, A. Wyner (2008). Evidence contrary to the statistical view of
+    boosting.
+    """
+    X = random.random((n, DIMENSION))
+    above = X[:, :EFFECTIVE].sum(axis=1) > EFFECTIVE / 2
+    y = np.where(random.random(n) < NOISE + (1.0 - 2.0 * NOISE) * above, 1, -1)
+    return X, y

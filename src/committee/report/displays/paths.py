@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
-from committee.objectives.programs.named_penalties import penalty_class
+from committee.objectives.programs.penalties import penalty_class
 from committee.report.arguments import check_most
 from committee.report.displays.base import (
     AGAINST,

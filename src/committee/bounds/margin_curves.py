@@ -1,0 +1,325 @@
+"""Bounds on the error by the shares of training rows with small margins, least over the margin theta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import e, inf, log
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaln, gammaln
+
+from committee.bounds.result import Bound, at, check_count, check_delta, check_number, check_numbers, on_new_rows
+from committee.data.number_types import F64
+from committee.objectives.pac_bayes import kl_inverse
+
+THETAS: F64 = np.arange(1, 101) / 100
+"""Margins that the bounds are minimised over; each has an equal share of the probability of failure."""
+
+DRAWN: F64 = np.unique(np.round(2.0 ** (np.arange(41) / 2)))
+"""Numbers N of drawn voters that `voting_certified` is minimised over, up to about a million."""
+
+MOST_ROWS = 1e15
+"""Upper limit of the search for ``rows_to_be_useful``."""
+
+SMALLER_CLASS = "More rows; larger margins; voters out of a smaller class."
+FEWER_BINS = "More rows; larger margins; voters out of a smaller class: fewer bins, fewer columns, fewer leaves."
+
+
+def voting(
+    margins: ArrayLike, ln_size: float, eta: float = 0.05, *, constant: float = 1.0, thetas: ArrayLike = THETAS
+) -> Bound:
+    """Error on new rows of a weighted vote, by the formula of the lecture notes, whose constant is unknown.
+
+    error <= min over theta of nu_theta + C sqrt(ln|B| ln n / (n theta^2) + ln(G / eta) / n),
+
+    with nu_theta the share of training rows with margin <= theta and G the number of thetas. Schapire et al. prove it
+    for some C without a value, so it compares committees and is **not a certificate**; `voting_certified` has explicit
+    constants.
+
+    Equation: voting-bound (docs/theory.md).
+
+    Parameters
+    ----------
+    margins : array-like (n,)
+        Normalised margins of the training rows, in [-1, 1].
+    ln_size : float
+        ln|B|, the logarithm of the number of different voters that could be chosen; see `ln_tree_class`.
+    eta : float, default=0.05
+        The bound fails with at most this probability, if C is large enough.
+    constant : float, default=1.0
+        The constant C.
+    thetas : array-like (G,), default=0.01, 0.02, ..., 1
+        Margins theta > 0 to minimise over.
+
+    Returns
+    -------
+    Bound
+        Terms, at the best theta: ``theta``, ``nu_theta``, ``complexity`` and ``confidence`` (the two summands under the
+        root), ``rows_to_be_useful`` (about how many rows with such margins lower the value to 1/2; inf if none do).
+
+    References
+    ----------
+    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1.
+
+    Examples
+    --------
+    >>> from committee.bounds import voting
+    >>> bound = voting(np.full(100_000, 0.5), np.log(1000))
+    >>> round(bound.value, 4), bound.terms["theta"]
+    (0.0582, 0.49)
+    """
+    m, theta, nu = margin_shares(margins, thetas)
+    size, eta = check_number("ln_size", ln_size, 0.0, inf), check_delta(eta, "eta")
+    C = check_number("constant", constant, 0.0, inf)
+
+    def terms(n: float) -> tuple[F64, F64, float]:
+        complexity, confidence = size * log(n) / (n * theta**2), log(len(theta) / eta) / n
+        return nu + C * np.sqrt(complexity + confidence), complexity, confidence
+
+    value, complexity, confidence = terms(len(m))
+    best = int(value.argmin())
+    return Bound(
+        name="voting bound, C assumed",
+        statement=f"{on_new_rows(eta)}, if the theorem's constant is {C:g}",
+        value=float(value[best]),
+        terms=at(best, theta=theta, nu_theta=nu, complexity=complexity)
+        | {"confidence": confidence, "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(terms(n)[0].min()))},
+        advice=FEWER_BINS,
+        inputs={"margins": m, "ln_size": size, "eta": eta, "constant": C, "thetas": theta},
+        remarks=("The source states no constant: not a certificate.",),
+    )
+
+
+def voting_certified(
+    margins: ArrayLike,
+    ln_size: float,
+    eta: float = 0.05,
+    *,
+    n_classes: int = 2,
+    rows_per_voter: int = 0,
+    thetas: ArrayLike = THETAS,
+) -> Bound:
+    """Error on new rows of a weighted vote, every constant explicit.
+
+    With N voters drawn from the committee by their weights, m = n - r N and e = exp(-N theta^2 / 8),
+
+        error <= min over theta, N of  e + sup{p : kl(q, p) <= c},
+        q = min(1, (n / m) (nu_theta + (K - 1) e)),
+        c = (ln C(|B| + N - 1, N) + ln(G J / eta)) / m,
+
+    kl(q, p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)), C(., .) the number of ways to draw N of |B| voters and
+    G, J the numbers of thetas and of Ns tried. It holds for all weights at once and does not depend on the number of
+    voters in the committee. Where it is vacuous its value is 1. The proof is on the page about bounds.
+
+    Parameters
+    ----------
+    margins, eta, thetas
+        As for `voting`.
+    ln_size : float
+        ln|B|: the logarithm of the number of voters that could be chosen, or with `rows_per_voter` of the number of
+        their descriptions. Voters vote within [-1, 1] (two classes), or for one class or none.
+    n_classes : int, default=2
+        Number of classes K.
+    rows_per_voter : int, default=0
+        Training rows r that determine a voter's thresholds. 0: B was fixed before the rows were seen.
+
+    Returns
+    -------
+    Bound
+        Terms, at the best theta and N: ``theta``, ``nu_theta``, ``drawn`` (N), ``tail`` (e), ``complexity`` (c),
+        ``rows_to_be_useful`` as for `voting`.
+
+    References
+    ----------
+    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1
+    and section 2.4 for more classes. J. Langford (2005). Tutorial on practical prediction theory for classification.
+    JMLR 6, for the inverted Chernoff bound. S. Floyd, M. Warmuth (1995). Sample compression, learnability, and the
+    Vapnik-Chervonenkis dimension. Machine Learning 21.
+
+    Examples
+    --------
+    >>> from committee.bounds import voting_certified
+    >>> bound = voting_certified(np.full(100_000, 0.5), np.log(1000))
+    >>> round(bound.value, 4), bound.terms["drawn"]
+    (0.0081, 362.0)
+    >>> voting_certified(np.full(100, 0.1), np.log(1000)).vacuous
+    True
+    """
+    m, theta, nu = margin_shares(margins, thetas)
+    size, eta = check_number("ln_size", ln_size, 0.0, inf), check_delta(eta, "eta")
+    K, r = check_count("n_classes", n_classes, 2), check_count("rows_per_voter", rows_per_voter, 0)
+    tail = np.exp(-np.outer(theta**2, DRAWN) / 8.0)
+    bits = _ln_multisets(size) + log(len(theta) * len(DRAWN) / eta)
+
+    def values(n: float) -> tuple[F64, F64]:  # for every theta and N the value, and for every N the complexity
+        left = n - r * DRAWN
+        left = np.where(left >= 1.0, left, np.nan)  # too few rows for so many voters: the bound is 1
+        q = np.minimum(1.0, n / left * (nu[:, None] + (K - 1) * tail))
+        c = bits / left
+        return tail + np.nan_to_num(kl_inverse(q, c), nan=1.0), c
+
+    value, complexity = values(len(m))
+    best, terms = best_draw(value, theta, nu, tail, np.nan_to_num(complexity, nan=inf))
+    return Bound(
+        name="voting bound, certified",
+        statement=on_new_rows(eta),
+        value=best,
+        terms=terms | {"rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(values(n)[0].min()))},
+        advice=FEWER_BINS,
+        inputs={"margins": m, "ln_size": size, "eta": eta, "n_classes": K, "rows_per_voter": r, "thetas": theta},
+    )
+
+
+def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, thetas: ArrayLike = THETAS) -> Bound:
+    """Error on new rows of a weighted vote of two classes, with the constants of the first margin bound's proof.
+
+    error <= min over theta, N of  nu_theta + 2 exp(-N theta^2 / 8) + sqrt((N ln|H| + ln(N (N + 1)^2 / delta)) / (2 n)),
+
+    with nu_theta the share of training rows with margin <= theta, |H| the number of voters that could be chosen and N
+    the number of voters that the proof draws. The theorem is printed as nu_theta + O(sqrt(ln|H| ln n / (n theta^2)));
+    these are its terms before N is chosen. It holds for all weights, thetas and N at once. `voting_certified` proves
+    more from the same draw and is nearly always smaller.
+
+    Equation: schapire-bound (docs/theory.md).
+
+    Parameters
+    ----------
+    margins, delta, thetas
+        As for `voting`, whose eta is delta here.
+    ln_size : float
+        ln|H|; see `ln_tree_class`. H is fixed before the rows are seen, and its voters vote -1 or +1.
+
+    Returns
+    -------
+    Bound
+        Terms, at the best theta and N: ``theta``, ``nu_theta``, ``drawn`` (N), ``tail`` (the second summand),
+        ``complexity`` (the third).
+
+    References
+    ----------
+    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1.
+
+    Examples
+    --------
+    >>> from committee.bounds import schapire_margin
+    >>> bound = schapire_margin(np.full(100_000, 0.5), np.log(1000))
+    >>> round(bound.value, 4), bound.terms["drawn"]
+    (0.0884, 181.0)
+    """
+    m, theta, nu = margin_shares(margins, thetas)
+    size, delta = check_number("ln_size", ln_size, 0.0, inf), check_delta(delta)
+    tail = 2.0 * np.exp(-np.outer(theta**2, DRAWN) / 8.0)
+    complexity = np.sqrt((DRAWN * size + np.log(DRAWN) + 2.0 * np.log(DRAWN + 1.0) + log(1.0 / delta)) / (2.0 * len(m)))
+    best, terms = best_draw(nu[:, None] + tail + complexity, theta, nu, tail, complexity)
+    return Bound(
+        name="Schapire et al.",
+        statement=on_new_rows(delta),
+        value=best,
+        terms=terms,
+        advice=SMALLER_CLASS,
+        inputs={"margins": m, "ln_size": size, "delta": delta, "thetas": theta},
+    )
+
+
+def tight_margin(
+    margins: ArrayLike, ln_size: float, delta: float = 0.05, *, constant: float = 1.0, thetas: ArrayLike = THETAS
+) -> Bound:
+    """Error on new rows of a weighted vote of two classes, of the best possible order in each of its quantities.
+
+    error <= min over theta of  nu + C (sqrt(nu (ln(e / nu) d + l)) + d ln(1 / d) + l),
+    d = ln|H| / (theta^2 n),    l = ln(e / delta) / n,
+
+    with nu the share of training rows with margin <= theta and |H| the number of voters that could be chosen. The paper
+    proves it for some C, for all weights and thetas at once, and that up to C nothing smaller is true, but states no C.
+    So it compares committees and is **not a certificate**; `voting_certified` has explicit constants. It needs d < 1:
+    where the margin is too small for the rows the value is inf.
+
+    Equation: tight-margin-bound (docs/theory.md).
+
+    Parameters
+    ----------
+    margins, ln_size, thetas
+        As for `schapire_margin`.
+    delta : float, default=0.05
+        The bound fails with at most this probability, if C is large enough.
+    constant : float, default=1.0
+        The constant C.
+
+    Returns
+    -------
+    Bound
+        Terms, at the best theta: ``theta``, ``nu_theta``, ``by_margin`` (d), ``confidence`` (l), ``rows_to_be_useful``
+        as for `voting`.
+
+    References
+    ----------
+    K. G. Larsen, N. Schalburg (2025). Tight margin-based generalization bounds for voting classifiers over finite
+    hypothesis sets. arXiv:2511.20407. The form is that of a summary of the paper, which itself could not be had.
+
+    Examples
+    --------
+    >>> from committee.bounds import tight_margin
+    >>> bound = tight_margin(np.full(100_000, 0.5), np.log(1000))
+    >>> round(bound.value, 4), bound.terms["theta"]
+    (0.0024, 0.49)
+    """
+    m, theta, nu = margin_shares(margins, thetas)
+    size, delta = check_number("ln_size", ln_size, 0.0, inf), check_delta(delta)
+    C = check_number("constant", constant, 0.0, inf)
+
+    def terms(n: float) -> tuple[F64, F64, float]:
+        d, confidence = size / (theta**2 * n), log(e / delta) / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shared = np.where(nu > 0.0, nu * (np.log(e / nu) * d + confidence), 0.0)
+            value = nu + C * (np.sqrt(shared) + np.where(d > 0.0, d * np.log(1.0 / d), 0.0) + confidence)
+        return np.where(d < 1.0, value, inf), d, confidence
+
+    value, d, confidence = terms(len(m))
+    best = int(value.argmin())
+    return Bound(
+        name="Larsen and Schalburg, C assumed",
+        statement=f"{on_new_rows(delta)}, if the theorem's constant is {C:g}",
+        value=float(value[best]),
+        terms=at(best, theta=theta, nu_theta=nu, by_margin=d)
+        | {"confidence": confidence, "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(terms(n)[0].min()))},
+        advice=SMALLER_CLASS,
+        inputs={"margins": m, "ln_size": size, "delta": delta, "constant": C, "thetas": theta},
+        remarks=("The theorem's constant is not known: not a certificate.",),
+    )
+
+
+def margin_shares(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]:
+    """Return the checked margins and thetas, and the share of margins at or below each theta."""
+    m = check_numbers("margins", margins, -1.0, 1.0)
+    theta = check_numbers("thetas", thetas, np.nextafter(0.0, 1.0), 1.0)
+    return m, theta, np.asarray(np.searchsorted(np.sort(m), theta, side="right") / len(m))
+
+
+def best_draw(value: F64, theta: F64, nu: F64, tail: F64, complexity: F64) -> tuple[float, dict[str, float]]:
+    """Return the least value over all thetas and numbers of drawn voters, and its terms."""
+    i, j = np.unravel_index(int(value.argmin()), value.shape)
+    names = "theta", "nu_theta", "drawn", "tail", "complexity"
+    terms = theta[i], nu[i], DRAWN[j], tail[i, j], complexity[j]
+    return float(value[i, j]), dict(zip(names, map(float, terms), strict=True))
+
+
+def rows_needed(target: float, nu: F64, value: Callable[[float], float]) -> float:
+    """Return the number of rows, within 1 %, that lowers a bound to a target with the margins as they are."""
+    if nu.min() >= target or value(MOST_ROWS) > target:
+        return inf
+    low, high = 1.0, MOST_ROWS
+    while high > 1.01 * low:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if value(middle) <= target else (middle, high)
+    return high
+
+
+def _ln_multisets(ln_size: float) -> F64:
+    # ln C(|B| + N - 1, N) for every N in `DRAWN`; where |B| exceeds 1e13 its upper bound (|B| + N - 1)^N / N!
+    if ln_size < 30.0:
+        size = np.exp(ln_size)
+        return np.asarray(-betaln(size, DRAWN + 1.0) - np.log(size + DRAWN))
+    with np.errstate(divide="ignore"):
+        highest = np.logaddexp(ln_size, np.log(DRAWN - 1.0))
+    return np.asarray(DRAWN * highest - gammaln(DRAWN + 1.0))

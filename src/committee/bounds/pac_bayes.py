@@ -1,0 +1,223 @@
+"""PAC-Bayesian bounds on the error of a weighted vote: first order, second order (tandem) and binomial."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc
+
+from committee.bounds.result import Bound, at, check_count, check_delta
+from committee.bounds.voter_losses import VoterLosses
+from committee.data.number_types import F64
+from committee.objectives.margins.tandem_bound import least_tandem_bound, tandem_complexity, tandem_loss
+from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
+
+DRAWN = (1, 3, 5, 11, 21, 51, 101, 201, 501, 1001)
+"""Numbers of drawn voters that `binomial` is minimised over."""
+
+
+def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
+    """Error on new rows of a weighted vote, by the mean loss of its voters (the Gibbs risk).
+
+    error = P[W >= 1/2] <= 2 E[W] <= 2 sup{p : kl(g, p) <= c},    c = (KL(rho || pi) + ln(2 sqrt n / delta)) / n,
+
+    with g = sum_t rho_t L^_t the weighted mean of the voters' mean losses on rows that they were not trained on, and pi
+    uniform. Out of bag each voter has its own number of rows n_t (`PacBayesKl`). The bound holds for all weights at
+    once, also for weights computed from the same rows, as long as the voters were not.
+
+    Parameters
+    ----------
+    losses : VoterLosses
+        On held-out rows or out of bag.
+    weights : array-like (T,), default=None
+        rho up to a factor, not negative; None: the ensemble's own.
+    delta : float, default=0.05
+        The bound fails with at most this probability.
+
+    Returns
+    -------
+    Bound
+        Terms: ``gibbs_risk`` (g), ``gibbs_bound`` (half the value), ``rows`` (n), ``divergence`` (KL), ``complexity``
+        (c). Vacuous from 1 - 1 / K on, the error of random guessing.
+
+    References
+    ----------
+    J. Langford, J. Shawe-Taylor (2002). PAC-Bayes and margins. NIPS 15. M. Seeger (2002), A. Maurer (2004) for kl.
+    S. S. Lorenzen, C. Igel, Y. Seldin (2019). On PAC-Bayesian bounds for random forests. Machine Learning 108.
+
+    Examples
+    --------
+    >>> from committee.bounds import VoterLosses, first_order
+    >>> votes = np.where(np.random.default_rng(0).random((1000, 20)) < 0.1, -1, 1)
+    >>> print(first_order(VoterLosses(votes, None, np.full(20, 0.05))))
+    first order: 0.2831
+    """
+    rho, delta = losses.posterior(weights), check_delta(delta)
+    kl = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta)
+    gibbs = mean_over(rho, losses.rows, losses.risk)
+    most = kl.above(gibbs)
+    return losses.bound(
+        name="first order",
+        value=2.0 * most,
+        terms={"gibbs_risk": gibbs, "gibbs_bound": most, **kl.terms},
+        advice="Better single voters: it is never below twice their mean error.",
+        weights=rho,
+        delta=delta,
+    )
+
+
+def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
+    """Error on new rows of a weighted vote, by the tandem loss: how often two voters are wrong on the same row.
+
+    error = P[W >= 1/2] <= 4 E[W^2] <= 4 sup{p : kl(e, p) <= c},    c = (2 KL(rho || pi) + ln(2 sqrt n / delta)) / n,
+
+    with e = sum_{t,u} rho_t rho_u E^[l_t l_u]. Out of bag a pair has the n_tu rows that are out of bag for both voters,
+    about a seventh of the rows after two bootstraps, so that `max_samples` below 1 lowers the bound. It holds for all
+    weights at once.
+
+    Parameters
+    ----------
+    losses, weights, delta
+        As for `first_order`, which raises the same errors. `tandem_weights` minimises this bound.
+
+    Returns
+    -------
+    Bound
+        Terms: ``tandem_loss`` (e), ``tandem_bound``, ``rows`` (n), ``least_rows`` (of any pair), ``divergence``,
+        ``complexity`` (c). Vacuous from 1 - 1 / K on.
+
+    References
+    ----------
+    A. Masegosa, S. S. Lorenzen, C. Igel, Y. Seldin (2020). Second order PAC-Bayesian bounds for the weighted majority
+    vote. NeurIPS 33, Theorems 2 and 9. There n is the least n_tu; here the harmonic mean, see `PacBayesKl`.
+
+    Examples
+    --------
+    >>> from committee.bounds import VoterLosses, tandem
+    >>> votes = np.where(np.random.default_rng(0).random((1000, 20)) < 0.1, -1, 1)
+    >>> print(tandem(VoterLosses(votes, None, np.full(20, 0.05))))
+    second order (tandem): 0.136
+    """
+    rho, delta = losses.posterior(weights), check_delta(delta)
+    kl = tandem_complexity(losses.pairs, rho, losses.ln_prior, delta)
+    both = tandem_loss(losses.pairs, rho)
+    most = kl.above(both)
+    return losses.bound(
+        name="second order (tandem)",
+        value=4.0 * most,
+        terms={
+            "tandem_loss": both,
+            "tandem_bound": most,
+            "rows": kl.rows,
+            "least_rows": float(losses.pair_rows.min()),
+            "divergence": kl.divergence,
+            "complexity": kl.c,
+        },
+        advice="Voters that err on different rows; " + losses.more_rows,
+        weights=rho,
+        delta=delta,
+    )
+
+
+def tandem_weights(
+    losses: VoterLosses, *, delta: float = 0.05, max_rounds: int = 50, max_steps: int = 500, tol: float = 1e-7
+) -> F64:
+    """Weights that minimise the tandem bound over the simplex; `tandem` of them is a valid bound.
+
+    Each round minimises a tangent of the bound, from uniform weights on (`least_tandem_bound` in
+    `committee.objectives.margins.tandem_bound`). The bound of the result is never above that of uniform weights, nor
+    above that of the ensemble's own. ``MarginReweighter(ensemble, "tandem")`` is a classifier with these weights.
+
+    Parameters
+    ----------
+    losses : VoterLosses
+        On held-out rows or out of bag.
+    delta, max_rounds, max_steps, tol
+        As for `least_tandem_bound`.
+
+    Returns
+    -------
+    float64 array (T,)
+        Not negative, summing to one.
+
+    Examples
+    --------
+    >>> from committee.bounds import VoterLosses, tandem, tandem_weights
+    >>> error = np.linspace(0.05, 0.45, 20)
+    >>> votes = np.where(np.random.default_rng(0).random((1000, 20)) < error, -1, 1)
+    >>> losses = VoterLosses(votes, None, np.full(20, 0.05))
+    >>> bool(tandem(losses, tandem_weights(losses)).value < 0.7 * tandem(losses).value)
+    True
+    """
+    delta, steps = check_delta(delta), {"max_rounds": max_rounds, "max_steps": max_steps}
+    return least_tandem_bound(losses.pairs, losses.ln_prior, losses.weights, delta=delta, tol=tol, **steps)[0]
+
+
+def binomial(
+    losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05, *, n_drawn: int | None = None
+) -> Bound:
+    """Error on new rows of a weighted vote, by the plain vote of N voters drawn from it.
+
+    error = P[W >= 1/2] <= 2 E[b(W)] <= 2 sup{p : kl(b^, p) <= c},    b(w) = P[Bin(N, w) > N / 2],  N odd,
+
+    as b(w) >= 1/2 for w >= 1/2; c = (N KL(rho || pi) + ln(2 sqrt n G / delta)) / n with G the number of Ns tried. N = 1
+    is the first-order bound. It needs the loss W of all voters on a row, which out-of-bag rows do not have.
+
+    Parameters
+    ----------
+    losses, weights, delta
+        As for `first_order`, but losses on held-out rows alone.
+    n_drawn : int, default=None
+        N, odd; None: the best of 1, 3, 5, 11, ..., 1001.
+
+    Returns
+    -------
+    Bound
+        Terms, at the best N: ``drawn`` (N), ``tail`` (b^, the mean of b(W)), ``rows`` (n), ``divergence`` (KL),
+        ``complexity`` (c).
+
+    Raises
+    ------
+    ValueError
+        If the losses are out of bag or N is even, and as for `first_order`.
+
+    References
+    ----------
+    A. Lacasse, F. Laviolette, M. Marchand, F. Turgeon-Boutin (2010). Learning with randomized majority votes. ECML
+    PKDD. V. Zantedeschi, P. Viallard, E. Morvant, R. Emonet, A. Habrard, P. Germain, B. Guedj (2021). Learning
+    stochastic majority votes by minimizing a PAC-Bayes generalization bound. NeurIPS 34, which compares it with others.
+
+    Examples
+    --------
+    >>> from committee.bounds import VoterLosses, binomial
+    >>> votes = np.where(np.random.default_rng(0).random((1000, 20)) < 0.1, -1, 1)
+    >>> print(binomial(VoterLosses(votes, None, np.full(20, 0.05))))
+    binomial: 0.0188
+    """
+    rho, delta = losses.posterior(weights), check_delta(delta)
+    W, n = losses.gibbs(rho), losses.n_rows
+    tried = np.array(DRAWN if n_drawn is None else (_check_odd(n_drawn),), dtype=np.float64)
+    single = PacBayesKl.of(rho, losses.rows, losses.ln_prior, delta)
+    tail = np.array([betainc((N + 1) / 2, (N + 1) / 2, W).mean() for N in tried])
+    c = single.c + ((tried - 1.0) * single.divergence + log(len(tried))) / n
+    value = 2.0 * kl_inverse(tail, c)
+    best = int(value.argmin())
+    return losses.bound(
+        name="binomial",
+        value=float(value[best]),
+        terms=at(best, drawn=tried, tail=tail)
+        | {"rows": float(n), "divergence": single.divergence, "complexity": float(c[best])},
+        advice="A better vote; more rows; weights nearer to equal ones, which let more voters be drawn.",
+        weights=rho,
+        delta=delta,
+        n_drawn=n_drawn,
+    )
+
+
+def _check_odd(n_drawn: int) -> int:
+    N = check_count("n_drawn", n_drawn)
+    if N % 2 == 0:
+        raise ValueError(f"n_drawn is {N}; give an odd number, so that the drawn voters cannot tie.")
+    return N

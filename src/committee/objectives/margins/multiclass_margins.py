@@ -1,0 +1,318 @@
+"""Margins of more than two classes maximised: a row's margin is the least of its lines, which are added as needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64, Index
+from committee.objectives.programs.interior_point import interior_point
+from committee.objectives.programs.linear_programs import InfeasibleError, LinearSolution, add_rows, on_the_simplex, run
+from committee.objectives.programs.margin_matrix import MarginMatrix
+from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, dual_program, lowest_mean, most_common_votes
+
+LITTLE = 1e-3  # weight of a voter, relative to the mean, up to which it is not in the first program
+
+INSIDE = 1e-3  # least relative excess of a row's cap over its weight for an interior point
+
+MOST_CELLS = 1 << 26  # most votes of an interior point, as float32; of a larger table it uses a part of the rows
+
+ROWS_AT_FIRST = 2  # rows of the first program for each voter, those nearest to the threshold
+
+ROWS_AT_ONCE = 1  # most rows that a round adds for each voter
+
+
+class _HeldLines:
+    # the lines that a program has, at first the least of some rows at given weights; `fixed` are dual weights of others
+    def __init__(self, lines: MarginMatrix, values: F64, rows: Index) -> None:
+        self.lines, self._shape = lines, values.shape
+        self._least: Index = lines.first + values.argmin(axis=1)  # the line with the cap of a row below the threshold
+        self._held = np.zeros(lines.n_rows, dtype=bool)
+        self._held[rows] = True
+        self._waiting = np.ones(values.shape, dtype=bool)
+        self._fixed = np.zeros(len(lines))
+        self.places: Index = self._least[rows]
+        self._waiting.flat[self.places] = False
+
+    def add(self, places: Index) -> None:
+        self.places = np.append(self.places, places)
+        self._waiting.flat[places] = False
+
+    def edges(self, u: F64) -> F64:
+        every = self._fixed.copy()
+        every[self.places] = u
+        return self.lines.dots(every)
+
+    def lower(self, weights: F64, tol: float, rho: float = np.inf) -> Index:
+        # the least line of each held row below rho, if it is lower than its held lines by more than `tol`
+        values = self.lines.values(weights).reshape(self._shape)
+        held = np.minimum(rho, np.where(self._waiting, np.inf, values).min(axis=1))
+        lower: Index = (self.lines.first + values.argmin(axis=1))[self._held & (values.min(axis=1) < held - tol)]
+        return lower
+
+
+class _ActiveRows(_HeldLines):
+    # Rows above the threshold of the soft margin have no dual weight, rows below it their whole cap on their least
+    # line. Only rows near the threshold have to be in the program.
+    def __init__(self, lines: MarginMatrix, cap: F64, weights: F64) -> None:
+        self.cap, self.weights = cap, weights
+        values = lines.values(weights).reshape(lines.n_rows, lines.lines_of_row)
+        margins = values.min(axis=1)
+        rho, _ = lowest_mean(margins, cap)
+        away = np.abs(margins - rho)
+        order = np.argsort(margins, kind="stable")
+        rank = np.empty(lines.n_rows, dtype=np.intp)
+        rank[order] = np.arange(lines.n_rows)
+        # rank of the row with which the caps of the lowest margins come to one
+        last = min(int(np.searchsorted(np.cumsum(cap[order]), 1.0 - 1e-12)), len(margins) - 1)
+        # of equal margins those next to that rank, so that the rows have room for the rest of the caps
+        self.rows: Index = np.sort(np.lexsort((np.abs(rank - last), away))[: ROWS_AT_FIRST * lines.n_voters])
+        self._near = float(away[self.rows].max())
+        super().__init__(lines, values, self.rows)
+        self._full = ~self._held & (rank < last)
+        self._fix()
+
+    def _fix(self) -> None:
+        self._fixed = np.zeros(len(self.lines))
+        self._fixed[self._least[self._full]] = self.cap[self._full]
+        self.fixed_edges: F64 = self.lines.dots(self._fixed)
+        self.total: float = max(0.0, min(1.0, float(self.cap.sum())) - float(self.cap[self._full].sum()))
+
+    def violated(self, weights: F64, rho: float, tol: float) -> Index:
+        # rows outside that weights and threshold contradict by more than `tol`, the worst first
+        values = self.lines.values(weights).reshape(self._shape)
+        margins = values.min(axis=1)
+        wrong = rho - margins
+        full = self._full
+        wrong[full] = np.maximum(margins[full] - rho, values.flat[self._least[full]] - margins[full])
+        wrong[self._held] = -np.inf
+        rows: Index = np.argsort(-wrong, kind="stable")[: ROWS_AT_ONCE * self.lines.n_voters]
+        violated: Index = rows[wrong[rows] > tol]
+        return violated
+
+    def add_rows(self, rows: Index, weights: F64) -> None:
+        values = self.lines.values(weights).reshape(self._shape)[rows]
+        self._held[rows], self._full[rows] = True, False
+        self._least[rows] = self.lines.first[rows] + values.argmin(axis=1)
+        self.add(self._least[rows])
+        self._fix()
+
+    def near(self, weights: F64, rows: Index) -> Index:
+        # for each of the rows the next line that could be its least at weights not far from these
+        values = self.lines.values(weights).reshape(self._shape)[rows]
+        waiting = np.where(self._waiting[rows], values, np.inf)
+        some = waiting.min(axis=1) < values.min(axis=1) + self._near
+        near: Index = (self.lines.first[rows] + waiting.argmin(axis=1))[some]
+        return near
+
+
+def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> LinearSolution:
+    """Maximise the mean of the lowest margins that have a share nu of the rows' weight.
+
+    With row weights r and c_i = r_i / nu, one slack for each row and one constraint for each of its lines l,
+
+        max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i,  sum w = 1,  w, xi >= 0,
+
+    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts with the voters and the rows
+    near rho at an interior point. Each round adds voters whose edge exceeds beta, rows on the other side of rho than
+    assumed, and lines that are lower than the held ones of their rows. ``z`` of the solution is rho.
+    """
+    cap = lines.row_weight / nu
+    active = _ActiveRows(lines, cap, _weights_near_the_best(lines, cap))
+    limits = np.zeros(lines.n_rows)
+    program = MulticlassDual(limits, cap, limits, active.total, active.rows)
+    order: Index = np.empty(0, dtype=np.intp)
+    lower: Index = np.empty(0, dtype=np.intp)
+    weights, rounds = active.weights, 0
+    voters, rows = np.flatnonzero(weights > LITTLE / lines.n_voters), active.rows
+    while True:
+        program.add_voters(lines.part(active.places, voters), active.fixed_edges[voters])
+        order = np.append(order, voters)
+        if rounds and len(rows):
+            active.add_rows(rows, weights)
+            S = lines.part(active.places[-len(rows) :], order)
+            program.release_rows(rows, S, active.total, active.fixed_edges[order])
+        lower = np.append(lower, active.near(weights, rows))
+        program.add_lines(lower // lines.lines_of_row, lines.part(lower, order))
+        active.add(lower)
+        weights = np.zeros(lines.n_voters)
+        weights[order], u = program.solve()
+        rounds += 1
+        edges = active.edges(u)
+        bound, limit = float(edges.max()), float(edges[order].max()) + tol
+        edges[order] = -np.inf
+        voters = np.argsort(-edges, kind="stable")[:VOTERS_AT_ONCE]
+        voters = voters[edges[voters] > limit]
+        rows, lower = active.violated(weights, program.level, tol), active.lower(weights, tol, program.level)
+        if not len(voters) and not len(rows) and not len(lower):
+            rho, value = lowest_mean(lines.margins(weights), cap)
+            return LinearSolution(weights, rho, value, bound, 0.0, "Optimal", len(active.places), rounds)
+
+
+def _weights_near_the_best(lines: MarginMatrix, cap: F64) -> F64:
+    share = float((cap / lines.row_weight).min())
+    if share < 1.0 + INSIDE:
+        return lines.own
+    every = -(-lines.matrix.size // MOST_CELLS)
+    if every > 1:
+        lines = lines.of_some(np.arange(lines.n_rows) % every == 0)
+    return interior_point(lines, lines.row_weight * share).weights
+
+
+def sum_of_margins(
+    lines: MarginMatrix, emphasis: F64, bound: F64, tol: float = 1e-8, enough: float = -np.inf
+) -> LinearSolution:
+    """Maximise the weighted sum of the rows' margins, none below its bound.
+
+    With r_i for `emphasis` and b_i for `bound`,
+
+        max  sum_i r_i z_i   s.t.  (S w)_il >= z_i >= b_i,  sum w = 1,  w >= 0,
+
+    whose dual is `MulticlassDual` with sum_l u_il >= r_i, but for the constant sum_i b_i r_i. It stops early when no
+    weights can exceed `enough`.
+    """
+    everyone = np.arange(lines.n_voters)
+    values = lines.values(lines.own).reshape(lines.n_rows, lines.lines_of_row)
+    held = _HeldLines(lines, values, np.arange(lines.n_rows))
+    program = MulticlassDual(emphasis, np.full(lines.n_rows, np.inf), bound, None)
+    for at in range(0, lines.n_voters, VOTERS_AT_ONCE):
+        program.add_voters(lines.part(held.places, everyone[at : at + VOTERS_AT_ONCE]))
+    rounds = 0
+    while True:
+        weights, u = program.solve()
+        rounds += 1
+        most = float(held.edges(u).max()) - float(bound @ (program.of_rows(u) - emphasis))
+        lower = held.lower(weights, tol)
+        if not len(lower) or most <= enough:
+            margins = lines.margins(weights)
+            missed = float((bound - margins).max())
+            return LinearSolution(
+                weights, 0.0, float(emphasis @ margins), most, missed, "Optimal", len(held.places), rounds
+            )
+        program.add_lines(lower // lines.lines_of_row, lines.part(lower, everyone))
+        held.add(lower)
+
+
+class MulticlassDual:
+    """The dual program of multiclass margins over the weights u of lines, to which voters, rows and lines can be added.
+
+    With limits a (`least`) and c (`most`) of the rows, rewards b and, if given, the sum of all u (`total`),
+
+        min  beta - sum_il b_i u_il   s.t.  sum_il u_il S_ilt <= beta for each voter t,
+                                            a_i <= sum_l u_il <= c_i,  u >= 0.
+
+    Its duals are the weights of the voters and the margins of the rows. Every row starts with one line, whose bounds
+    are the row's limits; with a second line these become a constraint. `rows` are those in the program (None: all); the
+    others have fixed u, whose edges are given with the voters.
+    """
+
+    def __init__(self, least: F64, most: F64, reward: F64, total: float | None, rows: Index | None = None) -> None:
+        n = len(least)
+        rows = np.arange(n) if rows is None else rows
+        self.least: F64 = n * least
+        self.most: F64 = n * most
+        self.reward: F64 = reward
+        self._total = total
+        of_all = None if total is None else n * total
+        self.highs: Any = dual_program(self.least[rows], self.most[rows], -reward[rows], of_all)
+        self._beta = len(rows)
+        self._columns, self._row = np.arange(len(rows)), rows  # variable and row of every line
+        self._first: Index = np.full(n, -1)  # position of every row's first line in these
+        self._first[rows] = np.arange(len(rows))
+        self._voters: Index = np.empty(0, dtype=np.intp)  # constraint of every voter
+        self._common: F64 = np.empty(0)
+        self._limit: Index = np.full(n, -1)  # constraint of every row with two lines or more
+        self.level = float("nan")  # after solve: the dual of the sum of u, the threshold of the margins
+
+    def add_voters(self, S: NDArray[Any], fixed: F64 | None = None) -> None:
+        """Add a constraint for each voter, ``(lines, k)`` over all lines; `fixed` (k,) are edges of the other rows."""
+        k = S.shape[1]
+        # where the sum of u is fixed, a constant may move from a voter's votes to the right-hand side
+        common = np.zeros(k, dtype=S.dtype) if self._total is None else most_common_votes(S)
+        entries = np.append(S - common, np.full((1, k), -1, dtype=S.dtype), axis=0).T
+        self._voters = np.append(self._voters, self.highs.getNumRow() + np.arange(k))
+        self._common = np.append(self._common, common.astype(np.float64))
+        upper = self._right_sides(common.astype(np.float64), np.zeros(k) if fixed is None else fixed)
+        add_rows(self.highs, np.full(k, -np.inf), upper, entries, np.append(self._columns, self._beta))
+
+    def _right_sides(self, common: F64, fixed: F64) -> F64:
+        n = len(self.least)
+        return -common * n * (0.0 if self._total is None else self._total) - n * fixed
+
+    def release_rows(self, rows: Index, S: NDArray[Any], total: float, fixed: F64) -> None:
+        """Add rows that were fixed, with one line each, ``(k, voters)``; `total` and `fixed` are those of the rest."""
+        self._total = total
+        n, k, upper = len(self.least), len(self._voters), self._right_sides(self._common, fixed)
+        self.highs.changeRowBounds(0, n * total, n * total)
+        self.highs.changeRowsBounds(k, self._voters.astype(np.int32), np.full(k, -np.inf), upper)
+        self._first[rows] = len(self._row) + np.arange(len(rows))
+        self._add_columns(rows, S, self.least[rows], self.most[rows], None)
+
+    def add_lines(self, row: Index, S: NDArray[Any]) -> None:
+        """Add a line to each of some rows, ``(k, voters)`` for all voters so far."""
+        fresh = row[self._limit[row] < 0]
+        if len(fresh):
+            columns, k = self._columns[self._first[fresh]], len(fresh)
+            self._limit[fresh] = self.highs.getNumRow() + np.arange(k)
+            one_each = k, np.arange(k, dtype=np.int32), columns.astype(np.int32), np.ones(k)
+            self.highs.addRows(k, self.least[fresh], self.most[fresh], *one_each)
+            self.highs.changeColsBounds(k, columns.astype(np.int32), np.zeros(k), np.full(k, np.inf))
+        self._add_columns(row, S, np.zeros(len(row)), np.full(len(row), np.inf), self._limit[row])
+
+    def _add_columns(self, row: Index, S: NDArray[Any], lower: F64, upper: F64, limit: Index | None) -> None:
+        k = len(S)
+        column, voter = np.nonzero(S - self._common)
+        once = np.arange(k)
+        columns, rows = np.append(column, once), np.append(self._voters[voter], np.zeros(k, dtype=np.intp))
+        entries = np.append((S - self._common)[column, voter], np.ones(k))
+        if limit is not None:
+            columns, rows, entries = np.append(columns, once), np.append(rows, limit), np.append(entries, np.ones(k))
+        order = np.argsort(columns, kind="stable")
+        start = np.searchsorted(columns[order], once).astype(np.int32)
+        self._columns = np.append(self._columns, self.highs.getNumCol() + once)
+        self._row = np.append(self._row, row)
+        index, value = rows[order].astype(np.int32), entries[order].astype(np.float64, copy=False)
+        self.highs.addCols(k, -self.reward[row], lower, upper, len(order), start, index, value)
+
+    def solve(self) -> tuple[F64, F64]:
+        """Solve the program; return the weights of the voters, on the simplex, and u within the limits."""
+        import highspy
+
+        status = highspy.HighsModelStatus
+        reached, said = run(self.highs)
+        if reached == status.kOptimal:
+            solution = self.highs.getSolution()
+            u = np.array(solution.col_value)[self._columns] / len(self.least)
+            duals = np.array(solution.row_dual)
+            self.level = float(duals[0] - duals[self._voters] @ self._common)
+            return on_the_simplex(-duals[self._voters]), self._feasible(u)
+        what = f"{len(self._row)} lines and {len(self._voters)} voters"
+        if reached in (status.kUnbounded, status.kUnboundedOrInfeasible):
+            raise InfeasibleError(f"No weights satisfy all lines of the program of {what} (HiGHS: {said!r}).")
+        raise RuntimeError(
+            f"HiGHS reports the program of {what} as {said!r}. Look for votes or row weights of very different size."
+        )
+
+    def of_rows(self, u: F64) -> F64:
+        """Return the sum of u over the lines of each row."""
+        sums = np.bincount(self._row, u, minlength=len(self.least))
+        return sums.astype(np.float64, copy=False)
+
+    def _feasible(self, u: F64) -> F64:
+        n, u = len(self.least), np.maximum(u, 0.0)
+        rows = np.flatnonzero(self._first >= 0)
+        first = self._first[rows]
+        of_row = self.of_rows(u)
+        u *= np.minimum(1.0, self.most / n / np.where(of_row > 0.0, of_row, 1.0))[self._row]
+        u[first] += np.maximum(0.0, (self.least / n - self.of_rows(u))[rows])
+        if self._total is None:
+            return u
+        short = self._total - float(u.sum())
+        if short <= 0.0:
+            return u * (self._total / (self._total - short))
+        room = np.maximum(0.0, (self.most / n - self.of_rows(u))[rows])
+        if room.any():
+            u[first] += room * min(1.0, short / float(room.sum()))
+        return u
