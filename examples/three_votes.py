@@ -11,7 +11,7 @@ from sklearn.ensemble import AdaBoostClassifier as ScikitLearnAdaBoost
 from committee import AdaBoostClassifier
 from committee.report import ComparisonDisplay
 from committee.report.comparison import compare
-from committee.report.verdict import verdict
+from committee.report.comparison_tables import verdict
 
 X, y = load_breast_cancer(return_X_y=True)
 models = {

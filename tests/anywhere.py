@@ -31,13 +31,13 @@ INTERRUPTS = (
     "tests/learners/blend/test_interrupts.py",
     "tests/objectives/programs/test_linear_programs.py",
     "tests/dask/test_failures.py::test_an_interrupt_cancels_what_is_left",
-    "tests/cli/test_fit_committee.py::test_ctrl_c_ends_the_training_and_the_model_is_written",
-    "tests/cli/test_fit_committee.py::test_ctrl_c_before_a_member_is_ready_ends_the_command",
+    "tests/cli/test_fit.py::test_ctrl_c_ends_the_training_and_the_model_is_written",
+    "tests/cli/test_fit.py::test_ctrl_c_before_a_member_is_ready_ends_the_command",
     "tests/cli/test_pieces.py::test_a_command_that_is_ended_leaves_no_scratch_folder",
-    "tests/cli/test_words.py::test_an_interrupt_says_what_is_written",
+    "tests/cli/test_terminal.py::test_an_interrupt_says_what_is_written",
 )
 PROCESSES = (
-    "tests/cli/test_streams_and_signals.py",
+    "tests/cli/test_terminal.py",
     "tests/cli/test_cli.py::test_a_terminal_has_a_bar_of_progress",
     "tests/cli/test_cli.py::test_as_a_process",
     "tests/cli/test_cli.py::test_a_closed_pipe_is_no_error",
@@ -49,12 +49,11 @@ PROCESSES = (
     "tests/test_docs.py::test_example_runs[small_ensemble.py]",
 )
 COMMANDS = (
-    "tests/cli/test_conformal.py",
-    "tests/cli/test_explain.py",
-    "tests/cli/test_files_as_they_are.py",
-    "tests/cli/test_cells_as_they_are.py",
+    "tests/cli/test_fit.py",
+    "tests/cli/test_reports.py",
+    "tests/cli/test_tables.py",
     "tests/cli/test_written_files.py",
-    "tests/cli/test_words.py",
+    "tests/cli/test_terminal.py",
 )
 FILES = (
     "tests/data/out_of_core/test_sources.py",
@@ -62,7 +61,7 @@ FILES = (
     "tests/files/test_journal.py",
     "tests/files/test_store.py",
 )
-DATES = ("tests/data/test_dates.py", "tests/data/test_frames.py", "tests/cli/test_files_as_they_are.py")
+DATES = ("tests/data/test_dates.py", "tests/data/test_frames.py", "tests/cli/test_tables.py")
 CACHES = ("tests/report/displays", "tests/mlflow", "tests/vote/explain/test_contributions.py")
 
 

@@ -37,10 +37,10 @@ from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.margins.objective import Objective, Reweighting
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.report.comparison import compare
+from committee.report.comparison_tables import quality_grid
 from committee.report.displays.base import Display
 from committee.report.metrics import METRICS, Metric
-from committee.report.peers import PEERS, Peer
-from committee.report.tables import quality_grid
+from committee.report.models import PEERS, Peer
 from committee.vote.adapters.ensembles import ADAPTERS, Members
 from committee.vote.links.mean import MEAN_LINKS, MeanLink
 from committee.vote.links.probability import LINKS, Link, Share

@@ -17,7 +17,7 @@ def succeed(*arguments):
 
 
 def fail(*arguments):
-    """One line on stderr but for notes, exit code 2, no traceback; returns the line."""
+    """The error, which is one line, without a traceback, and exit code 2."""
     result = run(*arguments)
     assert result.exit_code == 2, result.output
     lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]

@@ -63,12 +63,7 @@ def test_a_paper_from_outside_has_its_command(toy, monkeypatch, tmp_path):
 
 def test_help_has_the_words_of_the_parameters(toy):
     help_ = " ".join(CliRunner().invoke(toy[0], ["toy", "--help"]).stdout.split())
-    for words in (
-        "A toy (Nobody): nothing.",
-        "goes on where it stopped",
-        "Tables of the toy.",
-        "COMMITTEE_DATA",
-    ):
+    for words in ("A toy (Nobody): nothing.", "resumes where it stopped", "Tables of the toy.", "COMMITTEE_DATA"):
         assert words in help_
     assert "--no-quick" not in help_ and "inside" not in help_ and "Not for the help" not in help_
 

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
-from committee.cli import reading
-from committee.cli.training_table import SHOWN_ROWS
+from committee.cli import progress
+from committee.cli.chunks import SHOWN_ROWS
 from tests.cli.calls import fail, succeed, without_provenance
 from tests.patience import PATIENCE
 
@@ -81,8 +81,8 @@ def test_a_fit_in_pieces_is_the_fit_of_one_file(folder, way):
     result = succeed("fit", *ways(folder)[way], *options, "-o", other)
     assert without_provenance(other) == without_provenance(one)
     n = 1 if way in ("limit", "scratch") else 5
-    assert f"{n} file{'s' if n > 1 else ''}, read in pieces" in result.stderr
-    assert f"learned from {N} rows x 3 columns" in result.stderr
+    assert f"{n} file{'s' if n > 1 else ''}, read in chunks" in result.stderr
+    assert f"trained on {N} rows x 3 columns" in result.stderr
     assert sorted(folder.iterdir()) == sorted([*before, other])  # no scratch folder is left
 
 
@@ -103,11 +103,11 @@ def test_numbers_and_committees_in_pieces(folder):
 
 def test_what_is_said_of_the_first_rows_names_them(folder, monkeypatch):
     assert SHOWN_ROWS > N
-    monkeypatch.setattr("committee.cli.training_table.SHOWN_ROWS", 50)
+    monkeypatch.setattr("committee.cli.chunks.SHOWN_ROWS", 50)
     parts = sorted((folder / "csv").iterdir())[1:]
     result = succeed("fit", *parts, "-t", "label", "-m", "tree")
     assert "column 'id' is left out: it counts the rows of the first 50 rows" in result.stderr
-    assert "on rows not seen in training: not known, as tables in pieces have no folds" in result.stderr
+    assert "on rows not seen in training: not known, as tables in chunks are not cross-validated" in result.stderr
     assert "on the first 50 rows of the training: margins: mean" in result.stderr and "accuracy" not in result.stderr
 
 
@@ -168,7 +168,7 @@ def test_missing_numbers_of_a_target_are_refused(folder):
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, None]}).write_csv(folder / "csv" / "part-0.csv")
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, np.nan]}).write_parquet(folder / "a.parquet")
     line = fail("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree")
-    assert "target 'y' is missing in 1 rows" in line and "a.parquet" in line
+    assert "target 'y' is missing in 1 row" in line and "a.parquet" in line
 
 
 # --- predict ---------------------------------------------------------------------------------------------
@@ -229,7 +229,9 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     out = folder / "out.csv"
     out.write_text("old", "utf-8")
     drop = ("--drop", "id,price", "-o", out)
-    assert "lacks the column 'size'" in fail("predict", model, folder / "csv", "--drop", "id,price,size")
+    assert "lacks the column 'size', used by the model" in fail(
+        "predict", model, folder / "csv", "--drop", "id,price,size"
+    )
     assert "there is no file" in fail("predict", model, folder / "none-*", *drop)
     assert "unknown ending" in fail("predict", model, folder / "csv", "-o", folder / "out.xlsx")
     assert "is named for two files" in fail(
@@ -281,12 +283,12 @@ def test_a_comparison_on_a_sample_is_the_same_whatever_the_pieces(folder):
     out = folder / "figures.json"
     options = ("-t", "label", "--drop", "id,price", "--models", "tree,adaboost", "--folds", 3, "--json", out)
     result = succeed("compare", folder / "whole.csv", *options, "--sample", 100, "--categorical", "code")
-    assert "1 file, read in pieces; a sample of 100 of 240 rows" in result.stderr
+    assert "1 file, read in chunks; a sample of 100 of 240 rows" in result.stderr
     assert result.stdout.startswith("whole: 100 rows, 3 columns (1 numeric, 2 categorical), 2 classes of 'label'")
     expected = figures(out)
     for way in WAYS[:4]:
         result = succeed("compare", *ways(folder)[way], *options, "--sample", 100, "--categorical", "code")
-        assert "5 files, read in pieces; a sample of 100 of 240 rows" in result.stderr
+        assert "5 files, read in chunks; a sample of 100 of 240 rows" in result.stderr
         assert figures(out) == expected
     succeed("compare", folder / "whole.csv", *options)
     whole = figures(out)
@@ -298,10 +300,10 @@ def test_a_comparison_on_a_sample_is_the_same_whatever_the_pieces(folder):
 
 def test_errors_of_samples(folder, frame):
     csv = ("compare", folder / "csv", "-t", "label", "--models", "tree")
-    assert "say how many, such as --sample 100000" in fail(*csv)
+    assert "are compared on a sample; add, e.g., --sample 100000" in fail(*csv)
     assert "--sample 0 must be at least 1" in fail(*csv, "--sample", 0)
     assert "a sample of 1 rows has no room for the 2 classes" in fail(*csv, "--sample", 1)
-    assert "leave it or --example out" in fail("compare", "--example", "iris", "--sample", 10)
+    assert "leave out --sample or --example" in fail("compare", "--example", "iris", "--sample", 10)
     assert "--target is missing" in fail("compare", folder / "csv", "--sample", 10)
     measured = frame.with_columns(pl.format("{} cm", "size").alias("size"))
     measured.write_parquet(folder / "parquet" / "part-9.parquet")
@@ -326,7 +328,7 @@ def test_a_bar_on_a_terminal(folder, model, monkeypatch, tmp_path):
     monkeypatch.setenv("TERM", "xterm")
     with Path(tmp_path / "shown").open("w+", encoding="utf-8") as shown:
         terminal = Console(file=shown, force_terminal=True, width=100)
-        monkeypatch.setattr(reading, "console", lambda *, stderr: terminal)
+        monkeypatch.setattr(progress, "console", lambda *, stderr: terminal)
         out = succeed("predict", model, folder / "csv", "--drop", "id,price").stdout
         shown.seek(0)
         text = shown.read()

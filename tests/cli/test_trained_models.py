@@ -72,14 +72,14 @@ def test_prune_is_that_of_python(folder, tmp_path):
     lines = {line.split("  ")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if line.strip()}
     assert lines["nodes"] == [f"{forest.committee_.n_nodes:,}", f"{expected.committee_.n_nodes:,}"]
     assert lines["accuracy"] == [f"{model.score(X, y):.4f}" for model in (forest, expected)]
-    assert "by folds of these rows, on parts that have not chosen the votes: accuracy" in result.stderr
+    assert "cross-validated on these rows, with leaf values fitted on other folds: accuracy" in result.stderr
     assert "MODEL" not in succeed("evaluate", path, folder / "new.csv").stdout
 
 
 def test_prune_drops_whole_voters(folder):
     options = ("--level", "voter", "--max-voters", 5, "--objective", "mincq")
     result = succeed("prune", folder / "forest.st", folder / "train.csv", *options)
-    assert "note: the model is not kept" in result.stderr
+    assert "note: the model is not saved" in result.stderr
     expected = prune(
         load(folder / "forest.st"), *training(folder), level="voter", max_voters=5, objective="mincq"
     ).committee_
@@ -89,7 +89,7 @@ def test_prune_drops_whole_voters(folder):
 def test_prune_of_a_table_trains_a_forest(folder, tmp_path):
     path = tmp_path / "small.st"
     result = succeed("prune", folder / "train.csv", "-t", "target", "--trees", 30, "-o", path)
-    assert "forest of 30 trees, trained on 300 rows" in result.stderr
+    assert "forest of 30 trees, fitted on 300 rows" in result.stderr
     assert load(path).committee_.n_nodes <= 0.1 * load(folder / "forest.st").committee_.n_nodes
 
 
@@ -101,12 +101,12 @@ def test_prune_of_numbers(folder, tmp_path):
     forest = RandomForestRegressor(30, oob_score=True, random_state=0).fit(*split_target(frame, "y"))
     small = prune(forest, *split_target(frame, "y"), max_loss=0.3)
     np.testing.assert_array_equal(load(path).predict(frame.drop("y")), small.predict(frame.drop("y")))
-    said = "squared_error lost against the whole model, as these folds estimate it: "
+    said = "cross-validated loss of squared_error against the whole model: "
     assert f"{said}{small.lost_:+.2%} ± {small.lost_error_:.2%} of its loss" in result.stderr
     forest.save(tmp_path / "forest.st")
     options = ("--max-nodes", 0.2, "--test", folder / "numbers.csv")
     judged = succeed("prune", tmp_path / "forest.st", folder / "numbers.csv", *options)
-    assert "RMSE" in judged.stdout and "on parts that have not chosen the votes: R2 " in judged.stderr
+    assert "RMSE" in judged.stdout and "with leaf values fitted on other folds: R2 " in judged.stderr
 
 
 def test_prune_of_a_committee_of_ensembles_takes_no_rows(folder, tmp_path):
@@ -122,11 +122,11 @@ def test_prune_refuses(folder, tmp_path):
     model, data = folder / "forest.st", folder / "train.csv"
     assert "DATA is missing" in fail("prune", model)
     assert "--target is missing" in fail("prune", data)
-    assert "are both given" in fail("prune", data, folder / "new.csv", "-t", "target")
+    assert "is given too" in fail("prune", data, folder / "new.csv", "-t", "target")
     assert "--max-nodes 'some' is no number" in fail("prune", model, data, "--max-nodes", "some")
     assert "--max-nodes 2.5 must be a share" in fail("prune", model, data, "--max-nodes", 2.5)
     assert "--level 'branch' is unknown" in fail("prune", model, data, "--level", "branch")
-    assert "--max-voters is of whole voters" in fail("prune", model, data, "--max-voters", 3)
+    assert "--max-voters is for whole voters" in fail("prune", model, data, "--max-voters", 3)
     assert "other rows were left out" in fail("prune", model, folder / "new.csv")
     assert "--on oob needs an ensemble with the training rows" in fail("prune", folder / "boosted.st", data)
     assert "give --max-nodes alone" in fail("prune", folder / "numbers.st", "--min-gain", 0.1)
@@ -146,13 +146,13 @@ def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_pat
     forest = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "--folds", 0)
     succeed("fit", table, "-t", "target", *forest, "-o", tmp_path / "forest.st")
     for command in ("prune", "margins"):
-        known = "the model has learned from all of these rows"
+        known = "the model was trained on all of these rows"
         learned = succeed(command, tmp_path / "forest.st", table, "--on", "validation")
         assert known in learned.stderr
         assert known not in succeed(command, tmp_path / "forest.st", table, "--on", "oob").stderr
         assert known not in succeed(command, tmp_path / "forest.st", folder / "new.csv", "--on", "validation").stderr
     said = fail("prune", tmp_path / "forest.st", table, "--keep", "worst texture")
-    assert "--keep is of a table on which a forest is trained" in said
+    assert "--keep is for a table on which a forest is fitted" in said
 
 
 def test_certify_is_that_of_python(folder):
@@ -185,7 +185,7 @@ def test_margins_say_what_speaks_against_new_weights(folder):
     before, after = map(int, re.search(r"voters +(\d+) +(\d+)", result.stdout).groups())
     said = f"note: only {after} voter{'' if after == 1 else 's'} of {before} keep"
     assert after < 0.05 * before and said in result.stderr
-    assert "rows that the model has not seen (--on validation), or of a forest --on oob, choose better" in result.stderr
+    assert "rows not used in training (--on validation), or for a forest --on oob, give better weights" in result.stderr
     assert "a weight" not in succeed(*options, "oob").stderr
 
 
@@ -196,14 +196,12 @@ def test_certify_says_what_guessing_errs(folder, tmp_path):
     RandomForestClassifier(5, random_state=0).fit(table.select("x"), y.to_numpy()).save(tmp_path / "forest.st")
     table.write_csv(tmp_path / "rows.csv")
     out = succeed("certify", tmp_path / "forest.st", tmp_path / "rows.csv", "--bounds", "test_set,tandem").stdout
-    assert "drawn by equal chances is wrong with probability 0.5: bounds from there on say nothing" in out
-    assert "Always saying a, the most frequent class, errs 0.1000 on these rows" in out
+    assert "Guessing at random has error 0.5: bounds of this size or more are vacuous" in out
+    assert "Always predicting a, the most frequent class, has error 0.1000 on these rows" in out
     table[::10].write_csv(tmp_path / "few.csv")
     options = ("--bounds", "tandem", "--delta", 1e-9)
     out = succeed("certify", tmp_path / "forest.st", tmp_path / "few.csv", *options).stdout
-    assert (
-        re.search(r"  1\.0000 +says nothing", out) and "Nothing is proved of the error on new rows: the bound is" in out
-    )
+    assert re.search(r"  1\.0000 +vacuous", out) and "Nothing is proved of the error on new rows: the bound is" in out
 
 
 def test_certify_by_rows_without_answers(folder, tmp_path):
@@ -217,7 +215,7 @@ def test_certify_knows_the_rows_of_the_training(folder, tmp_path):
     made = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "-o", model)
     succeed("fit", folder / "train.csv", "-t", "target", *made)
     said = fail("certify", model, folder / "train.csv")
-    assert "the model has learned from all of these rows" in said and "--on oob" in said
+    assert "the model was trained on all of these rows" in said and "--on oob" in said
     assert "error at most" in succeed("certify", model, folder / "train.csv", "--on", "oob").stdout
     assert "error at most" in succeed("certify", model, folder / "new.csv").stdout
 
@@ -227,7 +225,9 @@ def test_certify_refuses(folder):
     assert "bounds holds 'foo'" in fail("certify", model, data, "--bounds", "foo")
     assert "delta is 2.0" in fail("certify", model, data, "--delta", 2)
     assert "--on 'train' is unknown" in fail("certify", model, data, "--on", "train")
-    assert "numbers.st cannot be certified" in fail("certify", folder / "numbers.st", folder / "numbers.csv")
+    assert "numbers.st predicts numbers, and only models of classes can be certified" in fail(
+        "certify", folder / "numbers.st", folder / "numbers.csv"
+    )
 
 
 # --- margins ---------------------------------------------------------------------------------------------------------
@@ -263,28 +263,28 @@ def test_new_weights_are_those_of_python(folder, tmp_path):
     np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
     assert f"{expected.value_before_:.4g}" in result.stdout and f"{expected.value_:.4g}" in result.stdout
     assert "margin_after" in pl.read_parquet(tmp_path / "rows.parquet").columns
-    assert "whose margins after flatter" in result.stderr
+    assert "whose margins after are optimistic" in result.stderr
 
 
 def test_margins_before_and_after_as_a_picture(folder, tmp_path):
     picture = tmp_path / "margins.png"
     options = ("--on", "train", "--objective", "min_margin", "--picture", picture)
     result = succeed("margins", folder / "boosted.st", folder / "train.csv", *options)
-    assert "note: the model is not kept" in result.stderr and picture.read_bytes().startswith(b"\x89PNG")
+    assert "note: the model is not saved" in result.stderr and picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_margins_refuses(folder, tmp_path):
     assert set(margins_command.OBJECTIVES) == set(OBJECTIVES)
     model, data = folder / "forest.st", folder / "train.csv"
     assert "--objective 'foo' is unknown" in fail("margins", model, data, "--objective", "foo")
-    assert "--output is of new weights" in fail("margins", model, data, "-o", tmp_path / "x.st")
+    assert "--output is for new weights" in fail("margins", model, data, "-o", tmp_path / "x.st")
     assert "nu=3 has no meaning" in fail("margins", model, data, "--objective", "mincq", "-p", "nu=3")
     assert "margins has no parameter 'nuu'; did you mean 'nu'?" in fail(
         "margins", model, data, "--objective", "mincq", "-p", "nuu=3"
     )
     for command, instead in (
-        ("margins", "cannot be asked for margins: it predicts numbers, and margins are of votes for classes"),
-        ("certify", "cannot be certified: it predicts numbers, and bounds are on how often a class is wrong"),
+        ("margins", "predicts numbers, and only models of classes can be examined by margins; use committee evaluate"),
+        ("certify", "predicts numbers, and only models of classes can be certified; use committee evaluate"),
     ):
         assert instead in fail(command, folder / "numbers.st", folder / "numbers.csv")
     assert not list(tmp_path.iterdir())

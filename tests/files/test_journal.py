@@ -180,7 +180,9 @@ def test_what_results_depend_on():
     rooms = {name.split(".")[1] for name in of_cells if "." in name}
     assert not rooms & {"cli", "dask"}
     assert "committee.report.crossvalidation" in of_cells, "which draws the folds"
-    assert "committee.report.peers" in dependencies("committee.papers.sbpmt.rivals"), "which encodes columns for rivals"
+    assert "committee.report.models" in dependencies("committee.papers.sbpmt.rivals"), (
+        "which encodes columns for rivals"
+    )
     assert not any(name.startswith("committee.report.displays") for name in of_cells)
     for learner in ("nesting", "blend"):
         assert not any(name.startswith(f"committee.learners.{learner}") for name in of_cells)

@@ -25,7 +25,7 @@ from committee.files.documents import Document, Estimate, Provenance, Tensors, r
 from committee.files.kinds import GRAPH_VOTERS, VOTERS
 from committee.files.store import load
 from committee.report.inspection import inspection
-from committee.report.known_rows import known_rows, provenance_of
+from committee.report.provenance import known_rows, provenance_of
 from committee.vote.links.probability import Softmax
 from committee.voters.protocol import VoterIndex, Voters
 from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, swap, tell

@@ -385,7 +385,7 @@ def written(document: Document, arrays: Arrays) -> bytes:
 def use(model: Any, path: Path) -> None:
     """Do what is done with a model: describe it, predict, save it and load it again."""
     from committee.report.inspection import inspection
-    from committee.report.known_rows import known_rows
+    from committee.report.provenance import known_rows
 
     committee = getattr(model, "committee_", model)
     repr(model)

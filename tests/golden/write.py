@@ -61,7 +61,7 @@ from committee import (
 from committee.files.documents import Estimate, Provenance
 from committee.learners.reweighting.leaf_cuts import share_subtrees
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
-from committee.report.known_rows import row_sketch
+from committee.report.provenance import row_sketch
 from committee.voters.rounds import Rounds
 from committee.voters.shared_forest import SharedForest
 from tests.small_portfolio import use_small_members

@@ -1,15 +1,41 @@
 """Figures of models on rows whose answers are known, beside scikit-learn's."""
 
+from __future__ import annotations
+
+import re
+
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.stats import binomtest
 from sklearn import metrics
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score, root_mean_squared_error
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
-from committee import AdaBoostClassifier, GradientBoostingRegressor, TreeVoter
+from committee import (
+    AdaBoostClassifier,
+    ConformalClassifier,
+    ConformalRegressor,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    TreeVoter,
+)
 from committee.objectives.losses import Quantile
-from committee.report.evaluation import evaluate
-from committee.report.number_figures import quantile_levels
+from committee.report import ReliabilityDisplay
+from committee.report.crossvalidation import FoldResult
+from committee.report.evaluation import evaluate, out_of_fold
+from committee.report.explained.pictures import set_section
+from committee.report.figures import FEWEST, _auc_influence, interval_of_number, quantile_levels
+from committee.report.metrics import Reliability
+from committee.report.model_pages import evaluation_page
+from committee.report.page import Picture
+from committee.report.prediction_sets import CoveredRows
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +70,7 @@ def test_figures_of_classes_are_scikit_learns(wine):
     center, half = right + z**2 / 2, z * np.sqrt(right * (len(y_new) - right) / len(y_new) + z**2 / 4)
     low, high = (center + np.array([-half, half])) / (len(y_new) + z**2)
     assert found.figures[0].interval == pytest.approx((low, high))
-    assert found.figures[0].words("{:.2f}".format) == f"{low:.2f} to {high:.2f} with 95% confidence"
+    assert found.figures[0].words("{:.2f}".format) == f"95% CI {low:.2f} to {high:.2f}"
 
 
 def test_labels_that_the_model_does_not_know_count_as_wrong(wine):
@@ -100,12 +126,272 @@ def test_quantiles_have_pinball_loss_and_coverage(numbers):
 def test_what_is_refused(numbers):
     X, y, X_new, y_new = numbers
     model = GradientBoostingRegressor(n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"y has 3 answers; X has 221 rows"):
+    with pytest.raises(ValueError, match=r"y has 3 values and X has 221 rows"):
         evaluate(model, X_new, y_new[:3])
     with pytest.raises(ValueError, match=r"shape \(0,\)"):
         evaluate(model, X_new, y_new[:0])
     with pytest.raises(ValueError, match="not finite"):
         evaluate(model, X_new, np.full(len(y_new), np.inf))
     both = GradientBoostingRegressor(n_estimators=2).fit(X, np.column_stack([y, -y]))
-    with pytest.raises(ValueError, match="2 numbers of each row; one is evaluated"):
+    with pytest.raises(ValueError, match="2 numbers of each row; evaluate a model of one"):
         evaluate(both, X_new, y_new)
+
+
+FIGURES = {"rmse": root_mean_squared_error, "mae": mean_absolute_error, "r2": r2_score}
+DRAWS = 600
+
+
+class Known:
+    """A classifier whose probabilities are the columns of the table."""
+
+    def __init__(self, classes):
+        self.classes_ = np.array(classes)
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+    def predict(self, X):
+        return self.classes_[np.asarray(X).argmax(axis=1)]
+
+
+def spread_of_resampled(figure, n, seed):
+    """Standard deviation of a figure over draws of the rows with replacement."""
+    random = np.random.default_rng(seed)
+    return np.std([figure(random.integers(0, n, n)) for _ in range(DRAWS)], ddof=1)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_intervals_of_numbers_are_as_wide_as_resampled_rows_say(name):
+    random = np.random.default_rng(3)
+    y = random.exponential(size=400)
+    predicted = y + random.standard_normal(400) * (0.2 + 0.3 * y)
+    value = FIGURES[name](y, predicted)
+    low, high = interval_of_number(name, value, y, predicted)
+    spread = spread_of_resampled(lambda rows: FIGURES[name](y[rows], predicted[rows]), 400, 1)
+    assert low < value < high
+    assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=0.12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_intervals_of_probabilities_are_as_wide_as_resampled_rows_say(n_classes):
+    random = np.random.default_rng(5)
+    p = random.dirichlet(np.ones(n_classes), 500)
+    y = (p.cumsum(axis=1) > random.random(500)[:, None]).argmax(axis=1)
+    model = Known(range(n_classes))
+    figures = {each.name: each for each in evaluate(model, p, y).figures}
+
+    def resampled(name):
+        return spread_of_resampled(lambda rows: evaluate_one(name, p[rows], y[rows]), 500, 2)
+
+    def evaluate_one(name, p, y):
+        if name == "log_loss":
+            return -np.log(p[np.arange(len(y)), y]).mean()
+        if name == "brier":
+            return ((p - np.eye(n_classes)[y]) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
+        return np.mean([roc_auc_score(y == k, p[:, k]) for k in range(n_classes)])
+
+    for name in ("log_loss", "brier", "roc_auc"):
+        low, high = figures[name].interval
+        assert figures[name].value == pytest.approx(evaluate_one(name, p, y))
+        assert low < figures[name].value < high
+        assert (high - low) / (2 * 1.96) == pytest.approx(resampled(name), rel=0.12), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=40))
+def test_influences_on_the_area_add_up_to_nothing_and_are_of_pairs(rows):
+    of_class, score = np.array([kind for kind, _ in rows]), np.array([float(value) for _, value in rows])
+    if of_class.all() or not of_class.any():
+        return
+    influence = _auc_influence(of_class, score)
+    own, others = score[of_class], score[~of_class]
+    right = (own[:, None] > others) + 0.5 * (own[:, None] == others)
+    area = right.mean()
+    n = len(rows)
+    assert influence[of_class] == pytest.approx((right.mean(axis=1) - area) * n / len(own))
+    assert influence[~of_class] == pytest.approx((right.mean(axis=0) - area) * n / len(others))
+    assert abs(influence.sum()) < 1e-9 * n
+
+
+def test_where_no_interval_is_told():
+    y = np.arange(FEWEST - 1.0)
+    assert interval_of_number("mae", 1.0, y, y + 1.0) is None
+    assert interval_of_number("median_absolute_error", 1.0, np.arange(50.0), np.arange(50.0)) is None
+    assert interval_of_number("rmse", 0.0, np.arange(50.0), np.arange(50.0)) == (0.0, 0.0)
+    sure = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((2, 1)), [0, 1])
+    figures = {each.name: each for each in evaluate(sure, np.zeros((20, 1)), [0] * 19 + [1]).figures}
+    assert figures["log_loss"].interval is None and figures["brier"].interval is not None
+    assert "mean over the classes" in figures["f1_macro"].words(str) and figures["roc_auc"].remark == ""
+
+
+def test_each_row_is_judged_by_the_fit_that_has_not_seen_it():
+    X, y = load_iris(return_X_y=True)
+    model = TreeVoter(max_depth=3, min_samples_leaf=1)
+    found = out_of_fold(model, X, y, folds=4, seed=3)
+    splitter = StratifiedKFold(4, shuffle=True, random_state=3)
+    assert found["accuracy"] == (cross_val_predict(model, X, y, cv=splitter) == y).mean()
+    p = cross_val_predict(model, X, y, cv=splitter, method="predict_proba")
+    expected = -np.log(np.clip(p[np.arange(150), y], np.finfo(float).eps, 1.0)).mean()
+    assert found["log_loss"] == pytest.approx(expected)
+    assert not hasattr(model, "committee_")
+    assert found.brief() == f"accuracy {found['accuracy']:.4f} (most frequent class: 0.3333), " + (
+        f"log loss {found['log_loss']:.4f}"
+    )
+
+
+def test_numbers_and_quantiles():
+    X, y = load_diabetes(return_X_y=True)
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0)
+    expected = cross_val_predict(model, X, y, cv=KFold(5, shuffle=True, random_state=0))
+    assert out_of_fold(model, X, y)["rmse"] == pytest.approx(np.sqrt(((expected - y) ** 2).mean()))
+    quantiles = out_of_fold(GradientBoostingRegressor("quantiles", 10), pl.DataFrame(X), y)
+    assert quantiles.brief().startswith("pinball loss ") and "; coverage 0." in quantiles.brief()
+    assert 0.0 < quantiles["coverage_0.1"] < quantiles["coverage_0.9"] < 1.0
+
+
+def test_a_class_of_one_row_and_too_few_rows():
+    X, y = load_iris(return_X_y=True)
+    odd = np.where(np.arange(150) == 0, 9, y)  # no training row has it when it is asked for
+    found = out_of_fold(TreeVoter(max_depth=3), X, odd)
+    assert found.confusion.classes.tolist() == [0, 1, 2, 9] and np.isfinite(found["log_loss"])
+    assert out_of_fold(TreeVoter(), X[:8], y[:8]) is None
+    assert out_of_fold(TreeVoter(), X[:50], y[:50]) is None  # one class
+
+
+HALF = np.arange(442) % 2 == 0
+
+
+def test_sets_are_counted_by_size_and_by_class():
+    X, y = load_wine(return_X_y=True)
+    names, half = np.array(["red", "white", "rosé"])[y], HALF[: len(y)]
+    model = ConformalClassifier(RandomForestClassifier(30, random_state=0), alpha=0.05).fit(X[half][:, :2], names[half])
+    new = names[~half].astype(object)
+    new[0] = "cider"  # a class that no set can hold
+    found = CoveredRows.of(model, X[~half][:, :2], new)
+    assert found is not None
+    sets = model.predict_set(X[~half][:, :2])
+    inside = np.array([label in model.classes_[row] for label, row in zip(new, sets, strict=True)])
+    np.testing.assert_array_equal(found.inside, inside)
+    sizes, by_class = set_section(found).parts
+    assert isinstance(sizes, Picture) and isinstance(by_class, Picture) and sizes.figures and by_class.figures
+    counted = {name: (int(n), right) for name, n, _, right in sizes.figures.rows}
+    for size, name in enumerate(["no class", "1 class", "2 classes", "3 classes"][: sets.sum(axis=1).max() + 1]):
+        rows = sets.sum(axis=1) == size
+        assert counted[name] == (rows.sum(), f"{inside[rows].mean():.1%}" if rows.any() else "-")
+    assert by_class.figures.rows[0][:3] == ("cider", "1", "0.0%")
+    for name, n, covered, interval in by_class.figures.rows:
+        hits = inside[new == name]
+        wilson = binomtest(int(hits.sum()), len(hits)).proportion_ci(0.95, "wilson")
+        assert (int(n), covered) == (len(hits), f"{hits.mean():.1%}")
+        assert interval == f"{wilson.low:.1%} to {wilson.high:.1%}"
+
+    page = evaluation_page(model, X[~half][:, :2], names[~half])
+    assert "Sets on these rows" in page and "Coverage by class" in page
+    assert re.search(r"The sets contain the true class of \d+\.\d% \(target: 0\.95\)", page)
+    assert "on these rows" not in evaluation_page(model.estimator_, X[~half][:, :2], names[~half])
+
+
+@pytest.mark.parametrize("score", ["absolute", "normalised"])
+def test_intervals_are_shown_by_width_and_by_size(score):
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(20, random_state=0)
+    model = ConformalRegressor(forest, nonconformity=score, random_state=0).fit(X[HALF], y[HALF])
+    found = CoveredRows.of(model, X[~HALF], y[~HALF])
+    assert found is not None
+    low, high = model.predict_interval(X[~HALF]).T
+    np.testing.assert_array_equal(found.inside, (low <= y[~HALF]) & (y[~HALF] <= high))
+    widths, by_size = set_section(found).parts
+    assert isinstance(widths, str) == (score == "absolute")
+    assert isinstance(by_size, Picture) and by_size.figures
+    order = np.argsort((low + high) / 2.0, kind="stable")
+    for part, (_, n, covered, _) in zip(np.array_split(order, 7), by_size.figures.rows, strict=True):
+        assert (int(n), covered) == (len(part), f"{found.inside[part].mean():.1%}")
+    page = evaluation_page(model, X[~HALF], y[~HALF])
+    assert "Coverage by size" in page and "The intervals contain the number of" in page
+
+
+def test_few_rows_and_infinite_intervals_are_said():
+    X, y = load_diabetes(return_X_y=True)
+    model = ConformalRegressor(RandomForestRegressor(30, random_state=0), alpha=0.01, random_state=0)
+    with pytest.warns(UserWarning, match="scored"):
+        model.fit(X[:30], y[:30])
+    found = CoveredRows.of(model, X[30:], y[30:])
+    assert found is not None
+    assert found.inside.all()
+    assert set_section(found).parts == ["All intervals are infinite: too few rows were scored for such an alpha."]
+    assert "All intervals are infinite" in evaluation_page(model, X[30:], y[30:])
+
+
+rows = st.lists(st.tuples(st.floats(0.5, 1.0), st.booleans(), st.integers(1, 3)), min_size=1, max_size=30)
+
+
+def of(some, *, repeated=False):
+    sure, right, weight = (np.array(part) for part in zip(*some, strict=True))
+    if repeated:
+        return Reliability.of(np.repeat(np.c_[1 - sure, sure], weight, axis=0), np.repeat(right, weight))
+    return Reliability.of(np.c_[1 - sure, sure], right, weight)
+
+
+@given(rows)
+def test_bins_are_counted_by_hand(some):
+    found = of(some)
+    error = 0.0
+    for k in range(10):
+        inside = [(p, right, w) for p, right, w in some if min(int(p * 10), 9) == k]
+        assert found.weight[k] == sum(w for _, _, w in inside)
+        assert found.right[k] == sum(w for _, right, w in inside if right)
+        error += abs(sum(w * (right - p) for p, right, w in inside))
+    assert_allclose(found.calibration_error, error / found.weight.sum(), atol=1e-12)
+    assert 0.0 <= found.calibration_error <= 1.0
+
+
+@given(rows, rows)
+def test_weights_are_repeated_rows_and_folds_add_up(some, others):
+    for ours, theirs in (
+        (of(some), of(some, repeated=True)),
+        (Reliability.sum([of(some), of(others)]), of(some + others)),
+    ):
+        for name in ("weight", "expected", "right"):
+            assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p", "right"), [(np.empty((0, 2)), []), ([0.5], [True]), ([[0.5, 0.5]], [True, False]), ([[0.5, 1.5]], [True])]
+)
+def test_what_are_no_probabilities_is_refused(p, right):
+    with pytest.raises(ValueError, match="probability"):
+        Reliability.of(p, right)
+
+
+def test_the_picture_has_a_curve_for_each_model_and_no_empty_bins():
+    X, y = load_breast_cancer(return_X_y=True)
+    models = {"forest": RandomForestClassifier(30, random_state=0), "boosted": AdaBoostClassifier(50)}
+    display = ReliabilityDisplay.from_estimators(
+        {k: m.fit(X[::2], y[::2]) for k, m in models.items()}, X[1::2], y[1::2]
+    )
+    diagonal, *curves = display.ax_.get_lines()
+    assert diagonal.get_xdata().tolist() == [0.0, 1.0] and len(curves) == 2
+    for line, curve in zip(curves, display.curves.values(), strict=True):
+        assert len(line.get_xdata()) == (curve.weight >= 0.005 * curve.weight.sum()).sum()
+        assert (line.get_ydata() <= 1.0).all()
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts[0] == f"forest ({display.curves['forest'].calibration_error:.3f})"
+    with pytest.raises(ValueError, match="curves is empty"):
+        ReliabilityDisplay({})
+
+
+def test_what_has_no_probabilities_is_refused_by_its_kind():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestRegressor(2, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="estimator is a RandomForestRegressor, which has no predict_proba"):
+        ReliabilityDisplay.from_estimators({"forest": model}, X, y)
+
+
+def test_a_journal_without_reliability_is_read():
+    result = FoldResult(reliability=of([(0.75, True, 1)]))
+    again = FoldResult.from_json(result.to_json())
+    assert again.reliability.weight.tolist() == result.reliability.weight.tolist()
+    old = result.to_json()
+    del old["reliability"]
+    assert FoldResult.from_json(old).reliability is None

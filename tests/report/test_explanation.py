@@ -9,11 +9,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.inspection import partial_dependence
 
 from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
-from committee.report.evaluation_page import evaluation_page
 from committee.report.explained.column_effects import MOST_ROWS, TableRows, effects
 from committee.report.explained.model_explanation import Explanation, Importances
 from committee.report.explained.pictures import MOST_BARS, importance_picture
 from committee.report.explained.tree_leaves import TreeLeaves
+from committee.report.model_pages import evaluation_page
 from tests.small_portfolio import use_small_members
 
 FRAMES = [np.asarray, pl.DataFrame, pd.DataFrame]
@@ -114,7 +114,7 @@ def test_page_of_an_evaluation_says_what_was_asked():
     model = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
     page = evaluation_page(model, X[1::2], y[1::2], title="Wines & more", data="new.csv")
     for words in ("Wines &amp; more", "89 rows of new.csv", "&lt;red&gt;", "Confusion matrix", "Reliability", "Margins",
-                  "Precision by recall", "What columns do", "Model card", "Limits"):  # fmt: skip
+                  "Precision by recall", "Effects of columns", "Model card", "Limits"):  # fmt: skip
         assert words in page
     assert "<red>" not in page and "http" not in page.replace("http://www.w3.org/", "")
 
@@ -131,7 +131,7 @@ def test_page_of_numbers_and_of_quantiles(loss, words):
     first = page[page.index('class="verdict"') :].split("</p>")[0]
     answers = model.predict(X[1::2]).reshape(len(y[1::2]), -1)
     inside = np.mean((answers[:, 0] <= y[1::2]) & (y[1::2] <= answers[:, -1]))
-    said = f"{inside:.1%} of the rows lie between the quantiles 0.1 and 0.9; 80% is meant." if quantile else "RMSE"
+    said = f"{inside:.1%} of the rows lie between the quantiles 0.1 and 0.9; the target is 80%." if quantile else "RMSE"
     assert said in first
 
 
@@ -139,9 +139,9 @@ def test_page_of_an_evaluation_with_a_class_that_the_model_does_not_know_and_of_
     X, y = load_wine(return_X_y=True, as_frame=True)
     known = y < 2
     model = RandomForestClassifier(5, random_state=0).fit(X[known], y[known])
-    assert "Which classes are taken for which" in evaluation_page(model, X, y)
+    assert "Confusion matrix" in evaluation_page(model, X, y)
     assert "Model card" in evaluation_page(model, X[:1], y[:1])
-    with pytest.raises(ValueError, match="give the answers of one row at least"):
+    with pytest.raises(ValueError, match="give one label or number for each of at least one row"):
         evaluation_page(model, X[:0], y[:0])
 
 

@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, precision_score, recall_score
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier
-from committee.report.member_answers import MemberAnswers
-from committee.report.member_rows import classes_grid, disputed_grid, figures_grid, reliabilities, rows_grids
-from committee.report.model_page import render_model
+from committee.report.member_tables import classes_grid, disputed_grid, figures_grid, reliabilities, rows_grids
+from committee.report.members import MemberAnswers
+from committee.report.model_pages import render_model
 from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores, numbers
 
@@ -87,7 +87,7 @@ def test_numbers_are_apart_by_their_spread(some):
     assert_allclose(told.divergence()[i], np.sqrt(np.average((each[:-1, i] - mean) ** 2, weights=told.weights)))
     figures = figures_grid(told)
     assert figures.rows[0][:2] == ("vote", "-") and figures.rows[1][0] == told.names[0]
-    assert figures.title.startswith("Members on 120 rows, of which") and len(rows_grids(told)) == 2
+    assert figures.title.startswith("Members on 120 rows") and len(rows_grids(told)) == 2
     assert disputed_grid(told).rows[0][:2] == (str(i), f"{y[i]:.4g}")
 
 
@@ -132,7 +132,7 @@ def test_tables_of_classes(classes):
     disputed = disputed_grid(told)
     row = int(disputed.rows[0][0])
     assert disputed.rows[0][1] == y[row]
-    assert disputed.columns == ("row", "is", "vote", *told.names)
+    assert disputed.columns == ("row", "true", "vote", *told.names)
     best = told.vote[row].argmax()
     assert disputed.rows[0][2] == f"{told.classes[best]} ({told.vote[row, best]:.0%})"
 
@@ -148,8 +148,8 @@ def test_without_labels_there_are_the_disputed_rows_alone(classes):
     model, X, _, _ = classes
     told = MemberAnswers.of(model, X)
     grids = rows_grids(told)
-    assert len(grids) == 1 and "is" not in grids[0].columns
-    with pytest.raises(ValueError, match="y is not known; give the rows' labels or numbers"):
+    assert len(grids) == 1 and "true" not in grids[0].columns
+    with pytest.raises(ValueError, match="y is missing; give the labels or numbers of the rows"):
         told.errors()
 
 
@@ -171,13 +171,14 @@ def test_the_page_shows_what_is_known(some, kind):
     assert [title for title in rows if title in pictures] == pictures
     more = set(whole) - set(rows)
     assert any(heading.startswith("Members on 120 rows") for heading in more)
-    assert {"Figures", "Rows that are most wrong"} <= more
+    assert {"Metrics", "Largest errors"} <= more
     assert ({"Reliability", "Margins", "Confusion matrix"} <= more) == (kind is CommitteeClassifier)
     assert ("Residuals by prediction" in more) == (kind is CommitteeRegressor)
-    assert {"Columns that are used", "What columns do", "Leaves in words", "Model card"} <= set(bare) <= set(rows)
+    assert {"Feature importance", "Effects of columns", "Leaves as text", "Model card"} <= set(bare) <= set(rows)
     page = render_model(model, X, y)
     assert page == render_model(model, X, y)
-    assert not set(re.findall(r"https?://[^\"]*", page))
+    assert page.count('class="drawn"') == (5 if kind is CommitteeClassifier else 3)
+    assert not set(re.findall(r"https?://[^\"]*", page)) - {"http://www.w3.org/1999/xlink"}
 
 
 def test_the_page_of_frames_and_of_many_rows(some, monkeypatch):
@@ -215,6 +216,6 @@ def test_what_cannot_be(classes):
 def test_one_class_has_no_members_to_show():
     X, _ = numbers(2)
     model = CommitteeClassifier().fit(X, np.zeros(len(X)))
-    with pytest.raises(ValueError, match="trained on rows of one class"):
+    with pytest.raises(ValueError, match="fitted on one class"):
         MemberAnswers.of(model, X)
     assert "Where members disagree" not in render_model(model, X, np.zeros(len(X)))

@@ -1,10 +1,12 @@
 """Pictures, tables of text and the HTML page."""
 
+import io
 import re
 import subprocess
 import sys
 import warnings
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -20,11 +22,7 @@ from committee import AdaBoostClassifier, MarginReweighter, QuadBoostClassifierC
 from committee.report import ComparisonDisplay, MarginDisplay, SizeDisplay
 from committee.report.comparison import compare
 from committee.report.comparison_page import render_report
-from committee.report.grid import rich_table
-from committee.report.inspection import describe_margins, inspection
-from committee.report.metric_choice import ranking_metrics
-from committee.report.metrics import METRICS
-from committee.report.tables import (
+from committee.report.comparison_tables import (
     cost_grid,
     difference_grid,
     failures_grid,
@@ -32,8 +30,13 @@ from committee.report.tables import (
     measures,
     quality_grid,
     table_sentence,
+    verdict,
 )
-from committee.report.verdict import verdict
+from committee.report.displays.base import COLORS
+from committee.report.drawn import svg_of
+from committee.report.grid import rich_table
+from committee.report.inspection import describe_margins, inspection
+from committee.report.metrics import METRICS, ranking_metrics
 
 X, Y = load_breast_cancer(return_X_y=True)
 VOID = {"meta", "img", "br", "link", "hr", "input", "wbr"}
@@ -123,6 +126,24 @@ def test_page_is_the_same_each_time(result):
     assert render_report(result) == render_report(result)
 
 
+def test_figures_become_parts_of_a_page():
+    """Well-formed, with text as text, ids of their own, and colours that the page can exchange."""
+
+    def picture(description, **options):
+        return svg_of(MarginDisplay({"a & b": [0.1, 0.3]}).plot().figure_, description, **options)
+
+    one, other = picture("<one>"), picture("other")
+    assert picture("<one>") == one
+    root = ElementTree.fromstring(one).find("{*}svg")
+    assert root.get("aria-label") == "<one>"
+    assert "a & b" in [text.text for text in root.iter() if text.tag.endswith("text")]
+    ids = [set(re.findall(r'id="([^"]+)"', each)) for each in (one, other)]
+    assert ids[0] and ids[0].isdisjoint(ids[1])
+    assert set(re.findall(r"url\(#([^)]+)\)", one)) <= ids[0]
+    assert "var(--c0)" in one and COLORS[0].lower() not in one
+    assert COLORS[0].lower() in picture("as it is", themed=False)
+
+
 def test_page_of_a_comparison_in_which_all_failed():
     failed = compare(X, Y, {"broken": Refuses()}, folds=2)
     parsed = parse(render_report(failed))
@@ -176,10 +197,9 @@ def test_many_figures_are_means_alone_and_rows_keep_their_names():
     found = compare(*load_iris(return_X_y=True), ["scikit-learn:random_forest"], folds=2, metric=ranking_metrics())
     grid = quality_grid(found)
     assert not any("±" in cell for cell in grid.rows[0])
-    console = Console(width=100, record=True, file=open("/dev/null", "w", encoding="utf-8"), markup=False)  # noqa: SIM115, PTH123
+    console = Console(width=100, record=True, file=io.StringIO(), markup=False)
     console.print(rich_table(grid, 100))
     text = console.export_text()
-    console.file.close()
     assert max(map(len, text.splitlines())) <= 100
     assert "random_forest" in text.replace("\n", "") or "scikit-learn" in text
     assert "…" not in text
@@ -196,11 +216,10 @@ def test_pictures_show_the_metric_of_the_places():
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_printed_tables_fit_and_keep_names_literal(result, width):
-    console = Console(width=width, record=True, file=open("/dev/null", "w", encoding="utf-8"), markup=False)  # noqa: SIM115, PTH123
+    console = Console(width=width, record=True, file=io.StringIO(), markup=False)
     for grid in grids(result):
         console.print(rich_table(grid, width))
     text = console.export_text()
-    console.file.close()
     assert max(map(len, text.splitlines())) <= width
     assert "<b>odd</b> [red]" in text
 
@@ -270,14 +289,14 @@ def test_inspection_of_what_training_left_behind():
     bagged = SubaggingClassifier(TreeVoter(max_depth=2), 5, oob_score=True, random_state=0)
     with pytest.warns(UserWarning, match="have no out-of-bag vote"):
         bagged.fit(X, Y)
-    further = next(grid for grid in inspection(bagged) if grid.title == "Kept from training")
+    further = next(grid for grid in inspection(bagged) if grid.title == "Fitted attributes")
     known = bagged.oob_margins_[np.isfinite(bagged.oob_margins_)]
     assert 0 < known.size < len(X), "some rows were never out of the bag"
     assert ("oob_margins_ rows", f"{known.size:,}") in further.rows
     assert ("oob_margins_ minimum", f"{known.min():.3f}") in further.rows
     assert ("oob_score_", f"{bagged.oob_score_:.4g}") in further.rows
     boosted = QuadBoostClassifierCV(alphas=[0.1, 0.01], cv=3).fit(X, Y)
-    further = next(grid for grid in inspection(boosted) if grid.title == "Kept from training")
+    further = next(grid for grid in inspection(boosted) if grid.title == "Fitted attributes")
     assert ("alphas_", "0.1, 0.01") in further.rows
 
 
@@ -286,11 +305,32 @@ def test_inspection_of_voters_that_read_the_table_themselves():
     grids = {
         grid.title: dict(row[:2] for row in grid.rows) for grid in inspection(MarginReweighter(ensemble).fit(X, Y))
     }
-    assert grids["Model"]["columns"] == "30, read by each voter on its own"
+    assert grids["Model"]["columns"] == "30, read by the voters themselves"
     assert not any(title.startswith("Most used features") for title in grids)
 
 
 # --- pictures --------------------------------------------------------------------------------------------
+
+
+def test_margin_display_is_the_distribution_function():
+    display = MarginDisplay({"a": [0.5, -0.5, 0.0, 1.0]}).plot()
+    (line,) = display.ax_.get_lines()[:1]
+    np.testing.assert_allclose(line.get_xdata(), [-1, -0.5, 0, 0.5, 1, 1])
+    np.testing.assert_allclose(line.get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
+
+
+def test_margin_display_from_estimators():
+    boosted = AdaBoostClassifier(n_estimators=5).fit(X, Y)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    display = MarginDisplay.from_estimator([boosted, forest], X, Y)
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == [
+        "AdaBoostClassifier",
+        "RandomForestClassifier",
+    ]
+    np.testing.assert_allclose(display.distributions["AdaBoostClassifier"].margins, boosted.committee_.margins(X, Y))
+    twice = MarginDisplay.from_estimator((boosted, boosted), X, Y)
+    assert list(twice.distributions) == ["AdaBoostClassifier 1", "AdaBoostClassifier 2"]
+    assert list(MarginDisplay.from_estimator(boosted, X, Y, names=["mine"]).distributions) == ["mine"]
 
 
 def test_displays_draw_on_given_axes(result):
@@ -319,6 +359,21 @@ def test_size_display_leaves_out_models_without_size(result):
 def test_size_display_of_models_without_size_is_empty():
     display = SizeDisplay(compare(X, Y, {"bayes": GaussianNB()}, folds=2)).plot()
     assert display.ax_.get_legend() is None and not display.ax_.lines
+
+
+@pytest.mark.parametrize(
+    ("margins", "match"),
+    [({}, "margins is empty"), ({"a": []}, "'a'"), ({"a": [2.0]}, "'a'"), ({"a": [np.nan]}, "'a'")],
+)
+def test_refused_margins(margins, match):
+    with pytest.raises(ValueError, match=match):
+        MarginDisplay(margins)
+
+
+def test_refused_names():
+    model = AdaBoostClassifier(n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match="names must be 1 distinct"):
+        MarginDisplay.from_estimator(model, X, Y, names=["a", "b"])
 
 
 def test_drawing_leaves_pyplot_alone():

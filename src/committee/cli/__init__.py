@@ -1,1 +1,8 @@
-"""The commands of the command line, one per module; each imports what it needs when it is called."""
+"""Commands of the command line; each imports what it needs when it is called."""
+
+
+def print_version() -> None:
+    """Print name and version of the package."""
+    from importlib.metadata import version
+
+    print(f"committee {version('committee')}")

@@ -1,4 +1,4 @@
-"""A committee in a file of its own, as commands take learners: what convert writes has none that trained it."""
+"""Committees saved without a learner, in the shape of learners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from committee.vote.committee import Committee, RegressionCommittee
 
 
 def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:
-    """Return a committee as commands take learners.
+    """Wrap a committee as a fitted learner.
 
     Examples
     --------
@@ -29,13 +29,7 @@ def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:
 
 
 class BareCommittee(BaseEstimator):
-    """A committee, and what commands ask of a learner; it has no parameters.
-
-    Parameters
-    ----------
-    committee : Committee, RegressionCommittee or None
-        None: one that is not fitted, by which descriptions compare parameters.
-    """
+    """Learner around a committee, without training parameters; unfitted if `committee` is `None`."""
 
     trained_parameters: tuple[str, ...] = ("committee",)
 
@@ -56,45 +50,37 @@ class BareCommittee(BaseEstimator):
         return hasattr(self, "committee_")
 
     def fit(self, X: Any, y: Any) -> BareCommittee:
-        """Refuse to train."""
-        raise ValueError("the file holds a committee alone, without the learner that trained it")
+        raise ValueError("the file holds a committee without the learner that trained it, which fit needs")
 
     def stored_values(self) -> Mapping[str, Any]:
-        """None."""
         return {}
 
     def validate_rows(self, X: Any) -> Any:
-        """Rows as they are; the committee checks them."""
-        return X
+        return X  # the committee checks them
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Elected classes, or numbers."""
-        answers: NDArray[Any] = self.committee_.predict(X)
-        return answers
+        predicted: NDArray[Any] = self.committee_.predict(X)
+        return predicted
 
     def contributions(self, X: Any, *, output: Any = "score") -> Any:
-        """Shapley values of the columns; see `committee.vote.explain.tree_contributions`."""
         from committee.vote.explain.tree_contributions import tree_contributions
 
         return tree_contributions(self.committee_, X, output=output)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the split gain that each column earned."""
         shares: NDArray[np.float64] = self.committee_.feature_importances_
         return shares
 
 
 class BareClassifier(BareCommittee):
-    """A committee of classes."""
+    """Learner around a committee of classes."""
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels, in the committee's order."""
         labels: NDArray[Any] = self.committee_.classes
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes."""
-        chances: NDArray[np.float64] = self.committee_.predict_proba(X)
-        return chances
+        probabilities: NDArray[np.float64] = self.committee_.predict_proba(X)
+        return probabilities

@@ -1,69 +1,80 @@
-"""``committee convert``."""
+"""``committee convert``: models of other libraries as committees."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.files import check_writable
-from committee.cli.table_options import split_names
-from committee.cli.terminal import Debug, errors_in_one_line, say
+from committee.cli.files import check_writable, save_model
+from committee.cli.options import split_names
+from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings
 from committee.data.text import pluralize
+
+if TYPE_CHECKING:
+    from committee.vote.adapters.boosted_model import BoostedModel
+
+TRUSTED = (
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils._bunch.Bunch",
+    # of the category encoder, which is read and not called
+    "functools.partial",
+    "sklearn.utils.validation.check_array",
+)
+"""Types beyond those of skops that are read: arrays of nodes, which are checked and run no code, with containers."""
+
+PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Model of scikit-learn (.skops, or a pickle), XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost"
-            " (.json, .cbm), of classes or of a number."
+            help="Classifier or regressor of scikit-learn (.skops, or a pickle), XGBoost (.json, .ubj), LightGBM (.txt)"
+            " or CatBoost (.json, .cbm)."
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File of the committee, customarily .safetensors.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the committee, usually .safetensors.")],
     classes: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B",
-            help="Names of the classes in the order of their numbers, which boosters keep alone.",
-            show_default=False,
+            metavar="A,B", help="Names of the classes, in the order of their numbers. Boosters store only the numbers."
         ),
     ] = None,
     trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Open a pickle, which can run any code: only of people you trust.")
+        bool, typer.Option("--trust-pickle", help="Open a pickle. It can run any code: only if you trust its author.")
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Make a saved model of another library a committee, which all commands take; its predictions stay.
+    """Convert a saved model of another library to a committee with the same predictions, for all commands.
 
     Example: committee convert booster.json --classes no,yes -o booster.safetensors
     """
-    with errors_in_one_line(debug, output):
-        from committee.cli.foreign_models import foreign_committee
-
+    with error_lines(debug, output):
         check_writable(output, read=[source])
-        model = foreign_committee(source, trust_pickle=trust_pickle)
-        names = split_names(classes)
-        if names:
-            model = _with_classes(model, names)
+        model = read_foreign_model(source, trust_pickle=trust_pickle)
+        if names := split_names(classes):
+            model = _with_class_names(model, names)
         try:
-            model.save(output)
+            info(_summary(getattr(model, "committee_", model)))
+            save_model(model, output)
         except TypeError as error:
             raise ValueError(f"{source} cannot be converted: {error}") from error
-        say(_words(getattr(model, "committee_", model)))
-        say(f"saved to {output} ({output.stat().st_size:,} bytes)")
 
 
-def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
-    """A committee whose classes have other names: whole numbers if all are such."""
+def _with_class_names(model: Any, names: tuple[str, ...]) -> Any:
     import numpy as np
 
     if hasattr(model, "committee_"):
-        raise ValueError("--classes is for models of other libraries; this one knows its own")
+        raise ValueError("--classes is for models of other libraries; this model has class names, leave it out")
     if not hasattr(model, "classes"):
-        raise ValueError("--classes is for models of classes; this one predicts numbers")
+        raise ValueError("--classes is for models of classes; this one predicts numbers, leave it out")
     whole = all(name.lstrip("-").isdigit() for name in names)
     labels: list[Any] = [int(name) for name in names] if whole else list(names)
     for name, label in zip(names, labels, strict=True):
@@ -71,19 +82,182 @@ def _with_classes(model: Any, names: tuple[str, ...]) -> Any:
             raise ValueError(f"--classes has {name!r} {labels.count(label)} times; give each class a name of its own")
     if len(names) != model.n_classes:
         classes = pluralize(model.n_classes, "class", "classes")
-        raise ValueError(f"--classes has {pluralize(len(names), 'name')}; the model votes for {classes}")
+        raise ValueError(f"--classes has {pluralize(len(names), 'name')}; the model has {classes}")
     return replace(model, classes=np.array(labels))
 
 
-def _words(committee: Any) -> str:
-    """What has been read."""
+def _summary(committee: Any) -> str:
     from committee.data.text import quoted
 
     table = committee.table
-    n = None if table is None else table.n_features
-    columns = "columns that the voters read themselves" if n is None else pluralize(n, "column")
-    named = "" if table is None or table.names is not None else " without names, taken by their place"
+    columns = "columns read by the voters themselves" if table is None else pluralize(table.n_features, "column")
+    unnamed = "" if table is None or table.names is not None else " without names, matched by position"
     labels = getattr(committee, "classes", None)
-    votes = "predicts a number" if labels is None else f"votes for the classes {quoted(labels.tolist(), 8)}"
+    target = "predicts a number" if labels is None else f"classes {quoted(labels.tolist(), 8)}"
     size = f"{pluralize(committee.n_voters, 'voter')} with {pluralize(committee.n_nodes, 'node')}"
-    return f"{size} on {columns}{named}; {votes}"
+    return f"{size} on {columns}{unnamed}; {target}"
+
+
+def read_foreign_model(path: Path, *, trust_pickle: bool) -> Any:
+    """Read a committee, or a learner of this library, from a file whose ending names its library.
+
+    A pickle, which can run any code, is opened only if it is trusted.
+    """
+    ending = path.suffix.lower()
+    if ending not in (*READERS, *PICKLES):
+        raise ValueError(f"{path} has an unknown ending; use one of {', '.join((*READERS, *PICKLES))}")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        return _committee(_unpickled(path, trust_pickle)) if ending in PICKLES else READERS[ending](path)
+    except TypeError as error:
+        raise ValueError(f"{path} cannot be converted: {error}") from error
+
+
+def _committee(model: Any) -> Any:
+    from sklearn.base import is_regressor
+
+    from committee.vote.committee import Committee, RegressionCommittee
+
+    if isinstance(model, Committee | RegressionCommittee) or hasattr(model, "committee_"):
+        return model
+    numbers = not isinstance(model, type) and hasattr(model, "__sklearn_tags__") and is_regressor(model)
+    return (RegressionCommittee if numbers else Committee).from_estimator(model)
+
+
+def _boosted_committee(model: BoostedModel, classes: Any = None) -> Any:
+    from committee.vote.adapters.ensembles import parts_of_model, regression_parts_of_model
+    from committee.vote.committee import Committee, RegressionCommittee
+
+    if model.number_link is None:
+        return Committee(*parts_of_model(model, classes))
+    return RegressionCommittee(*regression_parts_of_model(model))
+
+
+def _json(path: Path) -> Any:
+    document = path.read_bytes()
+    return _catboost(path, document) if b'"model_info"' in document else _xgboost(path, document)
+
+
+def _invalid(path: Path, library: str, error: Exception) -> ValueError:
+    missing = f": it has no {error}" if isinstance(error, KeyError) else ""
+    return ValueError(f"{path} is not a model of {library}, or is damaged, or of an unknown version{missing}")
+
+
+_DAMAGES = (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError)
+
+
+def _loaded(path: Path, library: str, load: Callable[[Any], Any]) -> Any:
+    try:
+        module = import_module(library.lower())
+    except ImportError as error:
+        raise ValueError(
+            f"{path} is read by {library.lower()}, which is not installed; run: pip install {library.lower()}, or save"
+            " the model as .json"
+        ) from error
+    damage: type[Exception] = module.CatBoostError if library == "CatBoost" else module.core.XGBoostError
+    try:
+        return load(module)
+    except damage as error:
+        raise ValueError(f"{path} is not a model of {library}: {str(error).splitlines()[0]}") from error
+
+
+def _catboost_binary(path: Path) -> Any:
+    from committee.vote.adapters.ensembles import BOOSTERS
+
+    def load(catboost: Any) -> Any:
+        model = catboost.CatBoost()
+        model.load_model(str(path))
+        return model
+
+    return _boosted_committee(*BOOSTERS["catboost"](_loaded(path, "CatBoost", load)))
+
+
+def _catboost(path: Path, document: bytes) -> Any:
+    from committee.vote.adapters.catboost_model import catboost_model
+
+    try:
+        model, classes = catboost_model(document)
+    except _DAMAGES as error:
+        raise _invalid(path, "CatBoost", error) from error
+    return _boosted_committee(model, classes)
+
+
+def _xgboost_binary(path: Path) -> Any:
+    def load(xgboost: Any) -> bytes:
+        booster = xgboost.Booster()
+        booster.load_model(path)
+        return bytes(booster.save_raw("json"))
+
+    return _xgboost(path, _loaded(path, "XGBoost", load))
+
+
+def _xgboost(path: Path, document: bytes) -> Any:
+    from committee.vote.adapters.xgboost_model import xgboost_model
+
+    try:
+        best = json.loads(document)["learner"].get("attributes", {}).get("best_iteration")
+        # after early stopping the classifier predicts with the rounds up to the best one
+        model = xgboost_model(document, None if best is None else int(best) + 1)
+    except _DAMAGES as error:
+        raise _invalid(path, "XGBoost", error) from error
+    return _boosted_committee(model)
+
+
+def _lightgbm_text(path: Path) -> Any:
+    from committee.vote.adapters.lightgbm_model import lightgbm_model
+
+    text = path.read_text("utf-8", errors="replace")
+    if not text.startswith("tree\n"):
+        raise ValueError(f"{path} is not a model of LightGBM: its first line is not 'tree'")
+    try:
+        return _boosted_committee(lightgbm_model(text, keep_names=True))
+    except _DAMAGES as error:
+        raise _invalid(path, "LightGBM", error) from error
+
+
+def _skops(path: Path) -> Any:
+    from committee.data.packages import require_package
+
+    require_package("skops", "a .skops file")
+    from zipfile import BadZipFile
+
+    from skops.io import get_untrusted_types, load
+
+    try:
+        unknown = sorted(set(get_untrusted_types(file=path)) - set(TRUSTED))
+        if unknown:
+            raise ValueError(
+                f"{path} holds types that skops does not trust: {', '.join(unknown)}; convert it in Python"
+            )
+        with notes_on_warnings():
+            model = load(path, trusted=list(TRUSTED))
+        return _committee(model)
+    except (BadZipFile, *_DAMAGES) as error:
+        raise _invalid(path, "skops", error) from error
+
+
+def _unpickled(path: Path, trusted: bool) -> Any:
+    if not trusted:
+        raise ValueError(
+            f"{path} is a pickle, which can run any code when it is opened; if you trust its author, add"
+            " --trust-pickle, or save the model as .skops"
+        )
+    note(f"{path} is opened as a pickle: any code in it runs")
+    from joblib import load
+
+    with notes_on_warnings():
+        try:
+            return load(path)
+        except Exception as error:  # any code runs, and may fail in any way
+            raise ValueError(f"{path} cannot be opened as a pickle: {type(error).__name__}: {error}") from error
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    ".skops": _skops,
+    ".json": _json,
+    ".cbm": _catboost_binary,
+    ".ubj": _xgboost_binary,
+    ".txt": _lightgbm_text,
+}
+"""Readers by the ending of files."""

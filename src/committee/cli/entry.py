@@ -1,23 +1,36 @@
-"""Entry point of the command ``committee``: check that the packages of the command line are installed, then run it."""
+"""Entry point of the command ``committee``: checks the installed packages, then runs the command line."""
 
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader, find_spec
+from types import ModuleType
+
+from committee.cli import print_version
 
 NEEDED = ("typer", "rich", "polars", "jinja2", "matplotlib")
-"""Packages of the extra `cli`: polars reads tables, jinja2 and matplotlib make pages."""
+"""Packages of the extra `cli`."""
+
+DEFERRED = frozenset({"pandas", "scipy.stats"})
+"""Modules that scikit-learn imports and predictions do not use: half of the time of ``import sklearn.base``."""
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        missing = [package for package in NEEDED if find_spec(package) is None]
-        if missing:
-            _end_without(missing)
+        if missing := [package for package in NEEDED if find_spec(package) is None]:
+            if sys.argv[1:] == ["--version"]:
+                print_version()
+                sys.exit(0)
+            print(
+                f"error: the command line requires {', '.join(missing)} (not installed); install it with:"
+                ' pip install "committee[cli]"',
+                file=sys.stderr,
+            )
+            sys.exit(2)
         if sys.argv[1:2] == ["predict"]:
-            from committee.cli.deferred_imports import defer_imports
-
             defer_imports()
         from committee.cli import main as command_line
 
@@ -27,29 +40,34 @@ def main() -> None:
             print("interrupted; no file is written", file=sys.stderr)
         raise
     except (KeyboardInterrupt, ImportError) as error:
-        if not _is_of_interrupt(error):
+        if not _caused_by_interrupt(error):
             raise
         print("interrupted; no file is written", file=sys.stderr)
         sys.exit(130)
 
 
-def _end_without(missing: list[str]) -> None:
-    """Exit with the line that installs the command line; ``--version`` works without it."""
-    if sys.argv[1:] == ["--version"]:
-        from importlib.metadata import version
-
-        print(f"committee {version('committee')}")
-        sys.exit(0)
-    print(
-        f"error: the command line requires {', '.join(missing)} (not installed); install it with:"
-        ' pip install "committee[cli]"',
-        file=sys.stderr,
-    )
-    sys.exit(2)
-
-
-def _is_of_interrupt(error: BaseException | None) -> bool:
-    """Return whether an error is Ctrl-C, or an import error that Ctrl-C caused."""
+def _caused_by_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+class DeferredImports:
+    """Finder that defers the execution of modules to the first use of one of their attributes."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a deferred module with a lazy loader, or `None` for other modules."""
+        if name not in DEFERRED:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+def defer_imports() -> None:
+    """Defer the modules of `DEFERRED` in this process, except those that are already imported."""
+    if not any(isinstance(finder, DeferredImports) for finder in sys.meta_path):
+        sys.meta_path.insert(0, DeferredImports())

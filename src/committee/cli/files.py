@@ -1,17 +1,80 @@
-"""Files of commands: models that they read, and places to write that are refused early."""
+"""Files of commands: models and tables from standard input that they read, and places that they write."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from committee.files.writing import check_replaceable
+from committee.cli.terminal import info, note
+from committee.files.writing import check_replaceable, replacing, write_file
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+STANDARD = Path("-")
+"""Standard input, or standard output."""
+
+NOT_SAVED = "the model is not saved; name a file by --output"
+
+FIGURES = (".svg", ".png", ".pdf")
+"""Endings of pictures."""
+
+PREDICTIONS = (".csv", ".csv.gz", ".parquet", ".feather", ".arrow", ".ipc")
+"""Endings of predictions."""
+
+LARGE = 2**28
+"""Bytes from which on a file is predicted in chunks."""
+
+_MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"{": ".jsonl"}
+
+
+@contextmanager
+def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
+    """Copy standard input to a temporary file, whose ending is that of its content, and put it in the place of ``-``.
+
+    Tables are read more than once, which standard input cannot be.
+    """
+    from committee.files.writing import scratch_folder
+
+    if STANDARD not in data:
+        yield list(data)
+        return
+    if list(data).count(STANDARD) > 1:
+        raise ValueError("- is named twice, and standard input can be read only once; name it once")
+    with scratch_folder() as folder:
+        path = folder / "standard-input"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        named = path.rename(path.with_name(path.name + _ending(path)))
+        yield [named if each == STANDARD else each for each in data]
+
+
+def _ending(path: Path) -> str:
+    import zipfile
+
+    with path.open("rb") as file:
+        start = file.read(8)
+    if not start:
+        raise ValueError("standard input is empty; send a table, as in: cat table.csv | committee ...")
+    if not start.startswith(b"PK"):
+        return next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), ".csv")
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if "[Content_Types].xml" in names:
+        return ".xlsx"
+    return ".ods" if "content.xml" in names else ".zip"
 
 
 def load_learner(path: Path) -> Any:
-    """Load a model with the learner that made it, as commands need it; a committee alone stands for its learner."""
+    """Load a learner, or a committee that was saved alone in the shape of one."""
     from committee import load
 
     model = load(path)
@@ -22,16 +85,204 @@ def load_learner(path: Path) -> Any:
     return bare_committee(model)
 
 
+def require_classes(learner: Any, model: Path, verb: str, instead: str) -> None:
+    """Refuse a regressor where a classifier is needed, and name the alternative."""
+    if not hasattr(learner, "classes_"):
+        raise ValueError(f"{model} predicts numbers, and only models of classes can be {verb}; {instead}")
+
+
+def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]) -> None:
+    """Store in a fitted learner how columns were written, and which cells stood for missing ones."""
+    if learner.table_ is not None and (forms or missing):
+        learner.table_ = learner.table_.with_forms(forms).with_missing(missing)
+
+
+def copy_metadata(source: Any, model: Any) -> None:
+    """Copy the formats of the columns, and the provenance without its estimate, to a model derived from another one."""
+    if source.table_ is not None:
+        store_formats(model, source.table_.forms, source.table_.missing)
+    if (provenance := getattr(source, "provenance_", None)) is not None:
+        model.provenance_ = replace(provenance, estimate=None)
+
+
 def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> None:
     """Refuse a place that cannot be written, or that is named twice, before the work that would be lost."""
     named = {os.path.realpath(path) for path in read if path is not None}
     for path in paths:
         if path is None:
             continue
-        if str(path) == "-":
-            raise ValueError("- is standard output, which predictions alone are written to; name a file")
+        if path == STANDARD:
+            raise ValueError("- is standard output, which takes predictions only; name a file")
         check_replaceable(path)
         place = os.path.realpath(path)
         if place in named:
             raise ValueError(f"{path} is named for two files, of which one would be lost; give each its own name")
         named.add(place)
+
+
+def check_ending(path: Path | None, what: str, endings: Sequence[str]) -> None:
+    """Refuse a file whose ending names no format that is written."""
+    if path is not None and not path.name.lower().endswith(tuple(endings)):
+        raise ValueError(f"{path} has an unknown ending for {what}; use one of {', '.join(endings)}")
+
+
+def save_model(model: Any, output: Path | None) -> None:
+    """Save a model and print the size of the file, or note that no file was named."""
+    if output is None:
+        note(NOT_SAVED)
+        return
+    model.save(output)
+    info(f"saved to {output} ({output.stat().st_size:,} bytes)")
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write an HTML page."""
+    write_file(path, page)
+    info(f"report written to {path}")
+
+
+def write_figures(document: Any, path: Path) -> None:
+    """Write figures as JSON."""
+    from json import dumps
+
+    write_file(path, dumps(document, indent=1, allow_nan=False) + "\n")
+    info(f"figures written to {path}")
+
+
+def write_picture(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the file's ending; the same figure gives the same SVG."""
+    import matplotlib
+
+    kind = path.suffix.lower().removeprefix(".")
+    without_date = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with matplotlib.rc_context({"svg.hashsalt": "committee", "svg.fonttype": "path"}), replacing(path) as file:
+        figure.savefig(file, format=kind, dpi=160, metadata=without_date)
+    info(f"picture written to {path}")
+
+
+def write_predictions(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame in the format of the file's ending."""
+    import gzip
+
+    name = path.name.lower()
+    with replacing(path) as file:
+        if name.endswith(".csv"):
+            frame.write_csv(file)
+        elif name.endswith(".csv.gz"):
+            file.write(gzip.compress(frame.write_csv().encode(), mtime=0))
+        elif name.endswith(".parquet"):
+            frame.write_parquet(file)
+        else:
+            frame.write_ipc(file)
+
+
+@contextmanager
+def prediction_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Open a file of predictions that is written chunk by chunk, and replaced only once all chunks are written."""
+    try:
+        with replacing(path) as file:
+            name = path.name.lower()
+            if name.endswith(".csv"):
+                yield _csv_writer(file)
+            elif name.endswith(".csv.gz"):
+                import gzip
+
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    yield _csv_writer(packed)
+            else:
+                with _arrow_writer(file, parquet=name.endswith(".parquet")) as write:
+                    yield write
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, f"{error.strerror or error}; nothing is written", str(path)) from error
+        raise
+
+
+def _csv_writer(file: Any) -> Callable[[pl.DataFrame], None]:
+    header = True
+
+    def write(frame: pl.DataFrame) -> None:
+        nonlocal header
+        file.write(frame.write_csv(include_header=header).encode())
+        header = False
+
+    return write
+
+
+@contextmanager
+def _arrow_writer(file: BinaryIO, *, parquet: bool) -> Iterator[Callable[[pl.DataFrame], None]]:
+    # by pyarrow, a group of rows for each chunk, as polars writes whole tables only
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ValueError(
+            "pyarrow, which writes predictions of several files as Parquet or Feather, is not installed; run: pip"
+            " install pyarrow, or write .csv"
+        ) from error
+    writer: Any = None
+
+    def write(frame: pl.DataFrame) -> None:
+        nonlocal writer
+        table = frame.to_arrow()
+        if writer is None:
+            writer = pq.ParquetWriter(file, table.schema) if parquet else pa.ipc.new_file(file, table.schema)
+        writer.write_table(table)
+
+    yield write
+    if writer is not None:  # after an error the file is thrown away
+        writer.close()
+
+
+def reads_in_chunks(data: Sequence[Path], memory_limit: str | None = None, scratch: Path | None = None) -> bool:
+    """Return whether tables are read in chunks: several files, a folder, a pattern, or if an option asks for it.
+
+    Examples
+    --------
+    >>> [reads_in_chunks([Path(name) for name in names]) for names in (["a.csv"], ["a.csv", "b.csv"], ["*.csv"])]
+    [False, True, True]
+    """
+    if len(data) > 1 or scratch is not None or (memory_limit is not None and _can_be_chunked(data[0])):
+        return True
+    return data[0].is_dir() or (has_magic(str(data[0])) and not data[0].exists())
+
+
+def is_large(file: Path) -> bool:
+    """Return whether a file is better predicted in chunks."""
+    return _can_be_chunked(file) and file.is_file() and file.stat().st_size > LARGE
+
+
+def _can_be_chunked(file: Path) -> bool:
+    from committee.data.out_of_core.found_files import ENDINGS
+
+    return file.name.lower().endswith(ENDINGS)
+
+
+def name_of_data(data: Sequence[Path]) -> str:
+    """Return the names of files without their folders.
+
+    Examples
+    --------
+    >>> name_of_data([Path("here/a.csv")]), name_of_data([Path("a.csv"), Path("b.csv"), Path("c.csv")])
+    ('a.csv', 'a.csv and 2 more')
+    """
+    first = data[0].name or data[0].resolve().name
+    return first if len(data) == 1 else f"{first} and {len(data) - 1:,} more"
+
+
+def table_name(files: Sequence[Path]) -> str:
+    """Return the stem of a file; of several files the common part of their names, or their folder.
+
+    Examples
+    --------
+    >>> table_name([Path("big.csv")]), table_name([Path("big/a.csv"), Path("big/b.csv")])
+    ('big', 'big')
+    >>> table_name([Path("part-0.csv"), Path("part-1.csv")])
+    'part'
+    """
+    if len(files) == 1:
+        return files[0].name.partition(".")[0]
+    folder = files[0].resolve().parent
+    common = os.path.commonprefix([file.name for file in files])  # noqa: RUF071  of characters, as intended
+    common = common.partition(".")[0].rstrip("-_0123456789")
+    return common if common and folder == Path.cwd() else folder.name

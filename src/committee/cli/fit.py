@@ -4,74 +4,90 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
-from committee.cli.columns import Categorical, TaskOption
-from committee.cli.files import check_writable
-from committee.cli.fit_progress import member_progress
-from committee.cli.fitted import describe_fit
-from committee.cli.inputs import Scratch, name_of_data
-from committee.cli.model_options import check_choice
-from committee.cli.remembered import remember
-from committee.cli.table_options import FILES, TrainingOptions, split_names, takes_table_options
-from committee.cli.terminal import Debug, errors_in_one_line, note, notes_on_warnings, print_grids, say, say_notes
-from committee.cli.time_limits import check_time_limit
-from committee.cli.training_table import training_table
-from committee.data.readers.cells import missing_marks_note
-from committee.report.peers import PEERS
+from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
+from committee.cli.options import (
+    FILES,
+    Categorical,
+    Scratch,
+    TaskOption,
+    TrainingOptions,
+    check_choice,
+    check_task,
+    check_time_limit,
+    set_parameters,
+    split_names,
+    takes_table_options,
+)
+from committee.cli.terminal import (
+    Debug,
+    error_lines,
+    info,
+    note,
+    notes_on_warnings,
+    print_notes,
+    print_tables,
+    with_options,
+)
+from committee.data.text import pluralize
+from committee.report.models import PEERS
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
+    from committee.files.documents import Estimate
 
 FOLDS = 5
-"""Folds by which a single learner is judged."""
+"""Folds for the estimate of a single learner."""
+
+TIMED_ROWS = 1000
+"""Rows of the batch on which prediction is timed."""
+
+EFFORTS = ("fast", "default", "best")
+NOT_KNOWN = "on rows not seen in training: not known"
 
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Model file, customarily .safetensors; nothing is kept if left out."),
+    typer.Option("--output", "-o", help="Model file, usually .safetensors. Default: the model is not saved."),
 ]
 ModelName = Annotated[
     str,
     typer.Option(
         "--model",
         "-m",
-        help=f"auto, with nothing to tune: the committee of ensembles. Or a single learner out of {', '.join(MODELS)};"
-        f" of numbers: {', '.join(MODELS_OF_NUMBERS)}.",
+        help="auto: the committee of ensembles, which needs no tuning. Or a single learner:"
+        f" {', '.join(MODELS)}; for numbers: {', '.join(MODELS_OF_NUMBERS)}.",
     ),
 ]
-EFFORTS = ("fast", "default", "best")
 Effort = Annotated[
-    str | None,
-    typer.Option(metavar="|".join(EFFORTS), help="Of the committee: how much is tried.", show_default=False),
+    str | None, typer.Option(metavar="|".join(EFFORTS), help="Committee: how many candidates are tried.")
 ]
 TimeLimit = Annotated[
-    float | None,
-    typer.Option(help="Seconds after which the committee takes no further member.", show_default=False),
+    float | None, typer.Option(help="Committee: seconds after which no further candidate is trained.")
 ]
 MemoryLimit = Annotated[
     str | None,
     typer.Option(
-        help="Such as '3 GB'; the table is then read in pieces, and bin numbers that would take more are mapped from a"
-        " file. The committee draws fewer rows or tries fewer members.",
-        show_default=False,
+        help="Such as '3 GB': the table is read in chunks, and bin numbers above the limit are mapped from a file. The"
+        " committee samples fewer rows or tries fewer candidates."
     ),
 ]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more."),
+    list[str] | None, typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more.")
 ]
 Folds = Annotated[
     int | None,
     typer.Option(
-        help="Of a single learner: so many more fits, each on the rows of all other folds, say how good it is; 0: none."
-        " By default 5.",
-        show_default=False,
+        help="Single learner: cross-validation folds for the estimate of its quality, each one more fit; 0: no"
+        " estimate. Default: 5."
     ),
 ]
 ConformalAlpha = Annotated[
@@ -79,32 +95,31 @@ ConformalAlpha = Annotated[
     typer.Option(
         "--conformal",
         metavar="ALPHA",
-        help="Add sets of classes, or intervals of numbers, that miss a share of at most about ALPHA of new rows, such"
-        " as 0.1: by rows that the fit leaves out itself (committee, random_forest, sbpmt, subagging), else by 5 more"
-        " fits.",
-        show_default=False,
+        help="Add prediction sets of classes, or intervals of numbers, that miss a share of about ALPHA of new rows,"
+        " such as 0.1. Scores come from out-of-bag or out-of-fold rows of the fit (committee, random_forest, sbpmt,"
+        " subagging), else from 5 more fits.",
     ),
 ]
 CheckpointFile = Annotated[
     Path | None,
     typer.Option(
-        help="File from which the same command goes on if it is killed or interrupted; removed when MODEL is whole."
+        help="Checkpoint file: the same command resumes from it after an interrupt. Removed when the fit is complete."
     ),
 ]
 RowDigests = Annotated[
     bool,
     typer.Option(
         "--row-digests/--no-row-digests",
-        help="Keep digests of at most 4,096 training rows in MODEL, by which evaluate knows these again. Who has the"
-        " file and all columns of a row can then tell whether it was trained on that row.",
+        help="Store digests of at most 4,096 training rows in the model file, by which evaluate detects them. Anyone"
+        " with the file and all columns of a row can then test whether that row was used in training.",
     ),
 ]
 MemberProgress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="A line for each member of the committee as it is trained, and how far files are read that come in pieces;"
-        " by default if stderr is a terminal.",
+        help="Show a line per candidate of the committee, and the progress of reading chunks. Default: if stderr is a"
+        " terminal.",
     ),
 ]
 
@@ -114,8 +129,8 @@ def fit(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help=f"Table: {FILES}; - is standard input. Several files, a folder or a pattern in quotation"
-            " marks, of CSV, TSV or Parquet, are read in pieces, and need not fit in memory."
+            help=f"Table: {FILES}; - is standard input. Several files, a folder or a quoted pattern, of CSV, TSV or"
+            " Parquet, are read in chunks, and need not fit in memory."
         ),
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
@@ -129,7 +144,7 @@ def fit(
     task: TaskOption = None,
     parameter: Settings = None,
     folds: Folds = None,
-    seed: Annotated[int, typer.Option(help="random_state, unless -p sets it.")] = 0,
+    seed: Annotated[int, typer.Option(help="random_state, unless set by -p.")] = 0,
     categorical: Categorical = None,
     conformal: ConformalAlpha = None,
     checkpoint: CheckpointFile = None,
@@ -137,141 +152,115 @@ def fit(
     progress: MemberProgress = None,
     debug: Debug = False,
 ) -> None:
-    """Fit a committee of ensembles on a table, or a single learner, and save it.
-
-    How good it is on rows not seen in training is said first.
+    """Fit a committee of ensembles, or a single learner, and print an estimate of its quality on unseen rows.
 
     Example: committee fit patients.csv --target outcome --output model.safetensors
 
-    Ctrl-C ends the training of a committee: the model has the members that are ready. A second one ends the command.
+    Ctrl-C ends the training of a committee, which keeps the members trained so far. A second Ctrl-C ends the command.
     """
-    with errors_in_one_line(debug, output, checkpoint):
-        from committee.cli.task import of_target
-        from committee.files.documents import Provenance
-        from committee.report.known_rows import row_sketch
-        from committee.report.prediction_sets import model_inside, sets_grid
-
+    with error_lines(debug, output, checkpoint):
         model = "committee" if model == "auto" else model
-        _check_options(model, task, folds)
-        _check_conformal(conformal, checkpoint)
+        _check_options(model, task, folds, effort, conformal, checkpoint)
         check_time_limit(time_limit)
-        if effort is not None:
-            check_choice("--effort", effort, EFFORTS)
         check_writable(output, checkpoint, read=data)
-        rows = training_table(
-            data,
-            target,
-            table,
-            categorical=split_names(categorical),
-            memory_limit=memory_limit,
-            scratch=scratch,
-            progress=progress,
-            bar=model != "committee",  # which has a bar of its own
-            numbers=task == "numbers",
-        )
+        names = split_names(categorical)
+        if reads_in_chunks(data, memory_limit, scratch):
+            from committee.cli.chunks import training_chunks
+
+            bar = model != "committee"  # which has a bar of its own
+            rows = training_chunks(data, target, table, names, memory_limit, scratch, progress, bar=bar)
+        else:
+            from committee.cli.training_table import whole_table
+
+            rows = whole_table(data[0], target, table, names, numbers=task == "numbers")
+        from committee.cli.progress import member_progress
+        from committee.cli.training_table import describe_target
+        from committee.data.readers.cells import missing_marks_note
+        from committee.files.documents import Provenance
+        from committee.report.prediction_sets import model_inside, sets_grid
+        from committee.report.provenance import row_sketch
+
         check_writable(output, checkpoint, read=rows.paths)
         numbers = _predicts_numbers(target, rows.y, model, task)
         learner = _learner(model, parameter or [], seed, numbers=numbers)
         of_committee = {"memory_limit": memory_limit} if model == "committee" or rows.files is None else {}
         _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
-        say(of_target(target, rows.y, numbers))
-        made = Provenance(target, name_of_data(data), len(rows.y), written=rows.target_form if numbers else None)
+        info(describe_target(target, rows.y, numbers))
+        provenance = Provenance(target, name_of_data(data), len(rows.y), written=rows.target_form if numbers else None)
         if output is None:
-            note("the model is not kept; --output FILE keeps it")
+            note(NOT_SAVED)
         if checkpoint is not None and checkpoint.exists():
-            say(f"note: going on from {checkpoint}")
+            note(f"resuming from {checkpoint}")
         start = time.perf_counter()
         with notes_on_warnings(), member_progress(learner, wanted=progress if model == "committee" else False):
             learner = _fitted(learner, rows, conformal, checkpoint)
         seconds = time.perf_counter() - start
         if rows.files is not None:
             rows.files.check_unchanged()
-        say_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
-        remember(learner, rows.forms, rows.missing)
-        learner.provenance_ = made
+        print_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
+        store_formats(learner, rows.forms, rows.missing)
+        learner.provenance_ = provenance
         if output is not None:
             _save(learner, output, checkpoint)
         estimate = describe_fit(model_inside(learner), model, rows, seconds, FOLDS if folds is None else folds)
-        if conformal is not None:
-            print_grids([grid for grid in [sets_grid(learner)] if grid is not None])
+        if (sets := sets_grid(learner)) is not None:
+            print_tables([sets])
         if output is not None:
             sketch = row_sketch(learner, rows.X) if row_digests else None
-            learner.provenance_ = replace(made, estimate=estimate, rows=sketch)
-            learner.save(output)  # once more: what was there is whole, should one of the last steps be interrupted
-            say(f"saved to {output} ({output.stat().st_size:,} bytes)")
+            learner.provenance_ = replace(provenance, estimate=estimate, rows=sketch)
+            save_model(learner, output)  # the model saved before stays valid if one of the last steps is interrupted
 
 
-def _check_conformal(alpha: float | None, checkpoint: Path | None) -> None:
-    """Refuse a share that is none, before the table is read."""
-    if alpha is None:
-        return
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"--conformal {alpha:g} must be above 0 and below 1, such as 0.1")
-    if checkpoint is not None:
-        raise ValueError("--checkpoint keeps no part of what --conformal adds; leave one of them out")
-
-
-def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoint: Path | None) -> Any:
-    """Train a learner, or what gives sets or intervals around it."""
-    if conformal is None:
-        return learner.fit(rows.X, rows.y, checkpoint=checkpoint)
-    from committee import ConformalClassifier, ConformalRegressor
-
-    around: Any = ConformalClassifier if hasattr(learner, "predict_proba") else ConformalRegressor
-    seed = learner.get_params().get("random_state")
-    quantiles = {"nonconformity": "quantile"} if _predicts_quantiles(learner) else {}
-    return around(learner, conformal, random_state=seed, **quantiles).fit(rows.X, rows.y)
-
-
-def _predicts_quantiles(learner: Any) -> bool:
-    """Whether an unfitted regressor will predict several quantiles."""
-    import numpy as np
-
-    return getattr(learner, "loss", None) == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1
-
-
-def _check_options(model: str, task: str | None, folds: int | None) -> None:
-    """Refuse a model that is none, or not for the task, before the table is read."""
+def _check_options(
+    model: str,
+    task: str | None,
+    folds: int | None,
+    effort: str | None,
+    conformal: float | None,
+    checkpoint: Path | None,
+) -> None:
     from committee.data.text import suggest_names
 
+    if model in PEERS and model not in MODELS:
+        raise ValueError(f"{model} is only for committee compare; choose one of {', '.join(MODELS)}")
     if model not in MODELS:
-        if model in PEERS:
-            raise ValueError(f"{model} is a peer, to compare with, not to fit; choose out of {', '.join(MODELS)}")
         raise ValueError(f"there is no model {model!r}; {suggest_names(model, list(MODELS))}")
     if folds is not None and model == "committee":
-        raise ValueError("--folds is for single learners; the folds of the committee are -p cv=NUMBER")
+        raise ValueError("--folds is for single learners; set the folds of the committee by -p cv=NUMBER")
     if folds is not None and (folds < 0 or folds == 1):
-        raise ValueError(f"--folds {folds} must be at least 2, or 0 for none")
-    if task not in (None, "classes", "numbers"):
-        raise ValueError(f"--task {task} is neither classes nor numbers")
+        raise ValueError(f"--folds {folds} must be at least 2, or 0 for no estimate")
+    check_task(task)
     if task == "numbers" and model not in MODELS_OF_NUMBERS:
-        raise ValueError(f"{model} predicts classes only; of numbers choose out of {', '.join(MODELS_OF_NUMBERS)}")
+        raise ValueError(f"{model} predicts classes only; for numbers choose one of {', '.join(MODELS_OF_NUMBERS)}")
+    if conformal is not None and not 0.0 < conformal < 1.0:
+        raise ValueError(f"--conformal {conformal:g} must be above 0 and below 1, such as 0.1")
+    if conformal is not None and checkpoint is not None:
+        raise ValueError("--checkpoint does not store the fits of --conformal; leave one of them out")
+    if effort is not None:
+        check_choice("--effort", effort, EFFORTS)
 
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
-    """Whether numbers are to be predicted: as the user says, or else as the target looks."""
-    from committee.cli.task import refuse_decimals, refuse_spoilt_numbers
+    from committee.cli.training_table import check_classes, check_text_target
     from committee.data.labels import all_integers, infer_task
 
     if task is not None:
         if task == "classes":
-            refuse_decimals(target, y)
+            check_classes(target, y)
         return task == "numbers"
     if model not in MODELS_OF_NUMBERS:
         if y.dtype.kind in "iuf" and not all_integers(y):
             raise ValueError(
-                f"target {target!r} holds numbers, and {model} predicts classes only; of numbers choose out of"
+                f"target {target!r} holds numbers, and {model} predicts classes only; for numbers choose one of"
                 f" {', '.join(MODELS_OF_NUMBERS)}"
             )
         return False
-    refuse_spoilt_numbers(target, y)
+    check_text_target(target, y)
     return infer_task(y) == "numbers"
 
 
 def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:
-    """Unfitted learner with its parameters set."""
     from committee import model as new_model
-    from committee.cli.settings import set_parameters
 
     model = new_model(name, numbers=numbers)
     if name == "committee":
@@ -283,16 +272,28 @@ def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any
 
 
 def _set_options(learner: Any, model: str, **options: Any) -> None:
-    """Set the parameters that have options of their own, where these are given."""
     for name, value in options.items():
         if value is not None:
             if model != "committee":
-                raise ValueError(f"--{name.replace('_', '-')} is for the committee; leave it or --model {model} out")
+                raise ValueError(f"--{name.replace('_', '-')} is for the committee; leave out this or --model {model}")
             learner.set_params(**{name: value})
 
 
+def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoint: Path | None) -> Any:
+    if conformal is None:
+        return learner.fit(rows.X, rows.y, checkpoint=checkpoint)
+    import numpy as np
+
+    from committee import ConformalClassifier, ConformalRegressor
+
+    wrapper: Any = ConformalClassifier if hasattr(learner, "predict_proba") else ConformalRegressor
+    several = getattr(learner, "loss", None) == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1
+    options = {"nonconformity": "quantile"} if several else {}
+    seed = learner.get_params().get("random_state")
+    return wrapper(learner, conformal, random_state=seed, **options).fit(rows.X, rows.y)
+
+
 def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
-    """Write the model; the checkpoint goes with it, unless it has more to be gone on from."""
     try:
         learner.save(output)
     except TypeError as error:
@@ -300,6 +301,99 @@ def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
     if checkpoint is None:
         return
     if "interrupted" in getattr(learner, "left_out_", {}).values():
-        note(f"the same command goes on from {checkpoint}")
+        note(f"the same command resumes from {checkpoint}")
     else:
         checkpoint.unlink(missing_ok=True)
+
+
+# --- the fitted model ------------------------------------------------------------------------------------
+
+
+def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float, folds: int) -> Estimate | None:
+    """Print size, time and quality of a fitted model, and return the estimate of its quality on unseen rows."""
+    from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate
+
+    vote, members = learner.committee_, has_members(learner)
+    found: Estimate | None = None
+    if members:
+        info(estimate(learner, table.y))
+        found = stored_estimate(learner, table.y)
+    elif model == "committee":  # all rows are of one class
+        info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
+    else:
+        found = _cross_validated(learner, table, folds)
+    held_out = len(getattr(learner, "reserved_rows_", ()))
+    reserve = f"; {pluralize(held_out, 'row')} held out" if held_out else ""
+    voters = pluralize(vote.n_voters, "fit" if members else "voter")
+    info(
+        f"{model}: {voters} with {pluralize(vote.n_nodes, 'node')}, trained on "
+        f"{pluralize(len(table.y) - held_out, 'row')} x {pluralize(table.rows.width, 'column')} in {seconds:.2f} s"
+        f"{reserve}"
+    )
+    if members:
+        print_tables([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
+        info(f"predict time: {_microseconds(learner, table.rows):,.1f} µs/row, in a batch of {TIMED_ROWS:,}")
+    elif model != "committee" and (figures := _training_figures(learner, table, with_score=found is not None)):
+        info(figures)
+    return found
+
+
+def _cross_validated(learner: Any, table: TrainingTable, folds: int) -> Estimate | None:
+    if folds == 0:
+        info(f"{NOT_KNOWN}, as --folds is 0")
+        return None
+    if table.files is not None:
+        info(f"{NOT_KNOWN}, as tables in chunks are not cross-validated; evaluate the model on held-out rows")
+        return None
+    from committee.files.documents import Estimate
+    from committee.report.evaluation import out_of_fold
+
+    try:
+        found = out_of_fold(learner, table.rows, table.y, folds=folds)
+    except KeyboardInterrupt:
+        info(f"{NOT_KNOWN}, as the fits of the folds were interrupted; the model is complete")
+        return None
+    except ValueError as error:  # the rows of a fold may be too few, although all rows are enough
+        info(f"{NOT_KNOWN}, as the fit of a fold failed ({with_options(str(error))})")
+        return None
+    if found is None:
+        info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
+        return None
+    info(f"on rows not seen in training ({folds} folds): {found.brief()}")
+    figures = {each.name: each.value for each in found.figures if isfinite(each.value)}
+    return Estimate(f"{folds} folds", found.n_rows, figures)
+
+
+def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
+    import numpy as np
+
+    counts = np.unique(y, return_counts=True)[1]
+    if hasattr(learner, "classes_") and len(counts) == 1:
+        return "there is only one row" if len(y) == 1 else "all rows are of one class"
+    if hasattr(learner, "classes_") and len(y) >= 2 * folds:
+        return f"no class has {folds} rows for {folds} folds"
+    return f"{pluralize(len(y), 'row')} {'is' if len(y) == 1 else 'are'} too few for {folds} folds"
+
+
+def _training_figures(learner: Any, table: TrainingTable, *, with_score: bool) -> str:
+    # scores of training rows are optimistic, and are shown only below an estimate
+    from committee.report.evaluation import evaluate
+    from committee.report.inspection import describe_margins
+
+    X, y = table.rows, table.y_of_rows
+    parts = [evaluate(learner, X, y).brief(with_baseline=False)] if with_score else []
+    if hasattr(learner, "classes_"):
+        margins = dict(describe_margins(learner.committee_.margins(X, y)))
+        parts.append(f"margins: mean {margins['mean']}, median {margins['median']}, minimum {margins['minimum']}")
+    rows = f"{table.part.removeprefix(' of ')} of the training" if table.part else "the training rows"
+    return f"on {rows}: {'; '.join(parts)}" if parts else ""
+
+
+def _microseconds(learner: Any, X: pl.DataFrame) -> float:
+    import numpy as np
+
+    batch = X[np.resize(np.arange(X.height), TIMED_ROWS)]
+    learner.predict(batch[:1])  # untimed: the first call may import or compile something
+    start = time.perf_counter()
+    learner.predict(batch)
+    return 1e6 * (time.perf_counter() - start) / TIMED_ROWS

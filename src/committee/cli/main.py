@@ -1,7 +1,4 @@
-"""The command line: the commands of `committee.cli` under one name.
-
-A command is imported when it is called, and all that it needs inside it, so that ``committee --help`` answers at once.
-"""
+"""The command line: all commands under one name, each imported when it is called."""
 
 from __future__ import annotations
 
@@ -16,16 +13,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from committee.cli import print_version
+
 COMMANDS = {
     "compare": "committee.cli.compare:compare",
     "fit": "committee.cli.fit:fit",
     "predict": "committee.cli.predict:predict",
-    "evaluate": "committee.cli.evaluate:evaluate",
-    "explain": "committee.cli.explain:explain",
-    "inspect": "committee.cli.inspect:inspect",
+    "evaluate": "committee.cli.reports:evaluate",
+    "explain": "committee.cli.reports:explain",
+    "inspect": "committee.cli.reports:inspect",
     "prune": "committee.cli.prune:prune",
     "margins": "committee.cli.margins:margins",
-    "certify": "committee.cli.certify:certify",
+    "certify": "committee.cli.reports:certify",
     "convert": "committee.cli.convert:convert",
     "papers": "committee.cli.papers:app",
 }
@@ -53,7 +52,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class LazyGroup(TyperGroup):
-    """The group of these commands."""
+    """Group of the lazily imported commands."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -66,15 +65,13 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Voting ensembles for tabular data: models compared, fitted, judged, explained, made smaller; papers rebuilt.",
+    help="Voting ensembles for tabular data: compare, fit, evaluate, explain and prune models; reproduce papers.",
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"committee {version('committee')}")
+        print_version()
         raise typer.Exit
 
 
@@ -90,13 +87,13 @@ def _root(
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # characters that its encoding lacks end no command
+        if isinstance(stream, TextIOWrapper):  # characters that the encoding lacks must not end a command
             stream.reconfigure(errors="backslashreplace")
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _ended)
+        signal.signal(signal.SIGTERM, _exit_on_signal)
     app()
 
 
-def _ended(number: int, _: FrameType | None) -> None:
-    """End as after an error, which removes scratch folders and files that are half written."""
+def _exit_on_signal(number: int, _: FrameType | None) -> None:
+    # an exception, unlike the signal, removes scratch folders and half-written files
     raise SystemExit(128 + number)

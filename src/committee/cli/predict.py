@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.answers import Answers
-from committee.cli.columns import features_of, form_for, learned_columns, pieced_columns_of, read_for
-from committee.cli.files import check_writable, load_learner
-from committee.cli.inputs import are_in_pieces, is_large, paths_of, scanned, words_of
-from committee.cli.model_options import ModelFile
-from committee.cli.predictions import check_ending, predictions_by_parts, write_predictions
-from committee.cli.reading import watched
-from committee.cli.standard_input import STANDARD
-from committee.cli.table_options import TableOptions, split_names, takes_table_options
-from committee.cli.terminal import Debug, Progress, errors_in_one_line, notes_on_warnings, say, say_notes
-from committee.data.readers.cells import missing_marks_note
-from committee.data.text import check_names, printable
+from committee.cli.files import (
+    PREDICTIONS,
+    STANDARD,
+    check_ending,
+    check_writable,
+    is_large,
+    load_learner,
+    prediction_writer,
+    reads_in_chunks,
+    write_predictions,
+)
+from committee.cli.options import ModelFile, Progress, TableOptions, split_names, takes_table_options
+from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_notes
+from committee.data.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
-
-    from committee.data.out_of_core.file_sources import RawCellReader
-    from committee.data.out_of_core.scan import Pieces
 
 
 @takes_table_options
@@ -37,136 +37,213 @@ def predict(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Table with the columns the model learned from; - is standard input. Several files, a folder, a"
-            " pattern in quotation marks or a large file are read in pieces, and predictions are written as they come."
+            help="Table with the columns of the model; - is standard input. Several files, a folder, a quoted pattern"
+            " or a large file are read in chunks, and their predictions are written chunk by chunk."
         ),
     ],
     table: TableOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV, Parquet or Feather by ending; CSV to the screen if left out or -."),
+        typer.Option("--output", "-o", help="CSV, Parquet or Feather, by the ending. Default, or -: CSV on stdout."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
     safe_cells: Annotated[
-        bool, typer.Option("--safe-cells", help="Put ' before labels that a spreadsheet would run as formulas.")
+        bool, typer.Option("--safe-cells", help="Put ' before text that a spreadsheet would run as a formula.")
     ] = False,
     alpha: Annotated[
         float | None,
         typer.Option(
-            help="Of a model trained with --conformal: share of rows that sets or intervals may miss, if another than"
-            " it was trained for.",
-            show_default=False,
+            help="Share of rows that prediction sets or intervals may miss. Default: that of fit --conformal."
         ),
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, as they are."),
+        typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, unchanged."),
     ] = None,
     progress: Progress = None,
     debug: Debug = False,
 ) -> None:
-    """Predict the rows of a table, or of several files one after the other.
+    """Predict the rows of one or several tables.
 
-    Columns are matched by name, in any order; a note names those that the model does not use. A model trained with
-    --conformal adds lower and upper, or for each class whether it is in the set.
+    Columns are matched by name, in any order; a note names the columns that the model does not use. A model fitted with
+    --conformal adds the columns lower and upper, or one for each class with true for classes in the prediction set.
     """
-    with errors_in_one_line(debug, output), notes_on_warnings():
+    with error_lines(debug, output), notes_on_warnings():
         import polars as pl
 
-        from committee.data.out_of_core.file_sources import RawCellReader
+        from committee.cli.model_rows import read_for_model, select_features
         from committee.data.readers.tables import read_raw_cells
 
-        to_screen = output is None or output == STANDARD
-        place = None if to_screen else output
+        to_stdout = output is None or output == STANDARD
+        place = None if to_stdout else output
         check_writable(place, read=[model, *data])
-        if place is not None:
-            check_ending(place)  # before any work is done
+        check_ending(place, "predictions", PREDICTIONS)
         learner = load_learner(model)
         if proba and not hasattr(learner, "predict_proba"):
             raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
         if alpha is not None:
             _check_alpha(learner, model, alpha)
         names = tuple(dict.fromkeys(split_names(ids)))
-        answers = Answers(learner, proba=proba, safe_cells=safe_cells, ids=names, alpha=alpha)
-        if are_in_pieces(data) or is_large(data[0]):
-            pieces = scanned(data, table, form=form_for(learner, table))
-            marks: dict[str, Counter[str]] = {}
-            cells = RawCellReader(pieces.source, check_names(names, pieces.source.names or (), "--id"))
-            check_writable(place, read=paths_of(pieces))
-            say(words_of(pieces))
-            if to_screen and sys.stdout.isatty():
+        predictions = Predictions(learner, proba, safe_cells, names, alpha)
+        if reads_in_chunks(data) or is_large(data[0]):
+            if to_stdout and sys.stdout.isatty():
                 progress = False  # predictions and a bar would be mixed up
-            pieces = pieced_columns_of(learner, pieces, table, names, marks=marks)
-            _write_parts(_parts(watched(pieces, "predicting", wanted=progress), answers, cells), place)
-            say_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
+            _predict_chunks(predictions, data, table, place, progress)
         else:
-            frame = read_for(learner, data[0], table, ids=names, rows_needed=False)
-            shown = read_raw_cells(data[0], names, table.form, "--id") if names else pl.DataFrame()
-            result = answers.of(features_of(learner, frame, str(data[0]), names), shown)
+            frame = read_for_model(learner, data[0], table, ids=names, rows_needed=False)
+            cells = read_raw_cells(data[0], names, table.form, "--id") if names else pl.DataFrame()
+            result = predictions.of(select_features(learner, frame, str(data[0]), names), cells)
             if place is None:
-                _show(result.write_csv())
+                _print(result.write_csv())
             else:
                 write_predictions(result, place)
-                say(f"{result.height:,} predictions written to {place}")
-        say_notes(answers.unknown.notes())
+                info(f"{result.height:,} predictions written to {place}")
+        print_notes(predictions.unknown.notes())
 
 
 def _check_alpha(learner: Any, model: Path, alpha: float) -> None:
-    """Refuse a share that is none, or a model without sets and intervals."""
     if not (hasattr(learner, "predict_set") or hasattr(learner, "predict_interval")):
-        raise ValueError(f"--alpha is of models trained with --conformal, and {model} holds a {type(learner).__name__}")
+        raise ValueError(
+            f"--alpha is for models fitted with --conformal, and {model} holds a {type(learner).__name__}; leave it out"
+        )
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"--alpha {alpha:g} must be above 0 and below 1")
 
 
-def _write_parts(parts: Iterator[pl.DataFrame], output: Path | None) -> None:
-    """Write or show predictions as they come."""
+def _predict_chunks(
+    predictions: Predictions, data: list[Path], table: TableOptions, output: Path | None, progress: bool | None
+) -> None:
+    from committee.cli.chunks import chunk_frame, file_paths, files_in_chunks, model_chunks, open_chunks
+    from committee.cli.model_rows import file_format, used_columns
+    from committee.cli.progress import with_progress
+    from committee.data.out_of_core.file_sources import RawCellReader
+    from committee.data.readers.cells import missing_marks_note
+    from committee.data.text import check_names
+
+    learner, ids = predictions.learner, predictions.ids
+    pieces = open_chunks(data, table, form=file_format(learner, table))
+    marks: dict[str, Counter[str]] = {}
+    cells = RawCellReader(pieces.source, check_names(ids, pieces.source.names or (), "--id"))
+    check_writable(output, read=file_paths(pieces))
+    info(files_in_chunks(pieces))
+    pieces = model_chunks(learner, pieces, table, ids, marks=marks)
+    files, unnamed = pieces.files, used_columns(learner)[0] is None
+    shown = with_progress(pieces, "predicting", wanted=progress)
+
+    def parts() -> Iterator[pl.DataFrame]:
+        empty = True
+        for piece in shown:
+            if len(piece):
+                with piece.named_in_errors():
+                    frame = chunk_frame(piece)
+                    X = frame.drop(ids, strict=False).to_numpy() if unnamed else frame
+                    part = predictions.of(X, cells.next_rows(len(piece)))
+                yield part
+                empty = False
+        files.check_unchanged()
+        if empty:
+            yield predictions.of_no_rows()
+
     if output is None:
-        for k, part in enumerate(parts):
-            _show(part.write_csv(include_header=k == 0))
-        return
-    n = 0
-    with predictions_by_parts(output) as write:
-        for part in parts:
-            write(part)
-            n += part.height
-    say(f"{n:,} predictions written to {output}")
+        for k, part in enumerate(parts()):
+            _print(part.write_csv(include_header=k == 0))
+    else:
+        n = 0
+        with prediction_writer(output) as write:
+            for part in parts():
+                write(part)
+                n += part.height
+        info(f"{n:,} predictions written to {output}")
+    print_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
 
 
-def _parts(pieces: Pieces, answers: Answers, cells: RawCellReader) -> Iterator[pl.DataFrame]:
-    """Predict the rows of one piece after the other; of no rows there is one part, without any."""
-    from committee.cli.inputs import frame_of
-
-    files, empty = pieces.files, True
-    for piece in pieces:
-        if len(piece):
-            with piece.named_in_errors():
-                frame = frame_of(piece)
-                names = learned_columns(answers.learner)[0]
-                X = frame.drop(answers.ids, strict=False).to_numpy() if names is None else frame
-                part = answers.of(X, cells.next_rows(len(piece)))
-            yield part
-            empty = False
-    files.check_unchanged()
-    if empty:
-        yield answers.of_no_rows()
-
-
-def _show(text: str) -> None:
+def _print(text: str) -> None:
     if sys.stdout.isatty():
         text = printable(text)
     else:
-        _check_encoding(text, sys.stdout.encoding)
+        try:
+            text.encode(sys.stdout.encoding)
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"the encoding of stdout, {sys.stdout.encoding}, lacks {text[error.start]!a}; use --output, whose files"
+                " are UTF-8, or set PYTHONUTF8=1"
+            ) from error
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
-def _check_encoding(text: str, encoding: str) -> None:
-    """Refuse predictions with characters that the encoding of stdout lacks."""
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"stdout has the encoding {encoding}, which lacks {text[error.start]!a}; use --output, whose files are"
-            " UTF-8, or set PYTHONUTF8=1"
-        ) from error
+@dataclass
+class Predictions:
+    """Predictions of a model as frames: identifier columns, predictions, probabilities, sets or intervals."""
+
+    learner: Any
+    proba: bool = False
+    safe_cells: bool = False
+    ids: tuple[str, ...] = ()
+    alpha: float | None = None
+    unknown: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        from committee.cli.model_rows import UnknownCategories
+
+        self.unknown = UnknownCategories(self.learner)
+
+    def of(self, X: Any, ids: pl.DataFrame) -> pl.DataFrame:
+        """Predict rows, whose identifier columns are `ids`."""
+        if not len(X):
+            return self.of_no_rows(ids.schema)
+        self.unknown.add(X)
+        found = self._predicted(X)
+        taken = [name for name in ids.columns if name in found.columns]
+        if taken:
+            raise ValueError(f"--id names {taken[0]!r}, which is a column of the predictions; rename it in the file")
+        result = ids.hstack(found) if ids.width else found
+        return _without_formulas(result) if self.safe_cells else result
+
+    def of_no_rows(self, ids: Any = None) -> pl.DataFrame:
+        """Return the frame without rows, whose types are those of a row of missing values."""
+        import numpy as np
+        import polars as pl
+
+        table = self.learner.table_
+        if table is None or table.names is None:
+            found = self._predicted(np.full((1, self.learner.n_features_in_), np.nan))
+        else:
+            categories = zip(table.names, table.categories, strict=True)
+            kinds = {name: pl.String if each and isinstance(each[0], str) else pl.Float64 for name, each in categories}
+            found = self._predicted(pl.DataFrame({name: [None] for name in kinds}, schema=kinds))
+        empty = pl.DataFrame(schema=ids or dict.fromkeys(self.ids, pl.String))
+        return empty.hstack(found.head(0)) if empty.width else found.head(0)
+
+    def _predicted(self, X: Any) -> pl.DataFrame:
+        import polars as pl
+
+        columns = _prediction_columns(self.learner, self.learner.predict(X))
+        if self.proba:
+            columns |= self._per_class("probability", self.learner.predict_proba(X))
+        if hasattr(self.learner, "predict_interval"):
+            columns |= dict(zip(("lower", "upper"), self.learner.predict_interval(X, self.alpha).T, strict=True))
+        elif hasattr(self.learner, "predict_set"):
+            columns |= self._per_class("in set", self.learner.predict_set(X, self.alpha))
+        return pl.DataFrame(columns)
+
+    def _per_class(self, what: str, values: Any) -> dict[str, Any]:
+        return {f"{what}:{label}": values[:, k] for k, label in enumerate(self.learner.classes_)}
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    text = pl.col(pl.String)
+    formulas = text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()
+    return frame.with_columns(pl.when(formulas).then("'" + text).otherwise(text).name.keep())
+
+
+def _prediction_columns(learner: Any, predicted: Any) -> dict[str, Any]:
+    if predicted.ndim == 1:
+        return {"prediction": predicted}
+    from committee.report.figures import quantile_levels
+    from committee.report.prediction_sets import model_inside
+
+    levels = quantile_levels(model_inside(learner), predicted.shape[1])
+    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(levels)}

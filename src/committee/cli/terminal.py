@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from committee.cli.spoken import in_options
 from committee.data.packages import MissingExtraError
 from committee.data.text import printable
 
@@ -23,17 +22,97 @@ if TYPE_CHECKING:
     from committee.report.grid import Grid
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Progress = Annotated[bool | None, typer.Option("--progress/--no-progress", help="By default if stderr is a terminal.")]
 
 INTERRUPTED = 130
-"""Exit code of what Ctrl-C has ended, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 
 PIPED_WIDTH = 100
-"""Width of tables when the output is no terminal and COLUMNS does not say."""
+"""Width of tables if the output is no terminal and COLUMNS is not set."""
+
+OPTIONS = {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("delta", "effort", "folds", "level", "max_loss", "max_nodes", "max_voters", "memory_limit", "metric"),
+        *("min_gain", "objective", "on", "quantile", "scratch", "task", "time_limit"),
+    )
+} | {"categorical_features": "--categorical"}
+"""Parameters of the library that have an option of their own; others are set by ``-p``."""
+
+_VALUE = r"(?:'(?P<text>[^']*)'|(?P<plain>[\w.+-]*\w))"
+_ARGUMENT = re.compile(rf"(?<![\w'(\[-])(?<!-p )(?P<name>[a-z]\w*)={_VALUE}")
+_IN_BRACKETS = re.compile(rf"\((?P<name>[a-z]\w*)={_VALUE}\)")
+_CALL = re.compile(r"\b([A-Z]\w+)\([^()]*\)")
+_INVALID = re.compile(r"The '(?P<name>\w+)' parameter of \w+ must be (?P<wanted>.*?)\. Got (?P<value>.*?) instead\.")
+_SUBJECT = re.compile(r"^(?P<name>[a-z]+_[a-z_]+|[a-z]+(?= is)) (?=must be |is [^;]*; it must be )")
+_WITH_UNDERSCORE = re.compile(rf"(?<![\w.'-])({'|'.join(name for name in OPTIONS if '_' in name)})(?![\w=])")
+_RANGE = re.compile(r"an? (?P<kind>int|float) in the range (?P<left>[\[(])(?P<low>\S+), (?P<high>\S+?)(?P<right>[\])])")
+_SET = re.compile(r"a str among \{(.*?)\}")
+_BOOL = re.compile(r"an instance of 'bool'((,| or) an instance of 'numpy.bool')?")
+
+_PHRASES = {
+    "drop names '": "--drop names '",
+    "categorical names '": "--categorical names '",
+    "y holds one class only": "the target holds one class only",
+    " (rows of zero weight do not count)": "",
+    ", and has no attributes of a training": "",
+    "left_out_ names the others": "the table of members names the others",
+    "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
+    "cannot be converted: estimator is": "cannot be converted: it is",
+    "for which there is no adapter": "a kind that is not supported",
+    "those that RegressionCommittee.from_estimator takes; any fitted classifiers can vote as EstimatorVoters": (
+        "forests and boosters"
+    ),
+}
+
+
+def with_options(text: str) -> str:
+    """Return a message of the library with options in the place of Python's parameters.
+
+    Examples
+    --------
+    >>> with_options("TreeVoter() has none; use on='validation', or fit it with oob_score=True.")
+    'TreeVoter has none; use --on validation, or fit it with -p oob_score=True.'
+    >>> with_options("The 'effort' parameter of CommitteeClassifier must be a str among {'best'}. Got 'some' instead.")
+    "--effort must be 'best'; got 'some'."
+    """
+    for phrase, replacement in _PHRASES.items():
+        text = re.sub(rf"(?<!-){re.escape(phrase)}", replacement, text)
+    text = _CALL.sub(r"\1", text)
+    text = _SUBJECT.sub(lambda found: f"{_option(found['name'])} ", text)
+    text = _INVALID.sub(_invalid_parameter, text)
+    text = _IN_BRACKETS.sub(lambda found: f"({_setting(found)})", text)
+    return _WITH_UNDERSCORE.sub(lambda found: OPTIONS[found[1]], _ARGUMENT.sub(_setting, text))
+
+
+def _option(name: str) -> str:
+    return OPTIONS.get(name, f"-p {name}")
+
+
+def _setting(found: re.Match[str]) -> str:
+    value = found["plain"] if found["text"] is None else found["text"]
+    return f"{_option(found['name'])}{' ' if found['name'] in OPTIONS else '='}{value}"
+
+
+def _invalid_parameter(found: re.Match[str]) -> str:
+    wanted = _RANGE.sub(_range, found["wanted"])
+    wanted = _BOOL.sub("True or False", _SET.sub(_one_of, wanted))
+    return f"{_option(found['name'])} must be {wanted}; got {found['value']}."
+
+
+def _range(found: re.Match[str]) -> str:
+    low = f">{'=' if found['left'] == '[' else ''} {found['low']}"
+    high = f"<{'=' if found['right'] == ']' else ''} {found['high']}"
+    ends = [end for end in (low, high) if not end.endswith("inf")]
+    return " ".join(["a whole number" if found["kind"] == "int" else "a number", " and ".join(ends)]).rstrip()
+
+
+def _one_of(found: re.Match[str]) -> str:
+    values = sorted(found[1].split(", "))  # a set, whose order differs between runs
+    return values[0] if len(values) == 1 else f"one of {', '.join(values)}"
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console that takes text as it is: no markup, no colouring of numbers."""
+    """Return a rich console that prints text as it is: no markup, no coloured numbers."""
     from rich.console import Console
 
     made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -42,37 +121,44 @@ def console(*, stderr: bool = False) -> Console:
     return made
 
 
-def say(text: str) -> None:
-    """Say one line on stderr, which leaves stdout to tables and predictions."""
+def info(text: str) -> None:
+    """Print one line on stderr."""
     console(stderr=True).print(printable(text), soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """Point something out that is no error."""
+    """Print a note on stderr."""
     console(stderr=True).print(f"note: {printable(text)}", style="yellow", soft_wrap=True)
 
 
-def say_notes(texts: Iterable[str]) -> None:
-    """Point out several things, each once."""
+def print_notes(texts: Iterable[str]) -> None:
+    """Print several notes, each once."""
     for text in dict.fromkeys(texts):
         note(text)
 
 
-@contextmanager
-def errors_in_one_line(debug: bool, *outputs: Path | None, words: Callable[[str], str] = in_options) -> Iterator[None]:
-    """Turn expected errors into one red line and exit code 2, and Ctrl-C into what it has left of `outputs`.
+def print_sentences(sentences: Iterable[str]) -> None:
+    """Print sentences on stdout, one a line."""
+    terminal = console()
+    for sentence in sentences:
+        terminal.print(printable(sentence), soft_wrap=True)
 
-    `words` makes what the library says that of the command line.
+
+@contextmanager
+def error_lines(debug: bool, *outputs: Path | None, words: Callable[[str], str] = with_options) -> Iterator[None]:
+    """Print an expected error as one red line and exit with code 2; after Ctrl-C name the written `outputs`.
+
+    `words` rewrites the messages of the library.
     """
-    before = _states(outputs)
+    before = _file_states(outputs)
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of a pipe went away, as `head` does; typer ends quietly
+        raise  # the reader of a pipe has closed it, as `head` does; typer ends quietly
     except KeyboardInterrupt:
         if debug:
             raise
-        say(words_of_interrupt([path for path, state in _states(outputs).items() if state != before[path]]))
+        info(interrupt_message([path for path, state in _file_states(outputs).items() if state != before[path]]))
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError, MissingExtraError) as error:
         if debug:
@@ -85,8 +171,7 @@ def errors_in_one_line(debug: bool, *outputs: Path | None, words: Callable[[str]
         raise typer.Exit(2) from None
 
 
-def _states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | None]:
-    """What tells whether files have been written since."""
+def _file_states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | None]:
     found: dict[Path, tuple[int, ...] | None] = {}
     for path in paths:
         if path is not None:
@@ -95,67 +180,22 @@ def _states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | None]:
     return found
 
 
-def words_of_interrupt(written: Sequence[Path]) -> str:
-    """What is said after Ctrl-C.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> words_of_interrupt([]), words_of_interrupt([Path("a.json")])
-    ('interrupted; no file is written', 'interrupted; written is a.json')
-    """
-    return f"interrupted; written is {', '.join(map(str, written))}" if written else "interrupted; no file is written"
+def interrupt_message(written: list[Path]) -> str:
+    """Return the message after Ctrl-C."""
+    return f"interrupted; written: {', '.join(map(str, written))}" if written else "interrupted; no file is written"
 
 
 @contextmanager
 def notes_on_warnings() -> Iterator[None]:
-    """Show warnings as notes, without the source line that Python adds."""
+    """Print warnings as notes, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *args, **kwargs: note(in_options(str(message)))
+        warnings.showwarning = lambda message, *args, **kwargs: note(with_options(str(message)))
         yield
 
 
-@contextmanager
-def progress_hook(wanted: bool | None, steps: str = "fits") -> Iterator[Callable[[int, int, str], None] | None]:
-    """Progress on stderr: a bar on a terminal, else - if wanted - a line for every tenth of the work."""
-    terminal = console(stderr=True)
-    if wanted is False or (wanted is None and not terminal.is_terminal):
-        yield None
-    elif terminal.is_terminal:
-        with _bar(terminal, steps) as advance:
-            yield advance
-    else:
-        yield partial(_line, steps)
-
-
-def _line(steps: str, done: int, total: int, model: str) -> None:
-    if done * 10 // total > (done - 1) * 10 // total:
-        say(f"{done}/{total} {steps} done")
-
-
-@contextmanager
-def _bar(terminal: Console, steps: str) -> Iterator[Callable[[int, int, str], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn(steps),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[model]}", markup=False),
-    )
-    with Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=None, model="")
-
-        def advance(done: int, total: int, model: str) -> None:
-            bar.update(task, completed=done, total=total, model=printable(model))
-
-        yield advance
-
-
-def print_grids(grids: list[Grid]) -> None:
-    """Print tables one below the other; headings only where a table has some."""
+def print_tables(grids: list[Grid]) -> None:
+    """Print tables one below the other."""
     from committee.report.grid import rich_table
 
     terminal = console()
@@ -167,14 +207,13 @@ def print_grids(grids: list[Grid]) -> None:
 
 
 def print_comparison(result: Comparison) -> None:
-    """Print a comparison: what on, the tables, the verdict, and what the models warned of."""
-    from committee.report.tables import grids, parameters_set, table_sentence
-    from committee.report.verdict import verdict
+    """Print the tables, the findings, the parameters set and the warnings of a comparison."""
+    from committee.report.comparison_tables import grids, parameters_set, table_sentence, verdict
 
     terminal = console()
     terminal.print(printable(table_sentence(result)))
     terminal.print()
-    print_grids(grids(result))
+    print_tables(grids(result))
     terminal.print()
     for sentence in verdict(result):
         terminal.print(printable(sentence), style="red" if " failed in " in sentence else None)
@@ -182,4 +221,4 @@ def print_comparison(result: Comparison) -> None:
         terminal.print(printable(f"Parameters of {name}: {values}."))
     for model in result.models:
         for text in model.warnings:
-            note(f"{model.name} warned: {in_options(text)}")
+            note(f"{model.name} warned: {with_options(text)}")

@@ -188,7 +188,7 @@ class Estimate:
 class Provenance:
     """Origin of a fitted model: its attribute ``provenance_``, which `save` writes and `load` reads.
 
-    The command ``committee fit`` sets it; in Python it is created by `committee.report.known_rows.provenance_of` and
+    The command ``committee fit`` sets it; in Python it is created by `committee.report.provenance.provenance_of` and
     assigned. A new ``fit`` removes it, and a clone has none.
 
     Parameters

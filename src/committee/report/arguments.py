@@ -1,4 +1,4 @@
-"""Arguments of displays: how many of something are drawn, and which one; refused by the name of the argument."""
+"""Validation of arguments of displays."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ from committee.data.number_types import is_whole
 
 
 def check_most(name: str, given: object, *, none: str = "") -> None:
-    """Refuse a number of leaves or other things to draw that is none, or below 1; `none` says what None stands for.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, the value and the remedy.
+    """Refuse a number of things to draw that is below 1; `none` describes what `None` selects, if it is allowed.
 
     Examples
     --------
@@ -29,12 +24,7 @@ def check_most(name: str, given: object, *, none: str = "") -> None:
 
 
 def place(name: str, given: object, n: int) -> int:
-    """Number of one of n things from the first on; negative ones count back from the last.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, the value and the remedy.
+    """Return an index of n things from 0 on; negative ones count from the last.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Every model on the same stratified folds, with the statistics that say which differences mean something."""
+"""Comparison of models on the same cross-validation folds, with tests of their differences."""
 
 from __future__ import annotations
 
@@ -7,29 +7,124 @@ import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from committee.data.labels import Task
-from committee.report.crossvalidation import Cells, FoldResult, Limits, Table, run_folds, stratified_folds
-from committee.report.finished_fits import finished_fits
-from committee.report.metric_choice import chosen_metrics
-from committee.report.model_result import LEVEL, ModelResult, collected, placed
+from committee.report.crossvalidation import (
+    Cells,
+    FoldResult,
+    Limits,
+    Numbers,
+    Table,
+    checkpointed_fits,
+    read_target,
+    run_folds,
+    stratified_folds,
+)
+from committee.report.metrics import Reliability, chosen_metrics, known_metric
 from committee.report.models import ComparedModel, compared_models
-from committee.report.targets import Numbers, read_target
+from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
 Progress: TypeAlias = Callable[[int, int, str, FoldResult], None]
 
+LEVEL = 0.05
+"""Significance level: the probability of any false positive among the tests of a comparison."""
+
 SCHEMA = "committee.comparison/3"
-"""Name and version of the layout that `Comparison.to_json` writes."""
+"""Name and version of the layout of `Comparison.to_json`."""
+
+
+@dataclass(frozen=True)
+class AgainstBest:
+    """Paired test of one model against the best; a positive difference means worse.
+
+    `interval` is the 95 % confidence interval of the difference, for this pair alone; `least_shown` the smallest
+    difference that would be significant with this standard error; `in_every_fold` tells if the model is worse in each.
+    """
+
+    difference: float
+    standard_error: float
+    interval: tuple[float, float]
+    least_shown: float
+    in_every_fold: bool
+    pvalue: float
+    adjusted_pvalue: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the adjusted p-value is at most 0.05."""
+        return self.adjusted_pvalue <= LEVEL
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResult:
+    """Results of one model on all folds.
+
+    `place` is 1 for the best mean, and `None` for models that failed or lack the metric; `average_rank` the mean over
+    folds of the rank within the fold; `margin_quantiles` (101,) those of the training margins, averaged over folds.
+    """
+
+    name: str
+    own: bool
+    fold_results: tuple[FoldResult, ...]
+    place: int | None = None
+    average_rank: float | None = None
+    against_best: AgainstBest | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+    margin_quantiles: tuple[float, ...] | None = None
+    reliability: Reliability | None = None
+
+    def values(self, metric: str) -> NDArray[np.float64]:
+        """Return the values of a metric in the folds that have it, shape (at most n_folds,)."""
+        values = [fold.figures.get(metric) for fold in self.fold_results]
+        return np.array([value for value in values if value is not None], dtype=np.float64)
+
+    def mean(self, metric: str) -> float | None:
+        """Return the mean over folds; `None` without values."""
+        values = self.values(metric)
+        return float(values.mean()) if values.size else None
+
+    def sd(self, metric: str) -> float | None:
+        """Return the standard deviation over folds (n - 1); `None` with fewer than two values."""
+        values = self.values(metric)
+        return float(values.std(ddof=1)) if values.size > 1 else None
+
+    def median(self, metric: str) -> float | None:
+        """Return the median over folds, which is quoted for times; `None` without values."""
+        values = self.values(metric)
+        return float(np.median(values)) if values.size else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return summaries and the figures of every fold as plain values."""
+        metrics = list(self.fold_results[0].figures) if self.fold_results else []
+        test = self.against_best
+        return {
+            "name": self.name,
+            "own": self.own,
+            "place": self.place,
+            "average_rank": self.average_rank,
+            "against_best": None if test is None else asdict(test) | {"significant": test.significant},
+            "error": self.error,
+            "warnings": list(self.warnings),
+            "summary": {m: {"mean": self.mean(m), "sd": self.sd(m), "median": self.median(m)} for m in metrics},
+            "folds": [fold.figures | {"error": fold.error} for fold in self.fold_results],
+            "margin_quantiles": None if self.margin_quantiles is None else list(self.margin_quantiles),
+        }
 
 
 @dataclass(frozen=True)
 class TableSummary:
-    """The table of a comparison: size, kinds of column, missing cells, and what is predicted."""
+    """Size and target of the table of a comparison.
+
+    `classes` are the rows of each class, `numbers` minimum, mean and maximum of a numeric target.
+    """
 
     name: str
     target: str
@@ -38,37 +133,15 @@ class TableSummary:
     categorical: int
     missing_cells: int
     classes: dict[str, int]
-    """Rows of each; empty where numbers are predicted."""
     numbers: tuple[float, float, float] | None = None
-    """Least, mean and greatest of the numbers to predict."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Outcome of `compare`: the models in the order of their places, failed ones last.
+    """Outcome of `compare`, models by place and those without a place last.
 
-    Attributes
-    ----------
-    table : TableSummary
-        The table.
-    models : tuple of ModelResult
-        Best first.
-    folds, repeats, seed, jobs : int
-        The settings.
-    metrics : tuple of str
-        Names out of `committee.report.metrics.METRICS`: that of the places and the tests, and others to show.
-    versions : dict of str to str
-        Versions of Python and of the libraries whose models took part.
-    notes : tuple of str
-        Remarks on the table or the run.
-    task : {"classes", "numbers"}
-        What is predicted.
-    stopped : str or None
-        Why it ended before all fits were done: "an interrupt" or "the time limit".
-    folds_done : int or None
-        Folds that every model has done, on which they are compared; None: all.
-    parameters : dict of str to dict of str to str
-        Parameters that were set of models, as text, by the name of the model.
+    The first of `metrics` ranks the models. `stopped` is "an interrupt" or "the time limit" if the run ended early, and
+    `folds_done` the number of folds that all models finished then.
     """
 
     table: TableSummary
@@ -87,12 +160,12 @@ class Comparison:
 
     @property
     def metric(self) -> str:
-        """Name of the metric of the places and the tests."""
+        """Name of the metric that ranks the models."""
         return self.metrics[0]
 
     @property
     def ranked(self) -> tuple[ModelResult, ...]:
-        """Models that have a place, best first: none that failed or was not run, and none without a whole fold."""
+        """Models that have a place, best first."""
         return tuple(model for model in self.models if model.place is not None)
 
     def __getitem__(self, name: str) -> ModelResult:
@@ -102,20 +175,12 @@ class Comparison:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as plain values, for ``json.dumps(..., allow_nan=False)``."""
+        """Return plain values for ``json.dumps(..., allow_nan=False)``."""
+        settings = {name: getattr(self, name) for name in ("folds", "repeats", "seed", "jobs", "metric", "task")}
         return {
             "schema": SCHEMA,
             "table": asdict(self.table),
-            "settings": {
-                "folds": self.folds,
-                "repeats": self.repeats,
-                "seed": self.seed,
-                "jobs": self.jobs,
-                "metric": self.metric,
-                "task": self.task,
-                "level": LEVEL,
-                "parameters": self.parameters,
-            },
+            "settings": settings | {"level": LEVEL, "parameters": self.parameters},
             "stopped": self.stopped,
             "folds_done": self.folds * self.repeats if self.folds_done is None else self.folds_done,
             "versions": self.versions,
@@ -143,12 +208,11 @@ def compare(
     time_limit: float | None = None,
     on_interrupt: Literal["raise", "keep"] = "raise",
 ) -> Comparison:
-    r"""Compare models on one table, each on the same folds, which are stratified where classes are predicted.
+    r"""Compare models on the same cross-validation folds, stratified by class.
 
-    Every model learns on one thread, from the table to the fitted model. Learners of this library take the
-    frame; all others take the matrix of a `committee.data.frames.TableSchema` learned on the training rows of
-    the fold. So categories seen only in test rows are missing values for everyone, and encoding the table is
-    in everyone's time.
+    Every model is fitted on one thread. Learners of this library take the frame; all others take the matrix of a
+    `committee.data.frames.TableSchema` learned on the training rows of the fold. So categories that occur only in test
+    rows are missing values for all models, and the time to encode the table is part of every fit time.
 
     Parameters
     ----------
@@ -157,61 +221,54 @@ def compare(
     y : Series or array-like of shape (n_samples,)
         Labels or numbers, none missing.
     models : iterable of str, mapping of str to estimator, "all" or None, default=None
-        Names of `committee.MODELS` and `committee.report.peers.PEERS`, or unfitted estimators by the name to show.
-        An estimator that has a ``random_state`` of None gets ``seed``. None takes `default_models`, a handful.
+        Names of `committee.MODELS` and `committee.report.models.PEERS`, or unfitted estimators by a name to show.
+        An estimator that has a ``random_state`` of `None` gets ``seed``. `None`: `default_models`.
     task : {"classes", "numbers"}, default=None
-        What is predicted; None: text and a few whole numbers are classes, other numbers are numbers.
+        `None`: text and integers of few values are classes, other numbers are numbers.
     parameters : mapping of str to mapping, default=None
         Parameters to set, by the name of the model.
-    folds : int, default=10
-        Stratified folds; 10 is the field's custom.
-    repeats : int, default=1
-        Times that the folds are drawn anew.
+    folds, repeats : int, default=10 and 1
+        Cross-validation folds, 10 by custom, and repeats with other folds.
     seed : int, default=0
-        For the folds and every model.
+        Seed of the folds and of every model.
     jobs : int, default=1
-        Processes. Only times depend on it: more than one let the models disturb each other.
+        Processes. Only measured times depend on it, which are less exact with more than one.
     metric : str or iterable of str, default=None
-        Metric of the places, the tests and the pictures: "accuracy", "balanced_accuracy", "f1_macro", "mcc",
-        "log_loss", "brier", "roc_auc" or "average_precision"; of numbers "rmse", "mae" or "r2". Of several the first;
-        the others get columns. All of them are measured. None: "accuracy", of numbers "rmse".
-    name : str, default="table"
-        Name of the table.
-    target : str, default=None
-        Name of the labels; that of ``y`` by default.
+        Names of `committee.report.metrics.METRICS` or `METRICS_OF_NUMBERS`. The first ranks and tests the models, the
+        others get columns; all are measured. `None`: "accuracy", or "rmse".
+    name, target : str, default="table" and None
+        Names of the table and of the target, the latter that of ``y`` by default.
     progress : callable ``(done, total, model, result)``, default=None
-        Called after every fit (a model on a fold), with its `FoldResult`.
+        Called after every fit with its `FoldResult`.
     checkpoint : path, default=None
-        File of finished fits, each written as it ends. The same comparison, begun again, runs those that it has not;
-        failed ones are run again. Remove it afterwards.
+        File of finished fits. The same comparison, started again, runs only the others and those that failed.
     time_limit : float, default=None
-        Seconds after which no fit begins; nor does a fold that would not end in time. Fits under way are finished.
+        Seconds after which no fit starts, nor a fold that would not end in time. Running fits are finished.
     on_interrupt : {"raise", "keep"}, default="raise"
-        Whether an interrupt (Ctrl-C) is raised, or ends the comparison with what is done.
+        Whether Ctrl-C is raised, or ends the comparison with the finished fits.
 
     Returns
     -------
     Comparison
-        A model that raises in a fold is reported as failed; the others go on. One that was stopped compares the models
-        on the folds that all have done; before there is one, no model has a place.
+        A model that raises in a fold is reported as failed. A comparison that was stopped uses the folds that all
+        models have finished; without one, no model has a place.
 
     Raises
     ------
     ValueError
-        Labels missing, fewer than two classes, a class of one row, numbers that are all the same, folds more than any
-        class has rows, unknown models, settings out of range, or a checkpoint
-        that is damaged or of another comparison.
+        For missing labels, fewer than two classes, a class of one row, constant numbers, more folds than the largest
+        class has rows, unknown models, invalid settings, or a checkpoint that is damaged or of another comparison.
 
     Warns
     -----
     UserWarning
-        A class has fewer rows than ``folds``: some folds test without it.
+        If a class has fewer rows than ``folds``: some folds test without it.
 
     Notes
     -----
-    Each model is tested against the best with the corrected resampled t-test
-    (`committee.report.statistics.corrected_paired_t_test`, test/train ratio :math:`1/(k-1)`), and the p-values are
-    adjusted by Holm's rule. The best is chosen on the same folds, so its lead is a little flattered.
+    Each model is tested against the best by the corrected resampled t-test
+    (`committee.report.statistics.corrected_paired_t_test`, test/train ratio :math:`1/(k-1)`), with p-values adjusted by
+    Holm's rule. The best is selected on the same folds, so its lead is slightly optimistic.
 
     Examples
     --------
@@ -228,8 +285,13 @@ def compare(
     """
     from committee.data.columns import is_frame
 
-    _check_settings(folds=folds, repeats=repeats, jobs=jobs)
-    _check_limits(time_limit, on_interrupt)
+    for setting, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{setting} must be an integer of at least {least}; got {value!r}")
+    if time_limit is not None and not time_limit > 0.0:
+        raise ValueError(f"time_limit must be a number of seconds above 0; got {time_limit!r}")
+    if on_interrupt not in ("raise", "keep"):
+        raise ValueError(f"on_interrupt={on_interrupt!r} is neither 'raise' nor 'keep'")
     labels = read_target(y, target, task)
     numbers = isinstance(labels, Numbers)
     metrics = chosen_metrics(metric, numbers)
@@ -239,14 +301,14 @@ def compare(
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     for model in chosen:
-        if model.parameters:  # a mistyped one must not wait for its first fit
+        if model.parameters:  # invalid parameters are refused before the first fit
             made = model.make(table.encoded()[0], seed)
             if model.own:
                 made._validate_params()
     splits = stratified_folds(labels.codes, folds, repeats, seed)
     settings = {"folds": folds, "repeats": repeats, "seed": seed}
     versions = _versions(chosen)
-    with finished_fits(checkpoint, table, chosen, settings, versions) as (finished, finish):
+    with checkpointed_fits(checkpoint, table, chosen, settings, versions) as (finished, finish):
         cells, stopped = run_folds(
             table,
             chosen,
@@ -258,17 +320,17 @@ def compare(
             finish=finish,
             limits=Limits(time_limit, on_interrupt == "keep"),
         )
-    done = _common_folds(cells, len(chosen), len(splits))
-    compared = done or _most_done(cells)
+    done = [f for f in range(len(splits)) if all((m, f) in cells for m in range(len(chosen)))]
+    used = done or _fold_of_most_models(cells)
     results = [
-        collected(model, {f: cells[m, f] for f in compared if (m, f) in cells}) for m, model in enumerate(chosen)
+        summarise_folds(model, {f: cells[m, f] for f in used if (m, f) in cells}) for m, model in enumerate(chosen)
     ]
     if done or stopped is None:
-        results = placed(results, metrics[0], test_train_ratio=1.0 / (folds - 1))
-    else:  # those that ran are not better than those that did not
+        results = rank_models(results, metrics[0], test_train_ratio=1.0 / (folds - 1))
+    else:  # models that ran are not better than those that did not
         results.sort(key=lambda result: not result.fold_results)
     return Comparison(
-        table=_summarise(table, name),
+        table=_table_summary(table, name),
         models=tuple(results),
         folds=folds,
         repeats=repeats,
@@ -288,31 +350,12 @@ def compare(
     )
 
 
-def _common_folds(cells: Cells, n_models: int, n_folds: int) -> list[int]:
-    """Folds that every model has done."""
-    return [f for f in range(n_folds) if all((m, f) in cells for m in range(n_models))]
-
-
-def _most_done(cells: Cells) -> list[int]:
-    """The fold that the most models have done, the first of several; none if there is none."""
+def _fold_of_most_models(cells: Cells) -> list[int]:
     folds = [f for _, f in cells]
     return [max(sorted(set(folds)), key=folds.count)] if folds else []
 
 
-def _check_settings(*, folds: int, repeats: int, jobs: int) -> None:
-    for parameter, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{parameter} must be an integer of at least {least}; got {value!r}")
-
-
-def _check_limits(time_limit: float | None, on_interrupt: str) -> None:
-    if time_limit is not None and not time_limit > 0.0:
-        raise ValueError(f"time_limit must be a number of seconds above 0; got {time_limit!r}")
-    if on_interrupt not in ("raise", "keep"):
-        raise ValueError(f"on_interrupt={on_interrupt!r} is neither 'raise' nor 'keep'")
-
-
-def _summarise(table: Table, name: str) -> TableSummary:
+def _table_summary(table: Table, name: str) -> TableSummary:
     schema, matrix = table.encoded()
     labels = table.labels
     counts = np.bincount(labels.codes, minlength=labels.classes.size)[: labels.classes.size]
@@ -337,3 +380,63 @@ def _versions(models: list[ComparedModel]) -> dict[str, str]:
         with suppress(PackageNotFoundError):  # a class of the user's own comes from no distribution
             versions[package] = version(package)
     return versions
+
+
+def summarise_folds(model: ComparedModel, results: Mapping[int, FoldResult]) -> ModelResult:
+    """Return the results of a model from those of its folds, by their indices."""
+    failures = [f"fold {i + 1}: {fold.error}" for i, fold in sorted(results.items()) if fold.error is not None]
+    folds = [results[i] for i in sorted(results)]
+    reliabilities = [fold.reliability for fold in folds if fold.reliability is not None]
+    curves = [fold.margin_quantiles for fold in folds if fold.margin_quantiles is not None]
+    return ModelResult(
+        name=model.name,
+        own=model.own,
+        fold_results=tuple(folds),
+        error=failures[0] if failures else None,
+        warnings=tuple(dict.fromkeys(text for fold in folds for text in fold.warnings)),
+        margin_quantiles=tuple(np.mean(curves, axis=0).tolist()) if curves else None,
+        reliability=Reliability.sum(reliabilities) if reliabilities else None,
+    )
+
+
+def rank_models(results: list[ModelResult], metric: str, test_train_ratio: float) -> list[ModelResult]:
+    """Order models by their mean, and test each against the best."""
+    # a model without probabilities has no log loss: it keeps its figures but has no place by log loss
+    able = [r for r in results if r.error is None and r.fold_results and r.values(metric).size == len(r.fold_results)]
+    rest = [r for r in results if r not in able]
+    if not able:
+        return rest
+    sign = -1.0 if known_metric(metric).best == "highest" else 1.0
+    scores = np.column_stack([sign * r.values(metric) for r in able])
+    ranks = average_ranks(scores, higher_is_better=False)
+    # rounded, so that two models that are right equally often differ by zero, not by 1e-17
+    order = np.lexsort((ranks, np.round(scores.mean(axis=0), 12)))
+    worse = np.round(scores - scores[:, order[:1]], 12)
+    against: list[AgainstBest | None] = [None] * len(order)
+    if len(scores) > 1:
+        against[1:] = _tests(worse[:, order[1:]], test_train_ratio)
+    return [
+        replace(able[j], place=i + 1, average_rank=float(ranks[j]), against_best=against[i])
+        for i, j in enumerate(order)
+    ] + rest
+
+
+def _tests(worse: NDArray[np.float64], test_train_ratio: float) -> list[AgainstBest]:
+    # `worse` (n_folds, n_models): by how much each model is worse than the best in each fold
+    tests = [corrected_paired_t_test(column, test_train_ratio) for column in worse.T]
+    found = []
+    for test, column, adjusted in zip(tests, worse.T, holm([test.pvalue for test in tests]), strict=True):
+        half = float(stats.t.isf(LEVEL / 2.0, test.degrees_of_freedom)) * test.standard_error
+        least = float(stats.t.isf(LEVEL / 2.0 / len(tests), test.degrees_of_freedom)) * test.standard_error
+        found.append(
+            AgainstBest(
+                difference=test.difference,
+                standard_error=test.standard_error,
+                interval=(test.difference - half, test.difference + half),
+                least_shown=least,
+                in_every_fold=bool((column > 0.0).all()),
+                pvalue=test.pvalue,
+                adjusted_pvalue=float(adjusted),
+            )
+        )
+    return found

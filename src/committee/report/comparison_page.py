@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from committee.report.comparison_tables import (
+    cost_grid,
+    difference_grid,
+    failures_grid,
+    measures,
+    parameters_set,
+    quality_grid,
+    size_text,
+    table_sentence,
+    verdict,
+)
 from committee.report.drawing.chart import RELIABILITY, Chart, Curve, Dots, Guide, Mark, reliability_chart
 from committee.report.drawing.rows import DotRow, DotRows
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import side_by_side
 from committee.report.grid import Grid
-from committee.report.metric_choice import known_metric
+from committee.report.metrics import known_metric, metric_words
 from committee.report.page import Picture, Section, Terms, render_page
-from committee.report.tables import (
-    cost_grid,
-    difference_grid,
-    failures_grid,
-    measures,
-    metric_words,
-    parameters_set,
-    quality_grid,
-    size_text,
-    table_sentence,
-)
-from committee.report.verdict import verdict
 
 if TYPE_CHECKING:
-    from committee.report.comparison import Comparison
-    from committee.report.model_result import ModelResult
+    from committee.report.comparison import Comparison, ModelResult
 
 MOST_FOLDS = 20
 """Folds that the table of their metrics has columns for."""

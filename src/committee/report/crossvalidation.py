@@ -1,13 +1,16 @@
-"""Every model of a comparison on every fold, in one process or several."""
+"""Cross-validation of the models of a comparison: targets, folds, parallel fits, and their checkpoint."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,29 +18,147 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import open_frame
+from committee.data.labels import MOST_NUMERIC_CLASSES, Task, infer_task
+from committee.data.number_types import F64
 from committee.data.parallel import cells_of_grid, member_executor
-from committee.report.metric_choice import metrics_of
-from committee.report.metrics import FittedFold
+from committee.data.text import pluralize, quoted
+from committee.report.metrics import FittedFold, Reliability, metrics_of
 from committee.report.models import ComparedModel
-from committee.report.reliability import Reliability
-from committee.report.targets import Labels, Numbers
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema
+    from committee.files.journal import Journal
 
 Rows: TypeAlias = NDArray[np.intp]
 Split: TypeAlias = tuple[Rows, Rows]
 
 TIMED_ROWS = 4096
-"""Prediction is timed on at least this many rows (test rows, repeated), lest a small fold time overhead."""
+"""Least rows on which prediction is timed (test rows, repeated), so that a small fold does not time overhead."""
 
 MARGIN_LEVELS = np.linspace(0.0, 1.0, 101)
-"""Shares of rows at which the distribution of the training margins is kept."""
+"""Levels of the quantiles of the training margins that are kept."""
+
+FITS = "committee.comparison/2"
+"""Name and version of the format of fits in a checkpoint."""
+
+
+# --- targets ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Target of classes: distinct labels `classes` (K,), sorted, and their indices `codes` (n,)."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    name: str
+
+    @classmethod
+    def read(cls, y: Any, name: str | None = None) -> Labels:
+        """Read a series or an array."""
+        return cls._of(*_one_column(y, name))
+
+    @classmethod
+    def _of(cls, values: NDArray[Any], name: str) -> Labels:
+        if values.dtype.kind == "O" and len({type(value) for value in values}) > 1:
+            raise ValueError(f"column {name!r} mixes types of labels; make them all text or all numbers")
+        classes, codes = np.unique(values, return_inverse=True)
+        if classes.size < 2:
+            n = pluralize(classes.size, "class", "classes")
+            raise ValueError(f"column {name!r} has {n}; a comparison needs at least two")
+        if values.dtype.kind in "iuf" and classes.size > MOST_NUMERIC_CLASSES:
+            raise ValueError(
+                f"column {name!r} is numeric with {classes.size} distinct values, too many for classes (at most"
+                f" {MOST_NUMERIC_CLASSES}): predict numbers, bin them, or name another target"
+            )
+        return cls(classes, codes.astype(np.intp), name)
+
+    def check_folds(self, folds: int) -> list[str]:
+        """Refuse folds that cannot be stratified, and return notes on classes with fewer rows than folds."""
+        counts = np.bincount(self.codes)
+        rare = {str(c): int(k) for c, k in zip(self.classes, counts, strict=True) if k < folds}
+        single = [c for c, k in rare.items() if k == 1]
+        if single:
+            raise ValueError(
+                f"class(es) {quoted(single)} of column {self.name!r} have 1 row each, which cannot be both trained on"
+                " and tested; drop those rows or merge the classes"
+            )
+        if counts.max() < folds:
+            raise ValueError(
+                f"folds={folds} is more than any class of column {self.name!r} has rows; use at most {counts.max()}"
+            )
+        if not rare:
+            return []
+        named = ", ".join(f"{c!r} ({k} rows)" for c, k in list(rare.items())[:5]) + (", ..." if len(rare) > 5 else "")
+        return [
+            f"column {self.name!r} has classes with fewer rows than folds={folds}, so some folds test without"
+            f" them: {named}; use folds={min(rare.values())}, or merge classes"
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Labels):
+    """Target of numbers `values` (n,): no classes, and folds that are not stratified."""
+
+    values: F64
+
+    @classmethod
+    def _of(cls, values: NDArray[Any], name: str) -> Numbers:
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"column {name!r} holds text, which cannot be predicted as numbers; predict classes")
+        numbers = values.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"column {name!r} holds infinite numbers; drop those rows first")
+        if np.ptp(numbers) == 0.0:
+            raise ValueError(f"column {name!r} holds {numbers[0]:g} in all rows; there is nothing to predict")
+        return cls(np.empty(0), np.zeros(numbers.size, dtype=np.intp), name, numbers)
+
+    def check_folds(self, folds: int) -> list[str]:
+        if folds > self.values.size:
+            raise ValueError(f"folds={folds} is more than the {self.values.size} rows; use fewer")
+        return []
+
+
+def read_target(y: Any, name: str | None = None, task: Task | None = None) -> Labels:
+    """Read labels or numbers from a series or an array; the task is inferred by default.
+
+    Examples
+    --------
+    >>> from committee.report.crossvalidation import read_target
+    >>> read_target([1.5, 2.5, 1.0]).values.tolist(), read_target(["a", "b"]).classes.tolist()
+    ([1.5, 2.5, 1.0], ['a', 'b'])
+    """
+    if task not in (None, "classes", "numbers"):
+        raise ValueError(f"task={task!r} is neither 'classes' nor 'numbers'")
+    values, name = _one_column(y, name)
+    kind = Numbers if (task or infer_task(values)) == "numbers" else Labels
+    return kind._of(values, name)
+
+
+def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
+    import narwhals as nw
+
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    name = name or str(getattr(y, "name", None) or "target")
+    missing = 0
+    if isinstance(series, nw.Series):
+        missing = int(series.is_null().sum())
+        values = np.asarray(series.to_list()) if missing == 0 else np.empty(len(series), dtype=object)
+    else:
+        values = np.asarray(y)
+    if values.ndim != 1:
+        raise ValueError(f"labels must be one column; got an array of shape {values.shape}")
+    if missing == 0 and values.dtype.kind in "fO":
+        missing = sum(value is None or value != value for value in values.tolist())
+    if missing:
+        labels = pluralize(missing, "missing label")
+        raise ValueError(f"column {name!r} has {labels} in {len(values)} rows; drop those rows first")
+    return values, name
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A frame and its labels."""
+    """A frame or an array, and its target."""
 
     frame: Any
     labels: Labels
@@ -47,35 +168,28 @@ class Table:
             raise ValueError(f"the table has {len(self.frame)} rows but there are {self.labels.codes.size} labels")
 
     def rows(self, rows: Rows) -> Any:
-        """Take rows, in the frame's own kind."""
+        """Select rows, in the type of the frame."""
         if isinstance(self.frame, np.ndarray):
             return self.frame[rows]
         return open_frame(self.frame)[rows.tolist()].to_native()
 
     def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
-        """Schema and matrix of all rows."""
+        """Return the schema and the encoded matrix of all rows."""
         from committee.data.frames import TableSchema
 
         schema = TableSchema.learn(self.frame)
         return schema, schema.encode(self.frame)
 
 
+# --- folds -----------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """Figures of one model on one fold.
+    """Figures of one model on one fold, by the names of `metrics_of` the task.
 
-    Attributes
-    ----------
-    figures : dict of str to float, int or None
-        By the names of `metrics_of` the task; None where the model has no such figure or failed.
-    margin_quantiles : ndarray of shape (101,) or None
-        Distribution of the training margins.
-    error : str or None
-        Type and text of the exception that ended the fold.
-    warnings : tuple of str
-        Warnings raised on the fold.
-    reliability : Reliability or None
-        Test rows by the probability of their class; None for a model that gives none.
+    `margin_quantiles` (101,) are those of the training margins, `error` is the type and message of the exception that
+    ended the fold, `reliability` that of the test rows.
     """
 
     figures: dict[str, float | None] = field(default_factory=dict)
@@ -85,16 +199,14 @@ class FoldResult:
     reliability: Reliability | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values; infinite figures, which JSON does not have, as text."""
-        quantiles = None if self.margin_quantiles is None else self.margin_quantiles.tolist()
-        figures = {name: value if _is_json(value) else str(value) for name, value in self.figures.items()}
-        parts = None
-        if self.reliability is not None:
-            parts = [each.tolist() for each in vars(self.reliability).values()]
+        """Return plain values; infinite figures, which JSON does not have, as text."""
+        finite = {name: value is None or np.isfinite(value) for name, value in self.figures.items()}
         return {
-            "figures": figures,
-            "margin_quantiles": quantiles,
-            "reliability": parts,
+            "figures": {name: value if finite[name] else str(value) for name, value in self.figures.items()},
+            "margin_quantiles": None if self.margin_quantiles is None else self.margin_quantiles.tolist(),
+            "reliability": None
+            if self.reliability is None
+            else [each.tolist() for each in vars(self.reliability).values()],
             "error": self.error,
             "warnings": self.warnings,
         }
@@ -109,16 +221,12 @@ class FoldResult:
         return cls(figures, quantiles, values["error"], tuple(values["warnings"]), reliability)
 
 
-def _is_json(figure: float | None) -> bool:
-    return figure is None or bool(np.isfinite(figure))
-
-
 def stratified_folds(codes: NDArray[np.intp], folds: int, repeats: int, seed: int) -> list[Split]:
-    """Training and test rows of every fold, as scikit-learn's RepeatedStratifiedKFold draws them."""
+    """Return training and test rows of every fold, as drawn by scikit-learn's RepeatedStratifiedKFold."""
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     with warnings.catch_warnings():
-        # Classes too small for every fold have been named by Labels.check_folds.
+        # Labels.check_folds has named the classes that are too small for every fold
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
         return list(splitter.split(np.zeros((codes.size, 1)), codes))
@@ -126,14 +234,9 @@ def stratified_folds(codes: NDArray[np.intp], folds: int, repeats: int, seed: in
 
 @dataclass(frozen=True)
 class Limits:
-    """When a comparison stops before it is whole, with what is done.
+    """Time limit of a comparison, and whether an interrupt keeps the finished fits.
 
-    Attributes
-    ----------
-    seconds : float or None
-        No fit begins later; nor does a fold that, going by those before, would not end in time.
-    keep : bool
-        Whether an interrupt ends the comparison with what is done; otherwise it is raised.
+    No fit starts after `seconds`, nor a fold that, judged by those before, would not end in time.
     """
 
     seconds: float | None = None
@@ -155,10 +258,9 @@ def run_folds(
     finish: Callable[[int, int, FoldResult], None] | None = None,
     limits: Limits = Limits(),
 ) -> tuple[Cells, str | None]:
-    """Run every model on every fold; results by the numbers of model and fold, and why it stopped if it did.
+    """Run every model on every fold; return results by the indices of model and fold, and why the run was stopped.
 
-    The order in which they finish changes nothing. Those `finished` before are not run again; `finish` takes each new
-    one.
+    Fits in `finished` are not run again; `finish` is called with each new one.
     """
     from joblib import delayed, dump
 
@@ -172,12 +274,12 @@ def run_folds(
         if jobs > 1 and member_executor() is None:
             from committee.files.writing import scratch_folder
 
-            # Each process reads the table from here once; sent along with every task it would travel each time.
+            # each process reads the table from here once; otherwise every task would carry it
             source = stack.enter_context(scratch_folder()) / "table.joblib"
             dump(table, source)
         calls = [delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks]
         outcome = stack.enter_context(cells_of_grid(calls, jobs))
-        stack.callback(_end, outcome)
+        stack.callback(_close, outcome)
         try:
             while len(cells) < n_tasks:
                 if is_over(limits, time.monotonic() - start, len(cells) - n_known, len(models)):
@@ -196,19 +298,18 @@ def run_folds(
 
 
 def is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
-    """Whether the time is up, or will be before one more fold has ended."""
+    """Return whether the time is up, or will be before one more fold has ended."""
     if limits.seconds is None:
         return False
-    begins = n_done > 0 and n_done % n_models == 0
-    return seconds + (seconds / n_done * n_models if begins else 0.0) >= limits.seconds
+    starts_fold = n_done > 0 and n_done % n_models == 0
+    return seconds + (seconds / n_done * n_models if starts_fold else 0.0) >= limits.seconds
 
 
-def _end(outcome: Iterator[Any]) -> None:
-    """Give up the fits that nobody waits for."""
+def _close(outcome: Iterator[Any]) -> None:
     close = getattr(outcome, "close", None)
     if close is not None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # joblib warns of them
+            warnings.simplefilter("ignore", UserWarning)  # of joblib, about cancelled fits
             close()
 
 
@@ -223,12 +324,11 @@ def _read(path: Path) -> Table:
 def _task(
     source: Table | Path, model: ComparedModel, split: Split, seed: int, place: tuple[int, int]
 ) -> tuple[tuple[int, int], FoldResult]:
-    table = source if isinstance(source, Table) else _read(source)
-    return place, run_fold(table, model, split, seed)
+    return place, run_fold(source if isinstance(source, Table) else _read(source), model, split, seed)
 
 
 def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> FoldResult:
-    """Fit, predict and measure one model on one fold, on one thread; an exception ends as its error."""
+    """Fit, predict and measure one model on one fold, on one thread; an exception becomes the error of the result."""
     from threadpoolctl import threadpool_limits
 
     metrics = metrics_of(isinstance(table.labels, Numbers))
@@ -236,10 +336,11 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
         warnings.simplefilter("default")
         try:
             fold = _fit_and_predict(table, model, split, seed)
+            p = fold.probabilities if fold.classes.size else None
             result = FoldResult(
                 figures={name: metric.measure(fold) for name, metric in metrics.items()},
                 margin_quantiles=None if fold.margins is None else np.quantile(fold.margins, MARGIN_LEVELS),
-                reliability=_reliability(fold),
+                reliability=None if p is None else Reliability.of(p, fold.classes[p.argmax(axis=1)] == fold.y_test),
             )
         except Exception as error:
             result = FoldResult(dict.fromkeys(metrics), error=f"{type(error).__name__}: {error}")
@@ -247,18 +348,12 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
     return replace(result, warnings=texts)
 
 
-def _reliability(fold: FittedFold) -> Reliability | None:
-    """Test rows by the probability of the class that it elects."""
-    p = fold.probabilities if fold.classes.size else None
-    return None if p is None else Reliability.of(p, fold.classes[p.argmax(axis=1)] == fold.y_test)
-
-
 def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int) -> FittedFold:
     from committee.data.frames import TableSchema
 
     labels, (train, test) = table.labels, split
     X_train, X_test = table.rows(train), table.rows(test)
-    # Our learners take the labels as they are; all others get codes, which every library accepts.
+    # learners of this library take the labels as they are; all others get codes, which every library accepts
     classes = labels.classes if model.own else np.arange(labels.classes.size)
     y = labels.values if isinstance(labels, Numbers) else classes[labels.codes]
     y_train, y_test = y[train], y[test]
@@ -294,3 +389,65 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
         size=model.size(fitted, committee),
         margins=None if committee is None or not classes.size else committee.margins(rows, y_train),
     )
+
+
+# --- checkpoint ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def checkpointed_fits(
+    checkpoint: str | os.PathLike[str] | None,
+    table: Table,
+    models: list[ComparedModel],
+    settings: dict[str, int],
+    versions: dict[str, str],
+) -> Iterator[tuple[Cells, Callable[[int, int, FoldResult], None] | None]]:
+    """Yield the fits of a checkpoint, by the indices of model and fold, and a function that adds one."""
+    if checkpoint is None:
+        yield {}, None
+        return
+    from committee.files.journal import Journal, pickle_digest
+
+    def described(model: ComparedModel) -> str:
+        if model.estimator is None:
+            return json.dumps(dict(model.parameters), default=repr, sort_keys=True) if model.parameters else ""
+        return f"{model.estimator!r} {pickle_digest(model.name, model.estimator)}"  # repr abbreviates long parameters
+
+    schema, matrix = table.encoded()
+    rows = blake2b(json.dumps(schema.to_json(), default=repr).encode(), digest_size=16)
+    labels = table.labels
+    for array in (np.ascontiguousarray(matrix), labels.values if isinstance(labels, Numbers) else labels.codes):
+        rows.update(array.data)
+    run = {
+        "comparison": FITS,
+        **settings,
+        "models": {model.name: described(model) for model in models},
+        "classes": [str(label) for label in table.labels.classes.tolist()],
+        "rows": rows.hexdigest(),
+        "versions": versions,
+    }
+    with Journal(Path(checkpoint), run) as journal:
+        names = [model.name for model in models]
+        figures = metrics_of(isinstance(labels, Numbers)).keys()
+        known = _fits_of_journal(journal, names, figures, settings["folds"] * settings["repeats"])
+
+        def finish(m: int, f: int, result: FoldResult) -> None:
+            if result.error is None:
+                journal.append({"model": models[m].name, "fold": f, "result": result.to_json()})
+
+        yield known, finish
+
+
+def _fits_of_journal(journal: Journal, names: list[str], figures: Set[str], n_folds: int) -> Cells:
+    known = {}
+    for cell in journal.cells:
+        try:
+            result = FoldResult.from_json(cell["result"])
+            if result.figures.keys() != figures:
+                raise ValueError("figures are missing")
+            known[names.index(cell["model"]), range(n_folds).index(cell["fold"])] = result
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"{journal.path} holds a line that is no fit of this comparison ({error}); remove this file"
+            ) from error
+    return known

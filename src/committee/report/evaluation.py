@@ -1,43 +1,132 @@
-"""How good a fitted model is on rows whose answers are known: every figure, who is taken for whom, calibration."""
+"""Evaluation of fitted models on labelled rows: metrics, confusion matrix, calibration."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+import warnings
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.text import pluralize
-from committee.report.confusion import Confusion
-from committee.report.covered_rows import CoveredRows
+from committee.report.drawing.text import shortened
+from committee.report.figures import (
+    Measured,
+    accuracy_interval,
+    interval_of_classes,
+    number_figures,
+    quantile_figures,
+    quantile_levels,
+)
 from committee.report.grid import BLANK, Grid
-from committee.report.intervals import interval_of_classes
-from committee.report.measured import Measured
-from committee.report.metrics import METRICS, FittedFold
-from committee.report.number_figures import number_figures, quantile_figures, quantile_levels
-from committee.report.prediction_sets import model_inside
-from committee.report.reliability import N_BINS, Reliability
-from committee.report.tables import metric_words
+from committee.report.metrics import METRICS, N_BINS, FittedFold, Reliability, metric_words
+from committee.report.prediction_sets import CoveredRows, model_inside
 
-CONFIDENCE = 0.95
 OVER_CLASSES = {
-    "balanced_accuracy": "mean over the classes of the share of their rows that is found",
-    "f1_macro": "mean over the classes, each counted alike",
-    "roc_auc": "mean over the classes, each against all others",
-    "average_precision": "mean over the classes, each against all others",
+    "balanced_accuracy": "mean over the classes of the recall",
+    "f1_macro": "mean over the classes, with equal weight",
+    "roc_auc": "mean over the classes, each against the rest",
+    "average_precision": "mean over the classes, each against the rest",
 }
-"""How a figure of several classes is made of theirs."""
+"""Averaging of metrics over several classes."""
+
+MOST_IN_MATRIX = 10
+"""Classes up to which the confusion matrix is shown; for more, the most frequent mistakes."""
+
+MOST_MISTAKES = 15
+
+LEAST_ROWS = 10
+"""Fewest rows for an out-of-fold evaluation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Confusion matrix: `counts` (K, K) by true and predicted class.
+
+    Examples
+    --------
+    >>> from committee.report.evaluation import Confusion
+    >>> confusion = Confusion.of(["a", "a", "b"], ["a", "b", "b"], ["a", "b"])
+    >>> confusion.counts.tolist(), confusion.recall.tolist(), confusion.precision.tolist()
+    ([[1, 1], [0, 1]], [0.5, 1.0], [1.0, 0.5])
+    """
+
+    classes: NDArray[Any]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike) -> Self:
+        """Count rows by their labels and the predicted ones, all of which are among the classes."""
+        labels = np.asarray(classes)
+        order = np.argsort(labels, kind="stable")
+        place = [order[np.searchsorted(labels, np.asarray(each), sorter=order)] for each in (y, predicted)]
+        n = len(labels)
+        counts = np.bincount(place[0] * n + place[1], minlength=n * n).reshape(n, n)
+        return cls(labels, counts.astype(np.int64))
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """Recall of each class, shape (K,); NaN without rows."""
+        return _ratio(np.diag(self.counts), self.counts.sum(axis=1))
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """Precision of each class, shape (K,); NaN without predictions."""
+        return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
+
+    def grids(self) -> list[Grid]:
+        """Return the matrix, or the most frequent mistakes of many classes; and recall and precision."""
+        few = len(self.classes) <= MOST_IN_MATRIX
+        return [self.matrix_grid() if few else self.mistakes_grid(), self.classes_grid()]
+
+    def matrix_grid(self) -> Grid:
+        """Return the matrix."""
+        names = [shortened(str(label), 16) for label in self.classes]
+        rows = tuple((name, *(f"{n:,}" for n in line)) for name, line in zip(names, self.counts.tolist(), strict=True))
+        return Grid("Confusion matrix (rows: true, columns: predicted)", ("", *names), rows, "l" + "r" * len(names))
+
+    def mistakes_grid(self) -> Grid:
+        """Return the most frequent mistakes."""
+        wrong = self.counts - np.diag(np.diag(self.counts))
+        order = [k for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_MISTAKES] if wrong.flat[k]]
+        names, n = [shortened(str(label), 24) for label in self.classes], len(self.classes)
+        rows = tuple((names[k // n], names[k % n], f"{wrong.flat[k]:,}") for k in order)
+        return Grid(f"Most frequent mistakes of {n} classes", ("true", "predicted", "rows"), rows, "llr")
+
+    def classes_grid(self) -> Grid:
+        """Return rows, recall and precision of the most frequent classes."""
+        rows_of = self.counts.sum(axis=1)
+        shown = np.argsort(-rows_of, kind="stable")[: 2 * MOST_IN_MATRIX].tolist()
+        recall, precision = self.recall, self.precision
+        rows = tuple(
+            (shortened(str(self.classes[k]), 24), f"{rows_of[k]:,}", _share(recall[k]), _share(precision[k]))
+            for k in shown
+        )
+        n = len(self.classes)
+        title = "Classes" if len(shown) == n else f"The {len(shown)} most frequent of {n} classes"
+        return Grid(title, ("class", "rows", "recall", "precision"), rows, "lrrr")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"classes": self.classes.tolist(), "counts": self.counts.tolist()}
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Figures of a model on rows that it should not have been trained on.
+    """Figures of a model on rows that were not used in training.
 
     Attributes
     ----------
     n_rows : int
+        Number of rows.
     figures : tuple of Measured
+        Metrics, with baselines and confidence intervals.
     confusion : Confusion or None
         Of classes.
     reliability : Reliability or None
@@ -47,45 +136,48 @@ class Evaluation:
     n_rows: int
     figures: tuple[Measured, ...]
     confusion: Confusion | None = None
-    reliability: Reliability | None = field(default=None)
+    reliability: Reliability | None = None
 
     def __getitem__(self, name: str) -> float:
-        """A figure by its name."""
-        return {figure.name: figure.value for figure in self.figures}[name]
+        return self._values[name]
 
-    def brief(self, *, with_alone: bool = True) -> str:
-        """Accuracy and log loss, R2 and RMSE, or pinball loss and coverage in a line; and the most frequent class."""
-        values = {figure.name: figure.value for figure in self.figures}
+    @property
+    def _values(self) -> dict[str, float]:
+        return {figure.name: figure.value for figure in self.figures}
+
+    def brief(self, *, with_baseline: bool = True) -> str:
+        """Return the main figures in a line."""
+        values = self._values
         if "accuracy" in values:
-            alone = (
-                f" ({values['accuracy_of_most_frequent']:.4f} by the most frequent class alone)" if with_alone else ""
-            )
+            baseline = ""
+            if with_baseline:
+                baseline = f" (most frequent class: {values['accuracy_of_most_frequent']:.4f})"
             loss = f", log loss {values['log_loss']:.4f}" if "log_loss" in values else ""
-            return f"accuracy {values['accuracy']:.4f}{alone}{loss}"
+            return f"accuracy {values['accuracy']:.4f}{baseline}{loss}"
         levels = [name.removeprefix("pinball_") for name in values if name.startswith("pinball_")]
         if levels:
             losses = ", ".join(f"{values[f'pinball_{q}']:.4g} ({q})" for q in levels)
             shares = ", ".join(f"{values[f'coverage_{q}']:.3f} ({q})" for q in levels)
             return f"pinball loss {losses}; coverage {shares}"
         score = f"R2 {values['r2']:.4f}, " if "r2" in values else ""
-        return f"{score}root mean squared error {values['rmse']:,.4g}"
+        return f"{score}RMSE {values['rmse']:,.4g}"
 
     def grids(self) -> list[Grid]:
-        """All of it as tables."""
+        """Return all figures as tables."""
         shown = _number if self.confusion is None else _share
         rows = tuple((each.heading, shown(each.value), each.words(shown)) for each in self.figures)
-        grids = [Grid(f"Figures on {pluralize(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
+        grids = [Grid(f"Metrics on {pluralize(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
             grids += self.confusion.grids()
         if self.reliability is not None:
-            grids.append(reliability_grid(self.reliability))
+            grids.append(_reliability_grid(self.reliability))
         return [grid for grid in grids if grid.rows]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return plain values."""
         document: dict[str, Any] = {
             "rows": self.n_rows,
-            "figures": {f.name: f.value for f in self.figures},
+            "figures": self._values,
             "intervals": {f.name: list(f.interval) for f in self.figures if f.interval is not None},
         }
         if self.confusion is not None:
@@ -96,16 +188,16 @@ class Evaluation:
 
 
 def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
-    """Judge a fitted model by rows whose answers are known.
+    """Evaluate a fitted model on labelled rows.
 
     Parameters
     ----------
     model : classifier or regressor
-        Fitted; what predicts several targets is refused, what predicts several quantiles of one is not.
+        Fitted, for one target; it may predict several quantiles of it.
     X : table or array-like (n, p)
-        Rows that it was not trained on.
+        Rows that were not used in training.
     y : array-like (n,)
-        Their labels, spelled as the model's classes; ones that it does not know count as wrong. Or their numbers.
+        Labels, with the values of the model's classes (others count as wrong), or numbers.
 
     Returns
     -------
@@ -114,7 +206,7 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
     Raises
     ------
     ValueError
-        If there is no row, there is not one answer for each, numbers are not finite, or several targets are predicted.
+        If there are no rows, `y` has another length or numbers that are not finite, or several targets are predicted.
 
     Examples
     --------
@@ -128,13 +220,15 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
     """
     truth = np.asarray(y)
     if truth.ndim != 1 or not len(truth):
-        raise ValueError(f"y has shape {truth.shape}; give the answers of one row at least, one each.")
+        raise ValueError(f"y has shape {truth.shape}; give one label or number for each of at least one row.")
     predicted = np.asarray(model.predict(X))
     if len(predicted) != len(truth):
-        raise ValueError(f"y has {len(truth)} answers; X has {len(predicted)} rows.")
-    found = (
-        _of_classes(model, X, truth, predicted) if hasattr(model, "classes_") else _of_numbers(model, truth, predicted)
-    )
+        values, rows = pluralize(len(truth), "value"), pluralize(len(predicted), "row")
+        raise ValueError(f"y has {values} and X has {rows}; give one value for each row.")
+    if hasattr(model, "classes_"):
+        found = _of_classes(model, X, truth, predicted)
+    else:
+        found = _of_numbers(model, truth, predicted)
     covered = CoveredRows.of(model, X, truth)
     return found if covered is None else replace(found, figures=(*found.figures, *covered.figures()))
 
@@ -142,12 +236,12 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
 def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
     classes = np.union1d(model.classes_, y)
     fold = FittedFold(model, X, y, classes, predicted, 0.0, 0.0, None, None)
-    low, high = accuracy_interval(y, predicted)
     figures = []
     for name, metric in METRICS.items():
         if metric.table == "quality" and (value := metric.measure(fold)) is not None:
             if name == "accuracy":
-                figures += [Measured(name, metric_words(name), value, interval=(low, high)), _most_frequent(y)]
+                interval = accuracy_interval(y, predicted)
+                figures += [Measured(name, metric_words(name), value, interval=interval), _most_frequent(y)]
             else:
                 remark = "" if name == "roc_auc" and classes.size == 2 else OVER_CLASSES.get(name, "")
                 between = interval_of_classes(name, value, fold)
@@ -156,27 +250,26 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) ->
     if fold.probabilities is not None:
         p = fold.probabilities
         reliability = Reliability.of(p, classes[p.argmax(axis=1)] == y)
-        figures.append(
-            Measured(
-                "calibration_error",
-                "calibration error",
-                reliability.calibration_error,
-                "how far probabilities are from the share right",
-            )
-        )
+        remark = "mean distance of probability and share right"
+        figures.append(Measured("calibration_error", "calibration error", reliability.calibration_error, remark))
     return Evaluation(len(y), tuple(figures), Confusion.of(y, predicted, classes), reliability)
+
+
+def _most_frequent(y: NDArray[Any]) -> Measured:
+    labels, counts = np.unique(y, return_counts=True)
+    share, label = float(counts.max() / len(y)), str(labels[counts.argmax()])
+    remark = f"accuracy of always predicting {label!r}"
+    return Measured("accuracy_of_most_frequent", "most frequent class", share, remark)
 
 
 def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
     if y.dtype.kind not in "biuf" or not np.isfinite(y).all():
-        raise ValueError(
-            f"y holds {y.dtype}, or numbers that are not finite; the {type(model).__name__} is of numbers."
-        )
+        raise ValueError(f"y holds {y.dtype}, or numbers that are not finite; a {type(model).__name__} needs numbers.")
     truth, columns = y.astype(np.float64), predicted.reshape(len(y), -1).astype(np.float64)
     levels = quantile_levels(model_inside(model), columns.shape[1])
     if not levels:
         if columns.shape[1] > 1:
-            raise ValueError(f"model predicts {columns.shape[1]} numbers of each row; one is evaluated at a time.")
+            raise ValueError(f"model predicts {columns.shape[1]} numbers of each row; evaluate a model of one target.")
         return Evaluation(len(y), tuple(number_figures(truth, columns[:, 0])))
     figures = quantile_figures(truth, columns, levels)
     if 0.5 in levels:  # a median is a prediction of the number itself
@@ -184,43 +277,15 @@ def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluat
     return Evaluation(len(y), tuple(figures))
 
 
-def reliability_grid(reliability: Reliability) -> Grid:
-    """Rows by the probability of the class that they are given: how sure, and how often right."""
+def _reliability_grid(reliability: Reliability) -> Grid:
     rows = []
     for k in range(N_BINS):
         n = reliability.weight[k]
         if n > 0.0:
-            sure, right = reliability.expected[k] / n, reliability.right[k] / n
-            rows.append((f"{k / N_BINS:.1f} to {(k + 1) / N_BINS:.1f}", f"{n:,.0f}", f"{sure:.3f}", f"{right:.3f}"))
-    title = "Calibration: rows by the probability of the class that they are given"
+            mean, right = reliability.expected[k] / n, reliability.right[k] / n
+            rows.append((f"{k / N_BINS:.1f} to {(k + 1) / N_BINS:.1f}", f"{n:,.0f}", f"{mean:.3f}", f"{right:.3f}"))
+    title = "Calibration: rows by the probability of the predicted class"
     return Grid(title, ("probability", "rows", "mean", "share right"), tuple(rows), "lrrr")
-
-
-def _most_frequent(y: NDArray[Any]) -> Measured:
-    labels, counts = np.unique(y, return_counts=True)
-    label = str(labels[counts.argmax()])
-    return Measured(
-        "accuracy_of_most_frequent",
-        "by the most frequent class alone",
-        float(counts.max() / len(y)),
-        f"if every row is taken for {label!r}",
-    )
-
-
-def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, float]:
-    """What the accuracy on all such rows may be, by Wilson's interval.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> low, high = accuracy_interval(np.array([0, 1] * 50), np.ones(100, dtype=int))
-    >>> f"{low:.3f} to {high:.3f}"
-    '0.404 to 0.596'
-    """
-    from scipy.stats import binomtest
-
-    interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
-    return float(interval.low), float(interval.high)
 
 
 def _share(value: float) -> str:
@@ -228,5 +293,44 @@ def _share(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Five digits, in whatever units the numbers are."""
     return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.5g}"
+
+
+def out_of_fold(learner: Any, X: Any, y: ArrayLike, *, folds: int = 5, seed: int = 0) -> Evaluation | None:
+    """Cross-validate copies of a learner, stratified by class; `None` if the rows are too few, or of one class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import TreeVoter
+    >>> from committee.report.evaluation import out_of_fold
+    >>> found = out_of_fold(TreeVoter(max_depth=2), *load_iris(return_X_y=True))
+    >>> found.n_rows, 0.9 < found["accuracy"] < 0.98
+    (150, True)
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    truth = np.asarray(y)
+    of_classes = hasattr(learner, "predict_proba")
+    classes, counts = np.unique(truth, return_counts=True)
+    if len(truth) < max(LEAST_ROWS, folds) or (of_classes and (len(classes) < 2 or counts.max() < folds)):
+        return None
+    splitter = (StratifiedKFold if of_classes else KFold)(folds, shuffle=True, random_state=seed)
+    tests, predictions = [], []
+    probability = np.zeros((len(truth), len(classes))) if of_classes else np.empty(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit on all rows has shown them
+        for train, test in splitter.split(np.zeros((len(truth), 1)), truth):
+            fitted = clone(learner).fit(X[train], truth[train])
+            tests.append(test)
+            predictions.append(np.asarray(fitted.predict(X[test])))
+            if of_classes:  # a class that no training row has gets probability 0
+                probability[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(X[test])
+    predicted = np.concatenate(predictions)[np.argsort(np.concatenate(tests))]
+    model = SimpleNamespace(predict=lambda X: predicted)
+    if of_classes:
+        model.classes_, model.predict_proba = classes, lambda X: probability
+    else:
+        model.loss, model.quantile = getattr(learner, "loss", None), getattr(learner, "quantile", None)
+    return evaluate(model, X, truth)

@@ -1,4 +1,4 @@
-"""A table of text: what the terminal prints, and what a page shows with columns that can be sorted."""
+"""Tables of text, for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -13,30 +13,15 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 BLANK = "-"
-"""Stands where there is no such figure."""
+"""Cell without a figure."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of text.
+    """A table of text; with empty headings a list of names and values.
 
-    Attributes
-    ----------
-    title : str
-        Heading.
-    columns : tuple of str
-        Headings of the columns; a table with none but empty ones is a list of names and values.
-    rows : tuple of tuple of str
-        Cells.
-    justify : str
-        For each column "l" (text) or "r" (figures).
-    notes : mapping of str to str
-        Explanations of columns by their heading, which a page shows on demand.
-    keys : tuple of str
-        Of each row the name of what it describes: a page that lets models be hidden hides their rows, too. Empty if
-        there are none.
-    best : int or None
-        Number of a row to emphasise.
+    `justify` has "l" (text) or "r" (figures) for each column, `notes` explanations by heading, `keys` the models of the
+    rows, by which pages hide them, and `best` the index of a row to emphasise.
     """
 
     title: str
@@ -53,24 +38,20 @@ class Grid:
 
 
 def rich_table(grid: Grid, width: int) -> RichTable:
-    """Make a grid a rich table, without its title; a narrow one breaks models' names at their colon."""
+    """Return a rich table without the title; a narrow one breaks names of models at their colon."""
     require_package("rich", "a table of the terminal")
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_header=any(grid.columns),
+        box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False, show_header=any(grid.columns)
     )
     narrow = width < 100
     for column, side in zip(grid.columns, grid.justify, strict=True):
         justify: Literal["left", "right"] = "left" if side == "l" else "right"
-        least = 14 if column == "model" else None  # a row must say whose it is, however many figures there are
-        heading = printable(column).replace(" (", "\n(")  # a unit has a line of its own
+        least = 14 if column == "model" else None  # the model of a row stays readable
+        heading = printable(column).replace(" (", "\n(")  # units on a line of their own
         table.add_column(Text(heading), justify=justify, no_wrap=side == "r", overflow="fold", min_width=least)
     for row in grid.rows:
         # Text, not markup: a name may hold square brackets.

@@ -1,4 +1,4 @@
-"""A fitted learner described: parameters, size, voters, margins and features, as tables of text."""
+"""Description of a fitted learner as tables: parameters, size, voters, margins, features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from committee.data.text import pluralize, quoted
 from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
 from committee.report.prediction_sets import model_inside, sets_grid
-from committee.report.training_words import training_terms
+from committee.report.provenance import training_terms
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.rules import leaf_models, model_trees
 from committee.voters.forest import Forest
@@ -28,20 +28,9 @@ MOST_TERMS = 3
 def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np.float64] | None = None) -> list[Grid]:
     """Describe a fitted learner of this library.
 
-    Parameters
-    ----------
-    model : BaseClassifier or BaseRegressor
-        Fitted.
-    file_bytes : int, default=None
-        Size of the file it came from.
-    margins : ndarray of shape (n,), default=None
-        Its margins on some table, to be described.
-
-    Returns
-    -------
-    list of Grid
-        Its kind and size, parameters, members or heaviest voters, margins, most used features, and of model trees the
-        leaves of the first; those that it has.
+    `file_bytes` is the size of its file, `margins` (n,) those on a table. The tables are those that apply of: model,
+    sets, training, parameters, members or heaviest voters, fitted attributes, margins, features, leaves of the first
+    model tree.
 
     Examples
     --------
@@ -52,88 +41,56 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     >>> inspection(model)[0].rows[0]
     ('learner', 'AdaBoostClassifier')
     """
-    sets = sets_grid(model)
-    model = model_inside(model)
+    inside, committee = model_inside(model), model_inside(model).committee_
     grids: list[Grid | None] = [
-        _identity(model, file_bytes),
-        sets,
-        Grid("Training", ("", ""), tuple(training_terms(model)) if hasattr(model, "provenance_") else (), "ll"),
-        _parameters(model),
-        *([members_grid(model), left_out_grid(model)] if has_members(model) else [_voters(model)]),
-        _further(model),
+        _summary(inside, file_bytes),
+        sets_grid(model),
+        Grid("Training", ("", ""), tuple(training_terms(inside)) if hasattr(inside, "provenance_") else (), "ll"),
+        Grid("Parameters set", ("", ""), tuple(changed_parameters(inside) or [("(all)", "defaults")]), "ll"),
+        *([members_grid(inside), left_out_grid(inside)] if has_members(inside) else [_heaviest_voters(committee)]),
+        _stored_values(inside),
+        None if margins is None else Grid("Margins", ("", ""), describe_margins(margins), "ll"),
+        _features(inside),
+        _leaves(inside) if has_model_trees(inside) else None,
     ]
-    if margins is not None:
-        grids.append(Grid("Margins", ("", ""), describe_margins(margins), "ll"))
-    grids.append(_features(model))
-    if has_model_trees(model):
-        grids.append(_leaves(model))
     return [grid for grid in grids if grid is not None and grid.rows]
 
 
-def _identity(model: Any, file_bytes: int | None) -> Grid:
-    committee = model.committee_
-    rows = [
-        ("learner", type(model).__name__),
-        _answers(model),
-        ("columns", _columns(model)),
-        ("voters", f"{committee.n_voters:,}" + _if_equal(committee.weights)),
-        ("nodes", f"{committee.n_nodes:,} ({_span(committee.voters.n_nodes)} in a voter)"),
-        *_lines(committee.voters),
-        ("memory", f"{committee.nbytes:,} bytes"),
-    ]
+def _summary(model: Any, file_bytes: int | None) -> Grid:
+    committee, classes = model.committee_, getattr(model, "classes_", None)
+    voters, weights, n_nodes = committee.voters, committee.weights, committee.voters.n_nodes
+    low, high = int(n_nodes.min()), int(n_nodes.max())
+    rows = [("learner", type(model).__name__)]
+    if classes is None:
+        rows.append(("predicts", "a number" if voters.n_outputs == 1 else f"{voters.n_outputs} numbers"))
+    else:
+        rows.append(("classes", f"{len(classes)}: {quoted(str(label) for label in classes)}"))
+    if model.table_ is None:
+        rows.append(("columns", f"{model.n_features_in_}, read by the voters themselves"))
+    else:
+        n_categorical = int(np.count_nonzero(model.table_.n_levels))
+        rows.append(("columns", f"{model.table_.n_features - n_categorical} numeric, {n_categorical} categorical"))
+    equal = f", each of weight {weights[0]:.4g}" if np.ptp(weights) == 0.0 else ""
+    span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    rows += [("voters", f"{committee.n_voters:,}{equal}"), ("nodes", f"{committee.n_nodes:,} ({span} per voter)")]
+    if isinstance(voters, LinearLeaves):
+        n_leaves, n_lines = int((voters.forest.feature < 0).sum()), np.diff(voters.lines.start)
+        rows.append(("lines", f"{n_lines.sum():,} in {np.count_nonzero(n_lines):,} of {n_leaves:,} leaves"))
+    rows.append(("memory", f"{committee.nbytes:,} bytes"))
     if file_bytes is not None:
         rows.append(("file", f"{file_bytes:,} bytes"))
     return Grid("Model", ("", ""), tuple(rows), "ll")
 
 
-def _lines(voters: Any) -> list[tuple[str, str]]:
-    """Leaves of boosted trees that have lines, and how many these are."""
-    if not isinstance(voters, LinearLeaves):
-        return []
-    n_leaves, n_lines = int((voters.forest.feature < 0).sum()), np.diff(voters.lines.start)
-    return [("lines", f"{n_lines.sum():,} in {np.count_nonzero(n_lines):,} of {n_leaves:,} leaves")]
-
-
-def _columns(model: Any) -> str:
-    if model.table_ is None:  # voters that look at the table themselves
-        return f"{model.n_features_in_}, read by each voter on its own"
-    n_categorical = int(np.count_nonzero(model.table_.n_levels))
-    return f"{model.table_.n_features - n_categorical} numeric, {n_categorical} categorical"
-
-
-def _answers(model: Any) -> tuple[str, str]:
-    """The classes that it chooses from, or the number of numbers it predicts."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        n = model.committee_.voters.n_outputs
-        return ("predicts", "a number" if n == 1 else f"{n} numbers")
-    return ("classes", f"{len(classes)}: {quoted(str(label) for label in classes)}")
-
-
-def _if_equal(weights: NDArray[np.float64]) -> str:
-    return f", each of weight {weights[0]:.4g}" if np.ptp(weights) == 0.0 else ""
-
-
-def _span(nodes: NDArray[np.int64]) -> str:
-    low, high = int(nodes.min()), int(nodes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _parameters(model: Any) -> Grid:
-    rows = changed_parameters(model) or [("(all)", "defaults")]
-    return Grid("Parameters set", ("", ""), tuple(rows), "ll")
-
-
 def changed_parameters(model: Any) -> list[tuple[str, str]]:
-    """Parameters of a learner that differ from the defaults, and their values."""
-    trained = dict.fromkeys(model.trained_parameters)  # another model, whose parameters are no setting of this one
+    """Return the parameters of a learner that differ from the defaults."""
+    trained = dict.fromkeys(model.trained_parameters)  # another model, which is no setting of this one
     defaults = type(model)(**trained).get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in trained}
     return [(name, repr(v)) for name, v in given.items() if repr(v) != repr(defaults.get(name, ...))]
 
 
-def _voters(model: Any) -> Grid | None:
-    committee = model.committee_
+def _heaviest_voters(committee: Any) -> Grid | None:
     weights, nodes = np.asarray(committee.weights), np.asarray(committee.voters.n_nodes)
     total = float(np.abs(weights).sum()) or 1.0
     if np.ptp(weights) == 0.0:
@@ -144,8 +101,7 @@ def _voters(model: Any) -> Grid | None:
     return Grid(title, ("voter", "weight", "share", "nodes"), tuple(rows), "rrrr")
 
 
-def _further(model: Any) -> Grid:
-    """Fitted figures that the learner keeps beyond its committee, such as an out-of-bag score."""
+def _stored_values(model: Any) -> Grid:
     rows: list[tuple[str, str]] = []
     for name, value in model.stored_values().items():
         if name in IN_MEMBERS_GRID:
@@ -159,11 +115,11 @@ def _further(model: Any) -> Grid:
             rows.append((name, f"{value:.4g}"))
         elif isinstance(value, int | str):
             rows.append((name, str(value)))
-    return Grid("Kept from training", ("", ""), tuple(rows), "ll")
+    return Grid("Fitted attributes", ("", ""), tuple(rows), "ll")
 
 
 def describe_margins(margins: NDArray[np.float64]) -> tuple[tuple[str, str], ...]:
-    """Rows, mean, median, minimum and lower quartile of margins, and the share that is not positive.
+    """Return statistics of margins as text.
 
     Examples
     --------
@@ -195,21 +151,20 @@ def _features(model: Any) -> Grid | None:
 
 
 def importance_words(model: Any) -> str:
-    """What the importances of a fitted learner are shares of."""
-    splits = "share of gain, lines aside" if isinstance(model.committee_.voters, LinearLeaves) else "share of gain"
+    """Return the heading of the feature importances."""
+    splits = "share of gain, without lines" if isinstance(model.committee_.voters, LinearLeaves) else "share of gain"
     return "share of risk decrease" if has_model_trees(model) else splits
 
 
 def has_model_trees(model: Any) -> bool:
-    """Whether a fitted learner is made of model trees, with the record that explaining them takes."""
-    if isinstance(model.committee_.voters, Forest):  # as of any model that has seen one class alone
+    """Return whether a fitted learner has model trees with a training record."""
+    if isinstance(model.committee_.voters, Forest):  # as of any model fitted on one class
         return False
-    # of the class: on the model the property would make the whole table
+    # of the class, as the property of the model would compute the whole table
     return hasattr(type(model), "leaf_models_") and model_trees(model).record is not None
 
 
 def _leaves(model: Any) -> Grid:
-    """The leaves of the first model tree, each with the class elected at the mean of its rows, and its score."""
     members = model_trees(model)
     frame = leaf_models(members, model.classes_, model.table_, [0])
     design = members.design
@@ -224,16 +179,15 @@ def _leaves(model: Any) -> Grid:
         score = score_in_words(intercept, scores[best, -len(design) :].row(0), names, importance)
         rows.append((str(leaf), shorten(rule, 140, placeholder=" ..."), f"{n:,}", f"{label}: {score}"))
     trees = len(members.forest)
-    title = f"Largest of {pluralize(leaves.height, 'leaf', 'leaves')}" + (
-        f" of the first of {trees:,} trees" if trees > 1 else ""
-    )
+    of_trees = f" of the first of {trees:,} trees" if trees > 1 else ""
+    title = f"Largest of {pluralize(leaves.height, 'leaf', 'leaves')}{of_trees}"
     return Grid(title, ("leaf", "rule", "rows", "score for"), tuple(rows), "rlrl")
 
 
 def score_in_words(
     intercept: float, coefficients: Sequence[float], names: Sequence[str], importance: NDArray[np.float64]
 ) -> str:
-    """A linear score as text, its terms by the importance of their columns, the least important counted.
+    """Return a linear score as text, with the terms of the most important columns.
 
     Examples
     --------

@@ -1,53 +1,51 @@
-"""The members of a committee of ensembles, and what it is expected to be worth, as tables and sentences."""
+"""Members of a committee of ensembles: their training, and their predictions on given rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
+from committee.data.number_types import F64, Index
 from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.losses import loss_label, reported_loss
-from committee.objectives.losses import Squared
+from committee.learners.blend.committees import MIN_PROBABILITY
+from committee.learners.blend.losses import loss_label, reported_loss, row_losses
+from committee.objectives.losses import Loss, Squared
 from committee.report.grid import BLANK, Grid
+from committee.vote.committee import Committee
 
 IN_MEMBERS_GRID = frozenset(
-    {
-        "member_weights_",
-        "member_losses_",
-        "member_gains_",
-        "member_seconds_",
-        "left_out_losses_",
-        "left_out_seconds_",
-    }
+    (
+        *("member_weights_", "member_losses_", "member_gains_", "member_seconds_"),
+        *("left_out_losses_", "left_out_seconds_"),
+    )
 )
-"""Stored figures of the candidates, which `members_grid` and `left_out_grid` show."""
+"""Stored figures of the candidates that `members_grid` and `left_out_grid` show."""
 
 
 def has_members(model: Any) -> bool:
-    """Whether a fitted learner is a committee of ensembles; one that has seen one class alone has no members."""
+    """Return whether a model is a committee of ensembles; one fitted on a single class has no members."""
     return isinstance(model, Blend) and hasattr(model, "member_names_")
 
 
-def members_grid(model: Any) -> Grid:
-    """The members by weight: fits, loss alone, loss of the vote without one, seconds and nodes.
+# --- training --------------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    model : CommitteeClassifier or CommitteeRegressor
-        Fitted, with members.
-    """
-    vote = model.oof_loss_
+
+def members_grid(model: Any) -> Grid:
+    """Return the members by weight, with their cross-validated loss, and that of the vote without them."""
     rows = [
         (
             one["member"],
             f"{one['weight']:.1%}",
             f"{one['fits']:,}",
             _loss(model, one["loss"]),
-            BLANK if len(model.member_names_) == 1 else _loss(model, vote + one["gain"]),
+            BLANK if len(model.member_names_) == 1 else _loss(model, model.oof_loss_ + one["gain"]),
             f"{one['seconds']:.2f}",
             f"{one['nodes']:,}",
         )
@@ -55,18 +53,12 @@ def members_grid(model: Any) -> Grid:
         if one["left_out"] is None
     ]
     n = len(rows)
-    columns = ("member", "weight", "fits", _loss_alone(model), "vote without", "fit s", "nodes")
+    columns = ("member", "weight", "fits", f"CV {_loss_name(model)}", "vote without", "fit time (s)", "nodes")
     return Grid(f"Members ({n} of {n + len(model.left_out_)} candidates)", columns, tuple(rows), "lrrrrrr")
 
 
 def left_out_grid(model: Any) -> Grid:
-    """Candidates that are no members: loss alone, seconds, and why.
-
-    Parameters
-    ----------
-    model : CommitteeClassifier or CommitteeRegressor
-        Fitted, with members.
-    """
+    """Return the candidates that are no members, and why."""
     rows = [
         (
             one["member"],
@@ -77,36 +69,32 @@ def left_out_grid(model: Any) -> Grid:
         for one in model.members_.iter_rows(named=True)
         if one["left_out"] is not None
     ]
-    return Grid("Left out", ("candidate", _loss_alone(model), "fit s", "why"), tuple(rows), "lrrl")
+    columns = ("candidate", f"CV {_loss_name(model)}", "fit time (s)", "reason")
+    return Grid("Candidates left out", columns, tuple(rows), "lrrl")
 
 
 def estimate(model: Any, y: NDArray[Any]) -> str:
-    """Accuracy and log loss of the vote on rows that its fits have not seen, or R2 and root mean squared error.
-
-    Of another loss of numbers that loss, and D2, the share by which it is less than the best constant's.
-    """
+    """Return the out-of-fold score and loss of the vote in a sentence."""
     if not np.isfinite(model.oof_loss_):
-        return "its error is not estimated: the rows are too few to compare members on held-out rows"
+        return "on rows not seen in training: not known, as there are too few rows to evaluate members"
     loss = _loss(model, model.oof_loss_)
-    if not _of_classes(model):
+    if not hasattr(model, "classes_"):
         score = BLANK if np.isnan(model.oof_score_) else f"{model.oof_score_:.4f}"
-        name = loss_label(model.number_loss).replace("RMSE", "root mean squared error")
-        of_score = "R2" if isinstance(model.number_loss, Squared) else "D2"
-        return f"on rows not seen in training: {of_score} {score}, {name} {loss}"
-    most = _most_frequent(model, y)
-    weighed = "" if model.class_weight is None else ", rows counting by class_weight"
+        score_name = "R2" if isinstance(model.number_loss, Squared) else "D2"
+        return f"on rows not seen in training: {score_name} {score}, {_loss_name(model)} {loss}"
+    weighted = "" if model.class_weight is None else ", rows weighted by class_weight"
     return (
-        f"on rows not seen in training: accuracy {model.oof_score_:.4f} ({most:.4f} by the most frequent class"
-        f" alone{weighed}), log loss {loss}"
+        f"on rows not seen in training: accuracy {model.oof_score_:.4f} (most frequent class:"
+        f" {_most_frequent(model, y):.4f}{weighted}), log loss {loss}"
     )
 
 
 def stored_estimate(model: Any, y: NDArray[Any]) -> Estimate | None:
-    """The figures of `estimate`, as a file holds them; None where there are none."""
+    """Return the figures of `estimate` for the model file."""
     loss, score = float(model.oof_loss_), float(model.oof_score_)
     if not np.isfinite(loss):
         return None
-    if _of_classes(model):
+    if hasattr(model, "classes_"):
         figures = {"accuracy": score, "accuracy_of_most_frequent": _most_frequent(model, y), "log_loss": loss}
     elif isinstance(model.number_loss, Squared):
         figures = {"r2": score, "rmse": loss**0.5}
@@ -121,21 +109,152 @@ def _most_frequent(model: Any, y: NDArray[Any]) -> float:
     return float(np.bincount(np.unique(y, return_inverse=True)[1], weights).max() / weights.sum())
 
 
-def _of_classes(model: Any) -> bool:
-    return hasattr(model, "classes_")
-
-
-def _loss_alone(model: Any) -> str:
-    """Heading of the loss of a candidate alone."""
-    return f"{'log loss' if _of_classes(model) else loss_label(model.number_loss)} alone"
+def _loss_name(model: Any) -> str:
+    return "log loss" if hasattr(model, "classes_") else loss_label(model.number_loss)
 
 
 def _loss(model: Any, loss: float | None) -> str:
-    """Log loss; of numbers the root mean squared error or another loss, in the decimals of the vote's four digits."""
     if loss is None or not np.isfinite(loss):
         return BLANK
-    if _of_classes(model):
+    if hasattr(model, "classes_"):
         return f"{loss:.4f}"
     loss, vote = (reported_loss(model.number_loss, each) for each in (loss, model.oof_loss_))
+    # the decimals that give the loss of the vote four digits
     decimals = 4 if vote <= 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
     return f"{loss:,.{decimals}f}" if decimals <= 7 else f"{loss:.4g}"
+
+
+# --- predictions -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MemberAnswers:
+    """Predictions of the members and of the vote, m members on n rows.
+
+    `weights` (m,) sum to 1. `answers` (m, n, K) and `vote` (n, K) are class probabilities; for numbers K = 1. `truth`
+    (n,) are class indices or numbers, `None` if unknown, and `loss` is the loss of the fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import CommitteeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> answers = MemberAnswers.of(CommitteeClassifier("fast", random_state=0).fit(X, y), X, y)
+    >>> answers.answers.shape == (len(answers.names), 178, 3), answers.errors().shape == (len(answers.names) + 1,)
+    (True, True)
+    """
+
+    names: tuple[str, ...]
+    weights: F64
+    answers: F64
+    vote: F64
+    classes: NDArray[Any] | None
+    truth: NDArray[Any] | None
+    loss: Loss = field(default_factory=Squared)
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: ArrayLike | None = None) -> Self:
+        """Predict rows by the members of a fitted CommitteeClassifier or CommitteeRegressor.
+
+        Raises ``ValueError`` for a model without members (fitted on one class), no rows, or labels that do not fit.
+        """
+        if not isinstance(model, Blend):
+            raise TypeError(f"model is a {type(model).__name__}; give a CommitteeClassifier or a CommitteeRegressor")
+        check_is_fitted(model)
+        if not hasattr(model, "member_names_"):
+            raise ValueError("the model has no members, as it was fitted on one class; fit it on several")
+        rows = model.validate_rows(X)
+        order = np.argsort(-model.member_weights_, kind="stable")
+        names = tuple(model.member_names_[k] for k in order.tolist())
+        answers = [_predicted(model.member(name), rows) for name in names]
+        vote = _predicted(model.committee_, rows)
+        classes = model.classes_ if isinstance(model.committee_, Committee) else None
+        loss: Loss = model.number_loss or Squared()
+        truth = _truth(model, y, len(vote))
+        if classes is None and truth is not None:
+            loss.check_target(truth)
+        return cls(names, model.member_weights_[order], np.stack(answers), vote, classes, truth, loss)
+
+    @property
+    def everyone(self) -> F64:
+        """Predictions of the members and last of the vote, shape (m + 1, n, K)."""
+        return np.concatenate([self.answers, self.vote[None]])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.vote)
+
+    def elected(self) -> Index:
+        """Return the indices of the predicted classes, shape (m + 1, n)."""
+        return np.asarray(self.everyone.argmax(axis=2))
+
+    def errors(self) -> F64:
+        """Return the error rates, shape (m + 1,); for numbers the RMSE, or the mean of another loss of the fit."""
+        truth = self._known()
+        if self.classes is None:
+            predicted = self.everyone[:, :, 0]
+            return np.array(
+                [reported_loss(self.loss, float(row_losses(self.loss, truth, p).mean())) for p in predicted]
+            )
+        return np.asarray((self.elected() != truth).mean(axis=1))
+
+    def log_losses(self) -> F64:
+        """Return the log losses, shape (m + 1,)."""
+        p = self.everyone[:, np.arange(self.n_rows), self._known()]
+        return np.asarray(-np.log(np.maximum(p, MIN_PROBABILITY)).mean(axis=1))
+
+    def disagreement(self) -> F64:
+        """Return the shares of rows with different predictions, shape (m + 1, m + 1); for numbers RMS differences."""
+        if self.classes is None:
+            predicted = self.everyone[:, :, 0]
+            return np.asarray(np.sqrt(((predicted[:, None] - predicted[None]) ** 2).mean(axis=2)))
+        elected = self.elected()
+        return np.asarray((elected[:, None] != elected[None]).mean(axis=2))
+
+    def divergence(self) -> F64:
+        """Return the disagreement of the members on each row, shape (n,).
+
+        For classes it is the Jensen-Shannon divergence [1]_ with the weights of the vote, in nats: the entropy of the
+        vote less the mean entropy of the members. For numbers it is the standard deviation with these weights.
+
+        References
+        ----------
+        .. [1] J. Lin (1991). Divergence measures based on the Shannon entropy. IEEE Transactions on Information Theory
+           37(1).
+        """
+        mean = np.einsum("m,mnk->nk", self.weights, self.answers)
+        if self.classes is None:
+            spread = np.einsum("m,mn->n", self.weights, (self.answers[:, :, 0] - mean[:, 0]) ** 2)
+            return np.asarray(np.sqrt(spread))
+        within = np.einsum("m,mn->n", self.weights, entr(self.answers).sum(axis=2))
+        return np.asarray(np.maximum(entr(mean).sum(axis=1) - within, 0.0))
+
+    def most_disputed(self, most: int) -> Index:
+        """Return the indices of the rows of largest divergence, without those of none."""
+        apart = self.divergence()
+        order = np.argsort(-apart, kind="stable")[:most]
+        return order[apart[order] > 0.0]
+
+    def _known(self) -> NDArray[Any]:
+        if self.truth is None:
+            raise ValueError("y is missing; give the labels or numbers of the rows")
+        return self.truth
+
+
+def _predicted(committee: Any, rows: Any) -> F64:
+    if isinstance(committee, Committee):
+        return committee.predict_proba(rows)
+    return np.asarray(committee.predict(rows), dtype=np.float64).reshape(-1, 1)
+
+
+def _truth(model: Any, y: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    if y is None:
+        return None
+    truth: NDArray[Any]
+    if isinstance(model.committee_, Committee):
+        truth = model.committee_.class_indices(y)
+    else:
+        truth = check_array(column_or_1d(y), dtype=np.float64, ensure_2d=False, input_name="y")
+    check_consistent_length(np.empty(n), truth)
+    return truth

@@ -1,45 +1,28 @@
-"""Metrics of a comparison: what is measured of every model on every fold, and how its column shows it.
-
-A further column is one more entry of `METRICS`. Scores of predictions are scikit-learn's, of classes that a fold has.
-"""
+"""Metrics of fitted models, and the columns of a comparison that show them; a new column is one entry of `METRICS`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
+
+N_BINS = 10
+"""Bins of a reliability diagram."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedFold:
-    """A model fitted on the training rows of a fold, and what metrics are computed from.
+    """A model fitted on the training rows of a fold, with what metrics are computed from.
 
-    Attributes
-    ----------
-    model : estimator
-        Fitted.
-    X_test : table or array
-        Test rows, as the model takes them.
-    y_test : array (m,)
-        Their labels, out of `classes`.
-    classes : array (K,)
-        All class labels, sorted.
-    predicted : array (m,)
-        Labels that the model gives the test rows.
-    fit_seconds : float
-        Wall time from the training rows of the table to the fitted model.
-    predict_microseconds : float
-        Wall time of ``predict`` per row.
-    size : tuple (n_voters, n_nodes) or None
-        Voters, and nodes in all of them; None where they are not counted.
-    margins : float64 array (n,) or None
-        Of the training rows; None where the model's votes are not read.
+    Test rows `X_test` as the model takes them, their labels or numbers `y_test` (m,), all `classes` (K,), sorted and
+    empty for numbers, `predicted` (m,), wall times of the fit and of a prediction per row, `size` (n_voters, n_nodes)
+    and training `margins` (n,); `None` where not available.
     """
 
     model: Any
@@ -54,7 +37,7 @@ class FittedFold:
 
     @cached_property
     def probabilities(self) -> F64 | None:
-        """Probabilities of all classes, ``(m, K)``; None for a model that gives none."""
+        """Class probabilities of the test rows, shape (m, K); `None` without ``predict_proba``."""
         if not hasattr(self.model, "predict_proba"):
             return None
         given = np.asarray(self.model.predict_proba(self.X_test))
@@ -69,9 +52,8 @@ class FittedFold:
 
     @cached_property
     def scores(self) -> F64 | None:
-        """Scores that rank the rows for each class, ``(m, K)``; None for a model that only names classes.
-
-        They are the probabilities, and for two classes the decision function where there is one.
+        """Scores that rank the test rows for each class, shape (m, K): the decision function of two classes, or the
+        probabilities.
         """
         if self.classes.size == 2 and hasattr(self.model, "decision_function"):
             score = np.asarray(self.model.decision_function(self.X_test), dtype=np.float64)
@@ -80,8 +62,13 @@ class FittedFold:
 
     @property
     def is_class(self) -> NDArray[np.bool_]:
-        """Which row is of which class, ``(m, K)``."""
+        """Indicators of the true classes, shape (m, K)."""
         return np.asarray(self.y_test[:, None] == self.classes)
+
+    @property
+    def errors(self) -> F64:
+        """Predicted less true numbers, shape (m,)."""
+        return np.asarray(self.predicted - self.y_test, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -91,19 +78,19 @@ class Metric:
     Attributes
     ----------
     heading : str
-        Of the column.
+        Heading of the column.
     table : {"quality", "cost"}
-        Table that the column stands in.
+        Table of the column.
     measure : callable ``(FittedFold) -> float, int or None``
-        None where the model or the fold has no such figure.
+        `None` where the model or the fold has no such figure.
     text : callable ``(values over folds) -> str``
         Text of a cell.
     note : tuple of two str, default=None
-        Name and sentence for the list of what was measured; ``{run}`` stands for the way that fits were run.
+        Name and explanation for the list of metrics; ``{run}`` stands for the way that fits were run.
     best : {"highest", "lowest"}, default=None
-        Which value is better; None for a figure by which models are not ranked.
+        The better direction; `None` for a figure by which models are not ranked.
     shown : bool, default=True
-        Whether the column is there unasked.
+        Whether the column is shown by default.
     """
 
     heading: str
@@ -115,40 +102,34 @@ class Metric:
     shown: bool = True
 
 
-def _log_loss(fold: FittedFold) -> float | None:
-    from sklearn.metrics import log_loss
+def _of_probabilities(name: str) -> Callable[[FittedFold], float | None]:
+    def measure(fold: FittedFold) -> float | None:
+        from sklearn import metrics
 
-    probability = fold.probabilities
-    return None if probability is None else float(log_loss(fold.y_test, probability, labels=fold.classes))
+        p = fold.probabilities
+        return None if p is None else float(getattr(metrics, name)(fold.y_test, p, labels=fold.classes))
+
+    return measure
 
 
-def _mean_over_classes(score: Callable[[Any, Any], Any], fold: FittedFold) -> float | None:
-    """Mean of a score of each class against the rest, over the classes that have test rows but not all of them."""
-    if fold.scores is None:
-        return None
+def ranked_classes(fold: FittedFold) -> NDArray[np.intp]:
+    """Return the indices of the classes that have test rows, but not all of them."""
     is_class = fold.is_class
-    told = np.flatnonzero(is_class.any(axis=0) & ~is_class.all(axis=0))
-    values = [float(score(is_class[:, k], fold.scores[:, k])) for k in told]
-    return float(np.mean(values)) if values else None
+    return np.flatnonzero(is_class.any(axis=0) & ~is_class.all(axis=0))
 
 
-def _roc_auc(fold: FittedFold) -> float | None:
-    from sklearn.metrics import roc_auc_score
+def _mean_over_classes(name: str) -> Callable[[FittedFold], float | None]:
+    # mean of a score of each class against the rest
+    def measure(fold: FittedFold) -> float | None:
+        from sklearn import metrics
 
-    return _mean_over_classes(roc_auc_score, fold)
+        if fold.scores is None:
+            return None
+        score = getattr(metrics, name)
+        values = [float(score(fold.is_class[:, k], fold.scores[:, k])) for k in ranked_classes(fold)]
+        return float(np.mean(values)) if values else None
 
-
-def _average_precision(fold: FittedFold) -> float | None:
-    from sklearn.metrics import average_precision_score
-
-    return _mean_over_classes(average_precision_score, fold)
-
-
-def _brier(fold: FittedFold) -> float | None:
-    from sklearn.metrics import brier_score_loss
-
-    probability = fold.probabilities
-    return None if probability is None else float(brier_score_loss(fold.y_test, probability, labels=fold.classes))
+    return measure
 
 
 def _balanced_accuracy(fold: FittedFold) -> float:
@@ -168,23 +149,49 @@ def _mcc(fold: FittedFold) -> float:
     from sklearn.metrics import matthews_corrcoef
 
     if len({*fold.y_test.tolist(), *fold.predicted.tolist()}) == 1:
-        return 0.0  # as scikit-learn has it, without its warning
+        return 0.0  # as scikit-learn, without its warning
     return float(matthews_corrcoef(fold.y_test, fold.predicted))
 
 
+def _r2(fold: FittedFold) -> float | None:
+    spread = float(np.square(fold.y_test - fold.y_test.mean()).sum())
+    return 1.0 - float(np.square(fold.errors).sum()) / spread if spread > 0.0 else None
+
+
+def _deviation(values: F64, form: str) -> str:
+    return f" ±{values.std(ddof=1):{form}}" if values.size > 1 else ""
+
+
 def _mean_and_deviation(values: F64) -> str:
-    """Mean and standard deviation (n - 1), 4 digits after the point, or 3 where the number is large."""
-    mean = values.mean()
-    digits = 4 if mean < 10 else 3
-    return f"{mean:.{digits}f}" + (f" ±{values.std(ddof=1):.{digits}f}" if values.size > 1 else "")
+    form = f".{4 if values.mean() < 10 else 3}f"
+    return f"{values.mean():{form}}" + _deviation(values, form)
 
 
-def _mean(values: F64) -> str:
-    return f"{values.mean():.4f}"
+def four_digits(values: F64) -> str:
+    """Return mean and standard deviation (n - 1) with the decimals that give the mean four digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> four_digits(np.array([51234.0, 53219.0])), four_digits(np.array([0.012, 0.014]))
+    ('52,226 ±1,404', '0.01300 ±0.00141')
+    """
+    mean = float(values.mean())
+    if not np.isfinite(mean) or abs(mean) >= 1e12 or 0.0 < abs(mean) < 1e-4:
+        return f"{mean:.4g}" + _deviation(values, ".2g")
+    form = f",.{4 if mean == 0.0 else max(0, 3 - int(np.floor(np.log10(abs(mean)))))}f"
+    return f"{mean:{form}}" + _deviation(values, form)
+
+
+def _mean(form: str) -> Callable[[F64], str]:
+    return lambda values: f"{values.mean():{form}}"
+
+
+_mean_of_four_decimals = _mean(".4f")
 
 
 def _median(values: F64) -> str:
-    """Three significant digits without an exponent; whole numbers with thousands separated."""
+    # three significant digits without an exponent
     value = float(np.median(values))
     if value >= 99.95:
         return f"{value:,.0f}"
@@ -192,99 +199,62 @@ def _median(values: F64) -> str:
         return "0"
     if abs(value) < 0.001:
         return "<0.001"
-    digits = 1 if value >= 9.995 else 2 if value >= 0.9995 else 3
-    return f"{value:.{digits}f}"
+    return f"{value:.{1 if value >= 9.995 else 2 if value >= 0.9995 else 3}f}"
 
 
-def _mean_count(values: F64) -> str:
-    return f"{values.mean():,.0f}"
-
-
-def _mean_margin(values: F64) -> str:
-    return f"{values.mean():.3f}"
+def _score(
+    heading: str,
+    measure: Callable[[FittedFold], float | None],
+    note: str,
+    best: Literal["highest", "lowest"] = "highest",
+    *,
+    text: Callable[[F64], str] = _mean_of_four_decimals,
+    shown: bool = False,
+) -> Metric:
+    return Metric(heading, "quality", measure, text, (heading, note), best, shown)
 
 
 METRICS: dict[str, Metric] = {
-    "accuracy": Metric(
+    "accuracy": _score(
         "accuracy",
-        "quality",
         lambda fold: float(np.mean(fold.predicted == fold.y_test)),
-        _mean_and_deviation,
-        ("accuracy", "Share of test rows predicted correctly: mean over folds ± standard deviation over folds."),
-        best="highest",
+        "Share of test rows predicted correctly: mean over folds ± standard deviation over folds.",
+        text=_mean_and_deviation,
+        shown=True,
     ),
-    "balanced_accuracy": Metric(
+    "balanced_accuracy": _score(
         "balanced",
-        "quality",
         _balanced_accuracy,
-        _mean,
-        ("balanced", "Balanced accuracy: mean over the classes of the share of their test rows predicted correctly."),
-        best="highest",
-        shown=False,
+        "Balanced accuracy: mean over the classes of the share of their test rows predicted correctly.",
     ),
-    "f1_macro": Metric(
-        "F1",
-        "quality",
-        _f1_macro,
-        _mean,
-        ("F1", "Mean over the classes of F1, the harmonic mean of precision and recall."),
-        best="highest",
-        shown=False,
-    ),
-    "mcc": Metric(
-        "MCC",
-        "quality",
-        _mcc,
-        _mean,
-        ("MCC", "Matthews' correlation of predicted and true classes: 0 by chance, 1 without an error."),
-        best="highest",
-        shown=False,
-    ),
-    "log_loss": Metric(
+    "f1_macro": _score("F1", _f1_macro, "Mean over the classes of F1, the harmonic mean of precision and recall."),
+    "mcc": _score("MCC", _mcc, "Matthews correlation of predicted and true classes: 0 by chance, 1 without an error."),
+    "log_loss": _score(
         "log loss",
-        "quality",
-        _log_loss,
-        _mean_and_deviation,
-        (
-            "log loss",
-            "Mean of minus the logarithm (base e) of the probability given to the true class; probabilities"
-            " are clipped at 2.2e-16, as scikit-learn does.",
-        ),
-        best="lowest",
+        _of_probabilities("log_loss"),
+        "Mean of minus the logarithm (base e) of the probability of the true class; probabilities are clipped at"
+        " 2.2e-16, as in scikit-learn.",
+        "lowest",
+        text=_mean_and_deviation,
+        shown=True,
     ),
-    "brier": Metric(
+    "brier": _score(
         "Brier",
-        "quality",
-        _brier,
-        _mean,
-        (
-            "Brier",
-            "Mean squared difference of the probabilities and what is true, 0 or 1; of one class where there are two,"
-            " summed over all where there are more.",
-        ),
-        best="lowest",
-        shown=False,
+        _of_probabilities("brier_score_loss"),
+        "Brier score: mean squared difference of probability and outcome, 0 or 1; for two classes of one class, for"
+        " more classes summed over all.",
+        "lowest",
     ),
-    "roc_auc": Metric(
+    "roc_auc": _score(
         "ROC AUC",
-        "quality",
-        _roc_auc,
-        _mean,
-        ("ROC AUC", "Area under the ROC curve; of more than two classes the mean over each against the rest."),
-        best="highest",
+        _mean_over_classes("roc_auc_score"),
+        "Area under the ROC curve; for more than two classes the mean over each against the rest.",
+        shown=True,
     ),
-    "average_precision": Metric(
+    "average_precision": _score(
         "AP",
-        "quality",
-        _average_precision,
-        _mean,
-        (
-            "AP",
-            "Average precision, the area under the curve of precision by recall: mean over the classes, each against"
-            " the rest.",
-        ),
-        best="highest",
-        shown=False,
+        _mean_over_classes("average_precision_score"),
+        "Average precision, the area under the precision-recall curve: mean over the classes, each against the rest.",
     ),
     "fit_seconds": Metric(
         "fit time (s)",
@@ -312,26 +282,158 @@ METRICS: dict[str, Metric] = {
         "voters",
         "cost",
         lambda fold: fold.size and fold.size[0],
-        _mean_count,
+        _mean(",.0f"),
         ("voters, nodes", "Trees (or other voters), and inner nodes and leaves in all of them; means over folds."),
     ),
-    "n_nodes": Metric("nodes", "cost", lambda fold: fold.size and fold.size[1], _mean_count),
+    "n_nodes": Metric("nodes", "cost", lambda fold: fold.size and fold.size[1], _mean(",.0f")),
     "mean_margin": Metric(
         "mean margin",
         "cost",
         lambda fold: None if fold.margins is None else float(fold.margins.mean()),
-        _mean_margin,
+        _mean(".3f"),
         (
             "margins",
-            "Of the training rows: the weighted votes for the true class less those for the strongest other"
+            "Margins of the training rows: weighted votes for the true class less those for the strongest other"
             " class, as a share of all votes; means over folds. A dash: the votes of the model are not available.",
         ),
     ),
     "minimum_margin": Metric(
-        "min margin",
-        "cost",
-        lambda fold: None if fold.margins is None else float(fold.margins.min()),
-        _mean_margin,
+        "min margin", "cost", lambda fold: None if fold.margins is None else float(fold.margins.min()), _mean(".3f")
     ),
 }
-"""Metrics by their names in results and in the JSON file, in the order of the columns."""
+"""Metrics of classifiers by their names in results and in the JSON file, in the order of the columns."""
+
+METRICS_OF_NUMBERS: dict[str, Metric] = {
+    "rmse": _score(
+        "RMSE",
+        lambda fold: float(np.sqrt(np.mean(np.square(fold.errors)))),
+        "Root of the mean squared error on the test rows: mean over folds ± standard deviation over folds.",
+        "lowest",
+        text=four_digits,
+        shown=True,
+    ),
+    "mae": _score(
+        "MAE",
+        lambda fold: float(np.mean(np.abs(fold.errors))),
+        "Mean absolute error on the test rows.",
+        "lowest",
+        text=four_digits,
+        shown=True,
+    ),
+    "r2": _score(
+        "R2",
+        _r2,
+        "Share of the test rows' variance that is explained: 1 without an error, 0 by their mean alone.",
+        shown=True,
+    ),
+    **{name: METRICS[name] for name in ("fit_seconds", "predict_microseconds", "n_voters", "n_nodes")},
+}
+"""Metrics of regressors by their names, in the order of the columns."""
+
+
+def metrics_of(numbers: bool) -> dict[str, Metric]:
+    """Return the metrics of regressors, or of classifiers."""
+    return METRICS_OF_NUMBERS if numbers else METRICS
+
+
+def known_metric(name: str) -> Metric:
+    """Return a metric of either kind."""
+    return METRICS[name] if name in METRICS else METRICS_OF_NUMBERS[name]
+
+
+def metric_words(name: str) -> str:
+    """Return the name of a metric for sentences.
+
+    Examples
+    --------
+    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("rmse")
+    ('log loss', 'MCC', 'RMSE')
+    """
+    return {"f1_macro": "F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}.get(
+        name, name.upper() if name in METRICS_OF_NUMBERS else name.replace("_", " ")
+    )
+
+
+def ranking_metrics(numbers: bool = False) -> list[str]:
+    """Return the names of the metrics that models can be ranked by.
+
+    Examples
+    --------
+    >>> ranking_metrics()[:2], ranking_metrics(numbers=True)
+    (['accuracy', 'balanced_accuracy'], ['rmse', 'mae', 'r2'])
+    """
+    return [name for name, metric in metrics_of(numbers).items() if metric.best is not None]
+
+
+def chosen_metrics(metric: str | Iterable[str] | None, numbers: bool | None = False) -> tuple[str, ...]:
+    """Validate names of metrics, the first of which ranks the models; `numbers` is `None` before the task is known.
+
+    Examples
+    --------
+    >>> chosen_metrics("mcc"), chosen_metrics(["f1_macro", "mcc"]), chosen_metrics(None, numbers=True)
+    (('mcc',), ('f1_macro', 'mcc'), ('rmse',))
+    """
+    from committee.data.text import suggest_names
+
+    if metric is None:
+        return ("rmse",) if numbers else ("accuracy",)
+    names = (metric,) if isinstance(metric, str) else tuple(metric)
+    if not names:
+        raise ValueError("metric is empty: name at least one to rank the models by")
+    either = [*ranking_metrics(), *ranking_metrics(numbers=True)]
+    known = either if numbers is None else ranking_metrics(numbers)
+    for name in names:
+        if name in either and name not in known:
+            kind, other = ("numbers", "classes") if numbers else ("classes", "numbers")
+            raise ValueError(f"{name} is a metric for {other}, and the task is {kind}; use one of {', '.join(known)}")
+        if name not in known:
+            raise ValueError(f"there is no metric {name!r} to rank models by; {suggest_names(str(name), known)}")
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Reliability diagram: sums over the rows in ten bins of equal width of the probability of the predicted class.
+
+    `weight` is the number of rows (or their weight), `expected` the sum of their probabilities, `right` the number of
+    correct predictions; each has shape (10,).
+
+    Examples
+    --------
+    >>> from committee.report.metrics import Reliability
+    >>> reliability = Reliability.of([[0.1, 0.9], [0.2, 0.8], [0.05, 0.95], [0.6, 0.4]], [True, True, False, True])
+    >>> reliability.weight.tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 2.0]
+    >>> round(reliability.calibration_error, 4)
+    0.3625
+    """
+
+    weight: F64
+    expected: F64
+    right: F64
+
+    @classmethod
+    def of(cls, probability: ArrayLike, right: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Sum over rows with class probabilities (n, K); `right` (n,) tells if the likeliest class is the true one."""
+        p, is_right = np.asarray(probability, dtype=np.float64), np.asarray(right, dtype=np.float64)
+        if p.ndim != 2 or not p.size or is_right.shape != p.shape[:1]:
+            raise ValueError(
+                f"probability has shape {p.shape} and right {is_right.shape}; give (n, K) and (n,), n > 0."
+            )
+        highest = p.max(axis=1)
+        if not ((highest >= 0.0) & (highest <= 1.0 + 1e-9)).all():
+            raise ValueError("probability holds numbers outside [0, 1]; give those of predict_proba.")
+        weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        bins = np.minimum((highest * N_BINS).astype(np.intp), N_BINS - 1)
+        sums = (np.bincount(bins, each, N_BINS) for each in (weight, weight * highest, weight * is_right))
+        return cls(*(each.astype(np.float64) for each in sums))
+
+    @classmethod
+    def sum(cls, some: Iterable[Reliability]) -> Self:
+        """Merge the rows of several folds."""
+        return cls(*np.sum([[each.weight, each.expected, each.right] for each in some], axis=0))
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: mean over rows of |share right - mean probability| of their bin."""
+        return float(np.abs(self.right - self.expected).sum() / self.weight.sum())

@@ -1,56 +1,207 @@
-"""The models of a comparison: learners of this library, peers of other libraries, and estimators of the user."""
+"""Models of a comparison: learners of this library, peers of other libraries, and estimators of the user.
+
+A peer learns from the encoded matrix of `committee.data.frames.TableSchema.encode`: float64, categories as codes, NaN
+for missing values. It declares the categorical columns to its library. A new peer is one function and one entry of
+`PEERS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee import model as new_model
 from committee.data.text import suggest_names
-from committee.report.peers import PEERS, Peer, installed_peers
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from committee.data.frames import TableSchema
 
+Matrix: TypeAlias = "NDArray[np.float64]"
+Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
+
 BUILDING_BLOCKS = frozenset({"abstaining_stump"})
-"""Models that are members of a committee rather than rivals of one; compared only when named."""
+"""Models that are members of a committee, not rivals of one; compared only when named."""
 
-HANDFUL = (
-    "gradient_boosting",
-    "adaboost_trees",
-    "random_forest",
-    "sbpmt",
-    "tree",
-    "scikit-learn:random_forest",
-    "scikit-learn:hist_gradient_boosting",
+DEFAULT_MODELS = (
+    *("gradient_boosting", "adaboost_trees", "random_forest", "sbpmt", "tree"),
+    *("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting"),
 )
-"""Compared unless others are named: models that differ, and fit in seconds on small tables."""
+"""Default models of classes: different ones that fit small tables in seconds."""
 
-HANDFUL_OF_NUMBERS = (
-    "gradient_boosting",
-    "random_forest",
-    "quadboost",
-    "tree",
-    "scikit-learn:random_forest",
-    "scikit-learn:hist_gradient_boosting",
+DEFAULT_MODELS_OF_NUMBERS = (
+    *("gradient_boosting", "random_forest", "quadboost", "tree"),
+    *("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting"),
 )
+
+
+# --- peers -----------------------------------------------------------------------------------------------
+
+
+def _estimator(name: str) -> Any:
+    module, _, kind = name.rpartition(".")
+    return getattr(import_module(module), kind)
+
+
+def _forest(name: str) -> Maker:
+    return lambda schema, seed, jobs: on_one_hot(schema, _estimator(name)(random_state=seed, n_jobs=jobs))
+
+
+def on_one_hot(schema: TableSchema, forest: Any) -> Any:
+    """Return a pipeline with one-hot categories (a missing one is all zeros) before a forest."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    columns = [j for j, count in enumerate(schema.n_categories) if count > 0]
+    if not columns:
+        return forest
+    codes = [[float(code) for code in range(schema.n_categories[j])] for j in columns]
+    one_hot = OneHotEncoder(categories=codes, handle_unknown="ignore", sparse_output=False)
+    encode = ColumnTransformer([("categories", one_hot, columns)], remainder="passthrough", sparse_threshold=0)
+    return make_pipeline(encode, forest)
+
+
+def _hist_gradient_boosting(name: str) -> Maker:
+    def make(schema: TableSchema, seed: int, jobs: int) -> Any:
+        # its OpenMP threads are limited by the caller, not by `jobs`
+        mask = schema.categorical if schema.categorical.any() else None
+        return _estimator(name)(categorical_features=mask, random_state=seed)
+
+    return make
+
+
+def _xgboost(name: str) -> Maker:
+    return lambda schema, seed, jobs: _estimator(name)(
+        **xgboost_categories(schema), n_jobs=jobs, random_state=seed, verbosity=0
+    )
+
+
+def xgboost_categories(schema: TableSchema) -> dict[str, Any]:
+    """Return the parameters that declare categorical columns to XGBoost."""
+    types = ["c" if is_category else "q" for is_category in schema.categorical]
+    return {"enable_categorical": True, "feature_types": types if schema.categorical.any() else None}
+
+
+def _lightgbm(name: str) -> Maker:
+    def make(schema: TableSchema, seed: int, jobs: int) -> Any:
+        # an alias of `categorical_feature`, which LightGBM takes for an argument of fit and warns of
+        columns = ",".join(str(j) for j, is_category in enumerate(schema.categorical) if is_category)
+        categories = {"cat_feature": columns} if columns else {}
+        return _estimator(name)(n_jobs=jobs, random_state=seed, verbose=-1, **categories)
+
+    return make
+
+
+def _forest_size(model: Any) -> tuple[int, int]:
+    forest = model[-1] if hasattr(model, "steps") else model
+    return len(forest.estimators_), sum(tree.tree_.node_count for tree in forest.estimators_)
+
+
+def _histogram_size(model: Any) -> tuple[int, int]:
+    trees = [tree for round_ in model._predictors for tree in round_]
+    return len(trees), sum(len(tree.nodes) for tree in trees)
+
+
+def _xgboost_size(model: Any) -> tuple[int, int]:
+    trees = model.get_booster().get_dump()
+    return len(trees), sum(len(tree.splitlines()) for tree in trees)
+
+
+def _lightgbm_size(model: Any) -> tuple[int, int]:
+    trees = model.booster_.dump_model()["tree_info"]
+    return len(trees), sum(2 * tree["num_leaves"] - 1 for tree in trees)
+
+
+def _voting_part(model: Any, X: Matrix) -> tuple[Any, Matrix]:
+    if hasattr(model, "steps"):
+        return model[-1], model[:-1].transform(X)
+    return model, X
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A model of another library.
+
+    Attributes
+    ----------
+    module : str
+        Package that has to be installed.
+    make : callable ``(schema, seed, jobs) -> estimator``
+        Unfitted classifier in the style of scikit-learn, for the encoded matrix of ``schema``.
+    size : callable ``(fitted) -> (n_voters, n_nodes)``
+        Number of trees, and of nodes (inner ones and leaves) in all of them.
+    voting_part : callable ``(fitted, X) -> (fitted, X)``
+        The part that votes, and the matrix it votes on, for `Committee.from_estimator`. Default: the last step of a
+        pipeline.
+    make_of_numbers : callable ``(schema, seed, jobs) -> estimator``, default=None
+        Unfitted regressor; `None` for a model of classes only.
+    """
+
+    module: str
+    make: Callable[[TableSchema, int, int], Any]
+    size: Callable[[Any], tuple[int, int]]
+    voting_part: Callable[[Any, Matrix], tuple[Any, Matrix]] = _voting_part
+    make_of_numbers: Callable[[TableSchema, int, int], Any] | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package is installed."""
+        return find_spec(self.module) is not None
+
+
+PEERS: dict[str, Peer] = {
+    "scikit-learn:random_forest": Peer(
+        "sklearn",
+        _forest("sklearn.ensemble.RandomForestClassifier"),
+        _forest_size,
+        make_of_numbers=_forest("sklearn.ensemble.RandomForestRegressor"),
+    ),
+    "scikit-learn:hist_gradient_boosting": Peer(
+        "sklearn",
+        _hist_gradient_boosting("sklearn.ensemble.HistGradientBoostingClassifier"),
+        _histogram_size,
+        make_of_numbers=_hist_gradient_boosting("sklearn.ensemble.HistGradientBoostingRegressor"),
+    ),
+    "xgboost": Peer(
+        "xgboost", _xgboost("xgboost.XGBClassifier"), _xgboost_size, make_of_numbers=_xgboost("xgboost.XGBRegressor")
+    ),
+    "lightgbm": Peer(
+        "lightgbm",
+        _lightgbm("lightgbm.LGBMClassifier"),
+        _lightgbm_size,
+        make_of_numbers=_lightgbm("lightgbm.LGBMRegressor"),
+    ),
+}
+"""Peers by their names on the command line."""
+
+
+def installed_peers() -> list[str]:
+    """Return the names of the peers whose package is installed.
+
+    Examples
+    --------
+    >>> from committee.report.models import installed_peers
+    >>> installed_peers()[:2]
+    ['scikit-learn:random_forest', 'scikit-learn:hist_gradient_boosting']
+    """
+    return [name for name, peer in PEERS.items() if peer.installed]
+
+
+# --- models of a comparison ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """A model to compare: a name of this library or of a peer, or an unfitted estimator under any name.
+    """A model to compare: a name of `committee.MODELS` or `PEERS` with `parameters` to set, or an unfitted estimator.
 
-    Attributes
-    ----------
-    name : str
-    estimator : estimator or None
-        None for a name of `committee.MODELS` or `PEERS`.
-    parameters : mapping of str
-        Set on a named model.
-    numbers : bool
-        Whether a named one is to predict numbers.
+    `numbers` selects the regressor of a name.
     """
 
     name: str
@@ -60,7 +211,7 @@ class ComparedModel:
 
     @property
     def peer(self) -> Peer | None:
-        """The peer of that name; None for other models."""
+        """The peer of that name, if it is one."""
         return PEERS.get(self.name) if self.estimator is None else None
 
     @property
@@ -81,13 +232,7 @@ class ComparedModel:
         return {"sklearn": "scikit-learn"}.get(module, module)
 
     def make(self, schema: TableSchema | None, seed: int) -> Any:
-        """Unfitted estimator with the seed set; ``schema`` describes the matrix that a peer will see.
-
-        Raises
-        ------
-        ValueError
-            If it has no parameter of a name that is to be set.
-        """
+        """Return an unfitted estimator with the seed and parameters set; a peer needs the schema of its matrix."""
         from sklearn.base import clone
 
         if self.peer is not None:
@@ -95,15 +240,15 @@ class ComparedModel:
             make = self.peer.make_of_numbers if self.numbers else self.peer.make
             assert make is not None
             made = make(schema, seed, 1)
-            self._set(made[-1] if hasattr(made, "steps") else made)
+            self._set_parameters(made[-1] if hasattr(made, "steps") else made)
             return made
         model = new_model(self.name, numbers=self.numbers) if self.estimator is None else clone(self.estimator)
-        self._set(model)
+        self._set_parameters(model)
         if model.get_params().get("random_state", seed) is None:
             model.set_params(random_state=seed)
         return model
 
-    def _set(self, model: Any) -> None:
+    def _set_parameters(self, model: Any) -> None:
         known = model.get_params()
         for name in self.parameters:
             if name not in known:
@@ -112,31 +257,31 @@ class ComparedModel:
             model.set_params(**self.parameters)
 
     def committee(self, fitted: Any, X: Any) -> tuple[Any, Any]:
-        """The committee of a fitted model and the rows it votes on; None for a model whose votes are not read."""
+        """Return the committee of a fitted model, `None` if its votes are not available, and the rows it votes on."""
         from committee.vote.committee import Committee
 
         if self.own:
             return fitted.committee_, X
-        voting, seen = (fitted, X) if self.peer is None else self.peer.voting_part(fitted, X)
+        voting, rows = (fitted, X) if self.peer is None else self.peer.voting_part(fitted, X)
         try:
-            return Committee.from_estimator(voting), seen
+            return Committee.from_estimator(voting), rows
         except (TypeError, ValueError):
-            return None, seen
+            return None, rows
 
     def size(self, fitted: Any, committee: Any) -> tuple[int, int] | None:
-        """Voters, and nodes in all of them; None where they are not counted."""
+        """Return the number of voters, and of nodes in all of them; `None` if unknown."""
         if self.peer is not None:
             return self.peer.size(fitted)
         return None if committee is None else (committee.n_voters, committee.n_nodes)
 
 
 def default_models(numbers: bool = False) -> list[str]:
-    """Names compared when none are given: a handful that differ."""
-    return list(HANDFUL_OF_NUMBERS if numbers else HANDFUL)
+    """Return the names of the models that are compared by default."""
+    return list(DEFAULT_MODELS_OF_NUMBERS if numbers else DEFAULT_MODELS)
 
 
 def all_models(numbers: bool = False) -> list[str]:
-    """This library's learners, then the peers that are installed."""
+    """Return the names of this library's learners, then those of the installed peers."""
     own = MODELS_OF_NUMBERS if numbers else MODELS
     return [name for name in own if name not in BUILDING_BLOCKS] + [
         name for name in installed_peers() if not numbers or PEERS[name].make_of_numbers is not None
@@ -149,22 +294,9 @@ def compared_models(
     numbers: bool | None = False,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[ComparedModel]:
-    """Turn names, or a mapping from names to estimators, into the models of a comparison.
+    """Validate names ("all": `all_models`, `None`: `default_models`), or estimators by name, and their parameters.
 
-    Parameters
-    ----------
-    models : iterable of str, mapping of str to estimator, "all" or None
-        None takes `default_models`, "all" `all_models`.
-    numbers : bool or None, default=False
-        Whether they are to predict numbers; None: it is not known yet, and names of either kind will do.
-    parameters : mapping of str to mapping, default=None
-        Parameters to set, by the name of the model.
-
-    Raises
-    ------
-    ValueError
-        No model, an unknown name (close ones are listed), a name given twice, a peer that is not installed, a model
-        that does not predict numbers, or parameters of a model that is not compared.
+    `numbers` is `None` before the task is known.
     """
     given = parameters or {}
     if isinstance(models, Mapping):
@@ -187,7 +319,7 @@ def compared_models(
             _check_name(model.name, numbers)
     for name in given:
         if name not in names and numbers is not None:
-            raise ValueError(f"parameters are set of {name!r}, which is not compared; {suggest_names(name, names)}")
+            raise ValueError(f"parameters are set for {name!r}, which is not compared; {suggest_names(name, names)}")
     return chosen
 
 
@@ -196,8 +328,8 @@ def _check_name(name: str, numbers: bool | None) -> None:
         raise ValueError(f"there is no model {name!r}; {suggest_names(name, [*MODELS, *PEERS])}")
     if name in PEERS and not PEERS[name].installed:
         raise ValueError(
-            f'model {name!r} needs {PEERS[name].module}, which is not installed: pip install "committee[peers]"'
+            f'model {name!r} needs {PEERS[name].module}, which is not installed; run: pip install "committee[peers]"'
         )
     of_numbers = name in MODELS_OF_NUMBERS or (name in PEERS and PEERS[name].make_of_numbers is not None)
     if numbers and not of_numbers:
-        raise ValueError(f"{name} predicts classes only; of numbers choose out of {', '.join(all_models(True))}")
+        raise ValueError(f"{name} predicts classes only; for numbers use one of {', '.join(all_models(True))}")

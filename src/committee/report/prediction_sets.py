@@ -1,37 +1,46 @@
-"""What is said of a conformal model: whose sets or intervals they are, how often they cover, and those of a row."""
+"""Prediction sets and intervals of conformal models: their description, and their coverage on labelled rows."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from committee.data.number_types import F64, Index, Mask
 from committee.learners.conformal.calibration_scores import row_counts
+from committee.report.figures import Measured
 from committee.report.grid import Grid
 
 SCORES = {
     "lac": "one minus the probability of the label",
     "aps": "probability of all likelier labels",
-    "absolute": "size of the error",
-    "normalised": "size of the error, over what is expected of the row",
+    "absolute": "absolute error",
+    "normalised": "absolute error, divided by the expected error of the row",
     "quantile": "distance beyond the predicted quantiles",
 }
 ROWS = {
-    "out of bag": "rows of the training, each by voters that did not draw it",
-    "out of fold": "rows of the training, each by fits that have not seen it",
-    "held out": "rows that the model was not trained on",
+    "out of bag": "training rows, predicted by their out-of-bag voters",
+    "out of fold": "training rows, predicted by fits on the other folds",
+    "held out": "rows not used in training",
 }
 
 
 def is_conformal(model: Any) -> bool:
-    """Whether a model has sets or intervals."""
+    """Return whether a model has prediction sets or intervals."""
     return hasattr(model, "predict_set") or hasattr(model, "predict_interval")
 
 
+def _needs_groups(model: Any) -> bool:
+    # the fit was given groups that are no column of the table
+    return model.groups_ is not None and model.group_by is None
+
+
 def model_inside(model: Any) -> Any:
-    """Return the learner that answers inside a conformal model; any other model itself.
+    """Return the learner inside a conformal model; any other model itself.
 
     Examples
     --------
@@ -52,64 +61,62 @@ def model_inside(model: Any) -> Any:
 
 
 def sets_grid(model: Any) -> Grid | None:
-    """Describe the sets or intervals of a conformal model; None of other models."""
+    """Describe the sets or intervals of a conformal model; `None` for other models."""
     if not is_conformal(model):
         return None
-    known, apart = model.known_, model.row_categories
-    what = "right class" if hasattr(model, "classes_") else "number"
+    known, categories = model.known_, model.row_categories
+    what = "true class" if hasattr(model, "classes_") else "number"
     rows = [
-        ("to hold the " + what, f"for {1.0 - model.alpha:.4g} of new rows (alpha {model.alpha:g})" + _each(model)),
+        (f"target coverage of the {what}", f"{1.0 - model.alpha:.4g} (alpha {model.alpha:g})" + _groups(model)),
         ("score", SCORES[model.nonconformity] + (", randomised" if getattr(model, "randomised", False) else "")),
         ("scored rows", f"{known.count.sum():,.6g}, {model.source_}: {ROWS[model.source_]}"),
     ]
     if model.leave_out_ is not None:
-        rows.append(("threshold", "one for each new row: it is answered without each scored row in turn"))
-    elif len(apart) == 1:
+        rows.append(("threshold", "one for each new row: it is predicted without each scored row in turn"))
+    elif len(categories) == 1:
         rows.append(("threshold", f"{known.thresholds(model.alpha)[0]:.5g}"))
     else:
-        listed = zip(range(len(apart)), known.thresholds(model.alpha).tolist(), known.count.tolist(), strict=True)
-        rows += [(f"threshold, {apart.words(c)}", f"{q:.5g} ({n:,.6g} scored rows)") for c, q, n in listed][:20]
-    rows.append(("proved", _proved(model)))
+        listed = zip(range(len(categories)), known.thresholds(model.alpha).tolist(), known.count.tolist(), strict=True)
+        rows += [(f"threshold, {categories.words(c)}", f"{q:.5g} ({n:,.6g} scored rows)") for c, q, n in listed][:20]
+    rows.append(("guaranteed coverage", _guarantee(model)))
     return Grid("Sets of classes" if hasattr(model, "classes_") else "Intervals", ("", ""), tuple(rows), "ll")
 
 
-def _proved(model: Any) -> str:
-    """Say for how many rows they hold it, whatever the rows are."""
-    nothing, practice = "nothing", "; in practice about as many as are asked for"
+def _guarantee(model: Any) -> str:
+    none, practice = "none", "; in practice about the target"
     weights = getattr(model, "score_weights_", None)
     if weights is not None and not np.isin(row_counts(weights), (0.0, 1.0)).all():
-        return f"{nothing} for rows that do not count as one each{practice}"
+        return f"{none} for weighted rows{practice}"
     if model.source_ == "held out":
         if model.nonconformity == "normalised":
-            return f"{nothing}, as expected errors are learned from the scored rows{practice}"
-        return f"{1.0 - model.alpha:.4g}, in the mean over samples of scored rows"
+            return f"{none}, as expected errors are learned from the scored rows{practice}"
+        return f"{1.0 - model.alpha:.4g}, on average over samples of scored rows"
     if model.leave_out_ is None:
-        return f"{nothing}{practice}"
+        return f"{none}{practice}"
     if len(model.row_categories) > 1:
-        return f'{nothing} of each class or group with method="plus"{practice}'
+        return f'{none} for single classes or groups with method="plus"{practice}'
     if not hasattr(model, "fold_models_"):
-        return f"nearly {max(0.0, 1.0 - 2.0 * model.alpha):.4g}, in the mean over samples of rows"
-    return f"{_of_folds(model):.4g} if folds are of equal size, in the mean over samples of rows"
+        return f"nearly {max(0.0, 1.0 - 2.0 * model.alpha):.4g}, on average over samples of rows"
+    return f"{_cv_plus_coverage(model):.4g} if folds are of equal size, on average over samples of rows"
 
 
-def _of_folds(model: Any) -> float:
-    """Share of rows that CV+ covers whatever they are (Barber and others 2021, Theorem 4)."""
+def _cv_plus_coverage(model: Any) -> float:
+    # Barber and others 2021, Theorem 4
     n, K = float(model.known_.count.sum()), len(model.fold_models_)
     less = min(2.0 * (1.0 - 1.0 / K) / (n / K + 1.0), (1.0 - K / n) / (K + 1.0))
     return max(0.0, 1.0 - 2.0 * float(model.alpha) - less)
 
 
-def _each(model: Any) -> str:
-    """Name what this holds of, one by one."""
-    classes = ["of each class"] if getattr(model, "per_class", False) else []
-    column = f"of {model.group_by!r}" if isinstance(model.group_by, str) else ""
-    groups = [f"of each group {column}".rstrip()] if model.groups_ is not None else []
+def _groups(model: Any) -> str:
+    classes = ["for each class"] if getattr(model, "per_class", False) else []
+    column = f" of {model.group_by!r}" if isinstance(model.group_by, str) else ""
+    groups = [f"for each group{column}"] if model.groups_ is not None else []
     return ", " + " and ".join([*classes, *groups]) if classes or groups else ""
 
 
 def set_of_row(model: Any, X: Any) -> str | None:
-    """Say what the first row's set or interval is; None where there is none, or its group is not known."""
-    if not is_conformal(model) or (model.groups_ is not None and model.group_by is None):
+    """Return the set or interval of the first row as a sentence; `None` without one, or if its group is unknown."""
+    if not is_conformal(model) or _needs_groups(model):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -119,5 +126,74 @@ def set_of_row(model: Any, X: Any) -> str | None:
         inside = model.predict_set(X)[0]
     labels = [str(label) for label in model.classes_[inside].tolist()]
     if not labels:
-        return f"The set at alpha {model.alpha:g} is empty: no class is as likely for the row as alpha asks."
+        return f"The set at alpha {model.alpha:g} is empty: no class is likely enough."
     return f"The set at alpha {model.alpha:g} is {', '.join(labels)}."
+
+
+@dataclass(frozen=True, eq=False)
+class CoveredRows:
+    """Coverage and size of the sets or intervals of a conformal model on labelled rows.
+
+    `asked` is the target coverage; `inside` (n,) tells if the true value is covered; `sizes` (n,) are the numbers of
+    classes in sets, `intervals` (n, 2) the ends of intervals.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import ConformalClassifier, RandomForestClassifier
+    >>> from committee.report.prediction_sets import CoveredRows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConformalClassifier(RandomForestClassifier(random_state=0), alpha=0.2).fit(X[::2], y[::2])
+    >>> found = CoveredRows.of(model, X[1::2], y[1::2])
+    >>> bool(found.inside.mean() > 0.8), len(found.sizes)
+    (True, 75)
+    """
+
+    asked: float
+    y: NDArray[Any]
+    inside: Mask
+    sizes: Index | None = None
+    intervals: F64 | None = None
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: NDArray[Any]) -> Self | None:
+        """Predict sets or intervals; `None` without any, or if the groups of the rows are unknown."""
+        if not is_conformal(model) or _needs_groups(model):
+            return None
+        asked = 1.0 - float(model.alpha)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has warned of too few rows
+            found = model.predict_set(X) if hasattr(model, "predict_set") else model.predict_interval(X)
+        if not hasattr(model, "predict_set"):
+            return cls(asked, y, (found[:, 0] <= y) & (y <= found[:, 1]), intervals=found)
+        place = {label: k for k, label in enumerate(model.classes_.tolist())}
+        inside = np.array([label in place and found[i, place[label]] for i, label in enumerate(y.tolist())], dtype=bool)
+        return cls(asked, y, inside, sizes=found.sum(axis=1))
+
+    @property
+    def sentence(self) -> str:
+        """Coverage and size in a sentence."""
+        covered = f"{self.inside.mean():.1%} (target: {self.asked:.4g})"
+        if self.sizes is not None:
+            return f"The sets contain the true class of {covered}; their mean size is {self.sizes.mean():.2f} classes."
+        assert self.intervals is not None
+        width = float(np.median(self.intervals[:, 1] - self.intervals[:, 0]))
+        return f"The intervals contain the number of {covered}; their median width is {width:.4g}."
+
+    def figures(self) -> list[Measured]:
+        """Return coverage and sizes as figures of an evaluation."""
+        covered, target = float(self.inside.mean()), f"target: {self.asked:.4g}"
+        if self.intervals is not None:
+            width = float((self.intervals[:, 1] - self.intervals[:, 0]).mean())
+            return [
+                Measured("interval_coverage", "coverage of the intervals", covered, target),
+                Measured("interval_width", "mean width of the intervals", width),
+            ]
+        assert self.sizes is not None
+        empty = float((self.sizes == 0).mean())
+        return [
+            Measured("set_coverage", "coverage of the sets", covered, target),
+            Measured("set_size", "mean size of the sets (classes)", float(self.sizes.mean())),
+            Measured("set_of_one", "sets of one class", float((self.sizes == 1).mean())),
+            Measured("set_empty", "empty sets", empty, "no class is likely enough at this alpha"),
+        ]

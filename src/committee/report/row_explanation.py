@@ -1,4 +1,4 @@
-"""What each column adds to the answer for one row: the data of its picture, of its table and of its sentences."""
+"""Explanation of the prediction for one row as a sum over the columns (Shapley values), in sentences and a table."""
 
 from __future__ import annotations
 
@@ -12,13 +12,27 @@ from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
 from committee.report.arguments import place
-from committee.report.row_shares import shares_of_row
+from committee.report.figures import quantile_levels
+from committee.report.grid import Grid
+from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.rules import missing_condition
+from committee.vote.links.mean import Average, Identity, Log, Ordered
+from committee.vote.links.probability import Share
+from committee.vote.members import MemberCommittees
+from committee.voters.committees import BoostedCommittees
+from committee.voters.forest import Forest
+
+MOST_NAMED = 3
+"""Columns that a sentence names."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowExplanation:
-    """One row's score, number or probability as a sum over the columns.
+    """Score, number or probability of one row as a sum over the columns.
+
+    `labels` are columns with the values of the row, as ``"age = 41"``; `contributions` (p + 1,) theirs, and last the
+    start of the sum; `subject` the quantity that they add up to, `total` its kind: "score", "prediction" or
+    "probability"; `remark` the prediction as text.
 
     Examples
     --------
@@ -32,45 +46,19 @@ class RowExplanation:
     """
 
     labels: tuple[str, ...]
-    """Columns with the row's values, as ``"age = 41"``."""
     contributions: F64
-    """What each adds, and last where the sum starts, ``(p + 1,)``."""
     subject: str
-    """What they add up to."""
     total: str
-    """The same in a word: "score", "prediction" or "probability"."""
     of_classes: bool
-    """Whether classes are predicted, so that 0 may be a place that matters."""
     predicted: Any
-    """Class or number that the row is given."""
     remark: str
-    """That in words."""
 
     @classmethod
     def of(cls, estimator: Any, X: Any, row: int = 0, *, label: Any = None) -> Self:
-        """Explain one row.
+        """Explain row `row` of a frame or array (n, p), by a fitted learner that has ``contributions(X)``.
 
-        Parameters
-        ----------
-        estimator : fitted learner
-            Any that has ``contributions(X)``.
-        X : frame or array (n, p)
-            Rows.
-        row : int, default=0
-            Which of them.
-        label : class label or int, default=None
-            Whose score, with more than two classes, or probability; the predicted class's by default. Of several
-            targets its number, the first's by default. Of several quantiles its level, by default that nearest to the
-            median.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        TypeError
-            If the estimator has no contributions, or `X` is sparse.
-        ValueError
-            If the label is no class, target or quantile of the estimator, or there is no such row.
+        `label` selects a class (default: the predicted one), the index of a target (0), or a quantile (the one nearest
+        to the median).
         """
         from sklearn.utils.validation import check_is_fitted
 
@@ -81,29 +69,31 @@ class RowExplanation:
             )
         check_is_fitted(estimator)
         if is_sparse(X):
-            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
+            raise TypeError("X is sparse, and values of one row are explained; pass X[[row]].toarray()")
         encoded = estimator.table_.encode(estimator.validate_rows(X))
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
-        found = shares_of_row(estimator, one, label)
         labels = tuple(values_in_words(encoded[row], estimator.table_, one))
         of_classes = hasattr(estimator, "classes_")
-        return cls(labels, found.contributions, found.subject, found.total, of_classes, found.predicted, found.remark)
+        contributions, subject, total, predicted, remark = (_of_class if of_classes else _of_number)(
+            estimator, one, label
+        )
+        return cls(labels, contributions, subject, total, of_classes, predicted, remark)
 
     def largest(self, most: int) -> tuple[list[tuple[str, float]], tuple[int, float]]:
-        """The columns that add most, by size, and how many others there are and what they add together."""
+        """Return the largest contributions, and the number and sum of the others."""
         return largest_shares(self.contributions, self.labels, most)
 
     @property
     def start(self) -> str:
-        """Where the sum starts, in words."""
+        """Description of the start of the sum."""
         return start_in_words(self.total)
 
 
 def largest_shares(
     contributions: F64, labels: Sequence[str], most: int
 ) -> tuple[list[tuple[str, float]], tuple[int, float]]:
-    """As `RowExplanation.largest`: columns that add nothing are among the others, but for one if none adds anything."""
+    """Return at most `most` contributions other than 0, at least one, by size; and number and sum of the others."""
     shares = contributions[:-1]
     order = np.argsort(-np.abs(shares), kind="stable")
     n_shown = min(most, max(1, np.count_nonzero(shares)))
@@ -113,32 +103,27 @@ def largest_shares(
 
 
 def start_in_words(total: str) -> str:
-    """Where a sum of contributions to a score, a number or a probability starts."""
-    # the mean vote goes through a link, too, and is then no mean of the training rows' probabilities
-    return "no column known" if total == "probability" else "mean of training rows"
+    """Describe the start of a sum of contributions."""
+    # the link of the mean vote is no mean of the training rows' probabilities
+    return "baseline" if total == "probability" else "mean of training rows"
 
 
 def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
-    """``age = 41`` for every column of an encoded row, whose cells are those of the table `one`."""
+    """Return ``age = 41`` for every column of an encoded row, which is the only one of the table `one`."""
     words = []
     for j, value in enumerate(encoded.tolist()):
         known = table.coded(j)
         if np.isnan(value):
             cell = None if known is None else _cell(one, j)
-            words.append(
-                missing_condition(table.column(j))
-                if cell is None
-                else f"{table.column(j)} = {cell} (not learned, taken for missing)"
-            )
-            continue
-        words.append(
-            f"{table.quantity(j)} = " + (table.format_number(j, value) if known is None else str(known[int(value)]))
-        )
+            column = table.column(j)
+            words.append(missing_condition(column) if cell is None else f"{column} = {cell} (unknown, read as missing)")
+        else:
+            text = table.format_number(j, value) if known is None else str(known[int(value)])
+            words.append(f"{table.quantity(j)} = {text}")
     return words
 
 
 def _cell(one: Any, column: int) -> str | None:
-    """What a table of one row holds in a column, by its place; None if it is missing there."""
     if is_frame(one):
         frame = open_frame(one)
         cell = None if frame[frame.columns[column]].is_null()[0] else frame[frame.columns[column]].to_list()[0]
@@ -147,3 +132,121 @@ def _cell(one: Any, column: int) -> str | None:
     if cell is None or cell != cell:
         return None
     return f"{cell:g}" if isinstance(cell, float) else str(cell)
+
+
+# --- the sum ---------------------------------------------------------------------------------------------
+
+
+def explains_probabilities(estimator: Any) -> bool:
+    """Return whether contributions add up to probabilities: of forests that average votes, and of committees of these.
+
+    Of other classifiers they add up to scores.
+    """
+    votes = estimator.committee_
+    averages = isinstance(votes.voters, Forest) and isinstance(votes.link, Share) and votes.total_weight > 0.0
+    abstain = (
+        averages and votes.voters.label is not None and bool((votes.voters.label[votes.voters.feature < 0] < 0).any())
+    )
+    return hasattr(estimator, "classes_") and (isinstance(votes.voters, MemberCommittees) or (averages and not abstain))
+
+
+def _of_class(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any, str]:
+    votes, classes = estimator.committee_, estimator.classes_.tolist()
+    predicted = estimator.predict(one).tolist()[0]
+    if explains_probabilities(estimator):
+        total = "probability"
+        shares = probability_contributions(votes, estimator.validate_rows(one))[0]
+    else:
+        total = "score"
+        shares = estimator.contributions(one, output="score")[0]
+    remark = f"predicted {predicted} ({estimator.predict_proba(one)[0, classes.index(predicted)]:.0%})"
+    score = "mean score" if isinstance(votes.voters, BoostedCommittees) else total
+    if shares.ndim == 1:
+        subject = f"{score}: above 0 for {classes[-1]}, below for {classes[0]}"
+        return shares, subject, total, predicted, remark
+    label = predicted if label is None else label
+    if label not in classes:
+        raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
+    return shares[:, classes.index(label)], f"{score} for {label}", total, predicted, remark
+
+
+def _of_number(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any, str]:
+    link, predicted = estimator.committee_.link, estimator.predict(one)[0]
+    if isinstance(link, Ordered) and np.ndim(predicted):
+        return _of_quantile(estimator, one, label, predicted)
+    total = "prediction" if isinstance(link, (Identity, Average)) else "score"
+    shares = estimator.contributions(one, output=total)[0]
+    subject = f"{total}: the logarithm of the prediction" if isinstance(link, Log) else total
+    if shares.ndim > 1:
+        k = place("label", 0 if label is None else label, shares.shape[1])
+        shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
+    return shares, subject, total, float(predicted), f"predicted {predicted:.4g}"
+
+
+def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[F64, str, str, Any, str]:
+    levels = quantile_levels(estimator, len(predicted))
+    names = [f"{level:g}" for level in levels] or [str(k) for k in range(len(predicted))]
+    if label is None:
+        k = int(np.argmin(np.abs(np.array(levels) - 0.5))) if levels else 0
+    else:
+        given = f"{label:g}" if isinstance(label, float) else str(label)
+        if given not in names:
+            raise ValueError(f"label={label!r} is no quantile of the estimator; they are {', '.join(names)}")
+        k = names.index(given)
+    # the sum that is this quantile once all sums of the row are sorted
+    sums = estimator.contributions(one, output="score")[0]
+    column = int(np.argsort(sums.sum(axis=0), kind="stable")[k])
+    texts = ", ".join(f"{number:.4g} ({name})" for number, name in zip(predicted.tolist(), names, strict=True))
+    subject = f"prediction of quantile {names[k]}"
+    return sums[:, column], subject, "prediction", float(predicted[k]), f"predicted {texts}"
+
+
+# --- text ------------------------------------------------------------------------------------------------
+
+
+def row_sentences(found: RowExplanation) -> list[str]:
+    """Return start and end of the sum, and the columns that raise and lower it most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import RandomForestClassifier
+    >>> from committee.report.row_explanation import row_sentences
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> found = RowExplanation.of(RandomForestClassifier(10, random_state=0).fit(X, y), X, 7)
+    >>> row_sentences(found)[1].partition(" (+")[0]
+    'Raised most by: petal width (cm) = 0.2'
+    """
+    start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
+    what, _, meaning = found.subject.partition(": ")
+    # the link of the mean score is no mean of probabilities, so that it is not the share of the class
+    known = f"the {'prediction for the mean score' if found.total == 'probability' else 'mean'} of the training rows"
+    sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}; it starts at {start}, {known}."]
+    shown, _ = found.largest(len(found.labels))
+    for words, sign in (("Raised", 1.0), ("Lowered", -1.0)):
+        named = [f"{label} ({share:+.3g})" for label, share in shown if share * sign > 0.0][:MOST_NAMED]
+        if named:
+            sentences.append(f"{words} most by: {', '.join(named)}.")
+    return sentences
+
+
+def row_grid(found: RowExplanation, most: int) -> Grid:
+    """Return the sum line by line: start, largest contributions, the others together, and the total."""
+    shown, (n_others, others) = found.largest(most)
+    start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
+    shares = _fixed(found, *(share for _, share in shown), others, signed=True)
+    rows = [(f"({found.start})", start), *((label, share) for (label, _), share in zip(shown, shares, strict=False))]
+    if n_others:
+        rows.append((f"({n_others:,} other column{'' if n_others == 1 else 's'})", shares[-1]))
+    rows.append((f"({found.total})", end))
+    return Grid("Contributions of the columns", ("column", "contribution"), tuple(rows), "lr")
+
+
+def _fixed(found: RowExplanation, *values: float, signed: bool = False) -> list[str]:
+    # the decimals that give the largest contribution four digits
+    largest = float(np.abs(found.contributions).max())
+    decimals = 4 if largest == 0.0 else max(0, 3 - int(np.floor(np.log10(largest))))
+    if decimals > 9:
+        return [f"{value:{'+' if signed else ''}.4g}" for value in values]
+    rounded = [round(value, decimals) + 0.0 for value in values]  # no minus before zero
+    return [f"{value:{'+' if signed else ''},.{decimals}f}" for value in rounded]

@@ -1,10 +1,9 @@
-"""Statistics that say which differences between models mean something.
+"""Statistical tests of differences between models.
 
-Fold scores of cross-validation are not independent: the training parts overlap. A plain paired t-test on them
-finds differences that are not there. The tests on one table are the usual corrections for that. Of those across many
-tables, each of which counts once whatever its size, the sign test looks only at who has the lower error; the
-Poisson-binomial test also at how sure that is, from the test rows that one of the two predicts right and the other
-does not.
+Scores of cross-validation folds are not independent, as the training rows overlap, and a plain paired t-test on them
+finds too many differences; the tests on one table correct for that. Tests across tables count each table once: the sign
+test uses only which model has the lower error, the Poisson-binomial test also the uncertainty of that, from the test
+rows that one of the two models alone predicts right.
 """
 
 from __future__ import annotations
@@ -23,21 +22,7 @@ About: TypeAlias = Literal["these tables", "tables like these"]
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Outcome of a two-sided paired test.
-
-    Attributes
-    ----------
-    difference : float
-        Mean of the paired differences.
-    standard_error : float
-        Its corrected standard error.
-    statistic : float
-        ``difference / standard_error``.
-    degrees_of_freedom : int
-        Number of differences minus one.
-    pvalue : float
-        Two-sided, from Student's t distribution.
-    """
+    """Outcome of a two-sided paired t-test: mean difference, its standard error, and their ratio."""
 
     difference: float
     standard_error: float
@@ -53,27 +38,12 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
 
     .. math:: t = \frac{\bar d}{\sqrt{\left(\frac1J + \frac{n_\mathrm{test}}{n_\mathrm{train}}\right) s^2}},
 
-    with :math:`J - 1` degrees of freedom. The second term stands for the correlation that the shared training
-    rows put between the differences. ``J`` counts folds x repeats, as in Bouckaert and Frank (2004).
+    with :math:`J - 1` degrees of freedom. The second term corrects for the correlation of differences by shared
+    training rows. ``J`` counts folds x repeats, as in Bouckaert and Frank (2004).
 
-    Parameters
-    ----------
-    differences : array-like of shape (J,)
-        Score of one model minus score of the other, one value per test fold. At least two.
-    test_train_ratio : float
-        Test rows over training rows of a fold: ``1 / (k - 1)`` for k folds. 0 gives the ordinary paired
-        t-test.
-
-    Returns
-    -------
-    PairedTest
-        All differences zero: p = 1. All the same other number, as happens with few small folds: their spread tells
-        nothing of the error, and p is that of the sign test, ``2^(1 - J)``, with the standard error that goes with it.
-
-    Raises
-    ------
-    ValueError
-        Fewer than two differences, a difference that is not finite, or a negative ratio.
+    `differences` (J,) are the scores of one model minus those of the other, one per test fold; `test_train_ratio` is
+    ``1 / (k - 1)`` for k folds, and 0 for the ordinary paired t-test. If all differences are zero, p = 1. If all are
+    the same other number, as with few small folds, p is that of the sign test, ``2^(1 - J)``.
 
     References
     ----------
@@ -97,7 +67,7 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
     if not test_train_ratio >= 0.0:
         raise ValueError(f"test_train_ratio must be >= 0; got {test_train_ratio!r}")
     mean = float(d.mean())
-    # Equal numbers can have a spread of a rounding error; np.ptp sees that they are equal.
+    # the variance of equal numbers can be a rounding error; np.ptp is exact
     variance = float(d.var(ddof=1)) if np.ptp(d) > 0.0 else 0.0
     error = float(np.sqrt((1.0 / d.size + test_train_ratio) * variance))
     if error == 0.0 and mean != 0.0:
@@ -111,24 +81,8 @@ def holm(pvalues: ArrayLike) -> F64:
     r"""Adjust p-values of several tests by Holm's step-down rule.
 
     With :math:`p_{(1)} \le \dots \le p_{(m)}`, the adjusted value is
-    :math:`\tilde p_{(i)} = \max_{j \le i} \min\{1, (m - j + 1)\, p_{(j)}\}`. Calling a difference significant
-    when its adjusted value is at most 0.05 keeps the chance of any false alarm among the m tests at 0.05 at
-    most, whatever the dependence between them.
-
-    Parameters
-    ----------
-    pvalues : array-like of shape (m,)
-        Each in [0, 1].
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Adjusted p-values, in the order given.
-
-    Raises
-    ------
-    ValueError
-        A value outside [0, 1] or NaN, or more than one dimension.
+    :math:`\tilde p_{(i)} = \max_{j \le i} \min\{1, (m - j + 1)\, p_{(j)}\}`. With a threshold of 0.05 the probability
+    of any false positive among the m tests is at most 0.05, whatever their dependence.
 
     References
     ----------
@@ -155,22 +109,7 @@ def holm(pvalues: ArrayLike) -> F64:
 def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> F64:
     """Rank the models within every fold and average over folds; ties share the mean of their ranks.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_folds, n_models)
-        One score per fold and model, all finite.
-    higher_is_better : bool, default=True
-        True for accuracy and ROC AUC, False for log loss.
-
-    Returns
-    -------
-    ndarray of shape (n_models,)
-        Average ranks; 1 is best in every fold. They sum to ``n_models * (n_models + 1) / 2``.
-
-    Raises
-    ------
-    ValueError
-        Not two-dimensional, no fold, or a score that is not finite.
+    `scores` has shape (n_folds, n_models). Ranks (n_models,) sum to ``n_models * (n_models + 1) / 2``; 1 is best.
 
     References
     ----------
@@ -194,24 +133,11 @@ def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> F64:
 def chance_of_being_better(a_only: ArrayLike, b_only: ArrayLike) -> F64:
     r"""Probability that A errs less than B on a table, given the rows that only one of them predicts right.
 
-    Rows that both predict right, or both wrong, say nothing. With :math:`k_A` and :math:`k_B` others and a uniform
-    prior, the share q of A among them has the posterior :math:`\mathrm{Beta}(k_A + 1, k_B + 1)`, and the chance is
-    :math:`P(q > 1/2)`. Two algorithms that
-    predict alike have 1/2: there is no tie to be broken.
+    With :math:`k_A` and :math:`k_B` such rows and a uniform prior, the share q of A among them has the posterior
+    :math:`\mathrm{Beta}(k_A + 1, k_B + 1)`, and the probability is :math:`P(q > 1/2)`; 1/2 if both predict alike.
 
-    Parameters
-    ----------
-    a_only, b_only : array-like of shape (n_tables,)
-        Test rows that A alone, and B alone, predicts right. Means over several splits need not be whole.
-
-    Returns
-    -------
-    ndarray of shape (n_tables,)
-
-    Raises
-    ------
-    ValueError
-        Counts that are negative, not finite or not equally many.
+    `a_only` and `b_only` (n_tables,) are the test rows that A alone, and B alone, predicts right. Means over several
+    splits need not be whole.
 
     References
     ----------
@@ -232,43 +158,27 @@ def chance_of_being_better(a_only: ArrayLike, b_only: ArrayLike) -> F64:
             raise ValueError(f"{name} must hold finite counts of at least 0; got {float(count.min())} as the least")
     if counts[0].size != counts[1].size:
         raise ValueError(f"a_only has {counts[0].size} tables but b_only has {counts[1].size}; give both for each")
-    # P(q > 1/2) = P(1 - q < 1/2), and the latter is what keeps its digits when it is small
+    # P(q > 1/2) = P(1 - q < 1/2), which is accurate when it is small
     return np.asarray(special.betainc(counts[1] + 1.0, counts[0] + 1.0, 0.5), dtype=np.float64)
 
 
 def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About = "these tables") -> float:
     r"""Poisson-binomial test of Lacoste, Laviolette and Marchand: the probability that A is better than B.
 
-    On every table A is better with the chance :math:`p_i` of `chance_of_being_better`, so the number K of tables
-    on which it is has a Poisson-binomial distribution. A is better *on these N tables* when it is on more than half
-    of them:
+    A is better on table i with the probability :math:`p_i` of `chance_of_being_better`, so the number K of tables on
+    which it is has a Poisson-binomial distribution. A is better *on these N tables* if it is on more than half of them:
 
     .. math:: P(K > N/2) + \tfrac12 P(K = N/2).
 
-    *On tables like these*, of which the N are a sample, it is better when a further table is more likely to be won
-    than not. K of N won leave :math:`\mathrm{Beta}(K + 1, N - K + 1)` for that chance, so that the step at N/2 becomes
-    a slope:
+    It is better *on tables like these*, of which the N are a sample, if it is more likely than not to be better on a
+    further table. Given K of N, that probability has the posterior :math:`\mathrm{Beta}(K + 1, N - K + 1)`:
 
     .. math:: \sum_k P(K = k)\, P(\mathrm{Beta}(k + 1, N - k + 1) > \tfrac12).
 
     Equation: poisson-binomial (docs/theory.md).
 
-    Parameters
-    ----------
-    a_only, b_only : array-like of shape (n_tables,)
-        Test rows that A alone, and B alone, predicts right.
-    about : {"these tables", "tables like these"}, default="these tables"
-        Tables that A is to be better on.
-
-    Returns
-    -------
-    float
-        1/2 when nothing tells A and B apart; the probability of B is the rest.
-
-    Raises
-    ------
-    ValueError
-        No table, an unknown `about`, or counts that `chance_of_being_better` refuses.
+    `a_only` and `b_only` (n_tables,) are the test rows that A alone, and B alone, predicts right. The result is 1/2 if
+    both predict alike; the probability of B is the complement.
 
     References
     ----------
@@ -277,8 +187,6 @@ def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About 
 
     Examples
     --------
-    A wins one table by one row and another by two; nothing is known of the third.
-
     >>> from committee.report.statistics import poisson_binomial_test
     >>> poisson_binomial_test([1, 2, 0], [0, 0, 0])
     0.8125
@@ -295,21 +203,13 @@ def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About 
         won = np.where(2 * k == n, 0.5, (2 * k > n).astype(np.float64))
     else:
         won = special.betainc(n - k + 1.0, k + 1.0, 0.5)
-    # the terms sum to one but for rounding, which must not take a probability beyond it
+    # rounding must not give a probability above one
     return min(float(wins @ won), 1.0)
 
 
 @dataclass(frozen=True)
 class SignTest:
-    """Outcome of a two-sided sign test of A against B.
-
-    Attributes
-    ----------
-    wins, losses, ties : int
-        Tables on which A has the lower error, the higher, and the same.
-    pvalue : float
-        Two-sided and exact.
-    """
+    """Outcome of a two-sided exact sign test: tables on which A has the lower, the higher and the same error."""
 
     wins: int
     losses: int
@@ -318,27 +218,15 @@ class SignTest:
 
 
 def sign_test(a: ArrayLike, b: ArrayLike) -> SignTest:
-    r"""Sign test: the probability of so uneven a number of wins, or a more uneven one, if neither algorithm is better.
+    r"""Two-sided exact sign test of A against B.
 
     With w wins, l losses and m = w + l,
 
     .. math:: p = \min\Big\{1,\; 2^{1 - m} \sum_{k = \max(w, l)}^{m} \binom{m}{k}\Big\}.
 
-    Tables on which they are equal are left out; with none left p = 1.
+    Ties are left out; without other tables p = 1.
 
-    Parameters
-    ----------
-    a, b : array-like of shape (n_tables,)
-        Errors of A and of B; the lower one wins.
-
-    Returns
-    -------
-    SignTest
-
-    Raises
-    ------
-    ValueError
-        Errors that are not finite or not equally many.
+    `a` and `b` (n_tables,) are the errors of A and of B.
 
     References
     ----------

@@ -15,7 +15,7 @@ from committee.learners.blend import portfolio
 from committee.learners.blend.portfolio import candidates
 from committee.objectives.losses import Derivatives, Huber, Loss, Quantile, Quantiles, Tweedie
 from committee.report.members import estimate, left_out_grid, members_grid
-from committee.report.model_page import render_model
+from committee.report.model_pages import render_model
 from committee.vote.links.mean import Identity
 from tests.subjects import assert_same_bits, noisy_scores, weights
 
@@ -266,13 +266,13 @@ def test_the_report_speaks_of_the_loss():
         shown = 1.0 if loss != "squared_error" else 0.5
         assert f"{model.oof_loss_**shown:.4g}"[:4] in said[loss][1]
     assert {loss: column for loss, (column, _) in said.items()} == {
-        "squared_error": "RMSE alone",
-        "absolute_error": "mean absolute error alone",
-        "quantile": "pinball loss of 0.9 alone",
-        "huber": "Huber loss of 1 alone",
-        "poisson": "poisson deviance alone",
-        "gamma": "gamma deviance alone",
-        "tweedie": "tweedie deviance alone",
+        "squared_error": "CV RMSE",
+        "absolute_error": "CV mean absolute error",
+        "quantile": "CV pinball loss of 0.9",
+        "huber": "CV Huber loss of 1",
+        "poisson": "CV poisson deviance",
+        "gamma": "CV gamma deviance",
+        "tweedie": "CV tweedie deviance",
     }
     assert "R2 " in said["squared_error"][1] and "D2 " in said["quantile"][1]
 
@@ -282,7 +282,7 @@ def test_the_page_shows_what_there_is(loss):
     X, y = amounts()
     text = render_model(CommitteeRegressor(**FAST, loss=loss).fit(X, y), X, y)
     assert "What columns add" in text or loss == "poisson"
-    assert ("pinball loss of 0.5 alone" if loss == "quantile" else "poisson deviance alone") in text
+    assert ("CV pinball loss of 0.5" if loss == "quantile" else "CV poisson deviance") in text
 
 
 def test_a_quantile_is_beaten_by_no_quantile_alone():

@@ -338,16 +338,16 @@ def test_what_is_said_to_be_proved():
     plus = ConformalRegressor(Ridge(), method="plus", cv=6)
     less = min(2 * (1 - 1 / 6) / (60 / 6 + 1), (1 - 6 / 60) / 7)
     for model, given, start in (
-        (held, {}, "0.9, in the mean over samples of scored rows"),
-        (held, {"sample_weight": np.arange(60) % 2}, "0.9, in the mean"),
-        (held, {"sample_weight": np.full(60, 20.0)}, "nothing for rows that do not count as one each"),
-        (ConformalRegressor(frozen, on="validation", nonconformity="normalised"), {}, "nothing, as expected errors"),
+        (held, {}, "0.9, on average over samples of scored rows"),
+        (held, {"sample_weight": np.arange(60) % 2}, "0.9, on average"),
+        (held, {"sample_weight": np.full(60, 20.0)}, "none for weighted rows"),
+        (ConformalRegressor(frozen, on="validation", nonconformity="normalised"), {}, "none, as expected errors"),
         (plus, {}, f"{0.8 - less:.4g} if folds are of equal size"),
-        (plus, {"groups": ["a", "b"] * 30}, "nothing of each class or group with method="),
-        (ConformalRegressor(Ridge(), cv=6), {}, "nothing; in practice about as many as are asked for"),
+        (plus, {"groups": ["a", "b"] * 30}, "none for single classes or groups with method="),
+        (ConformalRegressor(Ridge(), cv=6), {}, "none; in practice about the target"),
     ):
         grid = sets_grid(model.set_params(random_state=0).fit(X, y, **given))
-        assert dict(grid.rows)["proved"].startswith(start)
+        assert dict(grid.rows)["guaranteed coverage"].startswith(start)
 
 
 def test_splits_with_rows_that_are_never_judged():

@@ -260,4 +260,4 @@ def test_inspect_voters_that_read_the_table_themselves(tmp_path):
     reweighted("vote of ours").save(tmp_path / "model")
     asked = CliRunner().invoke(app, ["inspect", str(tmp_path / "model")])
     assert asked.exit_code == 0, asked.output
-    assert "64, read by each voter on its own" in asked.output
+    assert "64, read by the voters themselves" in asked.output

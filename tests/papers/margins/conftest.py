@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 from committee.papers.shared.tables import Fold, NamedTable
-from committee.report.crossvalidation import Table
-from committee.report.targets import Labels
+from committee.report.crossvalidation import Labels, Table
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,7 @@ from committee.papers.shared.tables import (
     load_source_table,
     mease_wyner,
 )
-from committee.report.crossvalidation import Table
-from committee.report.targets import Labels
+from committee.report.crossvalidation import Labels, Table
 
 
 @pytest.fixture

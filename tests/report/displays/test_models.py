@@ -36,8 +36,8 @@ from committee.report import (
 )
 from committee.report.displays.contributions import mean_sizes
 from committee.report.inspection import inspection
-from committee.report.member_answers import MemberAnswers
-from committee.report.model_page import render_model
+from committee.report.members import MemberAnswers
+from committee.report.model_pages import render_model
 from tests.report.displays.drawn import legend_of, texts_inside, whole
 from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores, numbers
@@ -248,7 +248,7 @@ def test_contributions_refuse_what_is_not_there(iris):
     with pytest.raises(NotFittedError):
         ContributionDisplay.from_estimator(AdaBoostClassifier(2), X)
     boosted = AdaBoostClassifier(2).fit(X.to_numpy(), iris[1])
-    with pytest.raises(TypeError, match="X is sparse, and a picture is of the values of one row"):
+    with pytest.raises(TypeError, match="X is sparse, and values of one row are explained"):
         ContributionDisplay.from_estimator(boosted, csr_array(X.to_numpy()))
     with pytest.raises(ValueError, match="label='x' is no class; the classes are 0, 1, 2"):
         ContributionDisplay.from_estimator(model, X, label="x")
@@ -342,11 +342,11 @@ def test_page_of_a_model_is_whole_and_the_same_each_time(wide, iris):
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
     assert "<h1>wide &amp; long</h1>" in page and '"Curves of the mean training risk"' in page
     assert not set(re.findall(r"https?://[^\"]*", page))
-    for words in ("Columns that are used", "What columns do", "Lines in the leaves of the first tree", "Model card"):
+    for words in ("Feature importance", "Effects of columns", "Lines in the leaves of the first tree", "Model card"):
         assert words in page
     without = render_model(iris[2])
-    assert "nothing on this page needs rows" in without and "Lines in the leaves" not in without
-    assert "What columns do" in render_model(AdaBoostClassifier(2).fit(*iris[:2]))
+    assert "described by the model file alone" in without and "Lines in the leaves" not in without
+    assert "Effects of columns" in render_model(AdaBoostClassifier(2).fit(*iris[:2]))
 
 
 def small_blend(kind, X, y):
@@ -482,7 +482,7 @@ def test_one_row_of_a_blend_leads_to_its_probability(classes, of_numbers):
     assert_array_equal(display.contributions, model.contributions(X)[3, :, k])
     assert display.ax_.get_xlabel() == f"probability for {model.classes_[k]}"
     labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
-    assert (labels[0], labels[-1]) == ("no column known", "probability")
+    assert (labels[0], labels[-1]) == ("baseline", "probability")
     model, X, _ = of_numbers
     display = ContributionDisplay.from_estimator(model, X, 3)
     assert_allclose(display.contributions.sum(), model.predict(X)[3])

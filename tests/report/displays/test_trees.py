@@ -25,7 +25,7 @@ from committee import Committee, GradientBoostingRegressor
 from committee.report import SmallEnsembleDisplay, TreeDisplay
 from committee.report.displays.base import AGAINST, FOR
 from committee.report.displays.ensemble_text import EnsembleText, is_small
-from committee.report.model_page import render_model
+from committee.report.model_pages import render_model
 from tests.gradient_cases import SMALL
 from tests.report.displays.drawn import assert_apart, whole
 from tests.small_portfolio import use_small_members
@@ -571,7 +571,7 @@ def test_other_libraries_one_leaf_given_axes_and_pages():
 
     small = committee.TreeVoter(max_depth=2).fit(X, score > 1.0)
     page = render_model(small, X)
-    assert "All of its trees" in page
+    assert "All trees" in page
     assert "dark: the path of row 0" in page
     large = committee.RandomForestClassifier(20, random_state=0).fit(X, score > 1.0)
-    assert "All of its trees" not in render_model(large)
+    assert "All trees" not in render_model(large)

@@ -432,7 +432,7 @@ class RowsOnShards(ScoredRows):
             largest = np.max(each, axis=0)
             weights = self.shards.total("weights_of_lines", largest)
             products = self.shards.total("products_of_lines", largest, weights)
-            lines = self.line_fit.lines(tree, largest, weights, products).times(unit)
+            lines = self.line_fit.lines(tree, largest, weights, products).scaled(unit)
         self.shards.move(self._known, self.run, parts, value, lines, step, k)
         return lines
 

@@ -48,7 +48,7 @@ from committee.papers.shared.tables import Folder
 from committee.report.crossvalidation import Split, Table
 from committee.report.displays.base import INK, new_figure
 from committee.report.grid import BLANK, Grid
-from committee.report.peers import on_one_hot, xgboost_categories
+from committee.report.models import on_one_hot, xgboost_categories
 from committee.report.statistics import corrected_paired_t_test, holm
 
 if TYPE_CHECKING:

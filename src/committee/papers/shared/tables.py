@@ -19,8 +19,7 @@ from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
 from committee.data.text import quoted, suggest_names
 from committee.papers.shared.options import DATA_VARIABLE
-from committee.report.crossvalidation import Split, Table
-from committee.report.targets import Labels
+from committee.report.crossvalidation import Labels, Split, Table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,7 +21,7 @@ from committee.report.displays.base import (
 from committee.report.drawing.chart import Chart, Curve, Guide, Mark, dash, reliability_chart
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.text import shortened
-from committee.report.reliability import Reliability
+from committee.report.metrics import Reliability
 from committee.vote.committee import Committee
 from committee.vote.margin_distribution import MarginDistribution
 
@@ -445,7 +445,7 @@ class ReliabilityDisplay(CurvesDisplay):
     Examples
     --------
     >>> from committee.report import ReliabilityDisplay
-    >>> from committee.report.reliability import Reliability
+    >>> from committee.report.metrics import Reliability
     >>> display = ReliabilityDisplay({"a": Reliability.of([[0.1, 0.9], [0.6, 0.4]], [True, False])}).plot()
     >>> display.ax_.get_xlabel()
     'probability of the predicted class'

@@ -13,7 +13,7 @@ from committee.report.displays.base import Display, draw_cells, draw_dot_rows
 from committee.report.drawing.rows import Cell, CellMap, DotRow, DotRows
 from committee.report.drawing.scale import Scale, format_percent
 from committee.report.drawing.text import shortened
-from committee.report.member_answers import MemberAnswers
+from committee.report.members import MemberAnswers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

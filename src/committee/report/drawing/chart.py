@@ -17,7 +17,7 @@ from committee.report.drawing.text import SIZE, fitted, label_offsets, shortened
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from committee.report.reliability import Reliability
+    from committee.report.metrics import Reliability
 
 WIDTH, HEIGHT = 350.0, 230.0
 SMALL_WIDTH, SMALL_HEIGHT = 230.0, 145.0

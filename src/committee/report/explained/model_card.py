@@ -12,10 +12,9 @@ import numpy as np
 from committee.data.text import pluralize, quoted
 from committee.report.explained.model_explanation import Explanation
 from committee.report.inspection import changed_parameters
-from committee.report.known_rows import known_rows_sentence
 from committee.report.members import has_members
 from committee.report.page import Section, Terms
-from committee.report.training_words import training_terms
+from committee.report.provenance import known_rows_sentence, training_terms
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds

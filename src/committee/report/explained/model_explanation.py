@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import RowOverlap
-from committee.report.covered_rows import CoveredRows
 from committee.report.evaluation import Evaluation, evaluate
 from committee.report.explained.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
+from committee.report.figures import quantile_levels
 from committee.report.inspection import importance_words
-from committee.report.known_rows import known_rows
-from committee.report.number_figures import quantile_levels
-from committee.report.prediction_sets import model_inside
+from committee.report.prediction_sets import CoveredRows, model_inside
+from committee.report.provenance import known_rows
 from committee.report.row_explanation import RowExplanation
 from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.weighted_votes import lead

@@ -9,8 +9,6 @@ import numpy as np
 
 from committee.data.number_types import F64, Mask
 from committee.data.text import pluralize
-from committee.report.confusion import MOST_IN_MATRIX, Confusion
-from committee.report.covered_rows import CoveredRows
 from committee.report.displays.contributions import MeanContributionDisplay
 from committee.report.displays.curves import MarginDisplay, ReliabilityDisplay
 from committee.report.displays.members import MemberDisagreementDisplay, MemberVotesDisplay, member_color
@@ -18,14 +16,16 @@ from committee.report.drawing.chart import RELIABILITY, Band, Chart, Columns, Cu
 from committee.report.drawing.rows import Bar, Cell, CellMap, DotRow, DotRows, bars, rest_bar
 from committee.report.drawing.scale import Scale, format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend, side_by_side
-from committee.report.evaluation import CONFIDENCE, accuracy_interval
+from committee.report.evaluation import MOST_IN_MATRIX, Confusion
 from committee.report.explained.column_effects import TableRows, spread_rows
 from committee.report.explained.model_explanation import Explanation, Importances, RankedClass
+from committee.report.figures import CONFIDENCE, accuracy_interval
 from committee.report.grid import BLANK, Grid
-from committee.report.member_answers import MemberAnswers
-from committee.report.member_rows import reliabilities
+from committee.report.member_tables import reliabilities
+from committee.report.members import MemberAnswers
+from committee.report.metrics import Reliability
 from committee.report.page import Part, Picture, Section
-from committee.report.reliability import Reliability
+from committee.report.prediction_sets import CoveredRows
 from committee.report.row_explanation import RowExplanation
 from committee.vote.links.mean import Log
 from committee.vote.weighted_votes import lead

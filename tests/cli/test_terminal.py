@@ -1,12 +1,20 @@
 """What commands say: in words of the command line, in the right number, and after Ctrl-C."""
 
+from __future__ import annotations
+
+import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 
+import numpy as np
+import polars as pl
 import pytest
 
-from committee.cli.spoken import in_options
+from committee.cli import entry, main
+from committee.cli.entry import DeferredImports, defer_imports
+from committee.cli.terminal import with_options
 from tests.cli.calls import fail, run, succeed
 
 
@@ -38,26 +46,26 @@ def forest(table):
         (
             "The 'max_features' parameter of Forest must be an int in the range [1, inf), a float in"
             " the range (0.0, 1.0], a str among {'sqrt', 'log2'} or None. Got 'foo' instead.",
-            "-p max_features must be a whole number of at least 1, a number above 0.0 and at most 1.0, one of 'log2',"
-            " 'sqrt' or None, and is 'foo'.",
+            "-p max_features must be a whole number >= 1, a number > 0.0 and <= 1.0, one of 'log2',"
+            " 'sqrt' or None; got 'foo'.",
         ),
         (
             "The 'bootstrap' parameter of A must be an instance of 'bool' or an instance of 'numpy.bool'. Got 3"
             " instead.",
-            "-p bootstrap must be True or False, and is 3.",
+            "-p bootstrap must be True or False; got 3.",
         ),
         ("x is 3; left_out_ names the others.", "x is 3; the table of members names the others."),
         ("-p oob_score=True stays, and so does 'a=1' or f(x)", "-p oob_score=True stays, and so does 'a=1' or f(x)"),
     ],
 )  # fmt: skip
 def test_parameters_of_python_are_options(python, spoken):
-    assert in_options(python) == spoken == in_options(spoken)
+    assert with_options(python) == spoken == with_options(spoken)
 
 
 def test_errors_speak_of_options(table, forest):
     said = fail("fit", table, "-t", "price", "--drop", "label", "--task", "classes")
-    assert "target 'price' holds numbers with decimals, such as 3.7, which are no classes; leave --task classes" in said
-    assert "which are no classes" in fail("compare", table, "-t", "price", "--task", "classes")
+    assert "target 'price' holds numbers with decimals, such as 3.7, which cannot be classes; leave out --task" in said
+    assert "which cannot be classes" in fail("compare", table, "-t", "price", "--task", "classes")
     absent = forest.with_name("absent.csv")  # what is mistyped does not wait for the table
     assert "--effort 'some' is unknown; there are 'fast', 'd" in fail("fit", absent, "-t", "label", "--effort", "some")
     for command in ("fit", "compare"):
@@ -67,17 +75,17 @@ def test_errors_speak_of_options(table, forest):
         named = "which is not there; there are 'a', 'c'"
         assert f"error: --drop names 'zz', {named}" in fail(command, table, "-t", "label", "--drop", "zz")
         assert f"error: --categorical names 'z', {named}" in fail(command, table, "-t", "label", "--categorical", "z")
-    depth = "-p max_depth must be a whole number in the range [1, 2147483647] or None, and is "
+    depth = "-p max_depth must be a whole number >= 1 and <= 2147483647 or None; got "
     assert f"{depth}-3." in fail("fit", table, "-t", "label", "-m", "tree", "-p", "max_depth=-3")
     models = ("--models", "tree", "-p", "tree:max_depth=abc")
     assert f"{depth}'abc'." in fail("compare", table, "-t", "label", *models)
     boosted = forest.with_name("boosted.safetensors")
     one = succeed("fit", table, "-t", "label", "-m", "adaboost", "-p", "n_estimators=3", "--folds", 0, "-o", boosted)
-    assert "with" in one.stderr and "learned from 90 rows x 3 columns" in one.stderr
+    assert "with" in one.stderr and "trained on 90 rows x 3 columns" in one.stderr
     assert "error: --on oob needs an ensemble with the training rows" in fail("margins", boosted, table, "--on", "oob")
     bad = fail("margins", forest, table, "--objective", "mincq", "-p", "nu=3")
     assert "-p nu=3 has no meaning for --objective mincq" in bad
-    assert "--row -1 is not there" in fail("explain", forest, table, "--row", -1)
+    assert "--row -1 does not exist" in fail("explain", forest, table, "--row", -1)
 
 
 def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
@@ -86,11 +94,11 @@ def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
     one.write_text(f"{names}\n12.75,{first.partition(',')[2]}\n", "utf-8")  # a row that the model has not learned from
     same.write_text("a,label\n" + "".join(f"{k / 3:.2f},y\n" for k in range(30)), "utf-8")
     said = succeed("fit", same, "-t", "label", "-m", "tree").stderr
-    assert "not known, as all rows are of one class" in said and "learned from 30 rows x 1 column in" in said
+    assert "not known, as all rows are of one class" in said and "trained on 30 rows x 1 column in" in said
     assert "note: the target holds one class only, 'y': the model always predicts it." in said
     assert "on rows not seen in training: not known, as all rows are of" in succeed("fit", same, "-t", "label").stderr
     same.write_text("a,label\n1,1\n", "utf-8")
-    assert "not known, as there is one row only" in succeed("fit", same, "-t", "label").stderr
+    assert "not known, as there is only one row" in succeed("fit", same, "-t", "label").stderr
     both = tmp_path / "both.csv"
     both.write_text("a,label\n1,y\n2,n\n3,y\n4,n\n", "utf-8")
     assert "not known, as 4 rows are too few for 5 folds" in succeed("fit", both, "-t", "label", "-m", "tree").stderr
@@ -100,7 +108,7 @@ def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
             command
         )
     assert "n_rows" not in fail("explain", forest, one, "--row", 1)
-    assert "has 1 row, number 0" in fail("explain", forest, one, "--row", 1)
+    assert "has 1 row, numbered 0" in fail("explain", forest, one, "--row", 1)
 
 
 def test_rows_of_several_files_are_judged_together(table, forest, tmp_path):
@@ -119,7 +127,7 @@ def test_rows_of_several_files_are_judged_together(table, forest, tmp_path):
     for model in (forest, numbers):
         expected = succeed("evaluate", model, whole)
         n = rows.filter(pl.col("c") == "new").height
-        unknown = f"column 'c': {n} cells hold categories that the model has not learned and takes for missing: 'new'"
+        unknown = f"column 'c': {n} cells hold unknown categories, read as missing: 'new'"
         assert unknown in expected.stderr
         for several in ([texts], [typed], [f"{texts}/*.csv"], [typed / "0.parquet", typed / "1.parquet"]):
             found = succeed("evaluate", model, *several, "--json", tmp_path / "figures.json")
@@ -149,10 +157,10 @@ def test_figures_say_what_they_mean(table, forest, tmp_path):
     for level in ("leaf", "voter"):
         by = ("prune", table, "-t", "label", "--drop", "price", "--trees", 20, "--level", level)
         said = succeed(*by).stderr
-        assert re.search(r"the smaller model on \d+ rows out of bag, .*: accuracy [.\d]+, which flatters", said)
-        assert ("by folds of these rows, on parts that have not chosen the votes" in said) == (level == "leaf")
+        assert re.search(r"pruned model on \d+ out-of-bag rows: accuracy [.\d]+, which is optimistic", said)
+        assert ("cross-validated on these rows, with leaf values fitted on other folds" in said) == (level == "leaf")
     said = succeed("prune", forest, table, "--on", "validation").stderr
-    assert "the smaller model on 90 rows given: accuracy" in said
+    assert "pruned model on 90 validation rows: accuracy" in said
 
 
 def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):
@@ -166,7 +174,7 @@ def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr("committee.cli.fit.describe_fit", interrupted)
     result = run("fit", table, "-t", "label", "-m", "tree", "-o", kept)
-    assert result.exit_code == 130 and f"interrupted; written is {kept}" in result.stderr and kept.exists()
+    assert result.exit_code == 130 and f"interrupted; written: {kept}" in result.stderr and kept.exists()
     # while the command is imported, too
     code = (
         "import os, signal, sys, committee.cli.entry\n"
@@ -184,3 +192,127 @@ def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):
         )  # fmt: skip
         assert (ended.returncode, ended.stderr) == (130, "interrupted; no file is written\n"), at
     assert not model.exists()
+
+
+COMMITTEE = [sys.executable, "-c", "from committee.cli.entry import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streams")
+    x = np.random.default_rng(0).normal(size=80)
+    pl.DataFrame({"größe": x, "y": np.where(x > 0, "süß", "nein")}).write_csv(folder / "a.csv")
+    done = committee(folder, "utf-8", "fit", "a.csv", "-t", "y", "-m", "tree", "-o", "m.safetensors")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def committee(folder, encoding, *arguments, **streams):
+    if not streams:
+        streams = {"capture_output": True}
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    return subprocess.run([*COMMITTEE, *arguments], cwd=folder, env=environment, encoding=encoding, **streams)
+
+
+@pytest.mark.slow
+def test_tables_escape_what_the_encoding_lacks(folder):
+    arguments = ("compare", "a.csv", "-t", "y", "--models", "tree", "--folds", "2", "--report", "page.html")
+    texts = {}
+    for encoding in ("utf-8", "ascii"):
+        done = committee(folder, encoding, *arguments)
+        assert done.returncode == 0 and (folder / "page.html").stat().st_size, done.stderr
+        (folder / "page.html").unlink()
+        texts[encoding] = done.stdout
+    assert "±" in texts["utf-8"] and r"\xb1" in texts["ascii"]
+    refused = committee(folder, "ascii", "fit", "a.csv", "-t", "grosse")
+    assert r"is no column; did you mean 'gr\xf6\xdfe'" in refused.stderr
+
+
+@pytest.mark.slow
+def test_predictions_are_never_escaped(folder):
+    arguments = ("predict", "m.safetensors", "a.csv")
+    expected = committee(folder, "utf-8", *arguments).stdout
+    assert "süß" in expected
+    assert committee(folder, "iso-8859-1", *arguments).stdout == expected
+    refused = committee(folder, "ascii", *arguments)
+    assert refused.returncode == 2 and not refused.stdout
+    message = r"error: the encoding of stdout, ascii, lacks '\xfc'; use --output, whose files are UTF-8, or set"
+    assert message in refused.stderr
+    assert committee(folder, "ascii", *arguments, "-o", "p.csv").returncode == 0
+    assert (folder / "p.csv").read_text("utf-8") == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+def test_closed_streams_are_no_error(folder):
+    line = '"$@" <&- 2>&-'
+    arguments = ("predict", "m.safetensors", "a.csv")
+    command = ["sh", "-c", line, "sh", *COMMITTEE, *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, encoding="utf-8")
+    assert done.returncode == 0 and done.stdout == committee(folder, "utf-8", *arguments).stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_signals_that_the_parent_process_ignores_stay_ignored(tmp_path):
+    """`nohup` and jobs in the background of a script."""
+    code = """
+import os, signal
+from committee.cli import entry, main
+
+def command():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(os.getpid(), number)
+    print("ended")
+
+main.app = command
+entry.main()
+"""
+    line = "trap '' INT TERM HUP; exec \"$@\""
+    command = ["sh", "-c", line, "sh", sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+@pytest.fixture
+def rarely_used(tmp_path, monkeypatch):
+    """Name of a module that says in `sys` when it is executed, deferred."""
+    name = "rarely_used_module"
+    (tmp_path / f"{name}.py").write_text("import sys\nsys.executed_module = __name__\nvalue = 7\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(entry, "DEFERRED", frozenset({name, "no_such_module_at_all"}))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "executed_module", None, raising=False)
+    yield name
+    sys.modules.pop(name, None)
+
+
+def test_a_deferred_module_is_executed_at_its_first_use(rarely_used):
+    defer_imports()
+    module = import_module(rarely_used)
+    assert sys.executed_module is None
+    assert module.value == 7
+    assert sys.executed_module == rarely_used
+
+
+def test_modules_that_are_not_installed_are_still_missing(rarely_used):
+    defer_imports()
+    with pytest.raises(ModuleNotFoundError):
+        import_module("no_such_module_at_all")
+    assert DeferredImports().find_spec("json") is None
+
+
+def test_imports_are_deferred_once(rarely_used):
+    defer_imports()
+    defer_imports()
+    assert sum(isinstance(finder, DeferredImports) for finder in sys.meta_path) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "deferred"), [(["predict", "model"], True), (["fit", "table.csv"], False), ([], False)]
+)
+def test_predict_alone_defers_imports(words, deferred, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["committee", *words])
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(main, "main", lambda: None)
+    entry.main()
+    assert any(isinstance(finder, DeferredImports) for finder in sys.meta_path) == (words[:1] == ["predict"])

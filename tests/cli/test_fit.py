@@ -1,6 +1,9 @@
 """`committee fit` without a model: a committee of ensembles, for classes and for numbers, and what it says of it."""
 
+from __future__ import annotations
+
 import io
+import json
 import re
 import signal
 import subprocess
@@ -11,15 +14,26 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
+from sklearn.datasets import load_diabetes, load_iris
 
-from committee import MODELS, MODELS_OF_NUMBERS, CommitteeClassifier, CommitteeRegressor, learner, load
-from committee.cli import fit_progress
+from committee import (
+    MODELS,
+    MODELS_OF_NUMBERS,
+    CommitteeClassifier,
+    CommitteeRegressor,
+    ConformalClassifier,
+    RandomForestClassifier,
+    learner,
+    load,
+)
+from committee.cli import progress
 from committee.data.labels import infer_task
 from committee.data.readers.tables import read_table, split_target
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 from tests.cli.calls import fail, succeed
 from tests.patience import PATIENCE
+from tests.small_portfolio import use_small_members
 
 
 @pytest.fixture
@@ -53,7 +67,7 @@ def test_a_committee_of_classes(table, tmp_path):
     assert f"accuracy {model.oof_score_:.4f}" in estimate(model, y)
     assert f"log loss {model.oof_loss_:.4f}" in estimate(model, y)
     assert "training accuracy" not in result.output
-    assert re.search(r"prediction: [\d.]+ µs a row", result.stderr)
+    assert re.search(r"predict time: [\d.,]+ µs/row", result.stderr)
     shown = result.stdout + succeed("inspect", path).stdout
     for name in model.member_names_:
         assert shown.count(name) == 2
@@ -84,18 +98,18 @@ def test_a_committee_of_numbers(table, tmp_path):
         score = r"RMSE [\d.]+ alone( \(no weight\))?, [\d.]+ by the vote of \d"
         time = r"so far" if k == len(wanted) else r"so far, .* left"
         assert re.fullmatch(rf"{name}: {score}; {k} of {len(wanted)} candidates, .* {time}", lines[k])
-    assert f"R2 {model.oof_score_:.4f}, root mean squared error {model.oof_loss_**0.5:.4f}" in result.stderr
-    assert "RMSE alone" in result.stdout
+    assert f"R2 {model.oof_score_:.4f}, RMSE {model.oof_loss_**0.5:.4f}" in result.stderr
+    assert "CV RMSE" in result.stdout
     succeed("predict", path, table, "--drop", "label,spoilt,price", "-o", out)
     assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
-    assert "RMSE alone" in succeed("inspect", path, "--report", tmp_path / "page.html").stdout
-    assert "RMSE alone" in (tmp_path / "page.html").read_text("utf-8")
+    assert "CV RMSE" in succeed("inspect", path, "--report", tmp_path / "page.html").stdout
+    assert "CV RMSE" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_nothing_is_kept_without_a_file(table, tmp_path):
     before = sorted(tmp_path.iterdir())
     result = succeed("fit", table, "-t", "label", "--effort", "fast", "--time-limit", 0.001, "--drop", "price,spoilt")
-    assert "note: the model is not kept" in result.stderr and "saved to" not in result.stderr
+    assert "note: the model is not saved" in result.stderr and "saved to" not in result.stderr
     assert re.search(r"lines +- +- +no time", result.stdout)
     assert sorted(tmp_path.iterdir()) == before
 
@@ -105,7 +119,7 @@ def test_a_committee_goes_on_from_a_checkpoint(table, tmp_path):
     X, y = split_target(read_table(table, drop=["price", "spoilt"]), "label")
     model = CommitteeClassifier("fast", random_state=0).fit(X, y, checkpoint=checkpoint)
     options = ("-t", "label", "--drop", "price,spoilt", "--effort", "fast", "-o", path, "--checkpoint", checkpoint)
-    assert "going on from" in succeed("fit", table, *options).stderr
+    assert "resuming from" in succeed("fit", table, *options).stderr
     np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
     assert not checkpoint.exists()
 
@@ -151,7 +165,7 @@ def test_ctrl_c_ends_the_training_and_the_model_is_written(waiting_fit, tmp_path
     out, err = waiting_fit.communicate(timeout=PATIENCE)
     assert waiting_fit.returncode == 0, err
     assert "note: the fit was interrupted: its members are of the 1 candidates that were ready, out of 6" in err
-    assert f"note: the same command goes on from {tmp_path / 'fit.checkpoint'}" in err
+    assert f"note: the same command resumes from {tmp_path / 'fit.checkpoint'}" in err
     assert re.search(r"adaboost_trees +- +- +interrupted", out)
     model = load(tmp_path / "m.safetensors")
     assert model.member_names_ == ["sbpmt"] and model.left_out_["forest"] == "interrupted"
@@ -171,7 +185,7 @@ def test_a_bar_on_a_terminal(table, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     shown = io.StringIO()
     terminal = Console(file=shown, force_terminal=True, width=100)
-    monkeypatch.setattr(fit_progress, "console", lambda *, stderr: terminal)
+    monkeypatch.setattr(progress, "console", lambda *, stderr: terminal)
     succeed("fit", table, "-t", "price", "--drop", "label,spoilt", "--effort", "fast")
     text = shown.getvalue()
     assert "training" in text and "100%" in text and "small_trees: RMSE" in text
@@ -184,7 +198,7 @@ def test_single_learners_of_numbers(table, tmp_path):
     result = succeed("fit", table, "-t", "price", "-m", "tree", "--drop", "label,spoilt", "-o", path)
     assert "on the training rows: R2 1.0000" in result.stderr
     assert type(load(path)).__name__ == "TreeRegressor"
-    assert "adaboost predicts classes only; of numbers choose out of committee" in fail(
+    assert "adaboost predicts classes only; for numbers choose one of committee" in fail(
         "fit", table, "-t", "price", "-m", "adaboost"
     )
     assert "adaboost predicts classes only" in fail("fit", table, "-t", "label", "-m", "adaboost", "--task", "numbers")
@@ -203,15 +217,19 @@ def test_too_few_rows_to_judge_by(tmp_path):
     path = tmp_path / "data.csv"
     pl.DataFrame({"x": range(6), "label": list("abcdef")}).write_csv(path)
     result = succeed("fit", path, "-t", "label")
-    assert "its error is not estimated" in result.stderr
+    assert "not known, as there are too few rows" in result.stderr
     assert "forest" in result.stdout and "nan" not in result.output
 
 
 def test_refused(table):
     options = ("fit", table, "--drop", "label")
-    assert "--task words is neither classes nor numbers" in fail(*options, "-t", "price", "--task", "words")
+    assert "--task 'words' is unknown; there are 'classes', 'numbers'" in fail(
+        *options, "-t", "price", "--task", "words"
+    )
     assert "--folds is for single learners" in fail(*options, "-t", "price", "--folds", 3)
-    assert "--folds 1 must be at least 2, or 0 for none" in fail(*options, "-t", "price", "-m", "tree", "--folds", 1)
+    assert "--folds 1 must be at least 2, or 0 for no estimate" in fail(
+        *options, "-t", "price", "-m", "tree", "--folds", 1
+    )
     assert "--effort is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--effort", "best")
     assert "--time-limit is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
     assert "--memory-limit some is no amount of memory" in fail(*options, "-t", "price", "--memory-limit", "some")
@@ -243,9 +261,9 @@ def test_task_of_a_target(y, task):
 def test_figures_of_numbers_have_the_digits_of_the_vote():
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = CommitteeRegressor("fast", random_state=0).fit(X, 1e5 * X[:, 0] + X[:, 1])
-    assert re.search(r"error \d{1,3},\d{3}$", estimate(model, X[:, 0]))
+    assert re.search(r"RMSE \d{1,3},\d{3}$", estimate(model, X[:, 0]))
     model.oof_loss_ = 1e-20
-    assert estimate(model, X[:, 0]).endswith("error 1e-10")
+    assert estimate(model, X[:, 0]).endswith("RMSE 1e-10")
 
 
 def test_a_model_is_kept_where_its_folds_are_too_small_to_learn_from(tmp_path):
@@ -253,5 +271,93 @@ def test_a_model_is_kept_where_its_folds_are_too_small_to_learn_from(tmp_path):
     frame.write_csv(tmp_path / "few.csv")
     path = tmp_path / "model.safetensors"
     called = succeed("fit", tmp_path / "few.csv", "-t", "y", "-m", "quadboost_cv", "-p", "n_estimators=3", "-o", path)
-    assert "not known, as a part of the rows cannot be learned from (-p n_splits=5" in called.stdout + called.stderr
+    assert "not known, as the fit of a fold failed (-p n_splits=5" in called.stdout + called.stderr
     assert load(path).n_features_in_ == 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("conformal")
+    for name, data in (("flowers", load_iris), ("people", load_diabetes)):
+        frame = pl.from_pandas(data(as_frame=True).frame).sample(fraction=1.0, shuffle=True, seed=0)
+        if name == "flowers":
+            frame = frame.with_columns(pl.Series("target", np.array(["a", "b", "c"])[frame["target"].to_numpy()]))
+        frame[:100].write_csv(place / f"{name}.csv")
+        frame[100:].write_csv(place / f"{name}_new.csv")
+    return place
+
+
+def test_sets_of_a_forest(folder):
+    fitted = succeed(
+        *("fit", folder / "flowers.csv", "-t", "target", "-m", "random_forest", "--folds", 0),
+        *("--conformal", "0.2", "-o", folder / "sets.st"),
+    )
+    assert "Sets of classes" in fitted.stdout and "0.8 (alpha 0.2)" in fitted.stdout
+    model, new = load(folder / "sets.st"), pl.read_csv(folder / "flowers_new.csv")
+    assert isinstance(model, ConformalClassifier) and isinstance(model.estimator_, RandomForestClassifier)
+    X, y = new.drop("target"), new["target"].to_numpy()
+    succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "-o", folder / "p.csv")
+    written = pl.read_csv(folder / "p.csv")
+    assert written.columns == ["prediction", "in set:a", "in set:b", "in set:c"]
+    np.testing.assert_array_equal(written[:, 1:].to_numpy(), model.predict_set(X))
+    wide = succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "--alpha", "0.02").stdout
+    assert wide.count("true") == model.predict_set(X, 0.02).sum()
+    assert "100 rows are scored, and an alpha of 0.001 needs 999" in " ".join(
+        succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "--alpha", "0.001").stderr.split()
+    )
+
+    page = folder / "page.html"
+    succeed(
+        *("evaluate", folder / "sets.st", folder / "flowers_new.csv", "--json", folder / "e.json", "--report", page)
+    )
+    figures = json.loads((folder / "e.json").read_text("utf-8"))["figures"]
+    place = {"a": 0, "b": 1, "c": 2}
+    inside = model.predict_set(X)[np.arange(len(y)), [place[label] for label in y]]
+    assert figures["set_coverage"] == inside.mean() and figures["set_size"] == model.predict_set(X).sum(axis=1).mean()
+    assert "coverage of the sets" in page.read_text("utf-8") and "Traceback" not in page.read_text("utf-8")
+    k = int(model.predict_set(X).any(axis=1).argmax())
+    said = succeed("explain", folder / "sets.st", folder / "flowers_new.csv", "--row", k).stdout
+    labels = ", ".join(model.classes_[model.predict_set(X)[k]])
+    assert f"The set at alpha 0.2 is {labels}." in said
+    shown = succeed("inspect", folder / "sets.st", "--report", page).stdout
+    assert "RandomForestClassifier" in shown and "out of bag" in shown and "Most used features" in shown
+    assert "Sets of classes" in page.read_text("utf-8")
+
+
+def test_intervals_of_the_committee_and_around_quantiles(folder, monkeypatch):
+    use_small_members(monkeypatch)
+    fit = ("fit", folder / "people.csv", "-t", "target", "--conformal", "0.1", "-o", folder / "numbers.st")
+    assert "out of fold" in succeed(*fit, "--effort", "fast", "--progress").stdout
+    model, new = load(folder / "numbers.st"), pl.read_csv(folder / "people_new.csv")
+    succeed("predict", folder / "numbers.st", folder / "people_new.csv", "-o", folder / "p.parquet")
+    written = pl.read_parquet(folder / "p.parquet")
+    np.testing.assert_allclose(written[["lower", "upper"]].to_numpy(), model.predict_interval(new.drop("target")))
+    shown = succeed("evaluate", folder / "numbers.st", folder / "people_new.csv").stdout
+    assert "coverage of the intervals" in shown and "target: 0.9" in shown
+    assert "Members" in succeed("inspect", folder / "numbers.st").stdout
+    succeed(*fit, "-m", "gradient_boosting", "-p", "loss=quantile", "-p", "quantile=[0.1,0.9]", "-p", "n_estimators=5")
+    assert load(folder / "numbers.st").nonconformity == "quantile"
+    first = succeed("predict", folder / "numbers.st", folder / "people_new.csv").stdout.splitlines()[0]
+    assert first == "prediction:0.1,prediction:0.9,lower,upper"
+
+
+def test_what_is_refused(folder):
+    RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b"] * 2).save(
+        folder / "plain.st"
+    )
+    (folder / "x.csv").write_text("x0\n1\n", "utf-8")
+    fit = ("fit", folder / "flowers.csv", "-t", "target", "--conformal")
+    assert "--conformal 1.5 must be above 0 and below 1" in fail(*fit, "1.5")
+    assert "--checkpoint does not store the fits" in fail(
+        *fit, "0.1", "-o", folder / "m.st", "--checkpoint", folder / "c"
+    )
+    assert "--alpha is for models fitted with --conformal" in fail(
+        "predict", folder / "plain.st", folder / "x.csv", "--alpha", "0.1"
+    )
+    ConformalClassifier(RandomForestClassifier(20, random_state=0), 0.5).fit(
+        np.arange(40.0)[:, None], ["a", "b"] * 20, groups=["f", "m"] * 20
+    ).save(folder / "groups.st")
+    assert "the fit had groups" in fail("predict", folder / "groups.st", folder / "x.csv")
+    assert "--alpha 2 must be above 0 and below 1" in fail(
+        "predict", folder / "groups.st", folder / "x.csv", "--alpha", "2"
+    )

@@ -1,0 +1,443 @@
+"""Tables read in chunks: several files, folders and patterns, or one file that is large."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.cli.model_rows import check_columns, file_format, known_columns, target_format, used_columns
+from committee.cli.options import TableOptions, TrainingOptions
+from committee.cli.progress import with_progress
+from committee.cli.terminal import info, print_notes
+from committee.cli.training_table import TrainingTable, learnable_table, part_of
+from committee.data.dates import day_month_order, parse_seconds, swap_day_month
+from committee.data.labels import infer_task
+from committee.data.out_of_core.file_sources import TextFiles, columns_as_text, convert_files
+from committee.data.out_of_core.scan import Pieces, draw_stratified_rows, read_numbered_rows, scan
+from committee.data.out_of_core.sources import Piece
+from committee.data.out_of_core.training_pass import TargetCollector
+from committee.data.readers.cell_forms import (
+    PLAIN,
+    WHOLE,
+    ColumnFormats,
+    convert_columns,
+    find_number_formats,
+    find_time_formats,
+    grouping_points_note,
+)
+from committee.data.readers.cells import (
+    COMMA,
+    DigitCodes,
+    are_digit_codes,
+    are_missing_marks,
+    describe_cells,
+    format_base,
+    have_grouping_points,
+    infer_plain_numbers,
+    missing_marks_note,
+    parse_plain_numbers,
+    replace_missing_marks,
+)
+from committee.data.readers.features import select_features
+from committee.data.readers.file_format import NO_KNOWN_COLUMNS, FileFormat, KnownColumns, check_table_size, table_file
+from committee.data.readers.formats import SeparatedText
+from committee.data.readers.tables import split_target
+from committee.data.readers.text_columns import (
+    SEPARATOR,
+    PlainNumbers,
+    convert_text_columns,
+    digit_codes_note,
+    grouping_point_columns,
+    may_have_codes,
+    plain_numbers_note,
+    reject_percentages,
+    replace_common_marks,
+)
+from committee.data.text import check_names, pluralize, suggest_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHOWN_ROWS = 10_000
+"""First rows of a table, by which its columns are described."""
+
+FORMAT_ROWS = 10_000
+"""First rows of new files, by which the formats of the model's columns are detected."""
+
+
+def open_chunks(
+    data: Sequence[Path],
+    table: TableOptions,
+    *,
+    text: Sequence[str] = (),
+    form: FileFormat | None = None,
+    memory_limit: str | None = None,
+    scratch: Path | None = None,
+) -> Pieces:
+    """Open files that are read in chunks, with the columns of `text` as text; `form` replaces that of the options."""
+    try:
+        pieces = scan([str(path) for path in data], memory_limit=memory_limit, scratch=scratch)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    if isinstance(pieces.source, TextFiles):
+        pieces = replace(pieces, source=replace(pieces.source, form=form or table.form))
+    names = list(pieces.source.names or ())
+    left_out = set(check_names(table.dropped, names, "--drop"))
+    source = columns_as_text(pieces.source, check_names(text, names, "--categorical"))
+    return replace(pieces, source=source, columns=tuple(name for name in names if name not in left_out))
+
+
+def file_paths(pieces: Pieces) -> list[Path]:
+    """Return the files that are read."""
+    return [path for path, *_ in pieces.files.states]
+
+
+def files_in_chunks(pieces: Pieces) -> str:
+    """Return the number of files as text."""
+    return f"{pluralize(len(file_paths(pieces)), 'file')}, read in chunks"
+
+
+def chunk_frame(piece: Piece) -> pl.DataFrame:
+    """Return the rows of a chunk."""
+    import polars as pl
+
+    return pl.DataFrame(piece.X)
+
+
+def first_rows(pieces: Pieces, n_rows: int) -> pl.DataFrame:
+    """Return at most `n_rows` rows."""
+    import polars as pl
+
+    found: list[pl.DataFrame] = []
+    for piece in pieces:
+        if len(piece) or not found:
+            found.append(chunk_frame(piece))
+        if sum(map(len, found)) >= n_rows:
+            break
+    if not found:
+        return pl.DataFrame(schema=dict.fromkeys(pieces.columns or (), pl.Null))
+    return pl.concat(found, how="vertical_relaxed").head(n_rows)
+
+
+# --- formats of numbers and dates ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChunkFormats:
+    """Formats of the columns of a table in chunks.
+
+    `pieces` have as text the columns that the reader would misread as numbers, `forms` include plain numbers, `rows`
+    are the first rows without marks for missing cells.
+    """
+
+    pieces: Pieces
+    rows: pl.DataFrame
+    forms: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def detect_formats(
+    pieces: Pieces, target: str, table: TableOptions, categorical: Sequence[str], n_rows: int
+) -> ChunkFormats:
+    """Detect the formats of numbers and dates from the first rows, and digit codes and day orders from all rows."""
+    form = table.form
+    found = ChunkFormats(pieces, replace_missing_marks(first_rows(pieces, n_rows), form.missing))
+    texts = [*categorical]
+    if isinstance(pieces.source, TextFiles):
+        if codes := _digit_codes(pieces, found.rows, texts):
+            texts += codes
+            pieces = replace(pieces, source=columns_as_text(pieces.source, texts))
+            rows = replace_missing_marks(first_rows(pieces, n_rows), form.missing)
+            found = ChunkFormats(pieces, rows, notes=(_note_of_codes(codes),))
+        found = _numbers_of_text_files(found, table, texts, n_rows)
+    else:
+        found, of_digits = _numbers_of_typed_files(found, table, texts)
+        texts += of_digits
+    others = {target, *texts, *found.forms}
+    candidates = [column for column in found.rows.get_columns() if column.name not in others]
+    times = find_time_formats(candidates, form.dates)
+    settled = {} if form.dates is not None else _day_orders(found.pieces, times)
+    obsolete = {times.unsure[name] for name in settled}
+    notes = (*found.notes, *(each for each in times.notes if each not in obsolete))
+    return replace(found, forms=found.forms | times.forms | settled, notes=notes)
+
+
+def _numbers_of_text_files(found: ChunkFormats, table: TableOptions, texts: Sequence[str], n_rows: int) -> ChunkFormats:
+    import polars as pl
+
+    marked = found.rows
+    rows, _ = replace_common_marks(marked, NO_KNOWN_COLUMNS, texts)
+    numbers = _number_forms(rows, separator_of(found.pieces), texts, table.decimal)
+    plain = _became_numbers(marked, rows)
+    pieces, forms, notes = found.pieces, plain | numbers.forms, (*found.notes, *numbers.notes)
+    pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64 and column.name not in plain]
+    if pointed and (table.decimal == "," or COMMA in map(format_base, numbers.forms.values())):
+        # in a file with decimal commas a point before three digits separates thousands
+        source = columns_as_text(pieces.source, pointed)
+        written = first_rows(replace(pieces, source=source, columns=tuple(pointed)), n_rows)
+        if grouped := [name for name in pointed if have_grouping_points(written[name])]:
+            pieces = replace(pieces, source=columns_as_text(pieces.source, [*texts, *grouped]))
+            rows = rows.with_columns(written[name] for name in grouped)
+            forms |= dict.fromkeys(grouped, COMMA)
+            notes += (grouping_points_note(grouped),)
+    return ChunkFormats(pieces, rows, forms, notes)
+
+
+def _numbers_of_typed_files(
+    found: ChunkFormats, table: TableOptions, texts: Sequence[str]
+) -> tuple[ChunkFormats, list[str]]:
+    written = found.rows
+    candidates = _numbers_in_text(found.pieces, written, texts, table.form.missing)
+    codes = {name: each.codes.example for name, each in candidates.items() if each.codes.are_codes}
+    whole = {name: each.form for name, each in candidates.items() if each.form is not None}
+    stay = [*texts, *(name for name in candidates if name not in whole)]
+    rows, _ = replace_common_marks(convert_columns(written, whole), NO_KNOWN_COLUMNS, stay)
+    plain = _became_numbers(written, rows)
+    numbers = _number_forms(rows, SEPARATOR, stay, table.decimal)
+    grouped = grouping_point_columns(written.select(list(whole)), table.decimal, numbers.forms)
+    new = [name for name in whole if name not in grouped]
+    notes = [_note_of_codes(codes)] if codes else []
+    notes += [plain_numbers_note(new)] if new else []
+    notes += [grouping_points_note(grouped)] if grouped else []
+    forms = plain | whole | numbers.forms | dict.fromkeys(grouped, COMMA)
+    rows = rows.with_columns(written.select(grouped))
+    return ChunkFormats(found.pieces, rows, forms, (*found.notes, *notes, *numbers.notes)), list(codes)
+
+
+def _became_numbers(written: pl.DataFrame, rows: pl.DataFrame) -> dict[str, str]:
+    import polars as pl
+
+    texts = [column.name for column in written.get_columns() if column.dtype == pl.String]
+    return {name: PLAIN for name in texts if rows[name].dtype != pl.String}
+
+
+def _numbers_in_text(
+    pieces: Pieces, rows: pl.DataFrame, texts: Collection[str], missing: Sequence[str]
+) -> dict[str, PlainNumbers]:
+    import polars as pl
+
+    columns = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in texts]
+    found = {column.name: PlainNumbers() for column in columns if infer_plain_numbers(column) is not None}
+    if found:
+        for piece in replace(pieces, columns=tuple(found)):
+            frame = replace_missing_marks(chunk_frame(piece), missing)
+            for name, each in found.items():
+                each.take(frame[name])
+    return found
+
+
+def _number_forms(rows: pl.DataFrame, separator: str, known: Collection[str], decimal: str | None) -> ColumnFormats:
+    import polars as pl
+
+    texts = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in known]
+    return find_number_formats([column for column in texts if not are_digit_codes(column)], decimal, separator)
+
+
+def separator_of(pieces: Pieces) -> str:
+    """Return the separator of text files; for other files, the one with the same number rules."""
+    return pieces.source.separator if isinstance(pieces.source, TextFiles) else SEPARATOR
+
+
+def _digit_codes(pieces: Pieces, rows: pl.DataFrame, texts: Collection[str]) -> dict[str, Any]:
+    # columns of digits with leading zeros, found in all rows, each with an example
+    whole = [column.name for column in rows.get_columns() if column.dtype.is_integer() and column.name not in texts]
+    form = pieces.source.form  # type: ignore[attr-defined]  # of text files
+    if not whole or not any(may_have_codes(SeparatedText.of(table_file(path), form)) for path in pieces.source.files):  # type: ignore[attr-defined]
+        return {}
+    found = {name: DigitCodes() for name in whole}
+    for piece in replace(pieces, source=columns_as_text(pieces.source, [*texts, *whole]), columns=tuple(whole)):
+        frame = chunk_frame(piece)
+        for name in whole:
+            found[name].take(frame[name])
+    return {name: each.example for name, each in found.items() if each.are_codes}
+
+
+def _note_of_codes(codes: dict[str, Any]) -> str:
+    import polars as pl
+
+    return digit_codes_note([pl.Series(name, [cell]) for name, cell in codes.items()])
+
+
+def _day_orders(pieces: Pieces, times: ColumnFormats) -> dict[str, str]:
+    ambiguous = {name: form for name, form in times.forms.items() if day_month_order(form) and name in times.unsure}
+    settled: dict[str, str] = {}
+    if not ambiguous:
+        return settled
+    for piece in replace(pieces, columns=tuple(ambiguous)):
+        frame = chunk_frame(piece)
+        for name, form in ambiguous.items():
+            column, other = frame[name], swap_day_month(form) or form
+            day, month = parse_seconds(column, form).is_not_null(), parse_seconds(column, other).is_not_null()
+            for here, there, own in ((day, month, form), (month, day, other)):
+                if (here & ~there).any() and settled.setdefault(name, own) != own:
+                    raise ValueError(
+                        f"{piece.name}: column {name!r} has dates with the day first and with the month first"
+                        f" ({describe_cells(column, here & ~there)}); write them as 2024-12-31"
+                    )
+    return settled
+
+
+# --- tables that are learned from ------------------------------------------------------------------------
+
+
+def training_chunks(
+    data: Sequence[Path],
+    target: str,
+    table: TrainingOptions,
+    categorical: Sequence[str],
+    memory_limit: str | None,
+    scratch: Path | None,
+    progress: bool | None,
+    *,
+    bar: bool,
+) -> TrainingTable:
+    """Read the target of files in chunks, choose the columns to learn from, and print notes on them."""
+    pieces = open_chunks(data, table, text=categorical, memory_limit=memory_limit, scratch=scratch)
+    info(files_in_chunks(pieces))
+    found = detect_formats(pieces, target, table, categorical, SHOWN_ROWS)
+    pieces = found.pieces
+    assert pieces.columns is not None
+    files, shown = pieces.files, with_progress(pieces, "reading", wanted=progress, bar=bar)
+    how = {"missing": table.form.missing, "dates": table.dates}
+    y = read_target(replace(shown, source=convert_files(shown.source, found.forms, **how)), target)
+    forms = {name: form for name, form in found.forms.items() if name != target}
+    rows = convert_columns(found.rows.drop(target), forms, table.dates)
+    chosen = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
+    notes = (*found.notes, *chosen.notes)
+    print_notes(notes)
+    columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
+    marks: dict[str, Counter[str]] = {}
+    X = replace(shown, source=convert_files(shown.source, forms, **how, marks=marks), columns=columns)
+    kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
+    of_target = found.forms.get(target)
+    of_target = None if of_target in (PLAIN, WHOLE) else of_target
+    return TrainingTable(X, y, rows.select(columns), files, notes, kept, table.form.missing, of_target, marks)
+
+
+def sample_rows(
+    data: list[Path],
+    target: str,
+    categorical: tuple[str, ...],
+    table: TrainingOptions,
+    sample: int,
+    progress: bool | None,
+) -> tuple[TrainingTable, list[Path]]:
+    """Draw rows of files, stratified by class, and return them and the files."""
+    if sample < 1:
+        raise ValueError(f"--sample {sample} must be at least 1")
+    found = detect_formats(open_chunks(data, table, text=categorical), target, table, categorical, SHOWN_ROWS)
+    marks: dict[str, Counter[str]] = {}
+    how = {"missing": table.form.missing, "dates": table.dates, "marks": marks}
+    pieces = replace(found.pieces, source=convert_files(found.pieces.source, found.forms, **how))
+    files, pieces = pieces.files, with_progress(pieces, "reading", wanted=progress)
+    y = read_target(pieces, target)
+    rows = draw_stratified_rows(y if infer_task(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
+    info(f"{files_in_chunks(pieces)}; a sample of {len(rows):,} of {pluralize(len(y), 'row')}")
+    frame = read_numbered_rows(pieces, rows)
+    files.check_unchanged()
+    notes = (*found.notes, *(missing_marks_note(name, counts) for name, counts in marks.items()))
+    print_notes(notes)
+    return learnable_table(*split_target(frame, target), table, notes, categorical=categorical), file_paths(pieces)
+
+
+def read_target(pieces: Pieces, target: str) -> NDArray[Any]:
+    """Read the target alone, shape (n,), with the checks of `split_target`; errors name the chunk."""
+    names = pieces.columns or ()
+    if target not in names:
+        raise ValueError(f"target {target!r} is no column; {suggest_names(target, names)}")
+    if len(names) == 1:
+        raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
+    found = TargetCollector(target, None)
+    for piece in replace(pieces, columns=(target,)):
+        with piece.named_in_errors():
+            labels = piece.column(target)
+            if labels.dtype.kind not in "Ubiuf":
+                raise ValueError(f"target {target!r} holds {labels.dtype}; convert it to text, numbers or booleans")
+            if labels.dtype.kind == "f" and (missing := int(np.isnan(labels).sum())):
+                raise ValueError(
+                    f"target {target!r} is missing in {pluralize(missing, 'row')}; drop these rows, or fill in the "
+                    "target"
+                )
+            found.take(piece)
+    y: NDArray[Any] | None = found.labels()
+    if y is None:
+        raise ValueError("the files have 0 rows; at least one is needed")
+    return y
+
+
+# --- tables for a model ----------------------------------------------------------------------------------
+
+
+def model_chunks(
+    learner: Any,
+    pieces: Pieces,
+    table: TableOptions,
+    ids: Sequence[str] = (),
+    answers: Sequence[str] = (),
+    marks: dict[str, Counter[str]] | None = None,
+) -> Pieces:
+    """Select the columns that a model uses, and `answers`; all columns for a model without column names.
+
+    A note names the columns that are neither these nor `ids`. `marks` counts the common marks for missing cells.
+    """
+    import polars as pl
+
+    names, text = used_columns(learner)
+    if names is None:
+        return pieces
+    unnamed = {*ids, *answers}.difference(names)
+    check_columns("the table", names, [name for name in pieces.columns or () if name not in unnamed])
+    others, known = [name for name in answers if name not in names], known_columns(learner)
+    forms = dict(known.forms)
+    of_text = isinstance(pieces.source, TextFiles)
+    rows = first_rows(replace(pieces, columns=tuple(names)), FORMAT_ROWS)
+    texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
+    rows = _not_plain(rows.select(texts))
+    new = _number_forms(rows, separator_of(pieces), {*text, *forms}, table.decimal)
+    print_notes(new.notes)
+    reject_percentages(rows, new.forms, known)
+    plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
+    text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
+    how = {"missing": file_format(learner, table).missing, "dates": table.dates, "verbatim": tuple(others)}
+    source = convert_files(columns_as_text(pieces.source, text), forms, **how, marks={} if marks is None else marks)
+    return replace(pieces, source=source, columns=(*names, *others))
+
+
+def _not_plain(rows: pl.DataFrame) -> pl.DataFrame:
+    # text columns without common marks for missing cells, except those that are plain numbers then
+    found = [column.set(are_missing_marks(column), None) for column in rows.get_columns()]
+    return rows.select(column for column in found if parse_plain_numbers(column).null_count() > column.null_count())
+
+
+def read_all_chunks(
+    learner: Any, data: Sequence[Path], table: TableOptions, target_of: Callable[[list[str]], str]
+) -> tuple[pl.DataFrame, str]:
+    """Read the columns of a model and its target from several files into memory.
+
+    `target_of` chooses the target among the names of all columns.
+    """
+    import polars as pl
+
+    pieces = open_chunks(data, table, form=file_format(learner, table))
+    files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
+    info(f"{pluralize(len(file_paths(pieces)), 'file')}, read as one table")
+    separator = separator_of(pieces)
+    pieces = model_chunks(learner, pieces, table, answers=[target], marks=marks)
+    n_rows: int = pieces.source.n_rows  # type: ignore[attr-defined]  # of files
+    check_table_size(n_rows, len(pieces.columns or ()))
+    frame = pl.concat([chunk_frame(piece) for piece in pieces], how="vertical_relaxed")
+    files.check_unchanged()
+    print_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
+    if not hasattr(learner, "classes_"):  # numbers, which have been read as text
+        form = target_format(learner, target)
+        known = KnownColumns(forms={target: form}) if form else KnownColumns(answers=frozenset([target]))
+        numbers, found = convert_text_columns(frame.select(target), known, (), table.decimal, separator)
+        print_notes(found.notes)
+        frame = frame.with_columns(numbers[target])
+    return frame, target

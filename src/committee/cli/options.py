@@ -1,0 +1,255 @@
+"""Options that several commands share, and parameters of models given by ``-p``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from committee import MODELS
+from committee.cli.files import standard_input_as_file
+from committee.cli.terminal import error_lines
+from committee.data.readers.file_format import DATE_ORDERS, FileFormat
+
+FILES = "CSV, TSV, JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip"
+"""Kinds of files, for the help."""
+
+Separator = Annotated[
+    str | None,
+    typer.Option(metavar="CHARACTER", help="Separator of text files, such as ';' or tab. Default: detected."),
+]
+Decimal = Annotated[str | None, typer.Option(metavar=".|,", help="Decimal mark of text files. Default: detected.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, such as cp1252. Default: UTF-8.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of a spreadsheet, by name or number. Default: the first.")]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null. A model stores those"
+        " that it was fitted with.",
+    ),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(DATE_ORDERS),
+        help="Order of day and month in dates such as 01/02/2024. Default: that of the model, or of other cells of the"
+        " column. iso: only dates that begin with the year.",
+    ),
+]
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out; '' is a column without a name.")
+]
+Keep = Annotated[
+    list[str] | None, typer.Option(metavar="A,B", help="Columns to learn from although they look like row identifiers.")
+]
+Categorical = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns of numbers that are categories.")]
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="classes|numbers",
+        help="Default: text and integers of few values are classes, other numbers are numbers.",
+    ),
+]
+Scratch = Annotated[
+    Path | None, typer.Option(help="Folder for temporary files of a fit in chunks. Default: that of the system.")
+]
+ModelFile = Annotated[Path, typer.Argument(help="Model file written by fit, prune, margins or convert.")]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        "-t",
+        help="Column of the labels. Default: the target of the model, or the only column that it does not use.",
+    ),
+]
+RowsAre = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="oob|validation|train",
+        help="Relation of the rows to the model. oob: training rows, each predicted by its out-of-bag voters;"
+        " validation: rows not used in training; train: training rows, predicted by all voters.",
+    ),
+]
+Progress = Annotated[
+    bool | None, typer.Option("--progress/--no-progress", help="Show progress. Default: if stderr is a terminal.")
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of every command that reads tables."""
+
+    sep: Separator = None
+    decimal: Decimal = None
+    encoding: Encoding = None
+    sheet: Sheet = None
+    missing: Missing = None
+    dates: Dates = None
+    drop: Drop = None
+
+    @property
+    def form(self) -> FileFormat:
+        """Format of the files; ``ValueError`` for invalid options."""
+        return FileFormat.of_words(
+            self.sep, self.decimal, self.encoding, self.sheet, split_names(self.missing), self.dates
+        )
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns to leave out."""
+        return split_names(self.drop)
+
+
+@dataclass(frozen=True)
+class TrainingOptions(TableOptions):
+    """Options of every command that learns from a table."""
+
+    keep: Keep = None
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Columns to learn from although they look like identifiers."""
+        return split_names(self.keep)
+
+
+def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the class that annotates its parameter ``table``; its `data` may be ``-``.
+
+    Examples
+    --------
+    >>> @takes_table_options
+    ... def show(data: str, table: TableOptions) -> None:
+    ...     print(data, table.dropped)
+    >>> show("a.csv", drop=["x,y"])
+    a.csv ('x', 'y')
+    """
+    signature = inspect.signature(command, eval_str=True)
+    kind: type[TableOptions] = signature.parameters["table"].annotation
+    names = [field.name for field in fields(kind)]
+
+    @functools.wraps(command)
+    def with_options(*arguments: Any, **options: Any) -> None:
+        table = kind(**{name: options.pop(name) for name in names if name in options})
+        given = options.get("data")
+        if given is None:
+            command(*arguments, table=table, **options)
+            return
+        paths = given if isinstance(given, list) else [given]
+        with error_lines(options.get("debug", False)), standard_input_as_file(paths) as data:
+            options["data"] = data if isinstance(given, list) else data[0]
+            command(*arguments, table=table, **options)
+
+    own = inspect.signature(kind, eval_str=True).parameters
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        added = own.values() if name == "table" else [parameter]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return with_options
+
+
+def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Split ``--drop a,b --drop c`` into names; an empty value is the column without a name.
+
+    Examples
+    --------
+    >>> split_names(["a,b", "c"]), split_names([""]), split_names(None)
+    (('a', 'b', 'c'), ('',), ())
+    """
+    found: list[str] = []
+    for value in values or ():
+        names = [name.strip() for name in value.split(",")]
+        found += names if names == [""] else [name for name in names if name]
+    return tuple(found)
+
+
+def check_choice(option: str, given: str, known: Sequence[str]) -> None:
+    """Refuse an unknown value of an option."""
+    from committee.data.text import suggest_names
+
+    if given not in known:
+        raise ValueError(f"{option} {given!r} is unknown; {suggest_names(given, list(known))}")
+
+
+def check_task(task: str | None) -> None:
+    """Refuse an unknown ``--task``."""
+    if task is not None:
+        check_choice("--task", task, ("classes", "numbers"))
+
+
+def check_time_limit(seconds: float | None) -> None:
+    """Refuse a time limit of 0 or less."""
+    if seconds is not None and not seconds > 0.0:
+        raise ValueError(f"--time-limit {seconds:g} must be a number of seconds above 0")
+
+
+def set_parameters(learner: Any, name: str, settings: Sequence[str]) -> None:
+    """Set parameters of a learner from texts ``NAME=VALUE``; error messages call it `name`.
+
+    Examples
+    --------
+    >>> from committee import TreeVoter
+    >>> tree = TreeVoter()
+    >>> set_parameters(tree, "tree", ["max_depth=3"])
+    >>> tree
+    TreeVoter(max_depth=3)
+    """
+    from committee.data.text import suggest_names
+
+    for setting in settings:
+        parameter, equals, text = setting.partition("=")
+        parameter = parameter.strip()
+        if not equals or not parameter:
+            raise ValueError(f"-p {setting!r} must read NAME=VALUE, as in -p n_estimators=200")
+        known = learner.get_params()
+        if parameter not in known:
+            raise ValueError(f"{name} has no parameter {parameter!r}; {suggest_names(parameter, list(known))}")
+        learner.set_params(**{parameter: parameter_value(text)})
+
+
+def parameters_of_models(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return values by the names of model and parameter from texts ``MODEL:NAME=VALUE``; a model name may hold colons.
+
+    Examples
+    --------
+    >>> parameters_of_models(["scikit-learn:random_forest:n_estimators=50"])
+    {'scikit-learn:random_forest': {'n_estimators': 50}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        model, colon, parameter = (part.strip() for part in name.rpartition(":"))
+        if not (equals and colon and model and parameter):
+            raise ValueError(f"-p {setting!r} must read MODEL:NAME=VALUE, as in -p random_forest:n_estimators=200")
+        found.setdefault(model, {})[parameter] = parameter_value(text)
+    return found
+
+
+def parameter_value(text: str) -> Any:
+    """Return the value of a parameter: a Python literal, true, false, none, a learner by its name, or else the text.
+
+    Examples
+    --------
+    >>> parameter_value("3"), parameter_value("mean"), parameter_value("tree"), parameter_value("true")
+    (3, 'mean', TreeVoter(), True)
+    """
+    import ast
+
+    from committee import model as new_model
+
+    if text in MODELS:
+        return new_model(text)
+    constants = {"true": True, "false": False, "none": None}
+    if (word := text.strip().lower()) in constants:
+        return constants[word]
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,285 @@
+"""A comparison as tables and sentences, the same for the terminal and for the HTML report."""
+
+from __future__ import annotations
+
+from math import isclose
+from statistics import median
+
+import numpy as np
+
+from committee.data.text import pluralize
+from committee.report.comparison import LEVEL, AgainstBest, Comparison, ModelResult
+from committee.report.grid import BLANK, Grid
+from committee.report.metrics import Metric, known_metric, metric_words, metrics_of
+
+MOST_DEVIATIONS = 3
+"""Metrics above which the table of predictions shows means without standard deviations."""
+
+MOST_NAMES = 4
+"""Models that a sentence names; longer lists are summed up."""
+
+LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
+"""Ratios to the loss, or to 1 - score, of the best model from which on a difference is large."""
+
+
+def size_text(comparison: Comparison, value: float) -> str:
+    """Format a value, or a difference, of the ranking metric, with the decimals of the best model's mean."""
+    if comparison.task == "classes":
+        return f"{value:.4f}"
+    best = abs(comparison.ranked[0].mean(comparison.metric) or 0.0) if comparison.ranked else 0.0
+    if not 1e-4 <= best < 1e12:
+        return f"{value:.4g}"
+    return f"{value:,.{max(0, 3 - int(np.floor(np.log10(best))))}f}"
+
+
+def _pvalue(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def grids(comparison: Comparison) -> list[Grid]:
+    """Return all tables that have rows."""
+    made = (quality_grid, failures_grid, difference_grid, cost_grid)
+    return [grid for each in made if (grid := each(comparison)).rows]
+
+
+def quality_grid(comparison: Comparison) -> Grid:
+    """Return the scores: place, metrics and average rank."""
+    metrics = _metrics("quality", comparison)
+    columns = ("", "model", *(metrics[name].heading for name in metrics), "rank")
+    brief = len(metrics) > MOST_DEVIATIONS
+    rows = []
+    for model in comparison.models:
+        row = [BLANK if model.place is None else str(model.place), model.name]
+        if model.error is not None or not model.fold_results:
+            row += ["failed" if model.error is not None else "not run", *[BLANK] * (len(columns) - 3)]
+        else:
+            rank = BLANK if model.average_rank is None else f"{model.average_rank:.2f}"
+            texts = [_text(model, name) for name in metrics]
+            row += [*(text.partition(" ±")[0] if brief else text for text in texts), rank]
+        rows.append(tuple(row))
+    return Grid(
+        "Cross-validated scores",
+        columns,
+        tuple(rows),
+        "rl" + "r" * (len(columns) - 2),
+        _notes(comparison),
+        tuple(model.name for model in comparison.models),
+        0 if comparison.ranked else None,
+    )
+
+
+def difference_grid(comparison: Comparison) -> Grid:
+    """Return the differences to the best model with 95 % intervals and adjusted p, starred if significant."""
+    rows, keys = [], []
+    for model in comparison.ranked:
+        test = model.against_best
+        if test is not None:
+            low, high = (size_text(comparison, end) for end in test.interval)
+            p = _pvalue(test.adjusted_pvalue) + ("*" if test.significant else "")
+            rows.append((model.name, size_text(comparison, test.difference), f"{low} to {high}", p))
+            keys.append(model.name)
+    best = comparison.ranked[0].name if comparison.ranked else ""
+    title = f"Difference to {best} in {metric_words(comparison.metric)}"
+    columns = ("model", "worse by", "95% interval", "p")
+    return Grid(title, columns, tuple(rows), "lrrr", _notes(comparison), tuple(keys))
+
+
+def failures_grid(comparison: Comparison) -> Grid:
+    """Return the failed models, with the first failed fold and the error."""
+    rows = []
+    for model in comparison.models:
+        if model.error is not None:
+            fold, _, error = model.error.partition(": ")
+            rows.append((model.name, fold.removeprefix("fold "), error))
+    return Grid("Failed models", ("model", "fold", "error"), tuple(rows), "lrl")
+
+
+def cost_grid(comparison: Comparison) -> Grid:
+    """Return times, sizes and training margins of the models that ran."""
+    metrics = _metrics("cost", comparison)
+    columns = ("model", *(metric.heading for metric in metrics.values()))
+    shown = [model for model in comparison.models if model.error is None and model.fold_results]
+    rows = tuple((model.name, *(_text(model, name) for name in metrics)) for model in shown)
+    title = "Time and size" if comparison.task == "numbers" else "Time, size and training margins"
+    keys = tuple(model.name for model in shown)
+    return Grid(title, columns, rows, "l" + "r" * len(metrics), _notes(comparison), keys)
+
+
+def _metrics(table: str, comparison: Comparison) -> dict[str, Metric]:
+    return {
+        name: metric
+        for name, metric in metrics_of(comparison.task == "numbers").items()
+        if metric.table == table and (metric.shown or name in comparison.metrics)
+    }
+
+
+def _text(model: ModelResult, metric: str) -> str:
+    values = model.values(metric)
+    return known_metric(metric).text(values) if values.size else BLANK
+
+
+def table_sentence(comparison: Comparison) -> str:
+    """Describe the table of the comparison."""
+    table = comparison.table
+    numeric = table.columns - table.categorical
+    missing = "no missing cells"
+    if table.missing_cells:
+        share = table.missing_cells / max(table.rows * table.columns, 1)
+        missing = f"{pluralize(table.missing_cells, 'missing cell')} ({share:.1%})"
+    target = f"{len(table.classes)} classes of {table.target!r}"
+    if table.numbers is not None:
+        target = f"numbers of {table.target!r} from {table.numbers[0]:.6g} to {table.numbers[2]:.6g}"
+    repeats = f" x {comparison.repeats} repeats" if comparison.repeats > 1 else ""
+    return (
+        f"{table.name}: {pluralize(table.rows, 'row')}, {pluralize(table.columns, 'column')} ({numeric:,} numeric,"
+        f" {table.categorical:,} categorical), {target}, {missing};"
+        f" {comparison.folds}{' stratified' if table.classes else ''} folds{repeats}, seed {comparison.seed}"
+    )
+
+
+def parameters_set(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the names of models with set parameters, and these."""
+    return [
+        (model, ", ".join(f"{name}={value}" for name, value in values.items()))
+        for model, values in comparison.parameters.items()
+    ]
+
+
+def _notes(comparison: Comparison) -> dict[str, str]:
+    notes = dict(measures(comparison))
+    notes |= dict.fromkeys(("voters", "nodes"), notes["voters, nodes"])
+    return notes | {heading: notes["margins"] for heading in ("mean margin", "min margin") if "margins" in notes}
+
+
+def measures(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the names of the columns, each with a sentence on how it was measured."""
+    words = metric_words(comparison.metric)
+    others = max(len(comparison.ranked) - 1, 0)
+    quality, cost = (
+        [metric.note for metric in _metrics(table, comparison).values() if metric.note] for table in ("quality", "cost")
+    )
+    jobs = comparison.jobs
+    run = "one fit at a time" if jobs == 1 else f"{jobs} fits in parallel, which makes times less exact"
+    return [
+        *quality,
+        ("rank", f"Rank by {words} among the models within each fold (1 is best, ties averaged), averaged."),
+        (
+            "worse by",
+            f"Difference between the mean {words} of the model and that of the best model, positive if worse.",
+        ),
+        (
+            "95% interval",
+            "95 % confidence interval of that difference, from the same t-test as p, for each model alone. It may"
+            " exclude 0 although p, which is adjusted for the number of models, is above 0.05.",
+        ),
+        (
+            "p",
+            "Paired test of each model against the best: corrected resampled t-test (Nadeau and Bengio 2003)"
+            f" on the folds' {words}, two-sided, adjusted by Holm's rule for {pluralize(others, 'comparison')}. A star"
+            f" marks p at most {LEVEL}. The best model is selected on the same folds, so the differences are slightly"
+            " optimistic.",
+        ),
+        *((name, sentence.format(run=run)) for name, sentence in cost),
+    ]
+
+
+# --- findings --------------------------------------------------------------------------------------------
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """Return the findings in sentences: best model, differences and their significance, failed models."""
+    sentences = _stopped(comparison)
+    if comparison.ranked:
+        best, *others = comparison.ranked
+        sentences.append(_best(comparison, best, others))
+        tested = [(each, each.against_best) for each in others if each.against_best is not None]
+        sentences += _tested(comparison, best, tested)
+    for model in comparison.models:
+        if model.error is not None:
+            fold = model.error.partition(":")[0]
+            sentences.append(f"{model.name} failed in {fold}; see the table of failed models.")
+        elif model.place is None and model.fold_results and comparison.folds_done != 0:
+            sentences.append(f"{model.name} has no {metric_words(comparison.metric)} and is not ranked.")
+    return sentences
+
+
+def _stopped(comparison: Comparison) -> list[str]:
+    if comparison.stopped is None:
+        return []
+    n, done = comparison.folds * comparison.repeats, comparison.folds_done or 0
+    stopped = f"Stopped by {comparison.stopped}"
+    if done:
+        alone = "; one fold allows no test" if done == 1 else ""
+        return [f"{stopped} after {done} of {n} folds; the models are compared on these{alone}."]
+    missing = [each.name for each in comparison.models if not each.fold_results]
+    return [
+        f"{stopped} before every model finished one fold; the models are not ranked. Not run: {', '.join(missing)}."
+    ]
+
+
+def _best(comparison: Comparison, best: ModelResult, others: list[ModelResult]) -> str:
+    metric = comparison.metric
+    kind, words, value = known_metric(metric).best, metric_words(metric), best.mean(metric) or 0.0
+    text = size_text(comparison, value)
+    tied = [each.name for each in others if isclose(each.mean(metric) or 0.0, value, rel_tol=1e-9)]
+    if tied:
+        return (
+            f"{_listed([best.name, *tied])} share the {kind} mean {words} ({text}); {best.name} has the best average"
+            " rank, and the others are tested against it."
+        )
+    return f"{best.name} has the {kind} mean {words} ({text})."
+
+
+def _tested(comparison: Comparison, best: ModelResult, tested: list[tuple[ModelResult, AgainstBest]]) -> list[str]:
+    sentences = []
+    worse = [(model, test) for model, test in tested if test.significant]
+    others = [(model, test) for model, test in tested if not test.significant]
+    large = [(model, test) for model, test in others if test.in_every_fold and _is_large(comparison, best, model)]
+    level = [pair for pair in others if pair not in large]
+    folds = len(best.fold_results)
+    if worse:
+        sentences.append(f"Significantly worse than {best.name}: {_differences(comparison, worse)}.")
+    if large:
+        sentences.append(f"Large, but not significant with {folds} folds: {_differences(comparison, large)}.")
+    if level:
+        text = size_text(comparison, max(test.difference for _, test in level))
+        by = f" (worse by at most {text})" if text.strip("0.,") else ""
+        names = _listed([model.name for model, _ in level])
+        sentences.append(f"Not significantly different from {best.name}: {names}{by}.")
+        least = median(test.least_shown for _, test in level)
+        if least > 0.0:
+            text = size_text(comparison, least)
+            sentences.append(f"With {folds} folds, differences below about {text} cannot be detected.")
+    return sentences
+
+
+def _is_large(comparison: Comparison, best: ModelResult, model: ModelResult) -> bool:
+    metric = comparison.metric
+    first, other = best.mean(metric), model.mean(metric)
+    assert first is not None and other is not None
+    if known_metric(metric).best == "highest":
+        return 1.0 - other >= LARGE_ERROR * (1.0 - first)
+    return other >= LARGE_LOSS * first
+
+
+def _differences(comparison: Comparison, tested: list[tuple[ModelResult, AgainstBest]]) -> str:
+    if len(tested) > MOST_NAMES:
+        least, *_, most = sorted(tested, key=lambda pair: pair[1].difference)
+        ends = [f"{size_text(comparison, test.difference)} ({model.name})" for model, test in (least, most)]
+        return f"{len(tested)} models, by {ends[0]} to {ends[1]}"
+    texts = []
+    for model, test in tested:
+        low, high = (size_text(comparison, end) for end in test.interval)
+        p = _pvalue(test.adjusted_pvalue)
+        sign = "" if p.startswith("<") else "= "
+        texts.append(f"{model.name} by {size_text(comparison, test.difference)} ({low} to {high}; p {sign}{p})")
+    return ", ".join(texts)
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= MOST_NAMES + 1:
+        return ", ".join(names)
+    return ", ".join(names[:MOST_NAMES]) + f" and {len(names) - MOST_NAMES} more"

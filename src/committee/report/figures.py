@@ -1,0 +1,237 @@
+"""Figures of a model on some rows, and their confidence intervals.
+
+An interval uses the *influence* of each row on a figure: n times the change of the figure if the row had more weight.
+The standard error of the figure is that of the mean of the influences (Hampel, J. Amer. Statist. Assoc. 69, 1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64
+from committee.objectives.losses import Quantiles
+from committee.report.metrics import FittedFold, ranked_classes
+
+NORMAL = 1.959963984540054
+"""97.5 % quantile of the normal distribution."""
+
+CONFIDENCE = 0.95
+"""Level of all intervals."""
+
+FEWEST = 10
+"""Fewest rows for an interval."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure: `name` in files, `heading` in tables, `remark` with a baseline, and its 95 % confidence interval."""
+
+    name: str
+    heading: str
+    value: float
+    remark: str = ""
+    interval: tuple[float, float] | None = None
+
+    def words(self, text: Callable[[float], str]) -> str:
+        """Return interval and remark, numbers formatted by `text`."""
+        interval = "" if self.interval is None else f"95% CI {' to '.join(map(text, self.interval))}"
+        return "; ".join(filter(None, [interval, self.remark]))
+
+
+# --- numbers ---------------------------------------------------------------------------------------------
+
+
+def number_figures(y: F64, predicted: F64) -> list[Measured]:
+    """Return RMSE, MAE, median absolute error and R2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [figure.value for figure in number_figures(np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 3.0]))][1:3]
+    [1.0, 0.0]
+    """
+    from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
+
+    by_mean = f"{float(np.std(y)):.4g} by the mean alone"
+    by_median = f"{float(np.mean(np.abs(y - np.median(y)))):.4g} by the median alone"
+    figures = [
+        Measured("rmse", "RMSE", float(root_mean_squared_error(y, predicted)), by_mean),
+        Measured("mae", "MAE", float(mean_absolute_error(y, predicted)), by_median),
+        Measured("median_absolute_error", "median absolute error", float(median_absolute_error(y, predicted))),
+    ]
+    if len(y) > 1 and np.ptp(y) > 0.0:
+        figures.append(Measured("r2", "R2", float(r2_score(y, predicted)), "1 without an error, 0 by the mean alone"))
+    return [replace(each, interval=interval_of_number(each.name, each.value, y, predicted)) for each in figures]
+
+
+def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
+    """Return the quantiles that a regressor predicts, by its columns; empty if it predicts other numbers.
+
+    Examples
+    --------
+    >>> from committee import GradientBoostingRegressor
+    >>> quantile_levels(GradientBoostingRegressor("quantile", quantile=0.9)), quantile_levels(
+    ...     GradientBoostingRegressor()
+    ... )
+    ((0.9,), ())
+    """
+    loss = getattr(model, "loss", None)
+    if isinstance(loss, str):
+        if loss not in ("quantile", "quantiles"):
+            return ()
+        levels = tuple(np.ravel(np.asarray(model.quantile, dtype=np.float64)).tolist())
+        return levels if len(levels) == n_columns else Quantiles().levels
+    of_quantiles = getattr(loss, "name", None) in ("quantile", "quantiles")
+    return tuple(getattr(loss, "levels", ())) if of_quantiles else ()
+
+
+def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[Measured]:
+    """Return pinball loss and coverage of each quantile, and of the outer two as an interval; `predicted` is (n, q).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y, q = np.array([1.0, 2.0]), np.array([[0.0, 3.0], [3.0, 4.0]])
+    >>> {figure.name: figure.value for figure in quantile_figures(y, q, (0.1, 0.9))}["interval_coverage"]
+    0.5
+    """
+    from sklearn.metrics import mean_pinball_loss
+
+    figures = []
+    for level, column in zip(levels, predicted.T, strict=True):
+        loss = float(mean_pinball_loss(y, column, alpha=level))
+        alone = float(mean_pinball_loss(y, np.full(len(y), np.quantile(y, level)), alpha=level))
+        share, meant = float(np.mean(y <= column)), f"share of rows at or below it; the target is {level:g}"
+        figures += [
+            Measured(f"pinball_{level:g}", f"pinball loss of {level:g}", loss, f"{alone:.4g} by the quantile alone"),
+            Measured(f"coverage_{level:g}", f"coverage of {level:g}", share, meant),
+        ]
+    if len(levels) > 1:
+        low, high = predicted[:, 0], predicted[:, -1]
+        inside, between = float(np.mean((low <= y) & (y <= high))), f"{levels[0]:g} to {levels[-1]:g}"
+        meant = f"share of rows in the interval; the target is {levels[-1] - levels[0]:g}"
+        figures += [
+            Measured("interval_coverage", f"coverage of {between}", inside, meant),
+            Measured("interval_width", f"mean width of {between}", float(np.mean(high - low))),
+        ]
+    return figures
+
+
+def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
+    """Return coverage and pinball loss of quantiles in sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figures = quantile_figures(np.arange(5.0), np.tile([1.0, 3.0], (5, 1)), (0.2, 0.8))
+    >>> print(*quantile_sentences(figures), sep="\\n")
+    60.0% of the rows lie between the quantiles 0.2 and 0.8; the target is 60%.
+    40.0% lie at or below 0.2, 80.0% lie at or below 0.8.
+    Pinball loss: 0.4 for 0.2 (0.4 by the quantile alone), 0.4 for 0.8 (0.4 by the quantile alone).
+    """
+    by_name = {figure.name: figure for figure in figures}
+    levels = [name.removeprefix("pinball_") for name in by_name if name.startswith("pinball_")]
+    losses = [by_name[f"pinball_{q}"] for q in levels]
+    below = [by_name[f"coverage_{q}"].value for q in levels]
+    if len(levels) == 1:
+        (q,), (share,), (loss,) = levels, below, losses
+        return [
+            f"{share:.1%} of the rows lie at or below the quantile {q}; the target is {100.0 * float(q):.3g}%.",
+            f"Pinball loss: {loss.value:.4g} ({loss.remark}).",
+        ]
+    inside, meant = by_name["interval_coverage"].value, 100.0 * (float(levels[-1]) - float(levels[0]))
+    shares = ", ".join(f"{share:.1%} lie at or below {q}" for q, share in zip(levels, below, strict=True))
+    costs = ", ".join(f"{loss.value:.4g} for {q} ({loss.remark})" for q, loss in zip(levels, losses, strict=True))
+    return [
+        f"{inside:.1%} of the rows lie between the quantiles {levels[0]} and {levels[-1]}; the target is {meant:.3g}%.",
+        f"{shares}.",
+        f"Pinball loss: {costs}.",
+    ]
+
+
+# --- intervals -------------------------------------------------------------------------------------------
+
+
+def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of the accuracy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = accuracy_interval(np.array([0, 1] * 50), np.ones(100, dtype=int))
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.404 to 0.596'
+    """
+    from scipy.stats import binomtest
+
+    interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple[float, float] | None:
+    """Return the interval of "rmse", "mae" or "r2"; `None` for other figures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.arange(100.0)
+    >>> low, high = interval_of_number("mae", 1.0, y, y + np.where(y % 2, 0.5, 1.5))
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.902 to 1.098'
+    """
+    error = predicted - y
+    if name == "mae":
+        influence = np.abs(error)
+    elif name == "rmse":
+        influence = error**2 / (2.0 * value) if value > 0.0 else np.zeros_like(error)
+    elif name == "r2":
+        # of 1 - E / V, with E the mean squared error and V the variance
+        from_mean = (y - y.mean()) ** 2
+        influence = (error**2 - (1.0 - value) * from_mean) / from_mean.mean()
+    else:
+        return None
+    return _interval(value, influence, -np.inf if name == "r2" else 0.0, 1.0 if name == "r2" else np.inf)
+
+
+def interval_of_classes(name: str, value: float, fold: FittedFold) -> tuple[float, float] | None:
+    """Return the interval of "log_loss", "brier" or "roc_auc"; `None` for others, or at a probability of 0."""
+    if name in ("log_loss", "brier") and fold.probabilities is not None:
+        p, is_class = fold.probabilities, fold.is_class
+        if name == "log_loss":
+            of_own = p[is_class]
+            # a row of probability 0 has all of the loss, and no interval can tell how many such rows there are
+            return _interval(value, -np.log(of_own), 0.0, np.inf) if (of_own > 0.0).all() else None
+        influence = ((p - is_class) ** 2).sum(axis=1) / (2.0 if fold.classes.size == 2 else 1.0)
+        return _interval(value, influence, 0.0, np.inf)
+    if name == "roc_auc" and fold.scores is not None:
+        each = [_auc_influence(fold.is_class[:, k], fold.scores[:, k]) for k in ranked_classes(fold)]
+        return _interval(value, np.mean(each, axis=0), 0.0, 1.0)
+    return None
+
+
+def _interval(value: float, influence: F64, low: float, high: float) -> tuple[float, float] | None:
+    n = len(influence)
+    if n < FEWEST:
+        return None
+    half = NORMAL * float(influence.std(ddof=1)) / float(np.sqrt(n))
+    return max(low, value - half), min(high, value + half)
+
+
+def _auc_influence(of_class: NDArray[np.bool_], score: F64) -> F64:
+    # influence on the area under the ROC curve (DeLong, DeLong & Clarke-Pearson, Biometrics 44, 1988): the share of
+    # rows of the other kind that a row is ranked right against, over the share of its own kind
+    from scipy.stats import rankdata
+
+    n, n_class = len(score), int(of_class.sum())
+    among_all = rankdata(score)
+    among_own = np.empty(n)
+    among_own[of_class], among_own[~of_class] = rankdata(score[of_class]), rankdata(score[~of_class])
+    others_below = among_all - among_own
+    right = np.where(of_class, others_below / (n - n_class), 1.0 - others_below / n_class)
+    area = right[of_class].mean()
+    return np.asarray((right - area) * np.where(of_class, n / n_class, n / (n - n_class)))

@@ -1,0 +1,171 @@
+"""Provenance of a fitted model: its record of training, and the detection of training rows among others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from committee.data.matrices import is_out_of_core
+from committee.data.parallel import n_threads
+from committee.data.row_digests import U64, RowOverlap, RowSketch, row_digests
+from committee.data.text import pluralize
+from committee.files.documents import Estimate, Provenance
+
+if TYPE_CHECKING:
+    from committee.report.evaluation import Evaluation
+
+BY_CHANCE = 1e-4
+"""p-value below which known rows, or right predictions, are not explained by chance."""
+
+OFTEN = 0.01
+"""Share of training rows that equal another one from which on it is mentioned."""
+
+NOT_KNOWN = "not recorded: the model was fitted in Python, or by an earlier version"
+
+
+def provenance_of(
+    model: Any, X: Any, *, target: str = "", data: str = "", estimate: Estimate | None = None, sketch: bool = True
+) -> Provenance:
+    """Return the record of the training of a fitted model, to be assigned to ``model.provenance_`` before it is saved.
+
+    Parameters
+    ----------
+    model : fitted learner
+    X : table or array-like (n, p)
+        The training rows.
+    target : str, default=""
+        Name of the target column.
+    data : str, default=""
+        Name of the table.
+    estimate : Estimate or None, default=None
+        Figures of the model on rows not used in training.
+    sketch : bool, default=True
+        Whether to store digests of at most 4,096 of the rows, by which `evaluate` detects them. Rows cannot be
+        recovered from their digests, but anyone with the file and all columns of a row can test whether that row was
+        used in training.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from committee import TreeVoter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TreeVoter().fit(X, y)
+    >>> model.provenance_ = provenance_of(model, X, target="species", data="iris")
+    >>> known_rows(model, X[100:]).share
+    1.0
+    """
+    n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    return Provenance(target, data, n_rows, estimate=estimate, rows=row_sketch(model, X) if sketch else None)
+
+
+def row_sketch(model: Any, X: Any) -> RowSketch | None:
+    """Return a sketch of rows as a model encodes them; `None` without a table."""
+    digests = _digests(model, X)
+    return None if digests is None else RowSketch.of(digests)
+
+
+def _digests(model: Any, X: Any) -> U64 | None:
+    table, threads = getattr(model, "table_", None), n_threads(getattr(model, "n_jobs", None))
+    if table is None:
+        return None
+
+    def of_rows(rows: Any) -> U64:
+        from committee.data.matrices import SparseMatrix
+
+        rows = model.validate_rows(rows)
+        return row_digests(table.encode_sparse(rows) if isinstance(rows, SparseMatrix) else table.encode(rows), threads)
+
+    if not is_out_of_core(X):
+        return of_rows(X)
+    from committee.learners.base.pieced_rows import predict_pieces
+
+    return predict_pieces(X, of_rows, getattr(model, "feature_names_in_", None))
+
+
+def known_rows(model: Any, X: Any) -> RowOverlap | None:
+    """Count the training rows of a model among rows; `None` if its file has no digests."""
+    made: Provenance | None = getattr(model, "provenance_", None)
+    if made is None or made.rows is None or (digests := _digests(model, X)) is None:
+        return None
+    return made.rows.known(digests)
+
+
+def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation) -> str | None:
+    """Return a warning if an evaluation is on training rows, judged by digests or else by the accuracy."""
+    if known is None:
+        return _suspicious_accuracy(model, found)
+    learned = learned_from(model, known)
+    return learned and f"{learned}; on new rows the figures are worse"
+
+
+def learned_from(model: Any, known: RowOverlap | None) -> str | None:
+    """Return how many of the rows a model was trained on; `None` if unknown, or explained by chance."""
+    if known is None:
+        return None
+    from scipy.stats import binomtest
+
+    sketch = model.provenance_.rows
+    repeated = sketch.n_repeated / sketch.n_rows  # about as many new rows equal a training row
+    if not known.n_known or binomtest(known.n_known, known.n_judged, repeated, "greater").pvalue > BY_CHANCE:
+        return None
+    by_sample = "" if known.exact else f", judged by {known.n_judged:,} of them"
+    if known.n_known == known.n_judged:
+        which = f"all of these rows{by_sample}"
+    elif known.exact:
+        which = f"{known.n_known:,} of these {known.n_rows:,} rows ({known.share:.1%})"
+    else:
+        which = f"about {known.share:.1%} of these rows{by_sample}"
+    chance = f" (by chance about {repeated:.1%})" if repeated >= OFTEN else ""
+    return f"the model was trained on {which}, or on equal ones{chance}"
+
+
+def _suspicious_accuracy(model: Any, found: Evaluation) -> str | None:
+    from scipy.stats import binomtest
+
+    before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
+    if not hasattr(model, "classes_") or not 0.0 <= before <= 1.0:
+        return None
+    right = round(found["accuracy"] * found.n_rows)
+    if binomtest(right, found.n_rows, before, alternative="greater").pvalue > BY_CHANCE:
+        return None
+    return (
+        f"on rows not seen in training the accuracy was {before:.4f}; {found['accuracy']:.4f} is higher than chance"
+        " allows, and misleading if the model was trained on these rows"
+    )
+
+
+def training_terms(model: Any) -> list[tuple[str, str]]:
+    """Return table, date, versions and estimate of the training of a model, each with a heading.
+
+    Examples
+    --------
+    >>> from committee import TreeVoter
+    >>> from committee.files.documents import Provenance
+    >>> model = TreeVoter().fit([[0.0], [1.0]], ["a", "b"])
+    >>> model.provenance_ = Provenance("letter", "letters.csv", 2, versions={"committee": "0.1.0"})
+    >>> training_terms(model)[0]
+    ('trained on', "letters.csv: 2 rows, target 'letter'")
+    """
+    made: Provenance | None = getattr(model, "provenance_", None)
+    if made is None:
+        return [("trained on", NOT_KNOWN)]
+    rows = f"{made.data or 'a table'}: {pluralize(made.n_rows, 'row')}"
+    terms = [
+        ("trained on", f"{rows}, target {made.target!r}" if made.target else rows),
+        ("trained", f"{made.trained.isoformat()}, by {', '.join(f'{n} {v}' for n, v in made.versions.items())}"),
+    ]
+    if made.estimate is not None:
+        terms.append(("estimate", f"{_figures(made.estimate)} on rows not seen in training ({made.estimate.by})"))
+    digests = "none" if made.rows is None else f"{len(made.rows.digests):,}, by which training rows are detected"
+    return [*terms, ("row digests", digests)]
+
+
+def _figures(estimate: Estimate) -> str:
+    figures = dict(estimate.figures)
+    usual = {"accuracy", "accuracy_of_most_frequent"} <= figures.keys() or "rmse" in figures
+    if usual or any(name.startswith("pinball_") and f"coverage_{name[8:]}" in figures for name in figures):
+        from committee.report.evaluation import Evaluation
+        from committee.report.figures import Measured
+
+        measured = tuple(Measured(name, name, value) for name, value in figures.items())
+        return Evaluation(estimate.n_rows, measured).brief()
+    return ", ".join(f"{name.upper() if name == 'd2' else name} {value:.4g}" for name, value in figures.items())
