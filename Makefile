@@ -120,7 +120,7 @@ coverage: .venv/coverage
 	$(BIN)/coverage report
 	$(BIN)/python tests/gcov.py
 
-# Faults put into the ten modules where a silent error costs most: do the tests notice?
+# Faults put into the modules where a silent error costs most: do the tests notice?
 mutants: .venv/test
 	$(BIN)/python tests/mutants.py --jobs $(JOBS)
 

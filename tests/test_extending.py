@@ -6,6 +6,7 @@ What has such a test among the tests of its own folder is not written twice: a k
 """
 
 import re
+import subprocess
 from collections.abc import MutableMapping
 from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
@@ -349,3 +350,14 @@ def test_the_page_names_tables_that_are_there(row):
     for name, path in tables:
         module = import_module(path.replace("/", ".").removesuffix(".__init__"))
         assert isinstance(getattr(module, name), MutableMapping)
+
+
+def test_the_diffs_of_the_page_apply(tmp_path):
+    diffs = re.findall(r"```diff\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert len(diffs) == 5
+    for diff in diffs:
+        for name in re.findall(r"^--- a/(.+)$", diff, re.MULTILINE):
+            copy = tmp_path / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes((PAGE.parent.parent / name).read_bytes())
+        subprocess.run(["git", "apply", "--check", "-"], input=diff, cwd=tmp_path, check=True, encoding="utf-8")

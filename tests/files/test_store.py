@@ -338,3 +338,15 @@ def test_the_limits_that_are_written_down_are_those_of_the_code():
         base, _, rest = number.replace(",", "").partition("^")
         power, _, less = rest.partition(" - ")
         assert int(base) ** int(power or 1) - int(less or 0) == getattr(import_module(module), name), name
+
+
+def test_a_provenance_of_another_class_is_refused(tmp_path):
+    model = committee.TreeVoter(max_depth=1).fit([[0.0], [1.0]] * 5, [0, 1] * 5)
+    model.provenance_ = {"target": "y"}
+    with pytest.raises(TypeError, match="provenance_ is a dict"):
+        model.save(tmp_path / "model.safetensors")
+
+
+def test_a_committee_alone_has_no_provenance():
+    with pytest.raises(ValueError, match="a committee alone has a provenance"):
+        store._rebuild({"model": {"class": "Committee"}, "provenance": {}}, None)

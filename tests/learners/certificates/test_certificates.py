@@ -586,3 +586,20 @@ def test_a_few_rows_that_all_draws_left_by_chance_are_not_the_one_number():
     found = certify(forest, X[:399], y[:399], on="oob")
     assert 0 < found.n_untouched < 30 and found["test_set"].vacuous
     assert found.headline.value == min(bound.value for bound in found.bounds.values()) < 0.4
+
+
+@pytest.mark.parametrize("untouched", [29, 30])
+def test_thirty_untouched_rows_make_the_headline(untouched):
+    X, y = CANCER
+    reserved = forest(reserve=(untouched + 0.5) / 200).fit(X[:200], y[:200])
+    found = certify(reserved, X[:200], y[:200], on="oob")
+    assert found.n_untouched == untouched
+    assert (found.headline.value < min(bound.value for bound in found.bounds.values())) == (untouched == 30)
+
+
+def test_the_partition_bound_of_held_out_rows_takes_no_share_of_delta():
+    X, y = CANCER
+    voting = forest(n_estimators=5, max_depth=2, voting="hard", oob_score=False).fit(X[::2], y[::2])
+    both = certify(voting, X[1::2], y[1::2], bounds=("binomial", "partition"))
+    alone = certify(voting, X[1::2], y[1::2], bounds=("binomial",))
+    assert both["binomial"].value == alone["binomial"].value

@@ -407,3 +407,22 @@ def test_votes_that_are_always_wrong_are_evened_out():
 
 def test_no_evidence_has_temperature_one():
     assert best_temperature(np.full((3, 2), 5.0), np.array([0, 1, 1], dtype=np.uint16), np.ones(3), 3) == 1.0
+
+
+def test_scores_far_apart_do_not_overflow():
+    F = np.array([[800.0, 799.0, -800.0], [-800.0, -801.0, -1000.0]])
+    shares = np.exp([[0.0, -1.0, -1600.0], [0.0, -1.0, -200.0]])
+    np.testing.assert_allclose(Softmax(1.0).probability(F), shares / shares.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_evidence_of_signed_scores_is_that_of_both_classes():
+    z, total = np.array([1.0, -2.0]), np.array([3.0, 4.0])
+    both = np.column_stack([total - z, total + z]) / 2.0
+    link = TemperedShare(1.0)
+    for F in (z, z[:, None], both):
+        np.testing.assert_allclose(link.evidence(F, total), np.log(both + link.prior), rtol=1e-12)
+
+
+def test_evidence_of_two_scores_is_the_scores():
+    F = np.array([[1.0, 3.0], [0.5, -2.0]])
+    np.testing.assert_array_equal(TemperedMargin(1.0).evidence(F, 1.0), F)
