@@ -370,8 +370,8 @@ def test_the_picture_has_a_curve_for_each_model_and_no_empty_bins():
     display = ReliabilityDisplay.from_estimators(
         {k: m.fit(X[::2], y[::2]) for k, m in models.items()}, X[1::2], y[1::2]
     )
-    diagonal, *curves = display.ax_.get_lines()
-    assert diagonal.get_xdata().tolist() == [0.0, 1.0] and len(curves) == 2
+    *curves, diagonal = display.ax_.get_lines()
+    assert diagonal.get_xdata().tolist() == diagonal.get_ydata().tolist() and len(curves) == 2
     for line, curve in zip(curves, display.curves.values(), strict=True):
         assert len(line.get_xdata()) == (curve.weight >= 0.005 * curve.weight.sum()).sum()
         assert (line.get_ydata() <= 1.0).all()

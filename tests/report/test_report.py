@@ -6,7 +6,6 @@ import subprocess
 import sys
 import warnings
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -32,8 +31,6 @@ from committee.report.comparison_tables import (
     table_sentence,
     verdict,
 )
-from committee.report.displays.base import COLORS
-from committee.report.drawn import svg_of
 from committee.report.grid import rich_table
 from committee.report.inspection import describe_margins, inspection
 from committee.report.metrics import METRICS, ranking_metrics
@@ -124,24 +121,6 @@ def test_page_is_whole_and_asks_for_nothing(result):
 
 def test_page_is_the_same_each_time(result):
     assert render_report(result) == render_report(result)
-
-
-def test_figures_become_parts_of_a_page():
-    """Well-formed, with text as text, ids of their own, and colours that the page can exchange."""
-
-    def picture(description, **options):
-        return svg_of(MarginDisplay({"a & b": [0.1, 0.3]}).plot().figure_, description, **options)
-
-    one, other = picture("<one>"), picture("other")
-    assert picture("<one>") == one
-    root = ElementTree.fromstring(one).find("{*}svg")
-    assert root.get("aria-label") == "<one>"
-    assert "a & b" in [text.text for text in root.iter() if text.tag.endswith("text")]
-    ids = [set(re.findall(r'id="([^"]+)"', each)) for each in (one, other)]
-    assert ids[0] and ids[0].isdisjoint(ids[1])
-    assert set(re.findall(r"url\(#([^)]+)\)", one)) <= ids[0]
-    assert "var(--c0)" in one and COLORS[0].lower() not in one
-    assert COLORS[0].lower() in picture("as it is", themed=False)
 
 
 def test_page_of_a_comparison_in_which_all_failed():
@@ -312,27 +291,6 @@ def test_inspection_of_voters_that_read_the_table_themselves():
 # --- pictures --------------------------------------------------------------------------------------------
 
 
-def test_margin_display_is_the_distribution_function():
-    display = MarginDisplay({"a": [0.5, -0.5, 0.0, 1.0]}).plot()
-    (line,) = display.ax_.get_lines()[:1]
-    np.testing.assert_allclose(line.get_xdata(), [-1, -0.5, 0, 0.5, 1, 1])
-    np.testing.assert_allclose(line.get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
-
-
-def test_margin_display_from_estimators():
-    boosted = AdaBoostClassifier(n_estimators=5).fit(X, Y)
-    forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
-    display = MarginDisplay.from_estimator([boosted, forest], X, Y)
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == [
-        "AdaBoostClassifier",
-        "RandomForestClassifier",
-    ]
-    np.testing.assert_allclose(display.distributions["AdaBoostClassifier"].margins, boosted.committee_.margins(X, Y))
-    twice = MarginDisplay.from_estimator((boosted, boosted), X, Y)
-    assert list(twice.distributions) == ["AdaBoostClassifier 1", "AdaBoostClassifier 2"]
-    assert list(MarginDisplay.from_estimator(boosted, X, Y, names=["mine"]).distributions) == ["mine"]
-
-
 def test_displays_draw_on_given_axes(result):
     from matplotlib.figure import Figure
 
@@ -359,21 +317,6 @@ def test_size_display_leaves_out_models_without_size(result):
 def test_size_display_of_models_without_size_is_empty():
     display = SizeDisplay(compare(X, Y, {"bayes": GaussianNB()}, folds=2)).plot()
     assert display.ax_.get_legend() is None and not display.ax_.lines
-
-
-@pytest.mark.parametrize(
-    ("margins", "match"),
-    [({}, "margins is empty"), ({"a": []}, "'a'"), ({"a": [2.0]}, "'a'"), ({"a": [np.nan]}, "'a'")],
-)
-def test_refused_margins(margins, match):
-    with pytest.raises(ValueError, match=match):
-        MarginDisplay(margins)
-
-
-def test_refused_names():
-    model = AdaBoostClassifier(n_estimators=2).fit(X, Y)
-    with pytest.raises(ValueError, match="names must be 1 distinct"):
-        MarginDisplay.from_estimator(model, X, Y, names=["a", "b"])
 
 
 def test_drawing_leaves_pyplot_alone():

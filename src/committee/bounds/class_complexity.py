@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import inf, lgamma, log, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.bounds.result import check_count, check_delta, check_number
-from committee.data.bins import Bins
+
+if TYPE_CHECKING:
+    from committee.data.bins import Bins
 
 
 def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:

@@ -231,10 +231,10 @@ def _scores(before: Any, after: Any, rows: LabelledRows | None, on: str, max_los
     if path is not None:
         steps = [step for step in path.steps if step.cut.n_nodes == after.committee_.n_nodes]
         if steps:
-            judge, step = path.judge, steps[0]
-            figures = f"{_metric_words(judge.score_name)} {step.score:.4f}"
-            if judge.loss_name != "loss":
-                figures += f", {_metric_words(judge.loss_name)} {step.loss:.4f}"
+            criterion, step = path.criterion, steps[0]
+            figures = f"{_metric_words(criterion.score_name)} {step.score:.4f}"
+            if criterion.loss_name != "loss":
+                figures += f", {_metric_words(criterion.loss_name)} {step.loss:.4f}"
             sentences.append(f"cross-validated on these rows, with leaf values fitted on other folds: {figures}")
     if max_loss is not None and after.committee_.n_nodes < before.committee_.n_nodes:
         lost, error = after.lost_, after.lost_error_

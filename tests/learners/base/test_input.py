@@ -547,10 +547,10 @@ def test_looks_at_shares_of_a_table_merge_in_any_order(data, n, seed, kind, most
     ends = data.draw(ends_of_pieces(n))
     with sampled(most):
         whole, looks = TableSummary(), []
-        whole.look(X)
+        whole.add(X)
         for first, piece in zip([0, *ends[:-1]], cut(ends, X), strict=True):
             looks.append(TableSummary())
-            looks[-1].look(piece, first)
+            looks[-1].add(piece, first)
         merged = TableSummary()
         for one in data.draw(st.permutations(looks)):
             merged = pickle.loads(pickle.dumps(merged.merged(one)))

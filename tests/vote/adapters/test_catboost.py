@@ -65,7 +65,7 @@ def test_the_command_line_converts_them(tmp_path):
     assert printed == np.where(PREDICTED["two_classes"] > 0, "yes", "no").tolist()
     assert "type OnlineCtr" in fail("convert", FOLDER / "counted_targets.json", "-o", tmp_path / "n.st")
     (tmp_path / "cut.json").write_bytes((FOLDER / "numbers.json").read_bytes()[:-99])
-    assert "no model of CatBoost" in fail("convert", tmp_path / "cut.json", "-o", tmp_path / "n.st")
+    assert "is not a model of CatBoost" in fail("convert", tmp_path / "cut.json", "-o", tmp_path / "n.st")
     (tmp_path / "a.cbm").write_bytes(b"nothing")
     assert "catboost" in fail("convert", tmp_path / "a.cbm", "-o", tmp_path / "n.st").lower()
 

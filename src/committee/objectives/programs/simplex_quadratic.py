@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog, nnls
 
 from committee.data.number_types import F64
 
@@ -20,6 +19,8 @@ def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.
     in which (mean_votes - mean) @ w = 0 is one more row with a large weight. With the support known, the optimum is
     solved again as a system of linear equations. The gap is that of the tangent at w over the feasible set.
     """
+    from scipy.optimize import nnls  # a prediction does without
+
     T = len(Q)
     away = None if mean_votes is None else mean_votes - mean
     eigenvalues, vectors = np.linalg.eigh(Q)
@@ -70,6 +71,8 @@ def _gap(Q: F64, away: F64 | None, w: F64) -> float:
         return max(0.0, float(slope @ w - slope.min()))
     # the largest level s, over the equation's multiplier b, with s + b away_t <= slope_t for every voter
     columns = np.stack([np.ones(len(w)), away], axis=1)
+    from scipy.optimize import linprog
+
     solution = linprog([-1.0, 0.0], columns, slope, bounds=[(None, None)] * 2, method="highs")
     return float("nan") if solution.fun is None else max(0.0, float(slope @ w) + solution.fun)
 

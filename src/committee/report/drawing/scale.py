@@ -113,7 +113,7 @@ class TimeScale(Scale):
 
     Examples
     --------
-    >>> scale = TimeScale(0.0, 365.0 * DAY, form="%Y-%m-%d")
+    >>> scale = TimeScale(0.0, 365.0 * SECONDS_PER_DAY, form="%Y-%m-%d")
     >>> [scale.text(tick) for tick in scale.ticks(5)]
     ['1970-01', '1970-04', '1970-07', '1970-10', '1971-01']
     """
