@@ -165,10 +165,10 @@ def level_seconds(client: Any, nodes: int, repeats: int) -> list[float]:
     from committee.objectives.losses import Logistic
 
     def hold(fit: str, number: int) -> None:
-        from committee.dask.shards import HELD, HeldShard  # the worker's
+        from committee.dask.shards import HELD, StoredShard  # the worker's
 
         idle: Any = Idle(nodes)
-        HELD.setdefault(fit, {})[number] = HeldShard(np.zeros((1, 1), np.uint8), np.ones(1, np.int32), idle)
+        HELD.setdefault(fit, {})[number] = StoredShard(np.zeros((1, 1), np.uint8), np.ones(1, np.int32), idle)
 
     n = len(client.scheduler_info()["workers"])
     homes = ShardHomes(Cluster(client, 60.0), lambda fit, number: dask.delayed(hold)(fit, number), [1] * n)

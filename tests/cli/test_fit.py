@@ -164,7 +164,7 @@ def test_ctrl_c_ends_the_training_and_the_model_is_written(waiting_fit, tmp_path
     waiting_fit.send_signal(signal.SIGINT)
     out, err = waiting_fit.communicate(timeout=PATIENCE)
     assert waiting_fit.returncode == 0, err
-    assert "note: the fit was interrupted: its members are of the 1 candidates that were ready, out of 6" in err
+    assert "note: the fit was interrupted: the members were chosen from 1 finished candidates out of 6" in err
     assert f"note: the same command resumes from {tmp_path / 'fit.checkpoint'}" in err
     assert re.search(r"adaboost_trees +- +- +interrupted", out)
     model = load(tmp_path / "m.safetensors")

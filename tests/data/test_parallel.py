@@ -8,10 +8,10 @@ from joblib import cpu_count, delayed
 
 from committee.data.parallel import (
     MAX_THREADS,
-    cells_of_grid,
+    completed_results,
     in_parallel,
     member_executor,
-    members_by,
+    members_from_executor,
     n_processes,
     n_threads,
     trained_members,
@@ -49,11 +49,11 @@ class NotedExecutor:
 def test_members_and_cells_go_to_the_executor_in_force():
     executor = NotedExecutor()
     jobs = [delayed(threading.get_ident)(), delayed(threading.get_ident)()]
-    with members_by(executor):
+    with members_from_executor(executor):
         assert member_executor() is executor
-        with trained_members(jobs, 2) as members, cells_of_grid(jobs, 2) as cells:
+        with trained_members(jobs, 2) as members, completed_results(jobs, 2) as cells:
             assert {*members, *cells} == {threading.get_ident()}
-        with members_by(None), trained_members(jobs, 2) as members:
+        with members_from_executor(None), trained_members(jobs, 2) as members:
             assert threading.get_ident() not in set(members)
     assert executor.orders == [True, False]
     assert member_executor() is None
@@ -61,7 +61,7 @@ def test_members_and_cells_go_to_the_executor_in_force():
 
 def test_other_threads_have_no_executor():
     found = []
-    with members_by(NotedExecutor()):
+    with members_from_executor(NotedExecutor()):
         thread = threading.Thread(target=lambda: found.append(member_executor()))
         thread.start()
         thread.join()

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, ndtr
 from committee.onnx.export import protos
 from committee.onnx.graph import Graph, Value
 from committee.onnx.links import log_upper, two_sided
-from committee.onnx.trees import Ensemble, double_ensemble, leaf_ensemble, not_above
+from committee.onnx.trees import Ensemble, double_ensemble, leaf_ensemble, round_down_float32
 from tests.onnx.parity import session
 
 F64 = NDArray[np.float64]
@@ -110,7 +110,7 @@ def test_thresholds_in_single_precision_part_the_same_numbers() -> None:
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
     for x in (near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))):
-        assert_array_equal(x <= not_above(thresholds), x.astype(np.float64) <= thresholds)
+        assert_array_equal(x <= round_down_float32(thresholds), x.astype(np.float64) <= thresholds)
 
 
 def test_the_normal_curve_is_exact_to_rounding() -> None:

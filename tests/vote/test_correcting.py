@@ -82,7 +82,7 @@ def test_bad_operations_are_refused():
         one = AdaBoostClassifier(3).fit(X, np.ones(len(X), dtype=int)).committee_
     with pytest.raises(ValueError, match="the committee has the one class 1; no score elects another"):
         CorrectedVote(one, WeightedSum())
-    with pytest.raises(ValueError, match="made scores that are no numbers"):
+    with pytest.raises(ValueError, match="made scores that are not numbers"):
         CorrectedVote(committee, Odd(np.full((120, 3), "abc"))).predict(X)
     with pytest.raises(TypeError, match="it must be a Committee"):
         CorrectedVote(AdaBoostClassifier(3), WeightedSum())

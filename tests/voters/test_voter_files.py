@@ -347,7 +347,7 @@ TREES: list[tuple[Change, str]] = [
     (both(tell("table", value=None), tell("feature_names", value=None)), "linear models need to know their columns"),
     (tell("table", "categories", 1, value=["r"]), "no such thing|does not suit"),
     (tell("table", "categories", 1, value=None), "no such thing|does not suit"),
-    (tell("table", "categories", 2, value=["p0", "p1"]), "'place' has not as many values as categories"),
+    (tell("table", "categories", 2, value=["p0", "p1"]), "'place' has a different number of values than categories"),
     (tell("feature_names", value=None), "not the names of the table's columns"),
     (forget("voters", "link"), "'link' is absent"),
 ]

@@ -1,4 +1,4 @@
-"""Bounds on the error by further rows: held-out ones that the vote gets wrong, and margins of unlabelled ones."""
+"""Error bounds from additional rows: errors on held-out rows, and margins on unlabelled rows."""
 
 from __future__ import annotations
 

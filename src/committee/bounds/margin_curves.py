@@ -29,7 +29,7 @@ FEWER_BINS = "More rows; larger margins; voters out of a smaller class: fewer bi
 def voting(
     margins: ArrayLike, ln_size: float, eta: float = 0.05, *, constant: float = 1.0, thetas: ArrayLike = THETAS
 ) -> Bound:
-    """Error on new rows of a weighted vote, by the formula of the lecture notes, whose constant is unknown.
+    """Voting bound of the lecture notes on the error of a weighted vote on new rows, up to an unknown constant.
 
     error <= min over theta of nu_theta + C sqrt(ln|B| ln n / (n theta^2) + ln(G / eta) / n),
 
@@ -100,7 +100,7 @@ def voting_certified(
     rows_per_voter: int = 0,
     thetas: ArrayLike = THETAS,
 ) -> Bound:
-    """Error on new rows of a weighted vote, every constant explicit.
+    """Voting bound on the error of a weighted vote on new rows, with explicit constants.
 
     With N voters drawn from the committee by their weights, m = n - r N and e = exp(-N theta^2 / 8),
 

@@ -160,11 +160,11 @@ class VoterLosses:
 
     @property
     def more_rows(self) -> str:
-        """Advice: how pairs of voters get more rows."""
+        """Advice on how to increase the number of common rows of two voters."""
         return "more rows." if self.unseen is None else "more rows, or a smaller max_samples."
 
     def gibbs(self, weights: F64 | None = None) -> F64:
-        """W of every row, ``(n,)``; for held-out rows alone."""
+        """Return the Gibbs loss of each row, the total weight of its wrong voters, ``(n,)``. Requires held-out rows."""
         if self.unseen is not None:
             raise ValueError(
                 "Out-of-bag rows give no losses of the whole vote, as some voters were trained on them; use "
@@ -175,7 +175,7 @@ class VoterLosses:
         return np.asarray(np.clip(np.concatenate([loss @ rho for loss, _ in loss_blocks(self.least, None)]), 0.0, 1.0))
 
     def posterior(self, weights: ArrayLike | None = None) -> F64:
-        """Return the weights divided by their sum; None: the ensemble's own.
+        """Return the weights, by default those of the ensemble, divided by their sum.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The partition bound: which sums the weights of wrong voters can have where a vote of labels is wrong."""
+"""Partition bound of a weighted vote of labels, from the possible total weights of its wrong voters."""
 
 from __future__ import annotations
 

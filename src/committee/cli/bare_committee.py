@@ -1,4 +1,4 @@
-"""Committees saved without a learner, in the shape of learners."""
+"""Learner interface for committees that were saved without a learner."""
 
 from __future__ import annotations
 

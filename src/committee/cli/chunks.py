@@ -382,7 +382,7 @@ def model_chunks(
     answers: Sequence[str] = (),
     marks: dict[str, Counter[str]] | None = None,
 ) -> Pieces:
-    """Select the columns that a model uses, and `answers`; all columns for a model without column names.
+    """Select the feature columns of a model and the columns `answers`, or all columns if the model has no names.
 
     A note names the columns that are neither these nor `ids`. `marks` counts the common marks for missing cells.
     """

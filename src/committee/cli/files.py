@@ -1,4 +1,4 @@
-"""Files of commands: models and tables from standard input that they read, and places that they write."""
+"""Input and output files of the commands: models, tables, standard input and standard output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"
 
 @contextmanager
 def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
-    """Copy standard input to a temporary file, whose ending is that of its content, and put it in the place of ``-``.
+    """Copy standard input to a temporary file with the extension of its format, and substitute its path for ``-``.
 
     Tables are read more than once, which standard input cannot be.
     """
@@ -74,7 +74,7 @@ def _ending(path: Path) -> str:
 
 
 def load_learner(path: Path) -> Any:
-    """Load a learner, or a committee that was saved alone in the shape of one."""
+    """Load a learner, or a committee saved without one, wrapped as a learner."""
     from committee import load
 
     model = load(path)
@@ -86,13 +86,13 @@ def load_learner(path: Path) -> Any:
 
 
 def require_classes(learner: Any, model: Path, verb: str, instead: str) -> None:
-    """Refuse a regressor where a classifier is needed, and name the alternative."""
+    """Raise ValueError if a model is a regressor and a classifier is required."""
     if not hasattr(learner, "classes_"):
         raise ValueError(f"{model} predicts numbers, and only models of classes can be {verb}; {instead}")
 
 
 def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]) -> None:
-    """Store in a fitted learner how columns were written, and which cells stood for missing ones."""
+    """Store column formats and missing-value markers in a fitted learner."""
     if learner.table_ is not None and (forms or missing):
         learner.table_ = learner.table_.with_forms(forms).with_missing(missing)
 
@@ -106,7 +106,7 @@ def copy_metadata(source: Any, model: Any) -> None:
 
 
 def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> None:
-    """Refuse a place that cannot be written, or that is named twice, before the work that would be lost."""
+    """Raise an error before the computation if an output path is not writable or is given twice."""
     named = {os.path.realpath(path) for path in read if path is not None}
     for path in paths:
         if path is None:
@@ -121,7 +121,7 @@ def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> Non
 
 
 def check_ending(path: Path | None, what: str, endings: Sequence[str]) -> None:
-    """Refuse a file whose ending names no format that is written."""
+    """Raise ValueError if the extension of a file is not a supported output format."""
     if path is not None and not path.name.lower().endswith(tuple(endings)):
         raise ValueError(f"{path} has an unknown ending for {what}; use one of {', '.join(endings)}")
 

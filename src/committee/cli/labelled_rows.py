@@ -77,7 +77,7 @@ def _only_unused(used: set[str], columns: list[str]) -> str:
 
 
 def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray[Any]:
-    """Return labels with the values of the model's classes: a file may hold as numbers what was learned as text."""
+    """Convert labels to the type of the model's classes, for example numbers to text."""
     by_text = {_label_text(label): label for label in classes.tolist()}
     values, place = np.unique(y, return_inverse=True)
     texts = [_label_text(value) for value in values.tolist()]

@@ -100,7 +100,7 @@ def read_for_model(
     answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Read a file with the column types and formats of a model; `ids` stay as they are, `answers` become numbers."""
+    """Read a file in the column formats of a model. Columns `ids` are unchanged, columns `answers` become numbers."""
     from committee.data.readers.cell_forms import convert_columns
     from committee.data.readers.cells import NUMBER_FORMATS, missing_marks_note
     from committee.data.readers.tables import read_table_with_notes

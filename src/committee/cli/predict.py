@@ -201,7 +201,7 @@ class Predictions:
         return _without_formulas(result) if self.safe_cells else result
 
     def of_no_rows(self, ids: Any = None) -> pl.DataFrame:
-        """Return the frame without rows, whose types are those of a row of missing values."""
+        """Return an empty frame of predictions, with the column types of a regular one."""
         import numpy as np
         import polars as pl
 

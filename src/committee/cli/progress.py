@@ -57,7 +57,7 @@ def progress_hook(wanted: bool | None, steps: str = "fits") -> Iterator[Callable
 
 
 def with_progress(pieces: Pieces, task: str, *, wanted: bool | None, bar: bool = True) -> Pieces:
-    """Return chunked files whose passes are shown on stderr as those of `task`; without `bar` as lines alone."""
+    """Return chunked files that report each pass of `task` on stderr, as a bar or only as lines."""
     terminal = console(stderr=True)
     if not _shown(terminal, wanted):
         return pieces

@@ -66,7 +66,7 @@ _PHRASES = {
 
 
 def with_options(text: str) -> str:
-    """Return a message of the library with options in the place of Python's parameters.
+    """Replace the names of Python parameters in a message by command-line options.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class TrainingTable:
 
     @property
     def part(self) -> str:
-        """Share of all rows that `rows` are, empty if they are all."""
+        """Text on the sampled share of the rows, empty if all rows are used."""
         return part_of(len(self.rows), len(self.y))
 
 
@@ -88,7 +88,7 @@ def learnable_table(
     forms: Mapping[str, str] | None = None,
     categorical: Sequence[str] = (),
 ) -> TrainingTable:
-    """Select the columns of a frame that are learned from, as numbers, and print notes besides `notes`."""
+    """Select the feature columns of a frame, convert them to numbers, and print `notes` and the new notes."""
     from committee.data.readers.cell_forms import convert_columns, find_time_formats
     from committee.data.readers.features import select_features
 

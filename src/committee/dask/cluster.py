@@ -124,7 +124,7 @@ class Cluster:
         self._looked = self._heard = time.monotonic()
 
     def heard(self) -> None:
-        """Record a sign of life, and poll for new workers if the last poll is old."""
+        """Record a response of the cluster, and poll for new workers if the last poll is old."""
         self._heard = time.monotonic()
         if self._heard > self._looked + POLL_SECONDS:
             self.look()

@@ -14,7 +14,7 @@ from committee.dask.members import ClusterMembers, fit_learner, fit_members, fit
 from committee.data.out_of_core.scan import FileStamps, Pieces
 from committee.data.out_of_core.sources import DaskSource
 from committee.data.out_of_core.training_pass import Storage
-from committee.data.parallel import members_by
+from committee.data.parallel import members_from_executor
 from committee.data.rows import nonzero_weights, row_weights
 from committee.files.writing import scratch_folder
 from committee.learners.base.estimator import CommitteeEstimator
@@ -58,7 +58,7 @@ def members_on(client: Client | None = None, *, timeout: float = TIMEOUT) -> Ite
     --------
     ``with members_on(client): forest.fit(X, y)``
     """
-    with outside_of_tasks(), members_by(ClusterMembers(Cluster(client, timeout))):
+    with outside_of_tasks(), members_from_executor(ClusterMembers(Cluster(client, timeout))):
         yield
 
 

@@ -1,4 +1,4 @@
-"""Learners by names of their own, whose fits and predictions run on a Dask cluster: thin, over `fit` and `predict`."""
+"""Dask versions of the learners: estimators that call `committee.dask.fit` and `committee.dask.predict`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ else:
 
 @with_parameters
 class DaskLearner(_Learner):
-    """What learners on a cluster have in common; the first base of each, before the learner itself."""
+    """Mixin that runs a learner on a Dask cluster. It comes before the learner among the base classes."""
 
     _: KW_ONLY
     client: Any = parameter(
@@ -48,7 +48,7 @@ class DaskLearner(_Learner):
         return fit(self, X, y, sample_weight, self.client, **options)
 
     def fit_here(self, *given: Any, **named: Any) -> Self:
-        """Train as the learner does that this one is a name of."""
+        """Train with the `fit` of the local learner class, without the cluster."""
         trained: Self = super().fit(*given, **named)
         return trained
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, ClusterPartitions, Sent, needed
 from committee.data.out_of_core.scan import Pieces
-from committee.data.parallel import members_by
+from committee.data.parallel import members_from_executor
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -265,12 +265,12 @@ def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Clu
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     fit_here = getattr(estimator, "fit_here", estimator.fit)  # of a learner with a name for clusters
-    with members_by(ClusterMembers(cluster)):
+    with members_from_executor(ClusterMembers(cluster)):
         fit_here(X, y, **weights, **options)
 
 
 def fit_learner(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit a learner from partitions in turn; the client holds their bin codes alone."""
+    """Fit a learner on the client, which reads one partition at a time and keeps only the bin codes."""
     if needed("dask").is_dask_collection(X):
         X = Pieces(ClusterPartitions(X, cluster))
     fit_members(estimator, X, y, sample_weight, cluster, **options)

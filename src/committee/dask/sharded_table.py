@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.dask.cluster import Cluster, needed
 from committee.dask.members import refuse_other_version
-from committee.dask.shards import HeldShard, ShardHomes, ShardsOnWorkers, hold
+from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
@@ -229,7 +229,7 @@ def _held(
     refuse_other_version(of_client)
     codes, digests, cells = (_end_to_end(parts) for parts in zip(*coded, strict=True))
     assert codes is not None
-    hold(fit, shard, HeldShard(codes, n_bins, cells))
+    hold(fit, shard, StoredShard(codes, n_bins, cells))
     return digests
 
 

@@ -36,7 +36,7 @@ Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]
 
 
 @dataclass(eq=False)
-class HeldShard:
+class StoredShard:
     """Bin codes of a shard on this worker and, once targets are known, the shard itself."""
 
     codes: NDArray[np.uint8] | NDArray[np.uint16]
@@ -65,11 +65,11 @@ class HeldShard:
         return self.answer
 
 
-HELD: dict[str, dict[int, HeldShard]] = {}
+HELD: dict[str, dict[int, StoredShard]] = {}
 """Shards on this worker, by fit and number."""
 
 
-def hold(fit: str, number: int, shard: HeldShard) -> None:
+def hold(fit: str, number: int, shard: StoredShard) -> None:
     HELD.setdefault(fit, {})[number] = shard
 
 
@@ -260,7 +260,7 @@ class ShardHomes:
         return min(workers, key=load.__getitem__)
 
     def crowded(self) -> int | None:
-        """Return a shard of a worker with several, if another worker has none."""
+        """Return a shard of the most loaded worker, or `None` unless it has several and another worker has none."""
         shards: dict[str, list[int]] = {}
         for number, address in self.of_shard.items():
             shards.setdefault(address, []).append(number)

@@ -1,1 +1,1 @@
-"""Tables in: frames and arrays to one encoded matrix, files, and the example tables."""
+"""Input data: encoding of frames and arrays as one matrix, file readers, and example tables."""

@@ -136,7 +136,7 @@ class Column:
 
 
 def in_declared_order(found: tuple[Category, ...], order: tuple[Any, ...] | None) -> tuple[Category, ...]:
-    """Return the categories that occur, in the order that a type declares if it does."""
+    """Return the categories that occur, in the declared order if the column type has one."""
     if order is None:
         return found
     occurring = {category: category for category in found}

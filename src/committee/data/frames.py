@@ -95,7 +95,7 @@ class TableSchema:
                 raise ValueError(f"a table schema has the unknown number format {min(unknown)!r}")
         for j, values in enumerate(self.values):
             if values is not None and len(values.values) != len(self.categories[j] or ()):
-                raise ValueError(f"column {self.column(j)!r} has not as many values as categories")
+                raise ValueError(f"column {self.column(j)!r} has a different number of values than categories")
 
     @property
     def n_features(self) -> int:

@@ -219,7 +219,7 @@ def reject_path(X: Any) -> None:
     """Raise if a table is a path."""
     if isinstance(X, str | os.PathLike):
         path = os.fspath(X)
-        raise TypeError(f"X is the path {path!r}, and no table; write committee.scan({path!r})")
+        raise TypeError(f"X is a path, not a table; pass committee.scan({path!r})")
 
 
 def overflows_float(value: Any) -> bool:

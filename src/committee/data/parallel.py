@@ -73,11 +73,11 @@ class MemberExecutor(Protocol):
         """Run joblib's delayed calls; results are in order or as they finish. Leaving the context stops the rest."""
 
 
-_executor: ContextVar[MemberExecutor | None] = ContextVar("members_by", default=None)
+_executor: ContextVar[MemberExecutor | None] = ContextVar("members_from_executor", default=None)
 
 
 @contextmanager
-def members_by(executor: MemberExecutor | None) -> Iterator[None]:
+def members_from_executor(executor: MemberExecutor | None) -> Iterator[None]:
     """Train the members of all fits in the block by an executor; `None` for threads of this process."""
     token = _executor.set(executor)
     try:
@@ -97,8 +97,8 @@ def trained_members(jobs: Iterable[Any], n_jobs: int | None) -> AbstractContextM
     return in_parallel(jobs, n_jobs) if executor is None else executor.results(jobs)
 
 
-def cells_of_grid(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[Iterator[Any]]:
-    """Run joblib's delayed calls by the executor in force, or in `n_jobs` processes; results come as they finish."""
+def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[Iterator[Any]]:
+    """Run joblib's delayed calls in the active executor or in `n_jobs` processes, and yield results as completed."""
     executor = member_executor()
     if executor is not None:
         return executor.results(jobs, ordered=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from committee.data.packages import require_package
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Node, Value, Width
 from committee.onnx.rows import INPUTS, Inputs, Rows, encoded_columns, encoded_rows, text_columns
-from committee.onnx.voters import class_answers, number_answers
+from committee.onnx.voters import class_outputs, prediction_outputs
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str,
     """Outputs by name, from encoded rows."""
     graph = rows.X.graph
     if isinstance(committee, RegressionCommittee):
-        prediction = number_answers(rows, committee)
+        prediction = prediction_outputs(rows, committee)
         prediction = prediction.reshape(-1) if committee.n_outputs == 1 else prediction
         return {"prediction": prediction.cast(np.dtype(graph.width).type)}
-    index, p = class_answers(rows, committee)
+    index, p = class_outputs(rows, committee)
     labels = graph.constant(label_array(committee.classes)).take(index, axis=0)
     return {"label": labels, "probabilities": p.cast(np.dtype(graph.width).type)}
 

@@ -63,8 +63,8 @@ def shares(logs: Value) -> Value:
     return logs.graph.add("Softmax", logs - logs.max(), axis=-1)
 
 
-def let_win(p: Value, winner: Value, n_classes: int) -> Value:
-    """Raise the winner's probability above the others where rounding hides that it is larger."""
+def raise_elected(p: Value, winner: Value, n_classes: int) -> Value:
+    """Raise the probability of the elected class just above the others where rounding hides that it is the largest."""
     graph = p.graph
     hidden = graph.add("Not", graph.add("Equal", p.argmax(), winner))
     raised = graph.add("And", graph.add("Equal", _with_axis(winner), np.arange(n_classes)), _with_axis(hidden))

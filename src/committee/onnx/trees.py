@@ -103,7 +103,9 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
     true, false = (np.where(is_leaf, 0, number[child[order]]).tolist() for child in (nodes.true, nodes.false))
     threshold = nodes.threshold[order]
     single = X.graph.width == "float32"
-    values = {"nodes_values": not_above(threshold).tolist()} if single else {"nodes_values_as_tensor": threshold}
+    values = (
+        {"nodes_values": round_down_float32(threshold).tolist()} if single else {"nodes_values_as_tensor": threshold}
+    )
     weight = trees.number[leaf[is_leaf]]
     weights = {"target_weights": weight.tolist()} if single else {"target_weights_as_tensor": weight}
     attributes: dict[str, Any] = {**values, **weights}
@@ -129,14 +131,14 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
     return found.cast(np.int64)
 
 
-def not_above(numbers: F64) -> NDArray[np.float32]:
+def round_down_float32(numbers: F64) -> NDArray[np.float32]:
     """Round down to float32.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.onnx.trees import not_above
-    >>> bool(not_above(np.array([0.7]))[0] <= 0.7 < np.float32(0.7) or np.float32(0.7) <= 0.7)
+    >>> from committee.onnx.trees import round_down_float32
+    >>> bool(round_down_float32(np.array([0.7]))[0] <= 0.7 < np.float32(0.7) or np.float32(0.7) <= 0.7)
     True
     """
     with np.errstate(over="ignore"):

@@ -16,10 +16,10 @@ from committee.onnx.links import (
     Curve,
     Scored,
     elected,
-    let_win,
     log_upper,
     numbers,
     probabilities,
+    raise_elected,
     settled,
     shares,
     two_sided,
@@ -40,7 +40,7 @@ from committee.voters.rounds import Rounds
 from committee.voters.vote_graph import PathMajority, VoteGraph
 
 
-def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
+def class_outputs(rows: Rows, committee: Committee) -> tuple[Value, Value]:
     """Index of the elected class, int64 ``(n,)``, and probabilities ``(n, K)``, from encoded rows."""
     F = _scores(rows, committee)
     if committee.n_classes == 1:
@@ -49,10 +49,10 @@ def class_answers(rows: Rows, committee: Committee) -> tuple[Value, Value]:
     total = committee.total_weight if committee.voters.kind == "score" else None
     scored = settled(committee.link, Scored(F, committee.voters.n_outputs, total))
     index = elected(committee.link, scored)
-    return index, let_win(probabilities(committee.link, scored), index, committee.n_classes)
+    return index, raise_elected(probabilities(committee.link, scored), index, committee.n_classes)
 
 
-def number_answers(rows: Rows, committee: RegressionCommittee) -> Value:
+def prediction_outputs(rows: Rows, committee: RegressionCommittee) -> Value:
     """Predicted numbers ``(n, D)`` from encoded rows."""
     return numbers(committee.link, _scores(rows, committee), committee.n_outputs, committee.total_weight)
 
@@ -101,13 +101,13 @@ def _members_tally(rows: Rows, voters: Any, weights: F64) -> Value:
 
 def _own_answer(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
     own = encoded_rows(rows, committee.table)
-    return class_answers(own, committee)[1] if isinstance(committee, Committee) else number_answers(own, committee)
+    return class_outputs(own, committee)[1] if isinstance(committee, Committee) else prediction_outputs(own, committee)
 
 
 def _vote(rows: Rows, voters: EstimatorVoters, t: int) -> Value:
     member = _member(voters.estimators[t], Committee)
     rows = rows if voters.features is None else rows.only(np.asarray(voters.features[t]))
-    index, p = class_answers(encoded_rows(rows, member.table), member)
+    index, p = class_outputs(encoded_rows(rows, member.table), member)
     order = {label: k for k, label in enumerate(np.asarray(voters.classes).tolist())}
     place = np.array([order[label] for label in member.classes.tolist()])
     said = p if voters.soft else index.one_hot(len(place))
@@ -124,7 +124,7 @@ def _oracles(rows: Rows, voters: OracleVoters) -> Value:
     said = []
     for one in voters.voters:
         member = _member(one, Committee)
-        p = class_answers(encoded_rows(rows, member.table), member)[1]
+        p = class_outputs(encoded_rows(rows, member.table), member)[1]
         labels = [int(label) for label in member.classes.tolist()]
         said.append(p.take(np.array([labels.index(1)])) if 1 in labels else p.take(np.array([0])) * 0.0)
     return joined(said)
@@ -186,7 +186,7 @@ def _votes(rows: Rows, voters: ModelForest) -> Value:
     if not voters.soft:
         return index.one_hot(voters.n_classes)
     p = two_sided(curve, scores) if n_scores == 1 else shares(log_upper(curve, scores.at_least(-1e150)))
-    return let_win(p, index, voters.n_classes)
+    return raise_elected(p, index, voters.n_classes)
 
 
 def _scores_of_model_trees(rows: Rows, voters: ModelForest) -> Value:

@@ -58,7 +58,7 @@ class AgainstBest:
 
     @property
     def significant(self) -> bool:
-        """Whether the adjusted p-value is at most 0.05."""
+        """True if the adjusted p-value is at most 0.05."""
         return self.adjusted_pvalue <= LEVEL
 
 

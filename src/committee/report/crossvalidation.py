@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from committee.data.columns import open_frame
 from committee.data.labels import MOST_NUMERIC_CLASSES, Task, infer_task
 from committee.data.number_types import F64
-from committee.data.parallel import cells_of_grid, member_executor
+from committee.data.parallel import completed_results, member_executor
 from committee.data.text import pluralize, quoted
 from committee.report.metrics import FittedFold, Reliability, metrics_of
 from committee.report.models import ComparedModel
@@ -278,7 +278,7 @@ def run_folds(
             source = stack.enter_context(scratch_folder()) / "table.joblib"
             dump(table, source)
         calls = [delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks]
-        outcome = stack.enter_context(cells_of_grid(calls, jobs))
+        outcome = stack.enter_context(completed_results(calls, jobs))
         stack.callback(_close, outcome)
         try:
             while len(cells) < n_tasks:

@@ -414,7 +414,7 @@ class Reliability:
 
     @classmethod
     def of(cls, probability: ArrayLike, right: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Sum over rows with class probabilities (n, K); `right` (n,) tells if the likeliest class is the true one."""
+        """Sum over rows with class probabilities (n, K); `right` (n,) is True where the predicted class is correct."""
         p, is_right = np.asarray(probability, dtype=np.float64), np.asarray(right, dtype=np.float64)
         if p.ndim != 2 or not p.size or is_right.shape != p.shape[:1]:
             raise ValueError(

@@ -152,7 +152,7 @@ class Peer:
 
     @property
     def installed(self) -> bool:
-        """Whether its package is installed."""
+        """True if the library of the model is installed."""
         return find_spec(self.module) is not None
 
 
@@ -216,7 +216,7 @@ class ComparedModel:
 
     @property
     def own(self) -> bool:
-        """Whether it is a learner of this library, which takes frames."""
+        """True for a learner of this library, which accepts data frames."""
         if self.estimator is None:
             return self.name in MODELS
         from committee.learners.base.estimator import BaseClassifier, BaseRegressor

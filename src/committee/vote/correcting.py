@@ -109,7 +109,7 @@ class CorrectedVote:
         try:
             F = np.asarray(made, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.operation!r} made scores that are no numbers: {error}.") from error
+            raise ValueError(f"{self.operation!r} made scores that are not numbers: {error}.") from error
         if F.shape not in ((n, D), (n,) if D == 1 else (n, D)):
             raise ValueError(f"{self.operation!r} made scores of shape {F.shape} of {n} rows; they need {(n, D)}.")
         if not np.isfinite(F).all():

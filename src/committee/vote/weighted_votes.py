@@ -286,7 +286,7 @@ class WeightedVotes(Storable, ABC):
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether rows may be sparse, as for native trees and committees of committees."""
+        """True if the voters accept sparse rows, as native trees and committees of committees do."""
         return bool(getattr(self.voters, "takes_sparse", False))
 
     def encode(self, X: Any) -> Any:

@@ -113,7 +113,7 @@ class FlatTrees:
         return self.category_bits[self.category_offset[node] : self.category_offset[node + 1]]
 
     def categories_left(self, node: int, n_codes: int) -> NDArray[np.bool_]:
-        """Which of the category codes 0, ..., n_codes - 1 go left at a split; unlisted ones follow missing values."""
+        """Return a mask of the codes 0, ..., n_codes - 1 that go left at a split. Other codes follow missing values."""
         words = self.category_words(node)
         left = np.full(max(n_codes, 32 * len(words)), self.missing_left[node] == 1)
         left[: 32 * len(words)] = False

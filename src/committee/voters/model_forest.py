@@ -254,7 +254,7 @@ class ModelForest(UnitSpread):
         self.forest.check()
         K, T = self.n_classes, len(self.forest)
         if K < 2:
-            raise ValueError(f"n_classes is {K}; model trees tell two classes or more apart.")
+            raise ValueError(f"n_classes is {K}; model trees need at least two classes.")
         if self.link not in ("probit", "logit"):
             raise ValueError(f"link of the leaves is {self.link!r}; it must be 'probit' or 'logit'.")
         if self.trees_per_voter not in ((1, K) if K > 2 else (1,)):

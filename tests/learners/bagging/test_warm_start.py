@@ -100,7 +100,7 @@ def test_a_forest_does_not_shrink_and_warns_where_it_does_not_grow():
     with pytest.raises(ValueError, match="n_estimators=5 is less than the 6 trees that warm_start continues; raise"):
         model.set_params(n_estimators=5).fit(X, y)
     assert model.committee_ is before
-    with pytest.warns(UserWarning, match="warm_start with n_estimators=6 grows no trees") as seen:
+    with pytest.warns(UserWarning, match="warm_start with n_estimators=6 adds no trees") as seen:
         model.set_params(n_estimators=6).fit(X, y)
     assert seen[0].filename == __file__
     assert_same_bits(model, RandomForestClassifier(6, random_state=0).fit(X, y), X)

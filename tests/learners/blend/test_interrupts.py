@@ -50,7 +50,7 @@ def test_what_is_ready_is_kept(kind, at, tmp_path):
     ready = (
         names[: names.index("large_trees")] if at == "large_trees" else [n for n in names if n in ("sbpmt", "forest")]
     )
-    with pytest.warns(UserWarning, match=f"interrupted: its members are of the {len(ready)} candidates that were") as w:
+    with pytest.warns(UserWarning, match=f"interrupted: the members were chosen from {len(ready)} finished") as w:
         model.fit(X, y)
     assert [each.filename for each in w] == [__file__]
     assert set(model.member_names_) <= set(ready)

@@ -26,14 +26,14 @@ FIRST, LAST = np.arange(60), np.arange(60, 120)
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        ([(FIRST, LAST), (FIRST[:50], np.arange(50, 120))], "tests a row more than once; give a splitter whose test"),
-        ([(FIRST, LAST), (np.arange(120), FIRST)], "tests on training rows; give splits whose two parts share"),
+        ([(FIRST, LAST), (FIRST[:50], np.arange(50, 120))], "has a row in several test sets; use a splitter"),
+        ([(FIRST, LAST), (np.arange(120), FIRST)], "has training rows in a test set; give disjoint training"),
         ([], "has no split with training and test rows; give a splitter with rows in both"),
         ([(FIRST, [])], "has no split with training and test rows"),
         ([(FIRST, LAST), (LAST, [0, 120])], "numbers rows up to 120, and there are those from 0 to 119"),
         ([(FIRST, LAST), (LAST, [-1, 3])], "numbers rows up to 3, and there are those from 0 to 119"),
         ([(FIRST, LAST + 0.5)], "numbers rows up to 119.5"),
-        (ShuffleSplit(3, random_state=0), "tests a row more than once"),
+        (ShuffleSplit(3, random_state=0), "has a row in several test sets"),
         (KFold(121), "Cannot have number of splits n_splits=121 greater than the number of samples"),
     ],
 )

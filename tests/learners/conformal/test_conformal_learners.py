@@ -252,7 +252,7 @@ def test_what_is_in_no_file(tmp_path: Path):
             ConformalClassifier(FOREST, cv=ShuffleSplit(1, train_size=0.5, test_size=0.2)),
             "each fold must be trained on all",
         ),
-        (ConformalClassifier(FOREST, cv=ShuffleSplit(3, test_size=0.5, random_state=0)), "judges a row more than once"),
+        (ConformalClassifier(FOREST, cv=ShuffleSplit(3, test_size=0.5, random_state=0)), "several test sets"),
         (ConformalClassifier(FOREST, cv=GroupKFold(3)), "splits by groups, which it is not given; give its splits"),
         (ConformalClassifier(LinearSVC()), r"estimator=LinearSVC\(\) has no predict_proba"),
         (ConformalClassifier(Ridge()), r"Ridge\(\) is a regressor; ConformalRegressor is for those"),

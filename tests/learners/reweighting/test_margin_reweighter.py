@@ -343,7 +343,7 @@ def test_what_is_no_trained_classifier_is_refused(forest):
         ({"objective": "range", "xi": 1.1}, r"xi=1\.1 is not in \(0, 1\]"),
         ({"objective": "range", "xi": 1.0}, r"xi=1\.0 asks for margins .* the largest xi"),
         ({"nu": 2.0}, r"nu=2\.0 is not in"),
-        ({"objective": Uniform(), "slack": 0.1}, "an objective that is an object"),
+        ({"objective": Uniform(), "slack": 0.1}, "cannot be combined with an Objective"),
         ({"objective": "mincq", "mu": 3.0}, "mu=3 is the mean margin of no weights"),
     ],
 )

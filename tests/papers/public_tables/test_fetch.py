@@ -241,7 +241,7 @@ def test_what_is_not_its_own_is_refused(known, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=words):
             fetch(out=tmp_path, opener=Server())
     monkeypatch.setitem(known, "a", PublicTable(**{**vars(known["a"]), "csv_sha256": "0"}))
-    with pytest.raises(ValueError, match="its files are right, but what is made of them is not"):
+    with pytest.raises(ValueError, match="its files are correct, but their conversion is not"):
         fetch(out=tmp_path / "new", opener=Server())
 
 

@@ -118,7 +118,7 @@ class ParquetFiles:
         if of_both or (wanted is None and set(names) != set(self._names_in_files)):
             odd = of_both[0] if of_both else sorted(set(names) ^ set(self._names_in_files))[0]
             raise ValueError(
-                f"{str(path)!r}: column {odd!r} is not in all files; choose columns that are, with columns="
+                f"{str(path)!r}: column {odd!r} is missing in some files; select common columns with columns="
             )
 
 

@@ -53,7 +53,7 @@ def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
     if not found:
         if _REMOTE.match(os.fspath(given)):
             raise ValueError(
-                f"{os.fspath(given)!r} is no path of this machine, and others are not read; copy the files, or give "
+                f"{os.fspath(given)!r} is a remote path, which is not supported; copy the files, or give "
                 "a LazyFrame, such as polars.scan_parquet of it, or a Dask dataframe"
             )
         raise FileNotFoundError(

@@ -78,7 +78,7 @@ def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
 
 
 def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = False) -> str:
-    """Return a note on marks that are read as missing, because the model learned numbers or as all other cells are."""
+    """Return a note on marks that were read as missing values in a column of numbers."""
     n = sum(marks.values())
     frequent = sorted(marks.items(), key=lambda each: (-each[1], each[0]))[:5]
     shown = ", ".join(f"{mark!r} {'once' if k == 1 else f'{k:,} times'}" for mark, k in frequent)

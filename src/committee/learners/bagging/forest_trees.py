@@ -53,7 +53,7 @@ class RowDraw:
         return self.bootstrap or self.size < self.n
 
     def times(self, seed: int) -> NDArray[np.int64]:
-        """How often the tree of this seed drew each row, ``(n,)``."""
+        """Return the number of draws of each row for the tree with this seed, ``(n,)``."""
         if not self.leaves_out:
             return np.ones(self.n, dtype=np.int64)
         random = np.random.RandomState(seed)

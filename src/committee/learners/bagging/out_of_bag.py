@@ -281,8 +281,8 @@ class Reserve:
         held = np.bincount(rows.labels[~mask], minlength=len(classes))
         if not held.all():
             raise ValueError(
-                f"reserve={share} has drawn every row of class {classes.tolist()[held.argmin()]!r}, "
-                "which leaves none to learn from; lower it, or leave out classes of so few rows."
+                f"reserve={share} takes all rows of class {classes.tolist()[held.argmin()]!r}, "
+                "which leaves none for training; lower reserve, or drop classes with so few rows."
             )
         numbers = np.flatnonzero(counted)[mask].astype(np.int64)
         others = counted.copy()

@@ -157,7 +157,7 @@ class ForestEstimator(WarmStart, Generic[R]):
             self._check_earlier(earlier)
         if earlier.n_voters == self.n_estimators:
             warnings.warn(
-                f"warm_start with n_estimators={self.n_estimators} grows no trees, as there are so many; raise it.",
+                f"warm_start with n_estimators={self.n_estimators} adds no trees to those of the last fit; raise it.",
                 stacklevel=5,
             )
         voters = earlier.voters

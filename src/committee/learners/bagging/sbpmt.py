@@ -77,8 +77,8 @@ class TreeEmphasis(ABC):
         """Row weights for each class's score, ``(n, K)``; None if they are those of the rows."""
         return None
 
-    def decides_alone(self, tree: ModelTree, error: float) -> bool:
-        """Whether the tree has no error, and is to be the committee's only one."""
+    def is_perfect(self, tree: ModelTree, error: float) -> bool:
+        """Return whether the tree has no training error, so that boosting stops and keeps it alone."""
         return error <= 0.0
 
     @abstractmethod
@@ -154,7 +154,7 @@ class M2(LabelEmphasis):
         # of a row's own class, the sum over the others
         return None if self.n_classes == 2 else np.where(self.own, self.w[:, None], self.D)
 
-    def decides_alone(self, tree: ModelTree, error: float) -> bool:
+    def is_perfect(self, tree: ModelTree, error: float) -> bool:
         return self._pseudo_loss(tree) <= 0.0
 
     def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
@@ -273,7 +273,7 @@ def boost(
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
-        alone = weighing.decides_alone(tree, error)
+        alone = weighing.is_perfect(tree, error)
         alpha = None if alone else weighing.alpha(tree, wrong, error)
         if alone:
             voters, figures = ModelTreeVoters(table, limits.link), []

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class BoostingRun(ABC):
-    """The rounds of one fit; `n_rounds` is their number so far."""
+    """Rounds of one fit. `n_rounds` is the number of completed rounds."""
 
     n_rounds: int = 0
 
     @abstractmethod
     def has_next(self) -> bool:
-        """Whether there is another round; a run may have to train its voter to find out."""
+        """Return whether another round is possible. A run may train the next voter to decide it."""
 
     @abstractmethod
     def advance(self) -> None:

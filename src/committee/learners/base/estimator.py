@@ -258,7 +258,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @property
     def _draws_rows(self) -> bool:
-        """Whether a fit samples rows by their contents, whose digests are then computed while they are binned."""
+        """Return whether a fit samples rows by content digests, which are computed during binning."""
         return False
 
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:

@@ -144,7 +144,7 @@ class FitRecord:
         try:
             return (form.decode(*(column[results.used - 1] for column in results.known)),)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
-            raise self._refusal(f"it holds what no fit has written ({error})") from error
+            raise self._refusal(f"it has an invalid result ({error})") from error
 
     def _add(self, kind: str, check: int, parts: Parts) -> None:
         results = self._results.setdefault(kind, _Results())
@@ -307,7 +307,7 @@ def tree_from_arrays(*parts: Any) -> _core.GradientTree:
 
 
 def leaf_of_rows(binned: Binned, tree: _core.TreeNodes, rows: I32 | None) -> I32:
-    """Leaf of each of the `rows` (None: all) of the binned table, ``(n,)``; -1 for others."""
+    """Leaf of each row of the binned table, ``(n,)``: -1 outside `rows`, where `None` means all rows."""
     n = len(binned.codes)
     seen = np.arange(n, dtype=np.int32) if rows is None else rows
     leaves = _core.walk_codes(binned.codes, binned.bins.n_bins, tree, seen)

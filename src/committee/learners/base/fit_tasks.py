@@ -328,6 +328,6 @@ def _random_of(state: Document | None) -> np.random.RandomState:
     keys = np.array(field(state, "keys", list), dtype=np.uint32)
     position, has_gauss = field(state, "position", int), field(state, "has_gauss", int)
     if keys.shape != (624,) or not 0 <= position <= 624:
-        raise ValueError("the state of its random generator is none")
+        raise ValueError("the state of its random generator is invalid")
     random.set_state(("MT19937", keys, position, has_gauss, field(state, "gauss", float)))
     return random

@@ -304,7 +304,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             if self.on_interrupt == "raise" or not run.members:
                 raise
             warnings.warn(
-                f"the fit was interrupted: its members are of the {len(run.members)} candidates that were ready, out "
+                f"the fit was interrupted: the members were chosen from {len(run.members)} finished candidates out "
                 f"of {len(wanted)}; left_out_ names the others.",
                 stacklevel=5,
             )

@@ -31,7 +31,7 @@ def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
 
 
 def fits_means(loss: Loss) -> bool:
-    """Whether the loss is least at the mean, as squared error and the losses with a log link are."""
+    """Return whether the mean minimises the loss, as for squared error and losses with a log link."""
     return isinstance(loss, Squared) or isinstance(loss.link, Log)
 
 

@@ -78,13 +78,13 @@ def splitter_folds(
         train, test = (_with_weight(cv, place, index) for index in split)
         if len(train) and len(test):
             if len(np.intersect1d(train, test)):
-                raise ValueError(f"cv={cv!r} tests on training rows; give splits whose two parts share no row.")
+                raise ValueError(f"cv={cv!r} has training rows in a test set; give disjoint training and test sets.")
             folds.append(Fold(train, rows.weights[train], test, rows.weights[test], len(test)))
     if not folds:
         raise ValueError(f"cv={cv!r} has no split with training and test rows; give a splitter with rows in both.")
     row = np.concatenate([fold.test for fold in folds])
     if len(np.unique(row)) < len(row):
-        raise ValueError(f"cv={cv!r} tests a row more than once; give a splitter whose test sets share none.")
+        raise ValueError(f"cv={cv!r} has a row in several test sets; use a splitter with disjoint test sets.")
     if isinstance(rows, Rows):
         _check_classes(cv, folds, rows, y, place)
     return folds
@@ -112,7 +112,7 @@ def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], plac
 
 
 def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, folds: Sequence[Fold]) -> bool:
-    """Whether out-of-bag rows are new to their voters, so that members need no folds.
+    """Return whether out-of-bag predictions are valid held-out predictions, so that no folds are needed.
 
     They are not where a draw has copies of the rows that it leaves out: where folds count k equal rows as one, because
     others are repeated k times too. Nor where one high-cardinality column is the only one: then target statistics are

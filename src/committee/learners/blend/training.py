@@ -56,7 +56,7 @@ class TimeLimit:
         self.binding = False
 
     def check(self) -> None:
-        """Begin a fit; ``OutOfTimeError`` if it would end too late, were it to take as long as the longest so far."""
+        """Raise ``OutOfTimeError`` if a fit as long as the longest one so far would exceed the limit."""
         now = time.perf_counter()
         self._longest, self._last = max(self._longest, now - self._last), now
         if self.binding and self._seconds is not None and now - self._begun + self._longest > self._seconds:
@@ -280,7 +280,7 @@ class CandidateTrainer:
                 evidence = np.concatenate([fit.predictions for fit in fits])
                 committees, predictions = self._tempered([fit.committee for fit in fits], evidence)
             if not np.isfinite(predictions[:, 0]).any():
-                raise _NotTrainedError("every row is in all of its draws, so that none is out of bag")
+                raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
             if candidate.moved:
                 committees, predictions = self._shifted(committees, predictions)
         except _NotTrainedError as error:

@@ -215,7 +215,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         reject_path(X)
         if is_out_of_core(X):
             raise ValueError(
-                f"{type(self).__name__} scores rows in memory, and X comes in pieces; give it a part of them."
+                f"{type(self).__name__} needs rows in memory, but X is an out-of-core table; pass a sample of it."
             )
         X = indexable_rows(X)
         X = X if hasattr(X, "__getitem__") else np.asarray(X)

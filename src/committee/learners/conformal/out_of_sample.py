@@ -122,7 +122,7 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 def check_kind(estimator: Any, *, classifier: bool) -> None:
-    """Raise a TypeError for a regressor in place of a classifier, one without probabilities, or the reverse."""
+    """Raise TypeError if an estimator is not of the required kind, or a classifier lacks ``predict_proba``."""
 
     def is_one(committee: type, test: Callable[[Any], bool]) -> bool:
         return isinstance(estimator, committee) or (hasattr(estimator, "__sklearn_tags__") and bool(test(estimator)))
@@ -454,8 +454,8 @@ def _folds_of_splitter(cv: Any, y: NDArray[Any], labels: Index | None) -> NDArra
                 "trained on all rows that it does not judge."
             )
         if (fold[test] >= 0).any():
-            raise ValueError(f"cv={cv!r} judges a row more than once; give a splitter whose test sets share none.")
+            raise ValueError(f"cv={cv!r} has a row in several test sets; use a splitter with disjoint test sets.")
         fold[test] = k
     if not (fold >= 0).any():
-        raise ValueError(f"cv={cv!r} judges no row; give a splitter with rows in its test sets.")
+        raise ValueError(f"cv={cv!r} has no test rows; use a splitter with non-empty test sets.")
     return fold

@@ -57,7 +57,7 @@ class Draws:
         return self.by_node or self.subsample < 1.0 or self.features_of_tree < self.n_features
 
     def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
-        """Return the rows of round t in rising order, and the weights of all rows; None: all, and unchanged."""
+        """Return the sorted rows of round t and the weights ``(n,)``; `None` for all rows or unchanged weights."""
         if self.units is None:
             return None, None
         if self.subsample < 1.0:
@@ -66,7 +66,7 @@ class Draws:
         return self.units.rows_of(self.training)
 
     def features_of_round(self, t: int) -> I32 | None:
-        """Return the columns of round t in rising order; None: all."""
+        """Return the sorted columns of round t, or `None` if all columns are used."""
         if self.features_of_tree == self.n_features:
             return None
         random = np.random.default_rng((self.seed, t))

@@ -91,7 +91,7 @@ class Shard:
         self.begin_with(run, units)
 
     def begin_with(self, run: int, units: Mask | None) -> None:
-        """Begin a round with these units; None: all rows."""
+        """Begin a round on the rows of the unit mask `units`, or on all rows if it is `None`."""
         state = self.runs[run]
         rows, w = None, None
         if state.units is not None:
@@ -217,7 +217,7 @@ class Call:
 
 
 class Shards(ABC):
-    """All shards of the training rows; calls without a result wait for the next call that has one.
+    """Client of all shards of the training rows. Calls without a result are queued until the next call with one.
 
     A shard that is rebuilt from its rows has the state of one that was lost once the calls of `journal` have been made.
     `sizes` are the rows of each shard; together they are all rows, in order.

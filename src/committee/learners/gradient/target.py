@@ -22,7 +22,7 @@ from committee.voters.rounds import Rounds
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A loss, the targets or class numbers of n rows, and their weights; None: equal weights.
+    """Loss with the targets or class numbers of n rows and their weights (`None` if they are equal).
 
     Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Then losses add up, each divided by the square of
     the score's `scale`, as gradients are taken of scores in units of it.

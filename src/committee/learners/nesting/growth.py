@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.learners.nesting.weak_learners import LEAST_Z, MOST_DRAWS, Asked, SampledLearner, Trained, WeakLearner
+from committee.learners.nesting.weak_learners import (
+    LEAST_Z,
+    MOST_DRAWS,
+    SampledLearner,
+    SampledVoter,
+    Trained,
+    WeakLearner,
+)
 
 RowWeights: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
@@ -270,7 +277,9 @@ def look_ahead(growth: Growth) -> Iterator[None]:
         asked = following if kept is found else growth.sampled.asked_once(leaf.weights)
 
 
-def _chosen(growth: Growth, sampled: SampledLearner, leaf: Leaf, asked: Asked) -> tuple[Branching, Asked | None]:
+def _chosen(
+    growth: Growth, sampled: SampledLearner, leaf: Leaf, asked: SampledVoter
+) -> tuple[Branching, SampledVoter | None]:
     found = growth.measured(leaf, asked.trained())
     while True:
         begun = time.perf_counter()

@@ -220,8 +220,8 @@ def bin_positions(X: F64, binned: Binned) -> F64:
 
 
 @dataclass
-class Asked:
-    """A voter trained at one node, whose estimate of q may have more draws."""
+class SampledVoter:
+    """A voter trained at one node, with a sampling estimate of q that further draws can refine."""
 
     voter: Any
     sampling: Sampling
@@ -251,9 +251,9 @@ class SampledLearner:
         q, R = estimated_by_draws(self._answer(found), Z, self.stopping, self.estimate, seconds)
         return Trained(found.voter, q, R)
 
-    def asked_once(self, weights: NDArray[Any]) -> Asked | None:
+    def asked_once(self, weights: NDArray[Any]) -> SampledVoter | None:
         found = self.learner.train(weights)
-        return None if found is None else Asked(found.voter, Sampling(self._answer(found), self.estimate))
+        return None if found is None else SampledVoter(found.voter, Sampling(self._answer(found), self.estimate))
 
     def _answer(self, found: Trained) -> Answer:
         rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))

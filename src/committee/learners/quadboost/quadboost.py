@@ -384,7 +384,7 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
 
     def target_of(self, rows: TargetRows) -> ScoreTargets:
         if len(rows) < 2:
-            raise ValueError(f"n_samples={len(rows)}: X holds one row of any weight; voters need at least two to part.")
+            raise ValueError(f"n_samples={len(rows)}: X has too few rows of positive weight; give at least two.")
         weights = rows.weights / rows.weights.sum()
         return ScoreTargets(rows.target[None], weights, self.fit_intercept, labels=False)
 

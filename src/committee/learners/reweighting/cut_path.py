@@ -263,7 +263,7 @@ class LeafSearch:
                     break
         if not steps:
             raise ValueError(
-                f"no row of X can judge a cut to {limits[0]} nodes, as all trees of some cut have seen it; give more "
+                f"a cut to {limits[0]} nodes has no out-of-bag rows in X to evaluate it; give more "
                 "rows, or a larger max_nodes."
             )
         return LeafPath(tuple(steps), self.criterion)

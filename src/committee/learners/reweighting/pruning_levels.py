@@ -125,7 +125,7 @@ class LeafPruning(PruningLevel):
         self, model: Any, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
     ) -> LeafReweighter:
         if X is None or y is None:
-            raise ValueError("level='leaf' needs rows again; give X and y, those of fit or others as `on` says.")
+            raise ValueError("level='leaf' needs rows; pass X and y of fit, or held-out rows if on='validation'.")
         leaves = self.of_ensemble(model, limits, X, y, model.fit_weights(y, sample_weight))
         assert isinstance(leaves, LeafReweighter)
         leaves.ensemble = model

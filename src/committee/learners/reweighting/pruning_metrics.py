@@ -359,7 +359,7 @@ def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
         raise ValueError(f"max_loss={max_loss!r} and min_gain={min_gain!r} both choose the size; give one of them.")
     if on == "train":
         raise ValueError(
-            f"max_loss={max_loss!r} is judged on rows that the trees have not seen, and with on='train' they have; "
+            f"max_loss={max_loss!r} needs rows that the trees were not trained on, which on='train' does not have; "
             "hold rows back and give them with on='validation'."
         )
 

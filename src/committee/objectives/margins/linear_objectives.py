@@ -23,8 +23,8 @@ from committee.objectives.margins.objective import (
 from committee.objectives.programs.linear_programs import (
     Constraints,
     InfeasibleError,
+    clip_to_simplex,
     constraint_generation,
-    on_the_simplex,
 )
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.soft_margin import lowest_mean, soft_margin
@@ -75,7 +75,7 @@ class SoftMargin(Objective):
             of_rows = soft_margin_of_rows(lines, self.nu)
             return Reweighting.of(of_rows, of_rows.value, self.value(lines, lines.own))
         solved = soft_margin(lines.matrix, self.nu, lines.line_weight, scale=lines.scale)
-        weights = on_the_simplex(solved.weights)
+        weights = clip_to_simplex(solved.weights)
         value, before = self.value(lines, weights), self.value(lines, lines.own)
         return Reweighting(weights, value, before, solved.status, len(lines), 1, max(0.0, solved.bound - value))
 

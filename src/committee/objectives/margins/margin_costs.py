@@ -13,8 +13,8 @@ from committee.data.packages import require_package
 from committee.objectives.margins.objective import Objective, Reweighting, check_share, is_finite_number
 from committee.objectives.programs.linear_programs import (
     Constraints,
+    clip_to_simplex,
     constraint_generation,
-    on_the_simplex,
     run,
     simplex_solver,
 )
@@ -176,7 +176,7 @@ def _least_absolute(lines: MarginMatrix, centre: float) -> Solution:
             "Look for votes or row weights of very different size."
         )
     solution = highs.getSolution()
-    weights = on_the_simplex(np.array(solution.row_dual))
+    weights = clip_to_simplex(np.array(solution.row_dual))
     u = np.clip(np.array(solution.col_value[:r]), -share, share) / r
     proved = float((lines.dots(u)).min()) - centre * float(u.sum())
     reached = float(lines.line_weight @ np.abs(centre - lines.values(weights)))
@@ -282,7 +282,7 @@ class Doom(Objective):
         length = 1.0 / max(1e-12, float(np.abs(slope).max()))
         for step in range(self.max_iter):
             if float(slope @ w - slope.min()) < 1e-9:  # no vertex of the simplex is downhill
-                return on_the_simplex(w), cost, True, step
+                return clip_to_simplex(w), cost, True, step
             while True:
                 there = project_on_simplex(w - length * slope)
                 lower, next_slope = self._cost(lines, there)
@@ -290,12 +290,12 @@ class Doom(Objective):
                     break
                 length /= 2.0
                 if length < 1e-12:
-                    return on_the_simplex(w), cost, True, step
+                    return clip_to_simplex(w), cost, True, step
             moved, turned = there - w, next_slope - slope
             bent = float(moved @ turned)
             length = float(np.clip(moved @ moved / bent, 1e-6, 1e6)) if bent > 0.0 else 2.0 * length
             w, cost, slope = there, lower, next_slope
-        return on_the_simplex(w), cost, False, self.max_iter
+        return clip_to_simplex(w), cost, False, self.max_iter
 
     def _cost(self, lines: MarginMatrix, weights: F64) -> tuple[float, F64]:
         if lines.lines_of_row > 1:

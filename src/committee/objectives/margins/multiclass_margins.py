@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index
 from committee.objectives.programs.interior_point import interior_point
-from committee.objectives.programs.linear_programs import InfeasibleError, LinearSolution, add_rows, on_the_simplex, run
+from committee.objectives.programs.linear_programs import (
+    InfeasibleError,
+    LinearSolution,
+    add_rows,
+    clip_to_simplex,
+    run,
+)
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, dual_program, lowest_mean, most_common_votes
 
@@ -287,7 +293,7 @@ class MulticlassDual:
             u = np.array(solution.col_value)[self._columns] / len(self.least)
             duals = np.array(solution.row_dual)
             self.level = float(duals[0] - duals[self._voters] @ self._common)
-            return on_the_simplex(-duals[self._voters]), self._feasible(u)
+            return clip_to_simplex(-duals[self._voters]), self._feasible(u)
         what = f"{len(self._row)} lines and {len(self._voters)} voters"
         if reached in (status.kUnbounded, status.kUnboundedOrInfeasible):
             raise InfeasibleError(f"No weights satisfy all lines of the program of {what} (HiGHS: {said!r}).")

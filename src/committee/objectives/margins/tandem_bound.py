@@ -153,7 +153,7 @@ class PairLosses:
 
     @classmethod
     def of(cls, least: NDArray[np.int8] | F64, counted: Mask | None) -> PairLosses:
-        """Compute the means from the least signed votes ``(n, T)`` and the rows that count ``(n, T)``; None: all."""
+        """Compute the mean losses from least signed votes ``(n, T)`` over a mask ``(n, T)``, or over all rows."""
         T = least.shape[1]
         both, own, rows = np.zeros((T, T)), np.zeros((T, T)), np.zeros((T, T))
         for loss, counts in loss_blocks(least, counted):
@@ -177,7 +177,7 @@ class PairLosses:
 
 
 def loss_blocks(least: NDArray[np.int8] | F64, counted: Mask | None) -> Iterator[tuple[F64, F64 | None]]:
-    """Yield blocks of losses, zero where they do not count, with 1 where they count (None: everywhere)."""
+    """Yield blocks of masked losses (0 outside the mask), each with its 0/1 mask or `None` for a full mask."""
     step = max(1, _BLOCK // least.shape[1])
     for at in range(0, len(least), step):
         loss: F64 = 0.5 * (1.0 - least[at : at + step].astype(np.float64))

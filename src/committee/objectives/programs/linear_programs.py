@@ -49,7 +49,7 @@ def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
 def add_rows(
     highs: Any, lower: F64, upper: F64, entries: NDArray[Any], columns: NDArray[np.signedinteger] | None = None
 ) -> None:
-    """Add a row for each row of `entries` (k, m), zeros left out; `columns` (m,) are the variables, None: all."""
+    """Add k constraints with the non-zero coefficients `entries` (k, m) of the variables `columns` (m,), or of all."""
     row, column = np.nonzero(entries)
     start = np.searchsorted(row, np.arange(len(entries)))
     variable = column if columns is None else columns[column]
@@ -96,7 +96,7 @@ def run_interruptibly(highs: Any, *events: Any) -> None:
             each -= stop
 
 
-def on_the_simplex(weights: ArrayLike) -> F64:
+def clip_to_simplex(weights: ArrayLike) -> F64:
     """Return a solver's weights without rounding errors: not negative, sum to one."""
     weights = np.asarray(weights, dtype=np.float64)
     weights = np.where(weights > ROUNDING, weights, 0.0)
@@ -178,7 +178,7 @@ def constraint_generation(
         waiting.T.flat[new] = False
         raw, z, status = program.solve()
         rounds += 1
-        weights = on_the_simplex(raw)
+        weights = clip_to_simplex(raw)
         at = lines.values(weights)
         missed = np.stack([group.missing(at, z) for group in constraints])
         bound = program.bound()

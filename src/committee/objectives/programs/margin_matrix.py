@@ -130,7 +130,7 @@ class MarginMatrix:
         return self.least(self.values(weights))
 
     def least(self, lines: F64) -> F64:
-        """Return the least of each row's lines, ``(n,)``."""
+        """Return the minimum over the K - 1 lines of each row, ``(n,)``, from line values ``(r,)``."""
         if len(lines) == len(self.first):
             return lines
         least: F64 = lines.reshape(len(self.first), -1).min(axis=1)
@@ -164,7 +164,7 @@ class MarginMatrix:
         return (total + total.T) / 2.0
 
     def judged(self, weights: F64) -> tuple[F64, F64]:
-        """Return out-of-bag margins of the rows with a voter that counts and has weight, and these rows' weights.
+        """Return the margins and weights of the rows on which a counting voter has positive weight.
 
         Margins are normalised by the weight of the voters that count.
         """

@@ -119,7 +119,7 @@ class Penalty(ABC):
     def path(
         cls, gram: F64 | CountedProducts, b: F64, square: float, groups: NDArray[np.int64], strengths: F64, tol: float
     ) -> tuple[F64, F64, F64] | None:
-        """Return weights (S, N), duality gaps and risks (S,) at all strengths; None: use `reweight` instead.
+        """Return weights (S, N), duality gaps and risks (S,) at all strengths, or `None` to use `reweight` instead.
 
         Products of the voters are `gram` (N, N), with the target `b` (N,); `square` is the mean square of the target.
         Voters ``groups[j]:groups[j + 1]`` are similar. `tol` is the largest gap, as a share of `square`.

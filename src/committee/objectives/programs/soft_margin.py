@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64, is_number
-from committee.objectives.programs.linear_programs import add_rows, on_the_simplex, run, simplex_solver
+from committee.objectives.programs.linear_programs import add_rows, clip_to_simplex, run, simplex_solver
 from committee.vote.signed_votes import BLOCK
 
 VOTERS_AT_ONCE = 20  # most voters that a round of column generation adds; between 10 and 50 the time hardly changes
@@ -118,7 +118,7 @@ class SoftMarginLP:
         status, optimal = self._run()
         solution = self.highs.getSolution()
         u = _feasible(np.array(solution.col_value[: self.n_rows]) / self.n_rows, self._cap)
-        weights = on_the_simplex(-np.array(solution.row_dual[1:]))
+        weights = clip_to_simplex(-np.array(solution.row_dual[1:]))
         solved = self._solution(weights, u, status)
         if not optimal:
             if self._best is None:
@@ -221,7 +221,7 @@ def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
 
 
 def dual_program(lower: F64, upper: F64, cost: F64, total: float | None) -> Any:
-    """Return a HiGHS program with the variables v_i = n u_i and n beta, and a row for sum v, None: free.
+    """Return a HiGHS program with the variables v_i = n u_i and n beta, and a row for sum v (free if `None`).
 
     In these units, which suit HiGHS's tolerances, a row's mean weight is 1 and all votes stay whole numbers.
     """

@@ -90,7 +90,7 @@ def by_inner_size() -> list[Curve]:
 
 
 def by_level() -> list[Curve]:
-    """Figure 3: trees of T^(1/L) nodes; of whole sizes next to it, two ways round; and one tree that is not nested."""
+    """Figure 3: bounds of L nested trees of T^(1/L) nodes, of the nearest whole sizes, and of one flat tree."""
     rho, curves = RHOS[NESTED_RHO], []
     for T in NESTED_SIZES:
         every = range(1, round(log2(T)) + LEVELS_BEYOND + 1)

@@ -44,7 +44,17 @@ PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE)
 
 def grids(results: NestingResults) -> list[Grid]:
     """Return all tables of the page."""
-    of = (bounds_grid, promise_grid, edge_grid, error_grid, table_grid, pair_grid, walk_grid, cost_grid, softness_grid)
+    of = (
+        bounds_grid,
+        bound_order_grid,
+        edge_grid,
+        error_grid,
+        table_grid,
+        pair_grid,
+        path_grid,
+        cost_grid,
+        softness_grid,
+    )
     return [*(grid(results) for grid in of), draws_grid(results)]
 
 
@@ -72,7 +82,7 @@ def bounds_grid(results: NestingResults) -> Grid:
     return grid_of(title, columns, body)
 
 
-def promise_grid(results: NestingResults) -> Grid:
+def bound_order_grid(results: NestingResults) -> Grid:
     """Count the tables on which bounds and test errors are ordered as in the theory."""
     body = []
     for a, b in PROMISED:
@@ -157,7 +167,7 @@ def pair_grid(results: NestingResults) -> Grid:
     return grid_of(title, columns, body)
 
 
-def walk_grid(results: NestingResults) -> Grid:
+def path_grid(results: NestingResults) -> Grid:
     """Compare the likeliest path, and the majority of paths, with E[H]."""
     body = []
     for method in PROBABILISTIC:

@@ -94,7 +94,7 @@ def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
 
     content = converted(table, [downloaded(file, opener) for file in table.files])
     if hashlib.sha256(content).hexdigest() != table.csv_sha256:
-        raise ValueError("its files are right, but what is made of them is not; a fault of committee, please report it")
+        raise ValueError("its files are correct, but their conversion is not; please report this bug of committee")
     write_file(folder / table.file, content)
 
 

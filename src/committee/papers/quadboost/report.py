@@ -159,7 +159,7 @@ def grids(results: Sequence[TableResult]) -> list[Grid]:
     """Return all tables of the page."""
     of = [error_grid, rank_grid, pair_grid, claim_grid, stump_grid, choice_grid, seconds_grid]
     if ANEW_L2 in results[0].cells:
-        of.insert(5, anew_grid)
+        of.insert(5, reweighting_grid)
     return [grid(results) for grid in of]
 
 
@@ -275,7 +275,7 @@ def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
     return (name, percent(average[0]), percent(average[1]), percent(found.less, "+"), signs_text(found.signs))
 
 
-def anew_grid(results: Sequence[TableResult]) -> Grid:
+def reweighting_grid(results: Sequence[TableResult]) -> Grid:
     """Compare L2 and Linf with a repeated voter added, or its weight set anew, against vanilla."""
     body = []
     for method in (L2, ANEW_L2, LINF, ANEW_LINF):

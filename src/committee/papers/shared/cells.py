@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from committee.data.parallel import cells_of_grid
+from committee.data.parallel import completed_results
 from committee.files.journal import Cell, Journal, code_digest
 from committee.papers.shared.options import Progress
 
@@ -78,7 +78,7 @@ def finished_cells(
         labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
         calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)
-        with cells_of_grid(calls, jobs) as finished:
+        with completed_results(calls, jobs) as finished:
             for cell in finished:
                 journal.append(cell)
                 cells[key := key_of(cell, place)] = cell
@@ -91,7 +91,7 @@ def finished_cells(
 def _tell_stale(path: Path, stale: Set[Key], count: int) -> None:
     if stale:
         warnings.warn(
-            f"{len(stale)} of the {count} cells in {path} came from code that has changed since; they are run again",
+            f"{len(stale)} of the {count} cells in {path} were computed by older code; they are run again",
             stacklevel=3,
         )
 

@@ -38,7 +38,7 @@ _MOST_CLASSES = 2  # whose sums are written
 
 @dataclass(frozen=True, eq=False)
 class LeafReading:
-    """How the leaves of an ensemble are combined: as sums, or as means of class shares or of numbers.
+    """Aggregation of leaf values: sum, mean of class shares, or mean of numbers.
 
     `names` are the classes, none for a predicted number. `factor` multiplies a vote besides its weight. The sum begins
     with `start`, shape (D,): one number for two classes and for a prediction, else one per class. The prediction is exp
@@ -307,7 +307,7 @@ class EnsembleText:
 
 
 def is_small(estimator: Any) -> bool:
-    """Whether all trees of an ensemble fit into one picture."""
+    """Return whether an ensemble is small enough to draw all trees in one picture."""
     try:
         EnsembleText.of(estimator)
     except (TypeError, ValueError):
