@@ -257,7 +257,7 @@ def test_paths_in_the_place_of_tables(tmp_path):
     FRAME.write_parquet(tmp_path / "a.parquet")
     fitted = model().fit(X, Y)
     for path in (tmp_path / "a.parquet", str(tmp_path)):
-        refuses(path, r"X is the path '.*', and no table; write committee.scan\('.*'\)", TypeError, y="label")
+        refuses(path, r"X is a path, not a table; pass committee.scan\('.*'\)", TypeError, y="label")
         with pytest.raises(TypeError, match="X is a path"):
             fitted.predict(path)
     for given in ("s3://bucket/x.parquet", Path("https://example.org/*.csv"), ["gs://bucket/x.parquet"]):

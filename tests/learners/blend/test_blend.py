@@ -472,7 +472,7 @@ def test_the_unit_of_weights_has_no_say_in_folds_and_draws(factor):
     weights = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
     model = CommitteeClassifier("fast", random_state=0).fit(X, y, factor * weights)
     assert model.n_folds_ == 4
-    assert not any("draws" in reason for reason in model.left_out_.values())
+    assert not any("out of bag" in reason for reason in model.left_out_.values())
 
 
 def test_a_member_that_no_row_is_out_of_bag_of_is_left_out(monkeypatch):
@@ -484,5 +484,5 @@ def test_a_member_that_no_row_is_out_of_bag_of_is_left_out(monkeypatch):
     others = [one for one in real if one.name == "lines"]
     monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: [forest, *others])
     model = CommitteeClassifier(**FAST).fit(X[:20], y[:20])
-    assert "draws" in model.left_out_["forest"]
+    assert "no row is out of bag" in model.left_out_["forest"]
     assert model.member_names_ == ["lines"]

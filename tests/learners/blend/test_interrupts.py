@@ -149,7 +149,7 @@ def test_a_signal_ends_a_member_and_the_fit_soon_after(monkeypatch):
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
-        with pytest.warns(UserWarning, match="of the 1 candidates"):
+        with pytest.warns(UserWarning, match="from 1 finished candidates"):
             model = CommitteeClassifier("fast", on_interrupt="keep", random_state=0).set_callbacks(Alarm("lines"))
             model.fit(X, y)
     finally:

@@ -167,7 +167,7 @@ def test_a_picture_of_the_path():
         ({"max_loss": -0.1}, "max_loss=-0.1 must be a finite number"),
         ({"max_loss": 0.1, "min_gain": 0.1}, "max_loss=0.1 and min_gain=0.1 both choose the size"),
         ({"max_loss": 0.1, "min_gain": 0.1, "level": "voter"}, "max_loss=0.1 and min_gain=0.1 both choose the size"),
-        ({"max_loss": 0.1, "on": "train", "level": "voter", "objective": "soft_margin"}, "max_loss=0.1 is judged on"),
+        ({"max_loss": 0.1, "on": "train", "level": "voter", "objective": "soft_margin"}, "max_loss=0.1 needs rows"),
         ({"max_loss": 0.1, "on": "train"}, "max_loss=0.1 needs rows that the trees were not trained on"),
         ({"max_loss": 0.1, "metric": "auc"}, "metric='auc' is unknown; choose 'accuracy', 'log_loss', 'brier', the na"),
         ({"max_loss": 0.1, "metric": "r2"}, "metric='r2' does not score classifiers"),

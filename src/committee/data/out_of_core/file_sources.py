@@ -159,7 +159,9 @@ class TextFiles:
         for path, types in zip(self.files, own, strict=True):
             if set(types) != set(own[0]):
                 odd = sorted(set(types) ^ set(own[0]))[0]
-                raise ValueError(f"{str(path)!r}: column {odd!r} is not in all files; scan files with the same columns")
+                raise ValueError(
+                    f"{str(path)!r}: column {odd!r} is missing in some files; scan files with the same columns"
+                )
             for name, dtype in _types_of_cells(path, self.form, types, own).items():
                 common[name] = dtype if name not in common else _common(common[name], dtype)
         common |= {name: own[0][name] for name in own[0] if name not in common}
