@@ -1,4 +1,4 @@
-"""Bins: edges that separate exactly or share the weight out evenly, and codes that say where a value lies."""
+"""Edges that separate exactly or share the weight evenly, codes, and matrices from columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells: sums of row values, of pairs, and back to rows."""
+"""Sums of row values per cell and pair of cells, and rounds of AdaBoost over listed voters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grower: its limits, its draws of features and its buffers."""
+"""Growers: limits, feature draws, reused buffers, refused arguments, and the same trees again."""
 
 from __future__ import annotations
 

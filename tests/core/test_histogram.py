@@ -1,4 +1,4 @@
-"""Histograms: exact sums of rounded weights, whatever the order of the rows."""
+"""Histograms, their loops over columns, and the row weights of the next round."""
 
 from __future__ import annotations
 

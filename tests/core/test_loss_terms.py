@@ -1,4 +1,4 @@
-"""Newton terms of the margin losses against 50 digits, SciPy, and differences of the loss."""
+"""Newton terms of margin losses, and gradients and hessians of boosting losses."""
 
 from __future__ import annotations
 

@@ -40,9 +40,8 @@ def added_up(forest: Forest, rng: np.random.Generator, zeros: float = 0.0) -> Fo
     return replace(forest, weight=weight)
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
-    """Trees that split on few features again and again, on categories and with gaps."""
+def random_trees(draw: st.DrawFn) -> tuple[np.random.Generator, tuple[int, ...], int, int, Forest]:
+    """Trees that split on few features again and again: generator, categories by column, outputs, rounds, forest."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     categories = tuple(draw(st.lists(st.sampled_from([0, 0, 5, 40]), min_size=1, max_size=5)))
     outputs, per_tree = draw(st.sampled_from([(1, 1), (3, 3), (3, 1)]))
@@ -54,6 +53,13 @@ def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
         n_categories=categories,
         n_outputs=per_tree,
     )
+    return rng, categories, outputs, rounds, forest
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
+    """Trees that split on few features again and again, on categories and with gaps."""
+    rng, categories, outputs, rounds, forest = random_trees(draw)
     forest = added_up(forest, rng, draw(st.sampled_from([0.0, 0.0, 0.3])))
     X = traverse.random_rows(rng, draw(st.sampled_from([0, 1, 3, 9])), categories)
     assert forest.value is not None
@@ -250,17 +256,7 @@ def interventional_cases(
     draw: st.DrawFn,
 ) -> tuple[Forest, F64, F64, F64, int, tuple[Any, ...]]:
     """Trees that split on few features again and again, on categories and with gaps; with lines and without."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    categories = tuple(draw(st.lists(st.sampled_from([0, 0, 5, 40]), min_size=1, max_size=5)))
-    outputs, per_tree = draw(st.sampled_from([(1, 1), (3, 3), (3, 1)]))
-    rounds = draw(st.integers(1, 3))
-    forest = traverse.random_forest(
-        rng,
-        n_trees=rounds * (outputs // per_tree),
-        n_splits=draw(st.integers(0, 9)),
-        n_categories=categories,
-        n_outputs=per_tree,
-    )
+    rng, categories, outputs, rounds, forest = random_trees(draw)
     X = traverse.random_rows(rng, draw(st.sampled_from([0, 1, 3])), categories)
     Z = traverse.random_rows(rng, draw(st.sampled_from([1, 2, 5])), categories)
     numeric = np.array(categories) == 0

@@ -1,4 +1,4 @@
-"""Threads: they change how long a call takes, and not a bit of what it returns."""
+"""Threads, interrupts and vector widths: none changes a bit of a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bins the slow way: edges from the sorted distinct values, codes by binary search."""
+"""Naive bins, row digests and target statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Split criteria as formulas over a node's sums: functions of ``(..., planes)`` that return ``(...)``.
+"""Naive split criteria, histograms, row weights and growth of trees.
+
+Criteria are functions of a node's sums ``(..., planes)`` that return ``(...)``.
 
 The planes are the class weights; (no, yes) weights per class for "confidence" with several outputs;
 (sum w, sum w z) for squared error.

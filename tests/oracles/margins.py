@@ -1,4 +1,4 @@
-"""The objectives of the margins as dense programs, each written out whole and given to scipy."""
+"""Margin objectives as dense programs given to scipy, and rounds of the margin boosters."""
 
 from __future__ import annotations
 

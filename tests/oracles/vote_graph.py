@@ -1,4 +1,4 @@
-"""Graphs of voters the slow way: every path listed, with its probability; random numbers in Python's integers."""
+"""Naive graphs of voters, path by path, and soft stumps."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _into_scores(said: list[Value], weights: F64, output: Any, n_outputs: int) -
 
 def model_trees_tally(rows: Rows, voters: ModelForest, weights: F64) -> Value:
     """Weighted sum of the votes of model trees, ``(n, n_outputs)``."""
-    votes = _scores_of_model_trees(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
+    votes = _linear_scores(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
     return _weighted(votes, weights[None], voters.n_outputs)
 
 
@@ -179,7 +179,7 @@ def _weighted(votes: Value, weights: F64, n_outputs: int) -> Value:
 
 
 def _votes(rows: Rows, voters: ModelForest) -> Value:
-    scores = _scores_of_model_trees(rows, voters)
+    scores = _linear_scores(rows, voters)
     n_scores = voters.trees_per_voter * voters.intercept.shape[1]
     curve: Curve = "probit" if voters.link == "probit" else "logit"
     index = (scores > 0.0).cast(np.int64).reshape(0, len(voters)) if n_scores == 1 else scores.argmax()
@@ -189,7 +189,7 @@ def _votes(rows: Rows, voters: ModelForest) -> Value:
     return raise_elected(p, index, voters.n_classes)
 
 
-def _scores_of_model_trees(rows: Rows, voters: ModelForest) -> Value:
+def _linear_scores(rows: Rows, voters: ModelForest) -> Value:
     L, n_outputs, q = voters.coefficient.shape
     table, order = _design(rows, voters.design)
     coefficient = voters.coefficient.reshape(L * n_outputs, q)[:, order]
