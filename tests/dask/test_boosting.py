@@ -197,7 +197,7 @@ def test_a_worker_killed_in_a_round_changes_no_bit(client: Client, round_):
 
 @pytest.mark.slow
 def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
-    monkeypatch.setattr("committee.dask.shards.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("committee.dask.shards.POLL_SECONDS", 0.0)
     with client_of(2) as client:
         table = frame(800)
         collection = dd.from_pandas(table, npartitions=5, sort=False)
