@@ -41,7 +41,13 @@ TESTS = {
     "vote.margin_distribution": ("tests/vote/test_margin_distribution.py",),
     "bounds.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_bounds.py"),
     "objectives.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/objectives/margins/test_tandem.py"),
-    "learners.certificates.certificates": ("tests/learners/certificates/test_certificates.py",),
+    "learners.certificates.certificates": (
+        "tests/learners/certificates/test_certificates.py",
+        "tests/learners/certificates/test_fitted_bounds.py",
+        "tests/objectives/margins/test_tandem.py",
+        "tests/bounds/test_pac_bayes.py",
+        "tests/cli/test_trained_models.py",
+    ),
     "files.store": ("tests/files/test_store.py", "tests/test_golden_files.py"),
 }
 """Modules to mutate, and the tests that are to notice."""
