@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import BaggingClassifier
 
 import committee
@@ -282,7 +283,7 @@ def test_fit_is_the_learner_fitted_in_python(table, model):
     assert loaded.n_estimators == 30
     assert loaded.random_state == 0
     again = type(loaded)(n_estimators=30, random_state=0).fit(frame, y)
-    np.testing.assert_array_equal(loaded.predict_proba(frame), again.predict_proba(frame))
+    assert_array_equal(loaded.predict_proba(frame), again.predict_proba(frame))
 
 
 def test_fit_reads_values_of_parameters(table, tmp_path):
@@ -375,7 +376,7 @@ def test_predict_to_stdout_and_file(table, model, tmp_path):
         written = read(path)
         assert written.columns == ["prediction", "probability:no", "probability:yes"]
         assert written["prediction"].to_list() == loaded.predict(X).tolist()
-        np.testing.assert_allclose(written.drop("prediction").to_numpy(), loaded.predict_proba(X), rtol=1e-12)
+        assert_allclose(written.drop("prediction").to_numpy(), loaded.predict_proba(X), rtol=1e-12)
 
 
 def test_predict_ignores_other_columns(table, model):

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import skops.io
 import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -41,7 +42,7 @@ def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(folder, iris, tmp
     trusted = succeed("convert", tmp_path / "forest.joblib", "--trust-pickle", "-o", tmp_path / "b.st")
     assert "is opened as a pickle: any code in it runs" in trusted.stderr
     for name in ("a.st", "b.st"):
-        np.testing.assert_array_equal(load(tmp_path / name).predict_proba(rows(folder)), forest.predict_proba(X))
+        assert_array_equal(load(tmp_path / name).predict_proba(rows(folder)), forest.predict_proba(X))
     assert "can run any code when it is opened" in fail("convert", tmp_path / "forest.joblib", "-o", tmp_path / "c.st")
     assert not (tmp_path / "c.st").exists()
     model = tmp_path / "a.st"
@@ -64,7 +65,7 @@ def test_xgboost_until_early_stopping(folder, iris, tmp_path, ending):
     result = succeed("convert", tmp_path / f"x.{ending}", "--classes", "a,b,c", "-o", tmp_path / "x.st")
     assert f"{booster.best_iteration + 1} voters" in result.stderr and "'a', 'b', 'c'" in result.stderr
     found = load(tmp_path / "x.st")
-    np.testing.assert_allclose(found.predict_proba(rows(folder)), booster.predict_proba(X), atol=1e-6)
+    assert_allclose(found.predict_proba(rows(folder)), booster.predict_proba(X), atol=1e-6)
     assert found.classes.tolist() == ["a", "b", "c"]
 
 
@@ -109,7 +110,7 @@ def test_regressors(folder, tmp_path):
         assert "3 columns; predicts a number" in said
         named = X if model is not light else X.rename(columns=lambda name: name.replace(" ", "_"))
         printed = succeed("predict", tmp_path / "m.st", tmp_path / "rows.csv").stdout.splitlines()[1:]
-        np.testing.assert_allclose([float(number) for number in printed], model.predict(named), rtol=1e-5)
+        assert_allclose([float(number) for number in printed], model.predict(named), rtol=1e-5)
     result = succeed("evaluate", tmp_path / "m.st", tmp_path / "rows.csv")
     assert "RMSE" in result.stdout and f"target '{rows.columns[3]}'" in result.stderr
     assert "The prediction is" in succeed("explain", tmp_path / "m.st", tmp_path / "rows.csv").stdout

@@ -1,7 +1,5 @@
 """`committee fit` without a model: a committee of ensembles, for classes and for numbers, and what it says of it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -13,6 +11,7 @@ from itertools import takewhile
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
 from sklearn.datasets import load_diabetes, load_iris
 
@@ -79,7 +78,7 @@ def test_a_committee_of_classes(table, tmp_path):
     assert [row[:2] for row in left_out_grid(model).rows] == [
         (name, f"{losses[name]:.4f}") for name in losses if name in model.left_out_
     ]
-    np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
+    assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
     succeed("predict", path, table, "--drop", "price,spoilt,label", "--proba", "-o", out)
     assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
 
@@ -120,7 +119,7 @@ def test_a_committee_goes_on_from_a_checkpoint(table, tmp_path):
     model = CommitteeClassifier("fast", random_state=0).fit(X, y, checkpoint=checkpoint)
     options = ("-t", "label", "--drop", "price,spoilt", "--effort", "fast", "-o", path, "--checkpoint", checkpoint)
     assert "resuming from" in succeed("fit", table, *options).stderr
-    np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
+    assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
     assert not checkpoint.exists()
 
 
@@ -299,7 +298,7 @@ def test_sets_of_a_forest(folder):
     succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "-o", folder / "p.csv")
     written = pl.read_csv(folder / "p.csv")
     assert written.columns == ["prediction", "in set:a", "in set:b", "in set:c"]
-    np.testing.assert_array_equal(written[:, 1:].to_numpy(), model.predict_set(X))
+    assert_array_equal(written[:, 1:].to_numpy(), model.predict_set(X))
     wide = succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "--alpha", "0.02").stdout
     assert wide.count("true") == model.predict_set(X, 0.02).sum()
     assert "100 rows are scored, and an alpha of 0.001 needs 999" in " ".join(
@@ -331,7 +330,7 @@ def test_intervals_of_the_committee_and_around_quantiles(folder, monkeypatch):
     model, new = load(folder / "numbers.st"), pl.read_csv(folder / "people_new.csv")
     succeed("predict", folder / "numbers.st", folder / "people_new.csv", "-o", folder / "p.parquet")
     written = pl.read_parquet(folder / "p.parquet")
-    np.testing.assert_allclose(written[["lower", "upper"]].to_numpy(), model.predict_interval(new.drop("target")))
+    assert_allclose(written[["lower", "upper"]].to_numpy(), model.predict_interval(new.drop("target")))
     shown = succeed("evaluate", folder / "numbers.st", folder / "people_new.csv").stdout
     assert "coverage of the intervals" in shown and "target: 0.9" in shown
     assert "Members" in succeed("inspect", folder / "numbers.st").stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from rich.console import Console
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
@@ -97,7 +98,7 @@ def test_numbers_and_committees_in_pieces(folder):
         assert "target '" in said.stderr
         whole, pieced = load(one), load(other)
         X = pl.read_csv(folder / "whole.csv").select(whole.feature_names_in_.tolist())
-        np.testing.assert_array_equal(whole.predict(X), pieced.predict(X))
+        assert_array_equal(whole.predict(X), pieced.predict(X))
         assert "column 'id' is left out: it counts the rows; --keep" in said.stderr
 
 

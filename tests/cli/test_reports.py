@@ -1,7 +1,5 @@
 """``committee evaluate``: classes and numbers, labels in other spellings, and what is refused."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re
@@ -9,6 +7,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, LogitBoostClassifier, RandomForestClassifier, load
@@ -229,7 +228,7 @@ def test_figures_add_up_and_are_the_contributions(iris_models):
     assert next(iter(found)) == "(baseline)" and list(found)[-1] == "(probability)"
     inner = [value for words, value in found.items() if words[0] != "("]
     order = np.argsort(-np.abs(expected[:-1]), kind="stable")
-    np.testing.assert_allclose(inner, expected[:-1][order][: len(inner)], atol=0.0001)
+    assert_allclose(inner, expected[:-1][order][: len(inner)], atol=0.0001)
     assert found["(probability)"] == pytest.approx(model.predict_proba(X[101:102])[0, 1], abs=0.0001)
     assert "row 101 of" in out and "predicted c" in out and "The probability for b is" in out
     of_one = succeed("explain", iris_models / "two.st", iris_models / "new.csv", "--class", "True").stdout

@@ -1,7 +1,5 @@
 """Cells as people write them - prices, percentages, postcodes, dates, marks for missing - are read alike everywhere."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -11,6 +9,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 
 from committee import load
 from committee.data.frames import TableSchema
@@ -313,7 +312,7 @@ def test_numbers_with_signs_against_pythons_own_formats():
                     shown = [place.format(m=m, t=t.strip(), s=sign) for m, t in zip(minus, texts, strict=True)]
                     found = parse_numbers(pl.Series(shown), with_sign(base, sign))
                     scale = 100.0 if sign == "%" else 1.0
-                    np.testing.assert_allclose(found.to_numpy(), values / scale, rtol=1e-15)
+                    assert_allclose(found.to_numpy(), values / scale, rtol=1e-15)
         assert (
             parse_numbers(pl.Series(["1 \u00a4", "x", f"{sign}1{sign}x", ""]), with_sign(COMMA, sign)).null_count() >= 3
         )

@@ -1,7 +1,5 @@
 """What commands say: in words of the command line, in the right number, and after Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
 
 from committee import (
@@ -68,7 +69,7 @@ def test_prune_is_that_of_python(folder, tmp_path):
     )
     expected = prune(forest, *training(folder), max_nodes=0.2)
     X, y = new(folder)
-    np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
+    assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
     lines = {line.split("  ")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if line.strip()}
     assert lines["nodes"] == [f"{forest.committee_.n_nodes:,}", f"{expected.committee_.n_nodes:,}"]
     assert lines["accuracy"] == [f"{model.score(X, y):.4f}" for model in (forest, expected)]
@@ -100,7 +101,7 @@ def test_prune_of_numbers(folder, tmp_path):
     frame = pl.read_csv(folder / "numbers.csv")
     forest = RandomForestRegressor(30, oob_score=True, random_state=0).fit(*split_target(frame, "y"))
     small = prune(forest, *split_target(frame, "y"), max_loss=0.3)
-    np.testing.assert_array_equal(load(path).predict(frame.drop("y")), small.predict(frame.drop("y")))
+    assert_array_equal(load(path).predict(frame.drop("y")), small.predict(frame.drop("y")))
     said = "cross-validated loss of squared_error against the whole model: "
     assert f"{said}{small.lost_:+.2%} ± {small.lost_error_:.2%} of its loss" in result.stderr
     forest.save(tmp_path / "forest.st")
@@ -248,7 +249,7 @@ def test_margins_of_rows(folder, tmp_path):
     assert found["median"] == f"{np.sort(expected)[(len(expected) - 1) // 2]:.3f}"
     rows = pl.read_csv(tmp_path / "rows.csv")
     assert rows.columns == ["row", "class", "predicted", "margin"] and rows["margin"].is_sorted()
-    np.testing.assert_allclose(rows.sort("row")["margin"], expected)
+    assert_allclose(rows.sort("row")["margin"], expected)
     assert (tmp_path / "margins.svg").read_bytes().startswith(b"<?xml")
 
 
@@ -260,7 +261,7 @@ def test_new_weights_are_those_of_python(folder, tmp_path):
     )
     X, y = training(folder)
     expected = MarginReweighter(load(folder / "forest.st"), on="oob", nu=0.3).fit(X, y)
-    np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
+    assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
     assert f"{expected.value_before_:.4g}" in result.stdout and f"{expected.value_:.4g}" in result.stdout
     assert "margin_after" in pl.read_parquet(tmp_path / "rows.parquet").columns
     assert "whose margins after are optimistic" in result.stderr

@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -34,7 +34,7 @@ ARRAYS = (
 
 def assert_same_tree(ours: _core.GrownTree, theirs: _core.GrownTree) -> None:
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
+        assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
 
 
 class CheckedTree:
@@ -64,14 +64,14 @@ class CheckedTree:
         assert n == 2 * len(inner) + 1
         assert (self.tree.left[inner] > inner).all()
         both = np.concatenate([self.tree.left[inner], self.tree.left[inner] + 1])
-        np.testing.assert_array_equal(np.sort(both), np.arange(1, n))
+        assert_array_equal(np.sort(both), np.arange(1, n))
         for name in ("feature", "bin", "left"):
             assert (getattr(self.tree, name)[leaves] == -1).all()
         assert (self.tree.gain[leaves] == 0).all()
         words = np.zeros(n, dtype=np.int64)
         categorical = inner[self.table.categorical[self.tree.feature[inner]] != 0]
         words[categorical] = (self.table.n_bins[self.tree.feature[categorical]] + 31) // 32
-        np.testing.assert_array_equal(np.diff(self.tree.category_offset), words)
+        assert_array_equal(np.diff(self.tree.category_offset), words)
         assert self.tree.category_offset[-1] == len(self.tree.category_bits)
 
     def assert_sums(self) -> None:
@@ -88,7 +88,7 @@ class CheckedTree:
             assert (np.abs(self.tree.sums[i] - self.table.statistics[rows].sum(0)) <= precision).all()
         inner = np.flatnonzero(self.tree.feature >= 0)
         left = self.tree.left[inner]
-        np.testing.assert_array_equal(self.tree.count[left] + self.tree.count[left + 1], self.tree.count[inner])
+        assert_array_equal(self.tree.count[left] + self.tree.count[left + 1], self.tree.count[inner])
         apart = self.tree.sums[left] + self.tree.sums[left + 1] - self.tree.sums[inner]
         assert (np.abs(apart) <= precision).all()
 
@@ -100,7 +100,7 @@ class CheckedTree:
         expected = np.full(len(self.table.codes), -1)
         for i in np.flatnonzero(self.tree.feature < 0):
             expected[self.rows[i]] = i
-        np.testing.assert_array_equal(self.tree.leaf_of_row, expected)
+        assert_array_equal(self.tree.leaf_of_row, expected)
 
     def gain_of_split(self, i: int) -> float:
         j = int(self.tree.feature[i])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -30,7 +31,7 @@ def edges_of(
     max_sample: int = EVERY_ROW,
 ) -> NDArray[np.float64]:
     edges, offset = _core.bin_edges(column[:, None].copy(), weights, NUMERIC, max_bins, max_sample, 1)
-    np.testing.assert_array_equal(offset, [0, len(edges)])
+    assert_array_equal(offset, [0, len(edges)])
     return edges
 
 
@@ -52,17 +53,17 @@ def assert_separates(edges: NDArray[np.float64], values: NDArray[np.float64]) ->
 @example(np.array([-1.79e308, 1.79e308, 1.7e308]))
 @example(np.full(5, np.nan))
 @example(np.full(5, 3.5))
-def test_few_values_get_a_bin_each(column: NDArray[np.float64]) -> None:
+def test_few_values_get_a_bin_each(column):
     values = oracle.values_in_use(column, None)
     edges = edges_of(column)
     assert_separates(edges, values)
-    np.testing.assert_allclose(edges, oracle.exact_edges(column, None), rtol=1e-15, atol=1e-323)
+    assert_allclose(edges, oracle.exact_edges(column, None), rtol=1e-15, atol=1e-323)
     known = column[~np.isnan(column)]
-    np.testing.assert_array_equal((edges[None, :] < known[:, None]).sum(1), np.searchsorted(values, known))
+    assert_array_equal((edges[None, :] < known[:, None]).sum(1), np.searchsorted(values, known))
 
 
 @given(crowded, st.integers(2, 20))
-def test_few_values_are_counted_up_to_max_bins(column: NDArray[np.float64], max_bins: int) -> None:
+def test_few_values_are_counted_up_to_max_bins(column, max_bins):
     values = oracle.values_in_use(column, None)
     edges = edges_of(column, max_bins=max_bins)
     if len(values) <= max_bins:
@@ -72,7 +73,7 @@ def test_few_values_are_counted_up_to_max_bins(column: NDArray[np.float64], max_
 
 
 @given(crowded, st.integers(2, 20), st.sampled_from(["none", "integer", "heavy"]), st.integers(0, 2**32 - 1))
-def test_many_values_share_the_weight_out(column: NDArray[np.float64], max_bins: int, kind: str, seed: int) -> None:
+def test_many_values_share_the_weight_out(column, max_bins, kind, seed):
     rng = np.random.default_rng(seed)
     weights = {
         "none": None,
@@ -93,7 +94,7 @@ def test_many_values_share_the_weight_out(column: NDArray[np.float64], max_bins:
     assert (below >= 1).all()
     assert (below < len(values)).all()
     assert (edges < values[below]).all()
-    np.testing.assert_allclose(edges, 0.5 * (values[below - 1] + values[below]))
+    assert_allclose(edges, 0.5 * (values[below - 1] + values[below]))
     # no bin holds much more than its share
     w = np.ones(len(column)) if weights is None else weights
     in_use = ~np.isnan(column) & (w > 0)
@@ -103,12 +104,12 @@ def test_many_values_share_the_weight_out(column: NDArray[np.float64], max_bins:
     assert in_bin.min() > 0
 
 
-def test_equal_weights_of_many_values_give_equal_bins() -> None:
+def test_equal_weights_of_many_values_give_equal_bins():
     column = np.random.default_rng(0).permutation(10_000).astype(np.float64)
     edges = edges_of(column, max_bins=100)
     in_bin = np.bincount(np.searchsorted(edges, column))
     assert len(in_bin) == 100
-    np.testing.assert_array_equal(in_bin, 100)
+    assert_array_equal(in_bin, 100)
 
 
 @st.composite
@@ -131,88 +132,88 @@ def long_columns(draw: st.DrawFn) -> NDArray[np.float64]:
 
 
 @given(long_columns(), st.one_of(st.integers(2, 40), st.sampled_from([255, 300])))
-def test_edges_by_rank_are_those_of_sorted_values(column: NDArray[np.float64], max_bins: int) -> None:
+def test_edges_by_rank_are_those_of_sorted_values(column, max_bins):
     edges = edges_of(column, max_bins=max_bins)
-    np.testing.assert_array_equal(edges, oracle.shared_edges(column, max_bins))
+    assert_array_equal(edges, oracle.shared_edges(column, max_bins))
     # rows with weights are sorted
-    np.testing.assert_array_equal(edges, edges_of(column, np.ones(len(column)), max_bins))
+    assert_array_equal(edges, edges_of(column, np.ones(len(column)), max_bins))
     column = np.insert(column, 7, np.nan)
-    np.testing.assert_array_equal(edges, edges_of(column, max_bins=max_bins))
+    assert_array_equal(edges, edges_of(column, max_bins=max_bins))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_values_that_differ_in_their_last_bits(weighted: bool) -> None:
+def test_values_that_differ_in_their_last_bits(weighted):
     steps = np.random.default_rng(0).permutation(np.repeat(np.arange(5_000), 3))
     column = np.where(steps % 2 == 0, 1.0 + steps * 2.0**-52, -1.0 - steps * 2.0**-52)
     edges = edges_of(column, np.ones(len(column)) if weighted else None, max_bins=100)
     in_bin = np.bincount(np.searchsorted(edges, column))
-    np.testing.assert_array_equal(in_bin, 150)
+    assert_array_equal(in_bin, 150)
     assert_separates(edges_of(column, None, max_bins=65_535), np.unique(column))
 
 
 @given(crowded, st.integers(2, 12), st.integers(0, 2**32 - 1))
-def test_integer_weights_are_repeated_rows(column: NDArray[np.float64], max_bins: int, seed: int) -> None:
+def test_integer_weights_are_repeated_rows(column, max_bins, seed):
     times = np.random.default_rng(seed).integers(0, 4, len(column))
     times[0] = 2
     weighted = edges_of(column, times.astype(np.float64), max_bins)
-    np.testing.assert_array_equal(weighted, edges_of(np.repeat(column, times), None, max_bins))
+    assert_array_equal(weighted, edges_of(np.repeat(column, times), None, max_bins))
 
 
 @given(crowded, st.integers(2, 12))
-def test_order_of_rows_does_not_matter(column: NDArray[np.float64], max_bins: int) -> None:
-    np.testing.assert_array_equal(edges_of(column, None, max_bins), edges_of(column[::-1], None, max_bins))
+def test_order_of_rows_does_not_matter(column, max_bins):
+    assert_array_equal(edges_of(column, None, max_bins), edges_of(column[::-1], None, max_bins))
 
 
-def test_rare_values_that_the_sample_misses_keep_their_bin() -> None:
+def test_rare_values_that_the_sample_misses_keep_their_bin():
     column = np.zeros(10_000)
     column[4_321] = 1.0
     column[[7, 9_999]] = [2.0, -5.0]
-    np.testing.assert_array_equal(edges_of(column, max_sample=100), [-2.5, 0.5, 1.5])
+    assert_array_equal(edges_of(column, max_sample=100), [-2.5, 0.5, 1.5])
     weights = np.ones(10_000)
     weights[7] = 0.0
-    np.testing.assert_array_equal(edges_of(column, weights, max_sample=100), [-2.5, 0.5])
+    assert_array_equal(edges_of(column, weights, max_sample=100), [-2.5, 0.5])
 
 
 @given(st.integers(6, 500), st.integers(1, 200), st.integers(0, 2**32 - 1), st.booleans())
-def test_edges_are_learned_from_the_sampled_rows(n: int, most: int, seed: int, weighted: bool) -> None:
+def test_edges_are_learned_from_the_sampled_rows(n, most, seed, weighted):
     rng = np.random.default_rng(seed)
     column, weights = rng.normal(size=n), rng.integers(1, 4, n).astype(float) if weighted else None
     rows = oracle.sampled_rows(n, most)
     expected = edges_of(column[rows], None if weights is None else weights[rows], 5)
-    np.testing.assert_array_equal(edges_of(column, weights, 5, most), expected)
+    assert_array_equal(edges_of(column, weights, 5, most), expected)
 
 
 @given(st.integers(0, 2**62), st.integers(0, 50))
-def test_levels_of_rows(first: int, n: int) -> None:
+def test_levels_of_rows(first, n):
     levels = _core.sample_levels(first, n)
     assert levels.tolist() == [oracle.sample_level(first + k) for k in range(n)]
 
 
 @given(crowded, crowded, st.integers(0, 12))
-def test_distinct_values(known: NDArray[np.float64], column: NDArray[np.float64], most: int) -> None:
+def test_distinct_values(known, column, most):
     values = np.unique(np.concatenate([known, column]) + 0.0)
     values = values[~np.isnan(values)]
     found = _core.distinct_values(known, column, most)
     if len(values) > most:
         assert found is None
     else:
-        np.testing.assert_array_equal(found, values)
+        assert_array_equal(found, values)
 
 
-def test_a_sample_of_many_values_is_near_the_quantiles_of_all() -> None:
+def test_a_sample_of_many_values_is_near_the_quantiles_of_all():
     column = np.random.default_rng(0).random(100_000)
     edges = edges_of(column, max_bins=10, max_sample=5_000)
-    np.testing.assert_allclose(edges, np.arange(1, 10) / 10, atol=0.03)
+    assert_allclose(edges, np.arange(1, 10) / 10, atol=0.03)
 
 
 @pytest.mark.parametrize("max_bins", [256, 65_535])
-def test_wide_bins(max_bins: int) -> None:
+def test_wide_bins(max_bins):
     column = np.random.default_rng(1).normal(size=70_000)
     edges = edges_of(column, max_bins=max_bins)
     assert len(edges) == max_bins - 1
     codes = _core.bin_codes(column[:, None].copy(), edges, np.array([0, len(edges)]), NUMERIC, True, 1)
     assert codes.dtype == np.uint16
-    np.testing.assert_array_equal(codes[:, 0], np.searchsorted(edges, column))
+    assert_array_equal(codes[:, 0], np.searchsorted(edges, column))
 
 
 # --- several columns ----------------------------------------------------------------------------------------
@@ -231,44 +232,42 @@ def tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
 
 
 @given(tables(), st.integers(2, 60), st.booleans())
-def test_columns_are_binned_one_by_one(
-    table: tuple[NDArray[np.float64], NDArray[np.int32]], max_bins: int, wide: bool
-) -> None:
+def test_columns_are_binned_one_by_one(table, max_bins, wide):
     X, n_categories = table
     edges, offset = _core.bin_edges(X, None, n_categories, max_bins, EVERY_ROW, 1)
     assert edges.dtype == np.float64
     assert offset.dtype == np.int64
     for j in range(X.shape[1]):
         own = edges[offset[j] : offset[j + 1]]
-        np.testing.assert_array_equal(own, [] if n_categories[j] else edges_of(X[:, j], None, max_bins))
+        assert_array_equal(own, [] if n_categories[j] else edges_of(X[:, j], None, max_bins))
         if not n_categories[j]:  # rows that come later may lie on an edge, or beyond all numbers
             places = slice(j % 5, None, 5)
             X[places, j] = np.resize([np.inf, -np.inf, -0.0, *own], len(X[places, j]))
     codes = _core.bin_codes(X, edges, offset, n_categories, wide, 1)
     assert codes.dtype == (np.uint16 if wide else np.uint8)
-    np.testing.assert_array_equal(codes, oracle.bin_codes(X, edges, offset, n_categories))
+    assert_array_equal(codes, oracle.bin_codes(X, edges, offset, n_categories))
 
 
 @given(
     arrays(np.float64, st.integers(0, 20), elements=finite).map(np.unique),
     arrays(np.float64, st.integers(1, 60), elements=st.floats() | special),
 )
-def test_codes_say_on_which_side_of_the_edges(edges: NDArray[np.float64], column: NDArray[np.float64]) -> None:
+def test_codes_say_on_which_side_of_the_edges(edges, column):
     with np.errstate(over="ignore"):
         column = np.concatenate([column, edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
     codes = _core.bin_codes(column[:, None].copy(), edges, np.array([0, len(edges)]), NUMERIC, False, 1)[:, 0]
     missing = np.isnan(column)
     assert (codes[missing] == len(edges) + 1).all()
     for b, edge in enumerate(edges):
-        np.testing.assert_array_equal(codes[~missing] <= b, column[~missing] <= edge)
+        assert_array_equal(codes[~missing] <= b, column[~missing] <= edge)
 
 
-def test_categories_out_of_range_are_missing() -> None:
+def test_categories_out_of_range_are_missing():
     column = np.array([0.0, 2.0, 3.0, -1.0, -0.0, 1.5, np.nan, np.inf, -np.inf, 1e300, 2**32 + 1.0, -0.5])
     codes = _core.bin_codes(
         column[:, None].copy(), np.empty(0), np.array([0, 0]), np.array([3], dtype=np.int32), False, 1
     )
-    np.testing.assert_array_equal(codes[:, 0], [0, 2, 3, 3, 0, 3, 3, 3, 3, 3, 3, 3])
+    assert_array_equal(codes[:, 0], [0, 2, 3, 3, 0, 3, 3, 3, 3, 3, 3, 3])
 
 
 # --- refusals -----------------------------------------------------------------------------------------------
@@ -304,7 +303,7 @@ GOOD_EDGES: dict[str, Any] = {
     ],
     ids="-".join,
 )
-def test_bin_edges_refuses(wrong: dict[str, Any]) -> None:
+def test_bin_edges_refuses(wrong):
     _core.bin_edges(**GOOD_EDGES)
     with pytest.raises(ValueError):
         _core.bin_edges(**GOOD_EDGES | wrong)
@@ -342,24 +341,24 @@ GOOD_CODES: dict[str, Any] = {
     ],
     ids="-".join,
 )
-def test_bin_codes_refuses(wrong: dict[str, Any]) -> None:
+def test_bin_codes_refuses(wrong):
     _core.bin_codes(**GOOD_CODES)
     with pytest.raises(ValueError):
         _core.bin_codes(**GOOD_CODES | wrong)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex128, object])
-def test_other_types_of_number_are_refused(dtype: type) -> None:
+def test_other_types_of_number_are_refused(dtype):
     with pytest.raises(TypeError):
         _core.bin_edges(**GOOD_EDGES | {"X": GOOD_EDGES["X"].astype(dtype)})
 
 
-def test_255_bins_fit_narrow_codes() -> None:
+def test_255_bins_fit_narrow_codes():
     column = np.append(np.arange(255.0), np.nan)
     edges = edges_of(column)
     assert len(edges) == 254
     codes = _core.bin_codes(column[:, None].copy(), edges, np.array([0, 254]), NUMERIC, False, 1)
-    np.testing.assert_array_equal(codes[:, 0], np.arange(256))
+    assert_array_equal(codes[:, 0], np.arange(256))
 
 
 @given(st.data(), st.integers(0, 600), st.integers(1, 70), st.integers(0, 2**32 - 1), st.integers(1, 3))
@@ -377,7 +376,7 @@ def test_columns_of_doubles_and_floats_are_put_together(data, n, p, seed, n_thre
     expected = np.full((n, p + 4), 7.0)
     for j, column in enumerate(columns):
         expected[:, first + j] = column
-    np.testing.assert_array_equal(matrix, expected)
+    assert_array_equal(matrix, expected)
     assert infinite == np.isinf(expected).any()
 
 

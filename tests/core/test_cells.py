@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -26,60 +27,58 @@ def tables(draw: st.DrawFn) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np
 
 
 @given(tables())
-def test_sums_are_those_of_the_rows_in_each_cell(case: Any) -> None:
+def test_sums_are_those_of_the_rows_in_each_cell(case):
     codes, n_bins, values = case
     sums = _core.Cells(codes, n_bins, 1).sums(values)
-    np.testing.assert_allclose(
-        sums, oracle.cell_sums(codes, n_bins, values), rtol=1e-12, atol=1e-14 * np.abs(values).sum()
-    )
+    assert_allclose(sums, oracle.cell_sums(codes, n_bins, values), rtol=1e-12, atol=1e-14 * np.abs(values).sum())
 
 
 @given(tables())
-def test_pairs_are_the_weight_that_cells_share(case: Any) -> None:
+def test_pairs_are_the_weight_that_cells_share(case):
     codes, n_bins, values = case
     masks, w = oracle.cell_masks(codes, n_bins), np.abs(values)
     pairs = _core.Cells(codes, n_bins, 1).pairs(w)
-    np.testing.assert_allclose(pairs, (masks.T * w) @ masks, rtol=1e-12, atol=1e-300)
-    np.testing.assert_array_equal(pairs, pairs.T)
+    assert_allclose(pairs, (masks.T * w) @ masks, rtol=1e-12, atol=1e-300)
+    assert_array_equal(pairs, pairs.T)
 
 
 @given(tables(), st.integers(1, 3))
-def test_scores_add_up_what_the_cells_of_a_row_give(case: Any, k: int) -> None:
+def test_scores_add_up_what_the_cells_of_a_row_give(case, k):
     codes, n_bins, _ = case
     masks = oracle.cell_masks(codes, n_bins)
     by_cell = np.random.default_rng(0).normal(size=(masks.shape[1], k))
     scores = _core.Cells(codes, n_bins, 1).scores(by_cell)
-    np.testing.assert_allclose(scores, masks @ by_cell, rtol=1e-12, atol=1e-14)
+    assert_allclose(scores, masks @ by_cell, rtol=1e-12, atol=1e-14)
 
 
 @given(tables())
-def test_shift_adds_one_columns_numbers(case: Any) -> None:
+def test_shift_adds_one_columns_numbers(case):
     codes, n_bins, values = case
     by_bin = np.random.default_rng(0).normal(size=n_bins[0] + 1)
     expected = values + by_bin[codes[:, 0]]
     _core.Cells(codes, n_bins, 1).shift(values, 0, by_bin)
-    np.testing.assert_array_equal(values, expected)
+    assert_array_equal(values, expected)
 
 
-def test_any_number_of_threads_gives_the_same_bits() -> None:
+def test_any_number_of_threads_gives_the_same_bits():
     rng = np.random.default_rng(0)
     n, p = 60_000, 24
     codes, n_bins = rng.integers(0, 30, (n, p)).astype(np.uint8), np.full(p, 29, np.int32)
     values = rng.normal(size=n)
     one, three = _core.Cells(codes, n_bins, 1), _core.Cells(codes, n_bins, 3)
-    np.testing.assert_array_equal(one.sums(values), three.sums(values))
-    np.testing.assert_array_equal(one.pairs(values), three.pairs(values))
+    assert_array_equal(one.sums(values), three.sums(values))
+    assert_array_equal(one.pairs(values), three.pairs(values))
     by_cell = rng.normal(size=(p * 30, 2))
-    np.testing.assert_array_equal(one.scores(by_cell), three.scores(by_cell))
+    assert_array_equal(one.scores(by_cell), three.scores(by_cell))
 
 
-def test_sums_of_nothing_are_nothing() -> None:
+def test_sums_of_nothing_are_nothing():
     cells = _core.Cells(np.zeros((3, 1), np.uint8), np.ones(1, np.int32), 1)
     assert cells.sums(np.zeros(3)).tolist() == [0.0, 0.0]
     assert cells.sums(np.full(3, 5e-324)).sum() <= 1.5e-323
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_what_does_not_fit_is_refused():
     codes, n_bins = np.zeros((3, 2), np.uint8), np.ones(2, np.int32)
     cells = _core.Cells(codes, n_bins, 1)
     with pytest.raises(ValueError, match="finite"):
@@ -133,7 +132,7 @@ def test_as_written_out(n, N, seed, noise):
     alpha, n_rounds = _core.listed_rounds(votes, signs, weights, np.arange(1, 31))
     assert n_rounds == len(expected) and alpha.shape == (30, N)
     expected += [expected[-1] if expected else np.zeros(N)] * (30 - n_rounds)
-    np.testing.assert_allclose(alpha, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(alpha, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_long_runs_of_voters_that_part_the_classes():
@@ -157,7 +156,7 @@ def test_rows_without_weight_are_absent_and_weights_are_repetitions():
     T = np.array([5, 20])
     one, _ = _core.listed_rounds(votes, signs, times.astype(float), T)
     other, _ = _core.listed_rounds(np.repeat(votes, times, axis=0), np.repeat(signs, times), np.ones(times.sum()), T)
-    np.testing.assert_allclose(one, other, rtol=1e-9)
+    assert_allclose(one, other, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import example, given
+from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from committee import _core
@@ -36,23 +37,23 @@ def products(H: Any, y: Any, w: Any) -> tuple[Any, Any]:
 
 
 @given(votes(), PENALTIES, st.booleans())
-def test_rounds_are_the_papers(case: Any, penalty: Any, as_new: bool) -> None:
+def test_rounds_are_the_papers(case, penalty, as_new):
     H, y, w = case
     gram, b = products(H, y, w)
     c, alpha = b.copy(), np.zeros(len(b))
     voter, weight, fall = _core.greedy_rounds(gram, c, alpha, *penalty, as_new, 6, 1e-9)
     chosen, weights, falls = oracle.rounds(H, y, w, *penalty, 6, 1e-9, as_new=as_new)
-    np.testing.assert_allclose(c, H.T @ (w * (y - H @ alpha)), atol=1e-12)
+    assert_allclose(c, H.T @ (w * (y - H @ alpha)), atol=1e-12)
     # where two voters lower the risk alike, rounding may pick either, and later rounds differ
     same = 0
     while same < min(len(chosen), len(voter)) and voter[same] == chosen[same]:
         same += 1
-    np.testing.assert_allclose(weight[:same], weights[:same], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(fall[:same], falls[:same], rtol=1e-6, atol=1e-12)
+    assert_allclose(weight[:same], weights[:same], rtol=1e-9, atol=1e-12)
+    assert_allclose(fall[:same], falls[:same], rtol=1e-6, atol=1e-12)
 
 
 @given(votes(), PENALTIES, st.booleans())
-def test_every_round_lowers_the_risk_by_what_it_says(case: Any, penalty: Any, as_new: bool) -> None:
+def test_every_round_lowers_the_risk_by_what_it_says(case, penalty, as_new):
     H, y, w = case
     gram, b = products(H, y, w)
     c, alpha = b.copy(), np.zeros(len(b))
@@ -68,7 +69,7 @@ def test_every_round_lowers_the_risk_by_what_it_says(case: Any, penalty: Any, as
 
 
 @given(votes(), st.sampled_from([0.0, 0.05, 0.2]), st.sampled_from(["l1", "l2"]))
-def test_penalised_risk_falls_by_the_squared_excess_over_eta(case: Any, strength: float, name: Any) -> None:
+def test_penalised_risk_falls_by_the_squared_excess_over_eta(case, strength, name):
     H, y, w = case
     gram, b = products(H, y, w)
     eta = np.diag(gram)
@@ -81,7 +82,7 @@ def test_penalised_risk_falls_by_the_squared_excess_over_eta(case: Any, strength
 
 
 @given(votes(), PENALTIES)
-def test_python_says_the_same_as_the_kernel(case: Any, penalty: Any) -> None:
+def test_python_says_the_same_as_the_kernel(case, penalty):
     H, y, w = case
     gram, b = products(H, y, w)
     c, alpha = b.copy(), np.zeros(len(b))
@@ -99,7 +100,7 @@ def test_python_says_the_same_as_the_kernel(case: Any, penalty: Any) -> None:
 
 
 @given(votes(), PENALTIES)
-def test_sweeps_end_at_an_optimum(case: Any, penalty: tuple[str, float]) -> None:
+def test_sweeps_end_at_an_optimum(case, penalty):
     H, y, w = case
     gram, b = products(H, y, w)
     c, alpha = b.copy(), np.zeros(len(b))
@@ -117,7 +118,7 @@ def test_sweeps_end_at_an_optimum(case: Any, penalty: tuple[str, float]) -> None
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([np.uint16, np.uint32]), st.booleans())
-def test_a_path_on_counts_is_that_on_products(seed: int, count: Any, centred: bool) -> None:
+def test_a_path_on_counts_is_that_on_products(seed, count, centred):
     """Weights are at the optimum of each strength, whichever way the products are known."""
     rng = np.random.default_rng(seed)
     n, sizes = int(rng.integers(2, 60)), rng.integers(0, 12, size=int(rng.integers(1, 5)))
@@ -138,12 +139,12 @@ def test_a_path_on_counts_is_that_on_products(seed: int, count: Any, centred: bo
             residual = y - (H - mean) @ alpha
             assert risk == pytest.approx(residual @ residual / n, abs=1e-12)
             assert np.abs((H - mean).T @ residual / n).max(initial=0.0) <= strength + 1e-4
-    np.testing.assert_allclose(of_counts[2], of_products[2], atol=1e-6)
+    assert_allclose(of_counts[2], of_products[2], atol=1e-6)
 
 
 @example(seed=643, size=5, twice=True)  # a stump that another says all of was left with a weight of 2e-16
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 5, 30, 70]), st.booleans())
-def test_a_path_over_stumps_of_columns_ends_at_the_optimum(seed: int, size: int, twice: bool) -> None:
+def test_a_path_over_stumps_of_columns_ends_at_the_optimum(seed, size, twice):
     """Neighbouring stumps are much alike, or the same; more than 64 of a column go another way."""
     rng = np.random.default_rng(seed)
     n, p = 100, 3
@@ -165,13 +166,13 @@ def test_a_path_over_stumps_of_columns_ends_at_the_optimum(seed: int, size: int,
         assert np.abs(c - strength * np.sign(alpha))[alpha != 0.0].max(initial=0.0) <= 2e-5
 
 
-def test_voters_without_votes_are_never_taken() -> None:
+def test_voters_without_votes_are_never_taken():
     gram = np.zeros((2, 2))
     voter, _, _ = _core.greedy_rounds(gram, np.zeros(2), np.zeros(2), "none", 0.0, True, 5, 0.0)
     assert len(voter) == 0
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="square"):
         _core.greedy_rounds(np.ones((2, 3)), np.ones(2), np.ones(2), "none", 0.0, True, 1, 0.0)
     with pytest.raises(ValueError, match="one number per voter"):

@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.testing import assert_array_equal
 
 from committee import _core
 from tests.core.cases import Case, alternating_labels, cases, limits_for, random_case
@@ -34,9 +35,7 @@ def drawn(draw: st.DrawFn, **fixed: Any) -> tuple[Case, oracle.Limits]:
 
 
 @given(drawn(), st.integers(0, 4), seeds)
-def test_small_tables_grow_the_other_growers_trees(
-    table: tuple[Case, oracle.Limits], max_features: int, seed: int
-) -> None:
+def test_small_tables_grow_the_other_growers_trees(table, max_features, seed):
     case, limits = table
     tree = case.grow_with(case.deep_grower(limits, max_features), seed)
     assert_same_tree(tree, case.grow(limits, max_features, seed=seed))
@@ -51,9 +50,7 @@ def test_small_tables_grow_the_other_growers_trees(
     st.integers(0, 12),
     seeds,
 )
-def test_larger_tables_do_too(
-    kind: str, n_classes: int, max_bins: int, weights: str, missing: float, max_features: int, seed: int
-) -> None:
+def test_larger_tables_do_too(kind, n_classes, max_bins, weights, missing, max_features, seed):
     """Nodes with more rows than bins and with fewer, and many classes of which a node holds few."""
     case = random_case(
         np.random.default_rng(seed),
@@ -74,7 +71,7 @@ def test_larger_tables_do_too(
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("max_features", [1, 5, 0])
-def test_nodes_beyond_one_block_of_codes(kind: str, max_features: int) -> None:
+def test_nodes_beyond_one_block_of_codes(kind, max_features):
     """A root whose codes are read from columns, and nodes whose codes are copied together."""
     case = random_case(np.random.default_rng(0), kind, 30_000, 28, n_classes=3, max_bins=255, missing=0.02)
     case = replace(case, rows=np.flatnonzero(np.random.default_rng(1).random(30_000) < 0.6).astype(np.int32))
@@ -83,31 +80,31 @@ def test_nodes_beyond_one_block_of_codes(kind: str, max_features: int) -> None:
 
 
 @pytest.mark.parametrize("max_features", [2, 40])
-def test_wide_tables(max_features: int) -> None:
+def test_wide_tables(max_features):
     case = random_case(np.random.default_rng(0), "gini", 400, 300, max_bins=40)
     tree = case.grow_with(case.deep_grower(oracle.Limits(), max_features), 1)
     assert_same_tree(tree, case.grow(oracle.Limits(), max_features, seed=1))
 
 
 @given(drawn(max_rows=40))
-def test_every_split_is_the_best_one(table: tuple[Case, oracle.Limits]) -> None:
+def test_every_split_is_the_best_one(table):
     case, limits = table
     CheckedTree(case.grow_with(case.deep_grower(limits)), case.table, limits).assert_right()
 
 
-def test_alternating_labels_grow_a_leaf_for_every_row() -> None:
+def test_alternating_labels_grow_a_leaf_for_every_row():
     n = 1000
     case = alternating_labels(n)
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert len(tree.feature) == 2 * n - 1
-    np.testing.assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
+    assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
 
 
 # --- many trees ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_trees_grown_at_the_same_time(kind: str) -> None:
+def test_trees_grown_at_the_same_time(kind):
     case = random_case(np.random.default_rng(0), kind, 3000, 6, n_classes=3, max_bins=60)
     grower = case.deep_grower(oracle.Limits(), 2, n_threads=2)
     alone = [case.grow_with(case.deep_grower(oracle.Limits(), 2), seed) for seed in range(40)]
@@ -118,7 +115,7 @@ def test_trees_grown_at_the_same_time(kind: str) -> None:
 
 
 @given(drawn(), seeds)
-def test_a_used_grower_grows_the_same_trees(table: tuple[Case, oracle.Limits], seed: int) -> None:
+def test_a_used_grower_grows_the_same_trees(table, seed):
     case, limits = table
     rng = np.random.default_rng(seed)
     grower = case.deep_grower(limits, 2)
@@ -133,31 +130,31 @@ def test_a_used_grower_grows_the_same_trees(table: tuple[Case, oracle.Limits], s
 
 
 @given(drawn(), seeds)
-def test_rows_are_walked_as_the_naive_walk_does(table: tuple[Case, oracle.Limits], seed: int) -> None:
+def test_rows_are_walked_as_the_naive_walk_does(table, seed):
     case, limits = table
     tree = case.grow_with(case.deep_grower(limits, 2), seed)
     rows = np.random.default_rng(seed).integers(0, len(case.codes), 50).astype(np.int32)
     leaves = _core.walk_codes(case.codes, case.n_bins, tree, rows)
-    np.testing.assert_array_equal(leaves, walks.walk_codes(case.codes, case.n_bins, tree, rows))
+    assert_array_equal(leaves, walks.walk_codes(case.codes, case.n_bins, tree, rows))
     used = np.arange(len(case.codes), dtype=np.int32) if case.rows is None else case.rows
-    np.testing.assert_array_equal(_core.walk_codes(case.codes, case.n_bins, tree, used), tree.leaf_of_row[used])
+    assert_array_equal(_core.walk_codes(case.codes, case.n_bins, tree, used), tree.leaf_of_row[used])
 
 
-def test_no_rows_reach_no_leaves() -> None:
+def test_no_rows_reach_no_leaves():
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert len(_core.walk_codes(case.codes, case.n_bins, tree, np.zeros(0, np.int32))) == 0
 
 
 @pytest.mark.parametrize("row", [-1, 20])
-def test_rows_outside_the_table_are_not_walked(row: int) -> None:
+def test_rows_outside_the_table_are_not_walked(row):
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     with pytest.raises(ValueError, match="outside the table"):
         _core.walk_codes(case.codes, case.n_bins, tree, np.array([row], np.int32))
 
 
-def test_a_tree_of_more_columns_is_not_walked() -> None:
+def test_a_tree_of_more_columns_is_not_walked():
     case = random_case(np.random.default_rng(0), "gini", 200, 3, missing=0.0)
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert tree.feature.max() > 0

@@ -32,7 +32,7 @@ def split(tree: Any) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
-def test_the_unit_of_weight_changes_no_split(criterion: str, seed: int) -> None:
+def test_the_unit_of_weight_changes_no_split(criterion, seed):
     """Sums of weights that add up to just under a power of two, a side that weighs some 1e-16 of them."""
     rng = np.random.default_rng(seed)
     n = int(rng.choice([256, 300, 512, 777, 1024]))
@@ -49,21 +49,21 @@ def test_the_unit_of_weight_changes_no_split(criterion: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "weight"), [(1.0, 1.0), (1e-150, 1.0), (1e-158, 1.0), (1e100, 1e100), (1e150, 1e3)])
-def test_gains_near_the_ends_of_numbers(size: float, weight: float) -> None:
+def test_gains_near_the_ends_of_numbers(size, weight):
     codes, answers = np.array([[0], [0], [1], [1]]), size * np.array([-1.0, -1.0, 1.0, 1.0])
     for tree in stumps(codes, [2], "squared_error", answers, np.full(4, weight)):
         assert split(tree) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("light", [1e-17, 1e-12, 1e-8])
-def test_a_light_row_far_out(light: float) -> None:
+def test_a_light_row_far_out(light):
     codes, answers = np.array([[0, 0], [1, 0], [1, 1]]), np.array([-1.0, 1.0, light**-0.5 * 3.0])
     shallow, deep = stumps(codes, [2, 2], "squared_error", answers, np.array([1.0, 1.0, light]))
     assert split(shallow) == split(deep) == (1, 0, 1)  # what is missing follows the heavier side
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_few_rows_of_weights_far_apart(seed: int) -> None:
+def test_few_rows_of_weights_far_apart(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 9))
     weights = np.exp(14.0 * rng.normal(size=n))
@@ -74,7 +74,7 @@ def test_few_rows_of_weights_far_apart(seed: int) -> None:
 
 @pytest.mark.parametrize("n_between", [8, 12, 25, 40])
 @pytest.mark.parametrize("light", [0.3e-10, 0.45e-10, 0.9e-10])
-def test_a_bin_without_rows_changes_no_chain_of_ties(n_between: int, light: float) -> None:
+def test_a_bin_without_rows_changes_no_chain_of_ties(n_between, light):
     """Gains rise by less than a tie from bin to bin; missing values alone are on the left of an unused bin in front."""
     weights = np.r_[1.0, np.full(n_between, light), 1.0]
     labels = np.r_[0, np.zeros(n_between), 1]

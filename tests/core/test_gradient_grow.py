@@ -292,7 +292,7 @@ def test_a_whole_weight_counts_as_rows_to_the_bit(seed, n, most, n_outputs, heav
         ([np.inf, np.nan, 1.0], np.nan),
     ],
 )
-def test_the_largest_size(values: Any, expected: float) -> None:
+def test_the_largest_size(values, expected):
     assert_array_equal(_core.largest_size(np.array(values, dtype=np.float64)), expected)
 
 
@@ -392,7 +392,7 @@ def test_codes_beyond_their_bins_are_refused():
 
 @examples(max_examples=60, deadline=None)
 @given(st.integers(0, 2**31 - 1), st.booleans(), st.sampled_from([1, 3]), st.integers(2, 20_000))
-def test_the_order_of_rows_changes_no_bit(seed: int, heavy: bool, n_outputs: int, n: int) -> None:
+def test_the_order_of_rows_changes_no_bit(seed, heavy, n_outputs, n):
     data = table(n, [7, 40, 5], [0, 0, 1], seed)
     g, h = gradients(n, n_outputs, seed, heavy)
     order = np.random.default_rng(seed).permutation(n)
@@ -405,7 +405,7 @@ def test_the_order_of_rows_changes_no_bit(seed: int, heavy: bool, n_outputs: int
     assert_array_equal(leaf[order], other_leaf)
 
 
-def test_leaves_of_heavy_tails_are_summed_in_full_precision() -> None:
+def test_leaves_of_heavy_tails_are_summed_in_full_precision():
     data = table(5_000, [2], [0], 0)
     g, h = gradients(5_000, 1, 0, heavy=True)
     g *= 1e100
@@ -417,7 +417,7 @@ def test_leaves_of_heavy_tails_are_summed_in_full_precision() -> None:
 
 
 @pytest.mark.parametrize("share", [1.0, 0.7])
-def test_leaves_of_many_rows_are_summed_once_each(share: float) -> None:
+def test_leaves_of_many_rows_are_summed_once_each(share):
     """Beyond 2^17 rows halves of sums are emptied; large rows out of a sample and other threads change nothing."""
     n, rng = 140_000, np.random.default_rng(6)
     data = table(n, [40, 9], [0, 0], 5)
@@ -436,8 +436,8 @@ def test_leaves_of_many_rows_are_summed_once_each(share: float) -> None:
         expected = [math.fsum(x[own]) for x in (*g, *h)]
         assert_allclose(tree.sums[node], expected, rtol=1e-13)
         assert tree.weight[node] == weights[own].sum()
-    np.testing.assert_array_equal(tree.sums, other.sums)
-    np.testing.assert_array_equal(leaf, other_leaf)
+    assert_array_equal(tree.sums, other.sums)
+    assert_array_equal(leaf, other_leaf)
 
 
 @given(

@@ -8,10 +8,11 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
-from tests.core.cases import CLASS_CRITERIA, CRITERIA, Case, cases, cases_with_limits, one_column, random_case
+from tests.core.cases import CLASS_CRITERIA, CRITERIA, cases, cases_with_limits, one_column, random_case
 from tests.core.checked_tree import ARRAYS, CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
 
@@ -20,7 +21,7 @@ NO_LIMITS = oracle.Limits()
 
 @settings(max_examples=400)
 @given(cases_with_limits())
-def test_every_split_is_the_best_of_its_node(drawn: tuple[Case, oracle.Limits]) -> None:
+def test_every_split_is_the_best_of_its_node(drawn):
     case, limits = drawn
     CheckedTree(case.grow(limits), case.table, limits).assert_right()
 
@@ -28,7 +29,7 @@ def test_every_split_is_the_best_of_its_node(drawn: tuple[Case, oracle.Limits]) 
 @pytest.mark.parametrize("kind", CRITERIA)
 @pytest.mark.parametrize("categorical", ["none", "all"])
 @given(data=st.data())
-def test_every_criterion(kind: str, categorical: str, data: st.DataObject) -> None:
+def test_every_criterion(kind, categorical, data):
     case, limits = data.draw(cases_with_limits(kinds=(kind,), categorical=categorical))
     CheckedTree(case.grow(limits), case.table, limits).assert_right()
 
@@ -38,9 +39,7 @@ def assert_same_splits(tree: _core.GrownTree, i: int, nodes: list[oracle.Node], 
     assert tree.feature[i] == node.feature
     if node.goes_left is None:
         return
-    np.testing.assert_array_equal(
-        oracle.goes_left(tree, i, int(n_bins[node.feature]), categorical=False), node.goes_left
-    )
+    assert_array_equal(oracle.goes_left(tree, i, int(n_bins[node.feature]), categorical=False), node.goes_left)
     assert_same_splits(tree, int(tree.left[i]), nodes, node.left, n_bins)
     assert_same_splits(tree, int(tree.left[i]) + 1, nodes, node.left + 1, n_bins)
 
@@ -48,7 +47,7 @@ def assert_same_splits(tree: _core.GrownTree, i: int, nodes: list[oracle.Node], 
 @pytest.mark.parametrize("kind", CRITERIA)
 @pytest.mark.parametrize("weights", ["equal", "integer"])
 @given(data=st.data())
-def test_ties_go_to_the_first_candidate(kind: str, weights: str, data: st.DataObject) -> None:
+def test_ties_go_to_the_first_candidate(kind, weights, data):
     """Whole numbers tie often; the naive tree takes the lowest feature, the lowest bin, missing right."""
     case = data.draw(cases(kinds=(kind,), n_classes=2, weights=weights, categorical="none"))
     case = replace(case, targets=np.round(case.targets))
@@ -68,16 +67,8 @@ def test_ties_go_to_the_first_candidate(kind: str, weights: str, data: st.DataOb
     min_gain=st.sampled_from([0.0, 0.0, 0.0123457, -1.0]),
 )
 def test_splits_of_many_bins_are_the_first_of_the_best(
-    kind: str,
-    seed: int,
-    n: int,
-    max_bins: int,
-    n_classes: int,
-    missing: float,
-    min_samples: int,
-    min_weight: float,
-    min_gain: float,
-) -> None:
+    kind, seed, n, max_bins, n_classes, missing, min_samples, min_weight, min_gain
+):
     """Gains of many bins are found eight at a time, and most before their peak are passed over."""
     case = random_case(
         np.random.default_rng(seed),
@@ -102,7 +93,7 @@ def test_splits_of_many_bins_are_the_first_of_the_best(
 
 
 @given(cases(kinds=("error",), weights="equal"))
-def test_no_stump_has_less_error_than_that_of_criterion_error(case: Case) -> None:
+def test_no_stump_has_less_error_than_that_of_criterion_error(case):
     """All ways to part the values of a column, thresholds or subsets, with the best vote on either side."""
     tree = case.grow(oracle.Limits(max_depth=1))
     right = case.table.statistics[case.table.rows].sum(0).max() + tree.gain[0]
@@ -119,7 +110,7 @@ def test_no_stump_has_less_error_than_that_of_criterion_error(case: Case) -> Non
 
 @pytest.mark.parametrize("kind", ["gini", "entropy"])
 @given(case=cases(kinds=("gini",), weights="equal", n_classes=2))
-def test_below_zero_only_rows_that_are_alike_end_a_tree(kind: str, case: Case) -> None:
+def test_below_zero_only_rows_that_are_alike_end_a_tree(kind, case):
     case, limits = replace(case, kind=kind), oracle.Limits(min_gain=-1.0)
     tree = case.grow(limits)
     for leaf in np.flatnonzero(tree.feature < 0):
@@ -134,7 +125,7 @@ def test_below_zero_only_rows_that_are_alike_end_a_tree(kind: str, case: Case) -
 
 @pytest.mark.parametrize("kind", ["gini", "entropy", "confidence", "squared_error"])
 @given(data=st.data())
-def test_categorical_split_is_the_best_of_all_subsets(kind: str, data: st.DataObject) -> None:
+def test_categorical_split_is_the_best_of_all_subsets(kind, data):
     """Two classes: Breiman et al. 1984, section 4.2.2; squared error: Fisher 1958."""
     case = data.draw(cases(kinds=(kind,), n_classes=2, p=1, categorical="all"))
     tree = case.grow(case.limits(max_depth=1))
@@ -146,7 +137,7 @@ def test_categorical_split_is_the_best_of_all_subsets(kind: str, data: st.DataOb
     assert tree.gain[0] == pytest.approx(best, abs=1e-9 * table.scale)
 
 
-def test_many_categories_use_several_words() -> None:
+def test_many_categories_use_several_words():
     rng = np.random.default_rng(0)
     codes: NDArray[np.uint8] = rng.integers(0, 200, (3000, 1)).astype(np.uint8)
     good = rng.random(200) < 0.5
@@ -159,9 +150,9 @@ def test_many_categories_use_several_words() -> None:
         labels=good[codes[:, 0]].astype(np.uint16),
     )
     tree = case.grow(NO_LIMITS)
-    np.testing.assert_array_equal(tree.feature, [0, -1, -1])
-    np.testing.assert_array_equal(tree.category_offset, [0, 7, 7, 7])
-    np.testing.assert_array_equal(oracle.goes_left(tree, 0, 200, categorical=True)[:200], ~good)
+    assert_array_equal(tree.feature, [0, -1, -1])
+    assert_array_equal(tree.category_offset, [0, 7, 7, 7])
+    assert_array_equal(oracle.goes_left(tree, 0, 200, categorical=True)[:200], ~good)
     assert tree.category_bits[6] < 2 ** (200 - 192)
 
 
@@ -179,30 +170,28 @@ def test_many_categories_use_several_words() -> None:
         ([0, 0, 1, 1], [0, 0, 1, 1], 0),  # equal children: right
     ],
 )
-def test_missing_values_learn_their_side(
-    codes: list[int], labels: list[int], missing_left: int, categorical: bool
-) -> None:
+def test_missing_values_learn_their_side(codes, labels, missing_left, categorical):
     tree = one_column(codes, labels, 2, categorical).grow(oracle.Limits(max_depth=1))
     assert tree.missing_left[0] == missing_left
 
 
-def test_missing_values_that_tell_nothing_go_right() -> None:
+def test_missing_values_that_tell_nothing_go_right():
     tree = one_column([0, 1, 2, 2], [0, 1, 0, 1], 2).grow(oracle.Limits(max_depth=1))
     assert tree.missing_left[0] == 0
 
 
-def test_missing_against_present() -> None:
+def test_missing_against_present():
     tree = one_column([0, 1, 2, 3, 3], [0, 0, 0, 1, 1], 3).grow(NO_LIMITS)
-    np.testing.assert_array_equal(tree.feature, [0, -1, -1])
+    assert_array_equal(tree.feature, [0, -1, -1])
     assert tree.bin[0] == 2
     assert tree.missing_left[0] == 0
 
 
-def test_categories_a_node_never_saw_follow_the_heavier_child() -> None:
+def test_categories_a_node_never_saw_follow_the_heavier_child():
     tree = one_column([0, 0, 3, 0], [0, 0, 1, 0], 5, categorical=True).grow(NO_LIMITS)
-    np.testing.assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 1, 1, 0, 1, 1])
+    assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 1, 1, 0, 1, 1])
     tree = one_column([0, 3, 3, 3], [0, 1, 1, 1], 5, categorical=True).grow(NO_LIMITS)
-    np.testing.assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 0, 0, 0, 0, 0])
+    assert_array_equal(oracle.goes_left(tree, 0, 5, categorical=True), [1, 0, 0, 0, 0, 0])
 
 
 # --- weights and rows ---------------------------------------------------------------------------------------
@@ -219,7 +208,7 @@ without_ties = cases(weights="integer", categorical="none") | cases(
 
 
 @given(without_ties, st.integers(0, 3))
-def test_integer_weights_are_repeated_rows(case: Case, depth: int) -> None:
+def test_integer_weights_are_repeated_rows(case, depth):
     times = (1 + case.weights if case.weights.ndim == 1 else 1 + case.weights[:, 0]).astype(int)
     case = replace(case, weights=np.broadcast_to(times.astype(float), case.weights.T.shape).T.copy())
     limits = case.limits(max_depth=depth)
@@ -231,13 +220,13 @@ def test_integer_weights_are_repeated_rows(case: Case, depth: int) -> None:
         weights=np.ones_like(np.repeat(case.weights, times, axis=0)),
     )
     ours, theirs = case.grow(limits), repeated.grow(limits)
-    np.testing.assert_array_equal(ours.feature, theirs.feature)
-    np.testing.assert_array_equal(ours.bin, theirs.bin)
-    np.testing.assert_array_equal(ours.missing_left, theirs.missing_left)
-    np.testing.assert_array_equal(ours.category_bits, theirs.category_bits)
-    np.testing.assert_array_equal(ours.leaf_of_row, theirs.leaf_of_row[np.cumsum(times) - times])
-    np.testing.assert_allclose(ours.gain, theirs.gain, atol=1e-9 * case.table.scale)
-    np.testing.assert_allclose(ours.sums, theirs.sums, atol=1e-12 * case.table.total)
+    assert_array_equal(ours.feature, theirs.feature)
+    assert_array_equal(ours.bin, theirs.bin)
+    assert_array_equal(ours.missing_left, theirs.missing_left)
+    assert_array_equal(ours.category_bits, theirs.category_bits)
+    assert_array_equal(ours.leaf_of_row, theirs.leaf_of_row[np.cumsum(times) - times])
+    assert_allclose(ours.gain, theirs.gain, atol=1e-9 * case.table.scale)
+    assert_allclose(ours.sums, theirs.sums, atol=1e-12 * case.table.total)
 
 
 def leaf_groups(tree: _core.GrownTree, rows: NDArray[np.integer]) -> set[tuple[int, ...]]:
@@ -248,30 +237,30 @@ def leaf_groups(tree: _core.GrownTree, rows: NDArray[np.integer]) -> set[tuple[i
 
 @settings(max_examples=200)
 @given(cases(weights="some_zero"), st.integers(0, 3))
-def test_rows_of_no_weight_change_no_split(case: Case, depth: int) -> None:
+def test_rows_of_no_weight_change_no_split(case, depth):
     """They may swap children: with bin 1 weightless, <= 1 and missing is the rest of <= 2 without."""
     limits = case.limits(max_depth=depth)
     heavy = np.flatnonzero(case.table.weights > 0).astype(np.int32)
     ours, theirs = case.grow(limits), replace(case, rows=heavy).grow(limits)
     assert leaf_groups(ours, heavy) == leaf_groups(theirs, heavy)
-    np.testing.assert_allclose(np.sort(ours.gain), np.sort(theirs.gain), atol=1e-12 * case.table.scale)
+    assert_allclose(np.sort(ours.gain), np.sort(theirs.gain), atol=1e-12 * case.table.scale)
 
 
 @pytest.mark.parametrize("kind", ["gini", "abstaining"])
-def test_a_child_without_weight_is_no_child(kind: str) -> None:
+def test_a_child_without_weight_is_no_child(kind):
     """A constant vote is the best stump here; rows of weight 0 must not stand in for its other side."""
     codes, labels = [0, 1, 1, 2, 2], [0, 0, 1, 0, 1]
     case = replace(one_column(codes, labels, 3), kind=kind, weights=np.array([0.0, 3.0, 1.0, 3.0, 1.0]))
     tree = case.grow(oracle.Limits(max_depth=1))
     if kind == "gini":
-        np.testing.assert_array_equal(tree.feature, [-1])
+        assert_array_equal(tree.feature, [-1])
     else:
-        np.testing.assert_array_equal(tree.bin, [1, -1, -1])
+        assert_array_equal(tree.bin, [1, -1, -1])
     assert (tree.sums.sum(1) > 0).all()
 
 
 @given(cases_with_limits(), st.integers(0, 2**32 - 1))
-def test_some_rows_are_a_smaller_table(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+def test_some_rows_are_a_smaller_table(drawn, seed):
     case, limits = drawn
     keep = np.random.default_rng(seed).random(len(case.codes)) < 0.6
     keep[0] = True
@@ -285,13 +274,13 @@ def test_some_rows_are_a_smaller_table(drawn: tuple[Case, oracle.Limits], seed: 
         weights=case.weights[keep],
     ).grow(limits)
     for name in ARRAYS[:-1]:
-        np.testing.assert_array_equal(getattr(ours, name), getattr(smaller, name), err_msg=name)
-    np.testing.assert_array_equal(ours.leaf_of_row[keep], smaller.leaf_of_row)
+        assert_array_equal(getattr(ours, name), getattr(smaller, name), err_msg=name)
+    assert_array_equal(ours.leaf_of_row[keep], smaller.leaf_of_row)
     assert (ours.leaf_of_row[~keep] == -1).all()
 
 
 @given(cases_with_limits(), st.integers(0, 2**32 - 1))
-def test_all_rows_are_no_rows_in_any_order(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+def test_all_rows_are_no_rows_in_any_order(drawn, seed):
     case, limits = drawn
     n = len(case.codes)
     tree = case.grow(limits)
@@ -302,7 +291,7 @@ def test_all_rows_are_no_rows_in_any_order(drawn: tuple[Case, oracle.Limits], se
 
 
 @given(cases_with_limits(kinds=CLASS_CRITERIA, weights="equal"), st.integers(0, 2**32 - 1))
-def test_order_of_rows_does_not_matter(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+def test_order_of_rows_does_not_matter(drawn, seed):
     """To the bit where the total weight is exact in any order of summing."""
     case, limits = drawn
     shuffled = np.random.default_rng(seed).permutation(len(case.codes)).astype(np.int32)
@@ -310,7 +299,7 @@ def test_order_of_rows_does_not_matter(drawn: tuple[Case, oracle.Limits], seed: 
 
 
 @given(cases_with_limits(max_rows=200))
-def test_narrow_and_wide_codes_agree(drawn: tuple[Case, oracle.Limits]) -> None:
+def test_narrow_and_wide_codes_agree(drawn):
     case, limits = drawn
     other = replace(case, codes=case.codes.astype(np.uint16))
     assert_same_tree(replace(case, codes=case.codes.astype(np.uint8)).grow(limits), other.grow(limits))
@@ -318,20 +307,20 @@ def test_narrow_and_wide_codes_agree(drawn: tuple[Case, oracle.Limits]) -> None:
 
 @pytest.mark.parametrize("kind", CRITERIA)
 @pytest.mark.parametrize("scale", [1e-140, 1e-20, 1e20, 1e140])
-def test_the_unit_of_the_weights_does_not_matter(kind: str, scale: float) -> None:
+def test_the_unit_of_the_weights_does_not_matter(kind, scale):
     case = random_case(np.random.default_rng(5), kind, 50, 3, n_classes=3, weights="some_zero")
     limits = case.limits(max_depth=3, min_weight_leaf=0.0314159, min_gain=0.001)
     ours, scaled = case.grow(limits), replace(case, weights=scale * case.weights).grow(limits)
-    np.testing.assert_array_equal(ours.feature, scaled.feature)
-    np.testing.assert_array_equal(ours.leaf_of_row, scaled.leaf_of_row)
-    np.testing.assert_allclose(scaled.gain / scale, ours.gain, rtol=1e-9)
+    assert_array_equal(ours.feature, scaled.feature)
+    assert_array_equal(ours.leaf_of_row, scaled.leaf_of_row)
+    assert_allclose(scaled.gain / scale, ours.gain, rtol=1e-9)
 
 
 # --- squared error ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.1, 1000.0])
-def test_rounding_is_not_a_gain(mean: float) -> None:
+def test_rounding_is_not_a_gain(mean):
     """Both values of the feature have targets of one mean, up to the rounding of their sums."""
     rng = np.random.default_rng(0)
     case = replace(one_column([0, 0, 0, 1, 1, 1], [0] * 6, 2), kind="squared_error", weights=np.full(6, 0.1))
@@ -342,8 +331,8 @@ def test_rounding_is_not_a_gain(mean: float) -> None:
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])
-def test_targets_far_from_zero(offset: float) -> None:
+def test_targets_far_from_zero(offset):
     case = random_case(np.random.default_rng(3), "squared_error", 200, 3, max_bins=20)
     limits = oracle.Limits(max_depth=3)
     near, far = case.grow(limits), replace(case, targets=case.targets + offset).grow(limits)
-    np.testing.assert_array_equal(near.leaf_of_row, far.leaf_of_row)
+    assert_array_equal(near.leaf_of_row, far.leaf_of_row)

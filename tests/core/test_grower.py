@@ -12,10 +12,11 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
 from committee import _core
-from tests.core.cases import CRITERIA, Case, alternating_labels, cases, cases_with_limits, random_case
+from tests.core.cases import CRITERIA, alternating_labels, cases, cases_with_limits, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
 
@@ -26,14 +27,14 @@ NO_LIMITS = oracle.Limits()
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [1, 2, 3, 7, 20])
-def test_as_many_leaves_as_asked_for(max_leaf_nodes: int) -> None:
+def test_as_many_leaves_as_asked_for(max_leaf_nodes):
     case = random_case(np.random.default_rng(0), "gini", 2000, 4, max_bins=50)
     tree = case.grow(oracle.Limits(max_leaf_nodes=max_leaf_nodes))
     assert (tree.feature < 0).sum() == max_leaf_nodes
 
 
 @given(cases(weights="equal", n_classes=3), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_max_features(case: Case, max_features: int, seed: int) -> None:
+def test_max_features(case, max_features, seed):
     """A node looks at max_features features that vary in it, and takes the best split of those."""
     limits = case.limits(max_depth=3)
     checked = CheckedTree(case.grow(limits, max_features, seed=seed), case.table, limits)
@@ -53,7 +54,7 @@ def test_max_features(case: Case, max_features: int, seed: int) -> None:
         assert (offered[varies] <= gain + checked.noise).sum() >= looked_at
 
 
-def test_every_feature_is_drawn_equally_often() -> None:
+def test_every_feature_is_drawn_equally_often():
     rng = np.random.default_rng(0)
     case = random_case(rng, "gini", 400, 6, max_bins=2, missing=0.0, categorical="none")
     case = replace(case, n_bins=np.full(6, 2, np.int32), codes=rng.integers(0, 2, (400, 6)).astype(np.uint8))
@@ -68,7 +69,7 @@ def test_every_feature_is_drawn_equally_often() -> None:
 
 
 @pytest.mark.parametrize("max_features", [3, 6])
-def test_the_first_of_the_features_drawn_wins_a_tie(max_features: int) -> None:
+def test_the_first_of_the_features_drawn_wins_a_tie(max_features):
     case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
     case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
     grower = case.grower(oracle.Limits(max_depth=1), max_features=max_features)
@@ -76,7 +77,7 @@ def test_the_first_of_the_features_drawn_wins_a_tie(max_features: int) -> None:
     assert chisquare(np.bincount(root, minlength=6)).pvalue > 0.001  # each as often as the others
 
 
-def test_the_lowest_feature_wins_a_tie_where_none_is_drawn() -> None:
+def test_the_lowest_feature_wins_a_tie_where_none_is_drawn():
     case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
     case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
     grower = case.grower(oracle.Limits(), max_features=0)
@@ -84,7 +85,7 @@ def test_the_lowest_feature_wins_a_tie_where_none_is_drawn() -> None:
         assert case.grow_with(grower, seed).feature.max() == 0
 
 
-def test_neighbouring_seeds_draw_independently() -> None:
+def test_neighbouring_seeds_draw_independently():
     """Trees are given seeds in a row; what one of them drew must not tell what the next one draws."""
     p, m = 8, 4
     # the lower its number, the better a feature tells the label: the root shows the lowest one drawn
@@ -105,16 +106,16 @@ def test_neighbouring_seeds_draw_independently() -> None:
         assert abs(np.corrcoef(lowest[:-lag], lowest[lag:])[0, 1]) < 0.1
 
 
-def test_alternating_labels_grow_a_leaf_for_every_row() -> None:
+def test_alternating_labels_grow_a_leaf_for_every_row():
     n = 1000
     case = alternating_labels(n)
     tree = case.grow(NO_LIMITS)
     assert len(tree.feature) == 2 * n - 1
-    np.testing.assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
+    assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
 
 
 @pytest.mark.parametrize("kind", CRITERIA)
-def test_tables_with_nothing_to_split(kind: str) -> None:
+def test_tables_with_nothing_to_split(kind):
     case = random_case(np.random.default_rng(0), kind, 5, 2)
     limits = case.limits()
     one_row = replace(case, rows=np.array([3], dtype=np.int32))
@@ -122,16 +123,16 @@ def test_tables_with_nothing_to_split(kind: str) -> None:
     pure = replace(case, labels=np.zeros_like(case.labels), targets=np.full(5, 0.1))
     for nothing in (one_row, constant, pure):
         tree = nothing.grow(limits)
-        np.testing.assert_array_equal(tree.feature, [-1])
-        np.testing.assert_array_equal(np.unique(tree.leaf_of_row[nothing.table.rows]), [0])
-        np.testing.assert_allclose(tree.sums[0], nothing.table.statistics[nothing.table.rows].sum(0), atol=1e-14)
+        assert_array_equal(tree.feature, [-1])
+        assert_array_equal(np.unique(tree.leaf_of_row[nothing.table.rows]), [0])
+        assert_allclose(tree.sums[0], nothing.table.statistics[nothing.table.rows].sum(0), atol=1e-14)
 
 
 # --- a grower and its buffers -------------------------------------------------------------------------------
 
 
 @given(cases_with_limits(), st.integers(0, 2**32 - 1))
-def test_a_used_grower_grows_the_same_trees(drawn: tuple[Case, oracle.Limits], seed: int) -> None:
+def test_a_used_grower_grows_the_same_trees(drawn, seed):
     case, limits = drawn
     rng = np.random.default_rng(seed)
     grower = case.grower(limits)
@@ -142,7 +143,7 @@ def test_a_used_grower_grows_the_same_trees(drawn: tuple[Case, oracle.Limits], s
     assert_same_tree(case.grow_with(grower, seed), case.grow(limits, seed=seed))
 
 
-def test_a_grower_keeps_its_table_and_a_tree_its_arrays() -> None:
+def test_a_grower_keeps_its_table_and_a_tree_its_arrays():
     case = random_case(np.random.default_rng(0), "gini", 500, 5, max_bins=30)
     expected = case.grow(NO_LIMITS)
     grower = replace(case, codes=case.codes.copy(), n_bins=case.n_bins.copy()).grower(NO_LIMITS)
@@ -154,11 +155,11 @@ def test_a_grower_keeps_its_table_and_a_tree_its_arrays() -> None:
     del tree, grower
     gc.collect()
     assert len(noise) == 50
-    np.testing.assert_array_equal(feature, expected.feature)
-    np.testing.assert_array_equal(sums, expected.sums)
+    assert_array_equal(feature, expected.feature)
+    assert_array_equal(sums, expected.sums)
 
 
-def test_buffers_do_not_grow_from_tree_to_tree() -> None:
+def test_buffers_do_not_grow_from_tree_to_tree():
     statm = Path("/proc/self/statm")
     if not statm.exists():
         pytest.skip("needs /proc")
@@ -168,7 +169,7 @@ def test_buffers_do_not_grow_from_tree_to_tree() -> None:
     case = replace(case, n_bins=np.full(64, 255, dtype=np.int32))  # a histogram takes a megabyte
     grower = case.grower(oracle.Limits(max_depth=2))
 
-    def pages_after(n_trees: int) -> int:
+    def pages_after(n_trees):
         for seed in range(n_trees):
             case.grow_with(grower, seed)
         return int(statm.read_text("utf-8").split()[1])
@@ -177,14 +178,14 @@ def test_buffers_do_not_grow_from_tree_to_tree() -> None:
     assert pages_after(150) - before < 30 * 2**20 // 4096
 
 
-def test_weights_beyond_any_product_are_refused() -> None:
+def test_weights_beyond_any_product_are_refused():
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
     for factor in (1e-200, 1e200):
         with pytest.raises(ValueError, match="rescale"):
             replace(case, weights=case.weights * factor).grow(oracle.Limits())
 
 
-def test_forgotten_rows_leave_the_tree() -> None:
+def test_forgotten_rows_leave_the_tree():
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
     tree = case.grow(oracle.Limits())
     tree.forget_rows()
@@ -275,11 +276,11 @@ def assert_not_grown(grow: Any, given: dict[str, Any], wrong: dict[str, Any], er
     ],
     ids="-".join,
 )
-def test_tables_and_settings(make: Any, wrong: dict[str, Any]) -> None:
+def test_tables_and_settings(make, wrong):
     assert_refused(make, wrong)
 
 
-def test_settings_of_one_grower() -> None:
+def test_settings_of_one_grower():
     assert_refused(grower, {"max_leaf_nodes": -1})
     assert_refused(deep_grower, {"criterion": "confidence"})
 
@@ -307,12 +308,12 @@ def test_settings_of_one_grower() -> None:
     ],
     ids="-".join,
 )
-def test_labels_weights_and_rows(make: Any, wrong: dict[str, Any]) -> None:
+def test_labels_weights_and_rows(make, wrong):
     assert_not_grown(make().grow_classes, LABELS, wrong)
 
 
 @pytest.mark.parametrize("shape", [(4, 2), (4, 1, 1)])
-def test_weights_of_classes_are_not_for_gini(shape: tuple[int, ...]) -> None:
+def test_weights_of_classes_are_not_for_gini(shape):
     assert_not_grown(grower().grow_classes, LABELS, {"weights": np.ones(shape)})
 
 
@@ -336,7 +337,7 @@ def test_weights_of_classes_are_not_for_gini(shape: tuple[int, ...]) -> None:
     ],
     ids="-".join,
 )
-def test_targets(make: Any, wrong: dict[str, Any]) -> None:
+def test_targets(make, wrong):
     assert_not_grown(make(criterion="squared_error").grow_targets, TARGETS, wrong)
 
 
@@ -351,19 +352,19 @@ def test_targets(make: Any, wrong: dict[str, Any]) -> None:
     ],
     ids="-".join,
 )
-def test_other_types(make: Any, wrong: dict[str, Any]) -> None:
+def test_other_types(make, wrong):
     assert_not_grown(make().grow_classes, LABELS, wrong, TypeError)
 
 
 @both_growers
-def test_the_criterion_decides_what_can_be_grown(make: Any) -> None:
+def test_the_criterion_decides_what_can_be_grown(make):
     with pytest.raises(ValueError):
         make(criterion="squared_error").grow_classes(**LABELS)
     with pytest.raises(ValueError):
         make().grow_targets(np.ones(4), np.ones(4), None, 0)
 
 
-def test_confidence_of_several_classes_needs_weights_of_each() -> None:
+def test_confidence_of_several_classes_needs_weights_of_each():
     three = grower(criterion="confidence", n_classes=3)
     with pytest.raises(ValueError):
         three.grow_classes(**LABELS)
@@ -386,9 +387,9 @@ def test_a_tree_is_the_same_again(seed):
     rows = np.arange(len(codes), dtype=np.int32)
     again = _core.GrownTree(tuple(array.copy() for array in tree.nodes()), tree.leaf_of_row)
     for before, after in zip(tree.nodes(), again.nodes(), strict=True):
-        np.testing.assert_array_equal(before, after)
-    np.testing.assert_array_equal(_core.walk_codes(codes, n_bins, again, rows), tree.leaf_of_row)
-    np.testing.assert_array_equal(again.leaf_of_row, tree.leaf_of_row)
+        assert_array_equal(before, after)
+    assert_array_equal(_core.walk_codes(codes, n_bins, again, rows), tree.leaf_of_row)
+    assert_array_equal(again.leaf_of_row, tree.leaf_of_row)
     again.forget_rows()
     assert again.leaf_of_row is None and _core.GrownTree(tree.nodes(), None).leaf_of_row is None
 
@@ -400,9 +401,9 @@ def test_trees_are_joined_node_by_node(several):
     assert n_nodes.tolist() == [len(tree.feature) for tree in trees]
     offset = joined.pop(4)
     for name, array in zip([name for name in NAMES if name not in ("category_offset", "sums")], joined, strict=True):
-        np.testing.assert_array_equal(array, np.concatenate([getattr(tree, name) for tree in trees]))
+        assert_array_equal(array, np.concatenate([getattr(tree, name) for tree in trees]))
     words = np.concatenate([np.diff(tree.category_offset) for tree in trees])
-    np.testing.assert_array_equal(offset, np.concatenate([[0], np.cumsum(words)]))
+    assert_array_equal(offset, np.concatenate([[0], np.cumsum(words)]))
 
 
 def test_what_joins_no_trees_is_refused():
@@ -422,7 +423,7 @@ def test_trees_that_are_made_when_they_are_asked_for_are_joined():
             return grown(number)[0]
 
     for made, kept in zip(_core.joined_nodes(Made()), _core.joined_nodes([grown(k)[0] for k in range(3)]), strict=True):
-        np.testing.assert_array_equal(made, kept)
+        assert_array_equal(made, kept)
 
 
 def test_arrays_outlive_their_tree_and_cannot_be_changed():
@@ -431,7 +432,7 @@ def test_arrays_outlive_their_tree_and_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         feature[0] = 7
     del tree
-    np.testing.assert_array_equal(feature, expected)
+    assert_array_equal(feature, expected)
 
 
 NAMES = ("feature", "bin", "left", "missing_left", "category_offset", "category_bits", "gain", "count", "sums")

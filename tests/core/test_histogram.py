@@ -9,6 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -23,19 +24,19 @@ def histogram_of(case: Case, rows: NDArray[np.int32] | None = None) -> tuple[NDA
 
 
 @given(some_cases)
-def test_same_as_row_by_row(case: Case) -> None:
+def test_same_as_row_by_row(case):
     sums, counts = histogram_of(case)
     expected_sums, expected_counts = oracle.class_histogram(
         case.codes, case.n_bins, case.labels, case.n_classes, case.weights, None
     )
     assert sums.dtype == np.float64
     assert counts.dtype == np.int64
-    np.testing.assert_array_equal(counts, expected_counts)
-    np.testing.assert_allclose(sums, expected_sums, rtol=1e-14, atol=1e-16 * case.weights.sum())
+    assert_array_equal(counts, expected_counts)
+    assert_allclose(sums, expected_sums, rtol=1e-14, atol=1e-16 * case.weights.sum())
 
 
 @given(some_cases)
-def test_sums_are_the_weights_to_the_promised_precision(case: Case) -> None:
+def test_sums_are_the_weights_to_the_promised_precision(case):
     sums, counts = histogram_of(case)
     n = len(case.codes)
     quantum = case.weights.sum() * 2.0 ** -(63 - n.bit_length())
@@ -50,7 +51,7 @@ def test_sums_are_the_weights_to_the_promised_precision(case: Case) -> None:
 
 
 @given(some_cases, st.integers(0, 2**32 - 1))
-def test_order_of_rows_does_not_matter(case: Case, seed: int) -> None:
+def test_order_of_rows_does_not_matter(case, seed):
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(case.codes)).astype(np.int32)
     for given_rows, same_rows in (
@@ -61,46 +62,46 @@ def test_order_of_rows_does_not_matter(case: Case, seed: int) -> None:
             continue
         sums, counts = histogram_of(case, given_rows)
         same_sums, same_counts = histogram_of(case, same_rows)
-        np.testing.assert_array_equal(counts, same_counts)
-        np.testing.assert_allclose(sums, same_sums, rtol=1e-14, atol=1e-16 * case.weights.sum())
+        assert_array_equal(counts, same_counts)
+        assert_allclose(sums, same_sums, rtol=1e-14, atol=1e-16 * case.weights.sum())
 
 
 @given(some_cases, st.integers(0, 2**32 - 1))
-def test_some_rows_are_a_smaller_table(case: Case, seed: int) -> None:
+def test_some_rows_are_a_smaller_table(case, seed):
     keep = np.random.default_rng(seed).random(len(case.codes)) < 0.5
     keep[0] = True
     smaller = _core.class_histogram(
         case.codes[keep], case.n_bins, case.labels[keep], case.n_classes, case.weights[keep], None, 1
     )
     for ours, theirs in zip(histogram_of(case, np.flatnonzero(keep).astype(np.int32)), smaller, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        assert_array_equal(ours, theirs)
 
 
 @given(some_cases)
-def test_halves_add_up_to_the_whole(case: Case) -> None:
+def test_halves_add_up_to_the_whole(case):
     case.weights[:] = 1.0
     rows = np.arange(len(case.codes), dtype=np.int32)
     whole = histogram_of(case)[1]
     halves = [histogram_of(case, rows[start::2].copy())[1] for start in (0, 1)]
-    np.testing.assert_array_equal(halves[0] + halves[1], whole)
+    assert_array_equal(halves[0] + halves[1], whole)
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-30, 1.0, 1e30, 1e300])
-def test_the_unit_of_the_weights_does_not_matter(scale: float) -> None:
+def test_the_unit_of_the_weights_does_not_matter(scale):
     codes = np.array([[0], [1], [1], [2]], dtype=np.uint8)
     labels = np.array([0, 1, 0, 1], dtype=np.uint16)
     weights = np.array([1.0, 2.0, 3.0, 4.0])
     sums, _ = _core.class_histogram(codes, np.array([3], dtype=np.int32), labels, 2, scale * weights, None, 1)
-    np.testing.assert_allclose(sums / scale, [[1, 3, 0, 0], [0, 2, 4, 0]], rtol=1e-15)
+    assert_allclose(sums / scale, [[1, 3, 0, 0], [0, 2, 4, 0]], rtol=1e-15)
 
 
-def test_weights_of_very_different_size() -> None:
+def test_weights_of_very_different_size():
     codes = np.array([[0], [1], [2]], dtype=np.uint8)
     labels = np.zeros(3, dtype=np.uint16)
     weights = np.array([1e300, 1.0, 1e290])
     sums, counts = _core.class_histogram(codes, np.array([3], dtype=np.int32), labels, 1, weights, None, 1)
-    np.testing.assert_array_equal(counts, [[1, 1, 1, 0]])
-    np.testing.assert_allclose(sums, [[1e300, 0.0, 1e290, 0.0]], atol=1e300 * 2.0**-60)
+    assert_array_equal(counts, [[1, 1, 1, 0]])
+    assert_allclose(sums, [[1e300, 0.0, 1e290, 0.0]], atol=1e300 * 2.0**-60)
 
 
 GOOD: dict[str, Any] = {
@@ -142,7 +143,7 @@ GOOD: dict[str, Any] = {
     ],
     ids="-".join,
 )
-def test_refuses(wrong: dict[str, Any]) -> None:
+def test_refuses(wrong):
     _core.class_histogram(**GOOD)
     with pytest.raises(ValueError):
         _core.class_histogram(**GOOD | wrong)
@@ -159,7 +160,7 @@ def test_refuses(wrong: dict[str, Any]) -> None:
     ],
     ids="-".join,
 )
-def test_other_types_are_refused(wrong: dict[str, Any]) -> None:
+def test_other_types_are_refused(wrong):
     with pytest.raises(TypeError):
         _core.class_histogram(**GOOD | wrong)
 
@@ -201,10 +202,10 @@ def check(codes, n_bins, rows, narrow, n_threads=1):
     if narrow:
         assert len(rows) <= block
         words = (gradients << (count_bits + hessian_bits)) + (hessians << count_bits) + counts
-        np.testing.assert_array_equal(found.view(np.int64), words)
+        assert_array_equal(found.view(np.int64), words)
     else:
         pairs = (hessians << wide_bits) + counts
-        np.testing.assert_array_equal(found.view(np.int64), np.concatenate([gradients, pairs]))
+        assert_array_equal(found.view(np.int64), np.concatenate([gradients, pairs]))
 
 
 def scattered(n, n_rows, rng):
@@ -242,7 +243,7 @@ def test_more_rows_than_words_have_room_for(n_threads):
     st.integers(2, 5),
     st.booleans(),
 )
-def test_emphasis_row_by_row(seed: int, n: int, n_leaves: int, n_classes: int, per_class: bool) -> None:
+def test_emphasis_row_by_row(seed, n, n_leaves, n_classes, per_class):
     rng = np.random.default_rng(seed)
     weights = rng.exponential(size=(n, n_classes) if per_class else n)
     leaf = rng.integers(-1, n_leaves, n).astype(np.int32)
@@ -252,8 +253,8 @@ def test_emphasis_row_by_row(seed: int, n: int, n_leaves: int, n_classes: int, p
     expected_total = oracle.scale_rows(expected, leaf, labels, factor)
     untouched = weights[leaf < 0].copy()
     total = _core.scale_rows(weights, leaf, labels, factor, 1)
-    np.testing.assert_array_equal(weights, expected)
-    np.testing.assert_array_equal(weights[leaf < 0], untouched)
+    assert_array_equal(weights, expected)
+    assert_array_equal(weights[leaf < 0], untouched)
     assert total == pytest.approx(expected_total, rel=1e-13)
 
 
@@ -288,7 +289,7 @@ EMPHASIS_ARGUMENTS: dict[str, Any] = {
     ],
     ids="-".join,
 )
-def test_emphasis_refuses(wrong: dict[str, Any]) -> None:
+def test_emphasis_refuses(wrong):
     arguments: dict[str, Any] = {
         name: np.copy(v) if isinstance(v, np.ndarray) else v for name, v in (EMPHASIS_ARGUMENTS | wrong).items()
     }
@@ -297,7 +298,7 @@ def test_emphasis_refuses(wrong: dict[str, Any]) -> None:
         _core.scale_rows(**arguments)
 
 
-def test_weights_that_cannot_be_changed_in_place_are_refused() -> None:
+def test_weights_that_cannot_be_changed_in_place_are_refused():
     frozen = np.ones(3)
     frozen.flags.writeable = False
     for weights in (frozen, np.ones(6)[::2], np.ones(3, dtype=np.float32), [1.0, 1.0, 1.0]):

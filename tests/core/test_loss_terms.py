@@ -170,14 +170,14 @@ def computed(arguments: dict[str, Any], **changed: Any) -> tuple[np.ndarray, np.
     st.sampled_from([0.0, 1e-9, 1.0, 30.0, 300.0]),
     st.booleans(),
 )
-def test_same_as_row_by_row(name: str, seed: int, n: int, K: int, scale: float, weighted: bool) -> None:
+def test_same_as_row_by_row(name, seed, n, K, scale, weighted):
     case = problem(name, seed, n, K, scale, weighted)
     for ours, theirs in zip(computed(case), oracle.gradients(name, case["y"], case["F"], case["weights"]), strict=True):
         assert_allclose(ours, theirs, rtol=1e-13, atol=1e-300)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tied_and_certain_scores(name: str) -> None:
+def test_tied_and_certain_scores(name):
     """All pairs of scores that are equal, far apart, or huge; numbers below 1e-300 may be zero."""
     scores = np.array([0.0, -0.0, 1.0, -1.0, 36.0, 40.0, 700.0, 707.9, 708.1, 745.2, 1e3, -1e3])
     a, b, c = (grid.ravel() for grid in np.meshgrid(scores, scores, [0.0, 1.0, 2.0]))
@@ -192,7 +192,7 @@ def test_tied_and_certain_scores(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.integers(0, 2**32 - 1), sizes, st.integers(1, 5), st.booleans())
-def test_same_bits_for_any_number_of_threads(name: str, seed: int, n: int, K: int, weighted: bool) -> None:
+def test_same_bits_for_any_number_of_threads(name, seed, n, K, weighted):
     case = problem(name, seed, n, K, 2.0, weighted)
     alone = computed(case)
     for n_threads in (2, 5):
@@ -201,7 +201,7 @@ def test_same_bits_for_any_number_of_threads(name: str, seed: int, n: int, K: in
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_many_rows_on_many_threads(name: str) -> None:
+def test_many_rows_on_many_threads(name):
     case = problem(name, 1, 200_003, 3, 2.0, weighted=True)
     for ours, theirs in zip(computed(case, n_threads=3), computed(case), strict=True):
         assert_array_equal(ours, theirs)
@@ -209,7 +209,7 @@ def test_many_rows_on_many_threads(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
-def test_a_row_does_not_depend_on_its_place(name: str, seed: int, n: int) -> None:
+def test_a_row_does_not_depend_on_its_place(name, seed, n):
     case = problem(name, seed, n, 4, 2.0, weighted=True)
     order = np.random.default_rng(seed).permutation(n)
     moved = {"y": case["y"][order], "F": np.ascontiguousarray(case["F"][..., order]), "weights": case["weights"][order]}
@@ -218,14 +218,14 @@ def test_a_row_does_not_depend_on_its_place(name: str, seed: int, n: int) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_weights_are_weights_of_one(name: str) -> None:
+def test_no_weights_are_weights_of_one(name):
     case = problem(name, 2, 37, 4, 2.0, weighted=False)
     for ours, theirs in zip(computed(case), computed(case, weights=np.ones(37)), strict=True):
         assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("n", [1, 8, 13])
-def test_softmax_of_two_scores_is_logistic(n: int) -> None:
+def test_softmax_of_two_scores_is_logistic(n):
     case = problem("logistic", 3, n, 2, 5.0, weighted=True)
     two = computed(case, name="softmax", F=np.array([np.zeros(n), case["F"]]))
     for ours, theirs in zip(two, computed(case), strict=True):
@@ -252,14 +252,14 @@ def test_softmax_of_two_scores_is_logistic(n: int) -> None:
     ],
     ids=lambda wrong: "-".join(wrong),
 )
-def test_refuses(wrong: dict[str, Any]) -> None:
+def test_refuses(wrong):
     good = problem("logistic", 0, 3, 2, 1.0, weighted=True) | {"y": np.array([0, 1, 1], dtype=np.uint16)}
     _core.loss_gradients(**good)
     with pytest.raises(ValueError):
         _core.loss_gradients(**good | wrong)
 
 
-def test_other_types_are_refused() -> None:
+def test_other_types_are_refused():
     good = problem("logistic", 0, 4, 2, 1.0, weighted=True)
     frozen = np.empty(4)
     frozen.flags.writeable = False

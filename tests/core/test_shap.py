@@ -68,19 +68,19 @@ def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
 
 @settings(max_examples=40)
 @given(cases())
-def test_they_are_what_shapley_says(case: tuple[Forest, F64, F64, F64, int]) -> None:
-    np.testing.assert_allclose(contributions(*case), tree_shap.contributions(*case), rtol=1e-11, atol=1e-12)
+def test_they_are_what_shapley_says(case):
+    assert_allclose(contributions(*case), tree_shap.contributions(*case), rtol=1e-11, atol=1e-12)
 
 
 @given(cases())
-def test_they_add_up_to_the_score(case: tuple[Forest, F64, F64, F64, int]) -> None:
+def test_they_add_up_to_the_score(case):
     forest, value, X, weights, n_outputs = case
     shares = contributions(*case)
     K = n_outputs // value.shape[1]
     score = np.zeros((len(X), n_outputs))
     for t, leaves in enumerate(forest.apply(X).T):
         score[:, t % K : t % K + value.shape[1]] += weights[t // K] * value[forest.offset[t] + leaves]
-    np.testing.assert_allclose(shares.sum(axis=1), score, rtol=1e-9, atol=1e-12)
+    assert_allclose(shares.sum(axis=1), score, rtol=1e-9, atol=1e-12)
 
 
 def chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
@@ -111,17 +111,17 @@ def chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
 
 
 @pytest.mark.parametrize(("depth", "p"), [(1, 1), (2, 2), (3, 3), (40, 40), (100, 7), (150, 100)])
-def test_the_sum_holds_however_deep_the_tree(depth: int, p: int) -> None:
+def test_the_sum_holds_however_deep_the_tree(depth, p):
     rng = np.random.default_rng(depth)
     forest = chain(depth, p, rng)
     forest.check()
     X = rng.normal(size=(50, p))
     assert forest.value is not None
     shares = contributions(forest, forest.value, X, np.ones(1), 1)
-    np.testing.assert_allclose(shares.sum(axis=1), forest.tally(X), rtol=1e-9, atol=1e-13)
+    assert_allclose(shares.sum(axis=1), forest.tally(X), rtol=1e-9, atol=1e-13)
 
 
-def test_a_feature_that_no_tree_looks_at_gets_exactly_nothing() -> None:
+def test_a_feature_that_no_tree_looks_at_gets_exactly_nothing():
     rng = np.random.default_rng(0)
     forest = chain(6, 3, rng)
     X = rng.normal(size=(20, 5))
@@ -129,17 +129,17 @@ def test_a_feature_that_no_tree_looks_at_gets_exactly_nothing() -> None:
     assert (contributions(replace(forest, n_features=5), forest.value, X, np.ones(1), 1)[:, 3:5] == 0).all()
 
 
-def test_features_that_play_the_same_part_get_the_same() -> None:
+def test_features_that_play_the_same_part_get_the_same():
     stumps = [chain(1, 1, np.random.default_rng(7)) for _ in range(2)]
     feature = np.array([0, -1, -1, 1, -1, -1], np.int32)
     forest = replace(Forest.concatenate(stumps), n_features=2, feature=feature)
     X = np.repeat(np.linspace(-3, 3, 9)[:, None], 2, axis=1)
     assert forest.value is not None
     shares = contributions(forest, forest.value, X, np.ones(2), 1)
-    np.testing.assert_array_equal(shares[:, 0], shares[:, 1])
+    assert_array_equal(shares[:, 0], shares[:, 1])
 
 
-def test_over_the_training_rows_the_mean_is_the_expected_score() -> None:
+def test_over_the_training_rows_the_mean_is_the_expected_score():
     rng = np.random.default_rng(3)
     forest, X = chain(12, 4, rng), rng.normal(size=(500, 4))
     assert forest.value is not None
@@ -148,11 +148,11 @@ def test_over_the_training_rows_the_mean_is_the_expected_score() -> None:
         if forest.feature[i] >= 0:
             reached[i] = reached[forest.left[i]] + reached[forest.left[i] + 1]
     shares = contributions(forest, forest.value, X, np.ones(1), 1, cover=reached)
-    np.testing.assert_allclose(shares[:, -1, 0], forest.tally(X).mean(), rtol=1e-12)
+    assert_allclose(shares[:, -1, 0], forest.tally(X).mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 7, 500])
-def test_same_bits_for_any_number_of_threads_and_any_company(n: int) -> None:
+def test_same_bits_for_any_number_of_threads_and_any_company(n):
     rng = np.random.default_rng(0)
     forest = added_up(traverse.random_forest(rng, n_trees=12, n_splits=20, n_outputs=2), rng)
     X, weights = traverse.random_rows(rng, n), rng.normal(size=12)
@@ -161,7 +161,7 @@ def test_same_bits_for_any_number_of_threads_and_any_company(n: int) -> None:
     for n_threads in (2, 5):
         assert contributions(forest, forest.value, X, weights, 2, n_threads).tobytes() == one.tobytes()
     alone = [contributions(forest, forest.value, X[i : i + 1], weights, 2) for i in range(min(n, 20))]
-    np.testing.assert_array_equal(np.concatenate(alone), one[:20])
+    assert_array_equal(np.concatenate(alone), one[:20])
 
 
 @pytest.mark.parametrize(
@@ -178,14 +178,14 @@ def test_same_bits_for_any_number_of_threads_and_any_company(n: int) -> None:
         ({"weights": np.ones(2)}, "weights needs one number per round"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_fit_is_refused(changes, message):
     forest = chain(2, 3, np.random.default_rng(0))
     assert forest.value is not None
     with pytest.raises(ValueError, match=message):
         contributions(forest, forest.value, np.zeros((2, 3)), np.ones(1), 1, **changes)
 
 
-def test_many_deep_trees_are_taken_in_turn() -> None:
+def test_many_deep_trees_are_taken_in_turn():
     """More points and nodes than are held at once."""
     rng = np.random.default_rng(1)
     forest, X = chain(150, 100, rng), rng.normal(size=(9, 100))
@@ -193,12 +193,12 @@ def test_many_deep_trees_are_taken_in_turn() -> None:
     one = contributions(forest, forest.value, X, np.ones(1), 1)
     many = Forest.concatenate([forest] * 80)
     assert many.value is not None
-    np.testing.assert_allclose(contributions(many, many.value, X, np.full(80, 1 / 80), 1), one, rtol=1e-10, atol=1e-14)
+    assert_allclose(contributions(many, many.value, X, np.full(80, 1 / 80), 1), one, rtol=1e-10, atol=1e-14)
 
 
 @settings(max_examples=40, deadline=None)
 @given(cases())
-def test_they_are_halves_of_the_interaction_index(case: Any) -> None:
+def test_they_are_halves_of_the_interaction_index(case):
     forest, value, X, weights, outputs = case
     arguments = (X, *forest.walk_arrays, forest.weight, value, weights, outputs)
     above = _core.tree_interactions(*arguments, 1)
@@ -266,7 +266,7 @@ def interventional_cases(
 
 @settings(max_examples=60, deadline=None)
 @given(interventional_cases())
-def test_they_are_shapleys_mean_over_all_sets(case: Any) -> None:
+def test_they_are_shapleys_mean_over_all_sets(case):
     forest, X, Z, weights, outputs, lines = case
     found = background_contributions(forest, X, Z, weights, outputs, lines)
     line = line_sum(lines) if len(lines[0]) else None
@@ -277,7 +277,7 @@ def test_they_are_shapleys_mean_over_all_sets(case: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(interventional_cases())
-def test_they_are_means_over_the_background_and_nothing_goes_to_features_that_are_equal(case: Any) -> None:
+def test_they_are_means_over_the_background_and_nothing_goes_to_features_that_are_equal(case):
     forest, X, Z, weights, outputs, lines = case
     found = background_contributions(forest, X, Z, weights, outputs, lines)
     each = np.stack([background_contributions(forest, X, Z[k : k + 1], weights, outputs, lines) for k in range(len(Z))])
@@ -290,7 +290,7 @@ def test_they_are_means_over_the_background_and_nothing_goes_to_features_that_ar
     assert not found[:, unused].any()
 
 
-def test_a_chain_of_many_features_is_walked_without_recursion() -> None:
+def test_a_chain_of_many_features_is_walked_without_recursion():
     """A row and a background row that part at each of 3,000 features: as deep as the tree, and exact."""
     p = 3000
     feature = np.full(2 * p + 1, -1, np.int32)
@@ -316,7 +316,7 @@ def test_a_chain_of_many_features_is_walked_without_recursion() -> None:
         ({"lines": (np.zeros(2, np.int64), *NO_LINES[1:])}, "start must run"),
     ],
 )
-def test_background_that_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
+def test_background_that_does_not_fit_is_refused(change, message):
     rng = np.random.default_rng(0)
     forest = traverse.random_forest(rng, n_outputs=1, n_classes=1)
     given: dict[str, Any] = {"X": np.zeros((2, 4)), "Z": np.zeros((2, 4)), "lines": NO_LINES} | change

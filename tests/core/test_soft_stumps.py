@@ -11,6 +11,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -78,7 +79,7 @@ def tables(draw: st.DrawFn, **fixed: Any) -> tuple[oracle.Table, F64]:
 
 
 @given(tables())
-def test_the_stump_is_the_best_of_all_that_there_are(case: tuple[oracle.Table, F64]) -> None:
+def test_the_stump_is_the_best_of_all_that_there_are(case):
     table, weights = case
     expected, choice = oracle.best(table, weights), search(table).best(weights)
     assert choice[4] == pytest.approx(expected.z, rel=1e-7, abs=1e-9 * weights.sum())
@@ -92,7 +93,7 @@ def test_the_stump_is_the_best_of_all_that_there_are(case: tuple[oracle.Table, F
 
 
 @given(tables())
-def test_what_is_returned_has_the_z_that_is_told(case: tuple[oracle.Table, F64]) -> None:
+def test_what_is_returned_has_the_z_that_is_told(case):
     table, weights = case
     choice = search(table).best(weights)
     feature, edge, _, missing, z, words = choice
@@ -112,7 +113,7 @@ def test_what_is_returned_has_the_z_that_is_told(case: tuple[oracle.Table, F64])
 
 
 @given(tables())
-def test_no_soft_stump_beats_the_best_hard_one(case: tuple[oracle.Table, F64]) -> None:
+def test_no_soft_stump_beats_the_best_hard_one(case):
     """A soft stump is a mixture of hard ones, one that parts missing cells from others among them; Z is concave."""
     table, weights = case
     present = [table.codes[:, j] < n_bins for j, n_bins in enumerate(table.n_bins)]
@@ -122,7 +123,7 @@ def test_no_soft_stump_beats_the_best_hard_one(case: tuple[oracle.Table, F64]) -
 
 
 @given(tables(wide=False))
-def test_single_precision_and_wide_codes_are_the_same_table(case: tuple[oracle.Table, F64]) -> None:
+def test_single_precision_and_wide_codes_are_the_same_table(case):
     table, weights = case
     weights = np.float32(weights / weights.max())
     narrow = search(table).best(weights)
@@ -131,11 +132,11 @@ def test_single_precision_and_wide_codes_are_the_same_table(case: tuple[oracle.T
         search(replace(table, codes=table.codes.astype(np.uint16))).best(weights),
     ):
         assert narrow[:5] == other[:5]
-        np.testing.assert_array_equal(narrow[5], other[5])
+        assert_array_equal(narrow[5], other[5])
 
 
 @given(tables())
-def test_whole_weights_are_repeated_rows(case: tuple[oracle.Table, F64]) -> None:
+def test_whole_weights_are_repeated_rows(case):
     table, _ = case
     times = np.random.default_rng(0).integers(0, 4, len(table.labels))
     times[0] = 1
@@ -145,7 +146,7 @@ def test_whole_weights_are_repeated_rows(case: tuple[oracle.Table, F64]) -> None
 
 
 @given(tables(n=40, p=3))
-def test_labels_the_other_way_turn_the_stump_round(case: tuple[oracle.Table, F64]) -> None:
+def test_labels_the_other_way_turn_the_stump_round(case):
     table, weights = case
     one = search(table).best(weights)
     other = search(replace(table, labels=1 - table.labels)).best(weights)
@@ -154,7 +155,7 @@ def test_labels_the_other_way_turn_the_stump_round(case: tuple[oracle.Table, F64
         assert one[2] != other[2]
 
 
-def test_many_edges_are_thinned_for_soft_stumps_alone() -> None:
+def test_many_edges_are_thinned_for_soft_stumps_alone():
     rng = np.random.default_rng(0)
     table = random_table(rng, 400, 2, max_bins=300, categorical=False, missing=0.05)
     n_bins = np.array([300, 200], np.int32)
@@ -177,7 +178,7 @@ def test_many_edges_are_thinned_for_soft_stumps_alone() -> None:
         assert choice[4] == pytest.approx(expected.z, rel=1e-12)
 
 
-def test_ties_go_to_the_first_column_and_its_first_edge() -> None:
+def test_ties_go_to_the_first_column_and_its_first_edge():
     codes = np.array([[0, 0], [2, 2], [0, 0], [2, 2]], np.uint8)  # nothing lies in the middle bin
     labels = np.array([0, 1, 0, 1], np.uint8)
     n_bins, offset = np.array([3, 3], np.int32), np.array([0, 2, 4])
@@ -187,7 +188,7 @@ def test_ties_go_to_the_first_column_and_its_first_edge() -> None:
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0], [1, 1, 1]])
-def test_nothing_is_offered_where_no_split_helps(labels: list[int]) -> None:
+def test_nothing_is_offered_where_no_split_helps(labels):
     codes, n_bins, no = np.array([[0], [1], [2]], np.uint8), np.array([2], np.int32), np.zeros(1, np.uint8)
     of_bins = (np.array([0.0, 1.0]), np.array([0.5]), np.array([0, 1]), np.zeros(1))
     one_class = oracle.Table(codes, n_bins, no, np.array(labels, np.uint8), *of_bins)
@@ -198,7 +199,7 @@ def test_nothing_is_offered_where_no_split_helps(labels: list[int]) -> None:
     assert search(constant).best(np.ones(3))[4] == pytest.approx(2 * math.sqrt(2))
 
 
-def test_a_category_without_weight_goes_with_the_heavier_side() -> None:
+def test_a_category_without_weight_goes_with_the_heavier_side():
     codes = np.array([[0], [1], [1], [3]], np.uint8)  # of five categories two and 3, of weight zero
     table = oracle.Table(
         codes,
@@ -217,7 +218,7 @@ def test_a_category_without_weight_goes_with_the_heavier_side() -> None:
     assert search(table).best(np.array([3.0, 0.5, 1.5, 0.0]))[5].tolist() == [0b11101]
 
 
-def test_any_number_of_threads_gives_the_same_bits() -> None:
+def test_any_number_of_threads_gives_the_same_bits():
     rng = np.random.default_rng(0)
     n = 60_000
     table = random_table(rng, n, 40, max_bins=200)
@@ -246,7 +247,7 @@ def of_values(stumps: oracle.Stumps, x: Any) -> F64:
 
 
 @pytest.mark.parametrize("ascending", [True, False])
-def test_both_tails_have_thirteen_decimals(ascending: bool) -> None:
+def test_both_tails_have_thirteen_decimals(ascending):
     z = np.concatenate([np.linspace(-37.0, 37.0, 1500), np.geomspace(1e-18, 1.0, 50), -np.geomspace(1e-18, 1.0, 50)])
     with mp.workdps(40):
         for q, x in zip(of_values(oracle.one_stump(0.0, 1.0, ascending), z).tolist(), z.tolist(), strict=True):
@@ -257,7 +258,7 @@ def test_both_tails_have_thirteen_decimals(ascending: bool) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 7, 8, 9, 30]), st.sampled_from([0, 1, 2, 9]))
-def test_probabilities_are_those_of_the_naive_twin(seed: int, n: int, n_stumps: int) -> None:
+def test_probabilities_are_those_of_the_naive_twin(seed, n, n_stumps):
     rng = np.random.default_rng(seed)
     n_categories = (0, 0, 5, 40)
     stumps = oracle.random_stumps(rng, n_stumps, n_categories)
@@ -267,19 +268,19 @@ def test_probabilities_are_those_of_the_naive_twin(seed: int, n: int, n_stumps: 
     X[odd] = rng.choice([np.nan, -0.0, -1.0, 0.5, 31.0, 64.0, 1e300, -1e300, np.inf, -np.inf], odd.sum())
     q = _core.stump_probabilities(X, *stumps.arrays, 1)
     assert q.shape == (n, n_stumps)
-    np.testing.assert_allclose(q, oracle.probabilities(stumps, X), rtol=1e-12, atol=1e-300)
+    assert_allclose(q, oracle.probabilities(stumps, X), rtol=1e-12, atol=1e-300)
 
 
-def test_far_and_sharp_and_flat_stay_probabilities() -> None:
+def test_far_and_sharp_and_flat_stay_probabilities():
     x = [-np.inf, -1.7e308, -1e-300, -0.0, 0.0, 5e-324, 1.7e308, np.inf, np.nan]
     hard = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.25]
     assert of_values(oracle.one_stump(0.0, 0.0, True, 0.25), x).tolist() == hard
     assert of_values(oracle.one_stump(0.0, 0.0, False, 0.25), x).tolist() == [*(1.0 - np.array(hard[:-1])), 0.25]
     sharp = [0.0, 0.0, 0.0, 0.5, 0.5, normal := oracle.normal_cdf(1.0), 1.0, 1.0, 0.25]
-    np.testing.assert_allclose(of_values(oracle.one_stump(0.0, 5e-324, True, 0.25), x), sharp, rtol=1e-13)
+    assert_allclose(of_values(oracle.one_stump(0.0, 5e-324, True, 0.25), x), sharp, rtol=1e-13)
     assert normal > 0.5
     flat = of_values(oracle.one_stump(0.0, 1.7e308, False, 0.25), x)
-    np.testing.assert_allclose(flat[[0, 3, 7]], [1.0, 0.5, 0.0])
+    assert_allclose(flat[[0, 3, 7]], [1.0, 0.5, 0.0])
     assert of_values(oracle.one_stump(np.inf, 1.0, True), [1.0, np.inf]).tolist() == [0.0, 0.5]
     assert of_values(oracle.one_stump(-1.7e308, 1.0, True), [1.7e308]).tolist() == [1.0]
 
@@ -297,26 +298,24 @@ def random_rows(rng: np.random.Generator, n: int, dtype: Any) -> tuple[Any, F64,
 
 @dtypes
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 100, 20_000])
-def test_branches_are_those_of_the_naive_twin(dtype: Any, n: int) -> None:
+def test_branches_are_those_of_the_naive_twin(dtype, n):
     rng = np.random.default_rng(n)
     weights, q, labels = random_rows(rng, n, dtype)
-    np.testing.assert_allclose(
-        _core.branch_sums(weights, q, labels, 1), oracle.branch_sums(weights, q, labels), rtol=1e-12
-    )
+    assert_allclose(_core.branch_sums(weights, q, labels, 1), oracle.branch_sums(weights, q, labels), rtol=1e-12)
     factors = np.array([[0.5, 2.0], [3.0, 0.3]])
     plus, minus = _core.branch_weights(weights, q, labels, factors, 1)
     column = 1 - labels.astype(int)  # the first is that of the positive class
     to_plus = weights.astype(float) * q * factors[0, column]
     to_minus = weights.astype(float) * (1 - q) * factors[1, column]
     assert plus.dtype == minus.dtype == dtype
-    np.testing.assert_array_equal(plus, to_plus.astype(dtype))
-    np.testing.assert_array_equal(minus, to_minus.astype(dtype))
+    assert_array_equal(plus, to_plus.astype(dtype))
+    assert_array_equal(minus, to_minus.astype(dtype))
     joined = _core.joined_weights(weights, q, labels, factors, 1)
     assert joined.dtype == dtype
-    np.testing.assert_array_equal(joined, (to_plus + to_minus).astype(dtype))
+    assert_array_equal(joined, (to_plus + to_minus).astype(dtype))
 
 
-def test_no_rows_have_no_weight() -> None:
+def test_no_rows_have_no_weight():
     none = (np.empty(0), np.empty(0), np.empty(0, np.uint8))
     assert _core.branch_sums(*none, 1).tolist() == [[0.0, 0.0], [0.0, 0.0]]
     assert len(_core.joined_weights(*none, np.ones((2, 2)), 1)) == 0
@@ -324,7 +323,7 @@ def test_no_rows_have_no_weight() -> None:
 
 @dtypes
 @pytest.mark.parametrize("row", [3, 8_500, 9_999])
-def test_the_first_row_that_cannot_be_is_named(dtype: Any, row: int) -> None:
+def test_the_first_row_that_cannot_be_is_named(dtype, row):
     rng = np.random.default_rng(0)
     weights, q, labels = random_rows(rng, 10_000, dtype)
     for wrong in (-1.0, np.nan, np.inf):
@@ -346,7 +345,7 @@ def test_the_first_row_that_cannot_be_is_named(dtype: Any, row: int) -> None:
 # --- refusals ----------------------------------------------------------------------------------------------
 
 
-def test_a_table_that_does_not_fit_is_refused() -> None:
+def test_a_table_that_does_not_fit_is_refused():
     table = random_table(np.random.default_rng(1), 20, 3, categorical=False)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"codes": table.codes + np.uint8(9)}, "exceed"),
@@ -372,7 +371,7 @@ def test_a_table_that_does_not_fit_is_refused() -> None:
         search(table).best(np.ones(21))
 
 
-def test_stumps_that_cannot_be_are_refused() -> None:
+def test_stumps_that_cannot_be_are_refused():
     stumps, X = oracle.random_stumps(np.random.default_rng(0), 3, (0, 40)), np.zeros((2, 2))
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"feature": np.array([0, 2, 0], np.int32)}, "feature out of range at stump 1"),
@@ -391,7 +390,7 @@ def test_stumps_that_cannot_be_are_refused() -> None:
             _core.stump_probabilities(X, *replace(stumps, **change).arrays, 1)
 
 
-def test_branches_that_do_not_fit_are_refused() -> None:
+def test_branches_that_do_not_fit_are_refused():
     rows = (np.ones(3), np.ones(3), np.ones(3, np.uint8))
     with pytest.raises(ValueError, match="one number per row"):
         _core.branch_sums(rows[0][1:].copy(), rows[1], rows[2], 1)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from committee import (
@@ -60,21 +61,21 @@ def table_of_numbers(n: int = MANY_ROWS) -> NDArray[np.float64]:
 N_CATEGORIES = np.array([0] * 7 + [30] + [0] * 3, dtype=np.int32)
 
 
-def test_bins() -> None:
+def test_bins():
     X = table_of_numbers()
     weights = np.random.default_rng(0).exponential(size=len(X))
     for w in (None, weights):
         (edges, offset), *others = [_core.bin_edges(X, w, N_CATEGORIES, 255, 40_000, t) for t in THREADS]
         for other_edges, other_offset in others:
-            np.testing.assert_array_equal(edges, other_edges)
-            np.testing.assert_array_equal(offset, other_offset)
+            assert_array_equal(edges, other_edges)
+            assert_array_equal(offset, other_offset)
     codes, *other_codes = [_core.bin_codes(X, edges, offset, N_CATEGORIES, False, t) for t in THREADS]
     for other in other_codes:
-        np.testing.assert_array_equal(codes, other)
+        assert_array_equal(codes, other)
 
 
 @pytest.mark.parametrize("subset", [False, True])
-def test_histogram(subset: bool) -> None:
+def test_histogram(subset):
     case = large_case("gini", weights="heavy")
     rows = np.random.default_rng(0).permutation(MANY_ROWS)[:180_000].astype(np.int32) if subset else None
     (sums, counts), *others = [
@@ -82,15 +83,15 @@ def test_histogram(subset: bool) -> None:
         for t in THREADS
     ]
     for other_sums, other_counts in others:
-        np.testing.assert_array_equal(sums, other_sums)
-        np.testing.assert_array_equal(counts, other_counts)
+        assert_array_equal(sums, other_sums)
+        assert_array_equal(counts, other_counts)
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", CRITERIA)
 @pytest.mark.parametrize("max_leaf_nodes", [0, 12])
 @pytest.mark.parametrize("subset", [False, True])
-def test_growth(kind: str, max_leaf_nodes: int, subset: bool) -> None:
+def test_growth(kind, max_leaf_nodes, subset):
     case = large_case(kind, weights="heavy")
     if subset:
         rows = np.random.default_rng(0).permutation(MANY_ROWS)[:180_000].astype(np.int32)
@@ -103,7 +104,7 @@ def test_growth(kind: str, max_leaf_nodes: int, subset: bool) -> None:
 
 
 @pytest.mark.parametrize("per_class", [False, True])
-def test_emphasis(per_class: bool) -> None:
+def test_emphasis(per_class):
     rng = np.random.default_rng(13)
     n = 300_000
     start = rng.exponential(size=(n, 3) if per_class else n)
@@ -116,11 +117,11 @@ def test_emphasis(per_class: bool) -> None:
         results.append((_core.scale_rows(weights, leaf, labels, factor, t), weights))
     for total, weights in results[1:]:
         assert total == results[0][0]
-        np.testing.assert_array_equal(weights, results[0][1])
+        assert_array_equal(weights, results[0][1])
 
 
 @pytest.mark.parametrize("n_threads", [0, -1, 1000])
-def test_any_ceiling_is_a_ceiling(n_threads: int) -> None:
+def test_any_ceiling_is_a_ceiling(n_threads):
     """The callers translate n_jobs; whatever reaches the kernels must not crash them."""
     case = large_case("gini", n=30_000)
     limits = oracle.Limits(max_depth=2)
@@ -132,7 +133,7 @@ def test_any_ceiling_is_a_ceiling(n_threads: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
-def test_a_wild_number_of_threads_starts_few() -> None:
+def test_a_wild_number_of_threads_starts_few():
     case = large_case("gini")
     before = most = len(list(THREADS_OF_PROCESS.iterdir()))
     with ThreadPoolExecutor(1) as pool:
@@ -147,7 +148,7 @@ def in_parallel(calls: list[Callable[[], _core.GrownTree]]) -> list[_core.GrownT
         return list(pool.map(lambda call: call(), calls))
 
 
-def test_growers_in_threads_of_their_own() -> None:
+def test_growers_in_threads_of_their_own():
     case = large_case("gini", n=20_000)
     limits = oracle.Limits(max_depth=6)
     expected = [case.grow(limits, max_features=3, seed=seed) for seed in range(8)]
@@ -156,7 +157,7 @@ def test_growers_in_threads_of_their_own() -> None:
         assert_same_tree(ours, theirs)
 
 
-def test_one_grower_in_several_threads() -> None:
+def test_one_grower_in_several_threads():
     """Calls on one grower share its buffers: they may wait for each other, but not write over each other."""
     case = large_case("gini", n=20_000)
     grower = case.grower(oracle.Limits(max_depth=6), max_features=3)
@@ -173,12 +174,12 @@ def grown_in_child(n_threads: int) -> NDArray[np.int32]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_can_use_threads_too() -> None:
+def test_a_forked_child_can_use_threads_too():
     """No thread outlives the call that started it, so a child starts its own."""
     expected = grown_in_child(5)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for leaf_of_row in pool.map_async(grown_in_child, [1, 5]).get(timeout=PATIENCE):
-            np.testing.assert_array_equal(leaf_of_row, expected)
+            assert_array_equal(leaf_of_row, expected)
 
 
 SOON = 0.5
@@ -315,7 +316,7 @@ def test_a_signal_ends_the_call(kernel, n_threads):
 def test_an_exception_set_in_another_thread_ends_its_call():
     call, running, raised = deep_tree(1), Event(), Event()
 
-    def run() -> None:
+    def run():
         running.set()
         try:
             call()
@@ -339,8 +340,8 @@ def test_a_grower_goes_on_after_an_interrupt():
         with pytest.raises(AlarmError), alarm(0.05):
             call()
         tree = call()
-        np.testing.assert_array_equal(tree.feature, expected.feature)
-        np.testing.assert_array_equal(tree.sums, expected.sums)
+        assert_array_equal(tree.feature, expected.feature)
+        assert_array_equal(tree.sums, expected.sums)
 
 
 ONE_KERNEL = "2026-11-26: the processor has vectors of 16 bytes alone, or the sanitizers' build one kernel alone"
@@ -373,7 +374,7 @@ def answers(model: Any, X: Any, y: Any) -> list[Any]:
         (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 3),
     ],
 )
-def test_every_length_of_vectors_gives_the_same_bits(make: Callable[[], Any], n_classes: int) -> None:
+def test_every_length_of_vectors_gives_the_same_bits(make, n_classes):
     X, y = rows()
     if n_classes:
         y = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
@@ -400,7 +401,7 @@ def boosted(n: int, p: int, link: str) -> list[Any]:
 @pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("n", "p"), [(5, 3), (29, 18), (64, 41), (65, 5), (300, 7), (1200, 33)])
-def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: str) -> None:
+def test_lines_of_every_size_of_leaf_have_the_same_bits(n, p, link):
     expected = boosted(n, p, link)
     for bytes in NARROWER:
         with vectors_of(bytes):
@@ -410,7 +411,7 @@ def test_lines_of_every_size_of_leaf_have_the_same_bits(n: int, p: int, link: st
 
 
 @pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
-def test_every_length_of_vectors_follows_the_same_path() -> None:
+def test_every_length_of_vectors_follows_the_same_path():
     """Codes by comparisons, counts of bits, and the steps of the LASSO."""
     X = np.random.default_rng(1).normal(size=(900, 12))
     y = np.where(X[:, 0] + np.sin(3.0 * X[:, 1]) > 0.2, 1, 0)
@@ -423,7 +424,7 @@ def test_every_length_of_vectors_follows_the_same_path() -> None:
 
 
 @pytest.mark.parametrize("bytes", [0, 8, 48, 128])
-def test_there_are_no_kernels_for_other_vectors(bytes: int) -> None:
+def test_there_are_no_kernels_for_other_vectors(bytes):
     with pytest.raises(ValueError, match=f"lane_bytes={bytes}: kernels are for 16, 32 or 64"):
         _core.use_lane_bytes(bytes)
     assert _core.lane_bytes() == WIDEST

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -55,25 +56,23 @@ def cases(draw: st.DrawFn) -> tuple[Forest, F64, np.random.Generator]:
 
 @settings(max_examples=40)
 @given(cases())
-def test_every_row_reaches_the_leaf_of_the_naive_walk(case: tuple[Forest, F64, np.random.Generator]) -> None:
+def test_every_row_reaches_the_leaf_of_the_naive_walk(case):
     forest, X, _ = case
-    np.testing.assert_array_equal(trees_of(forest).apply(X, 1), traverse.apply(forest, X))
+    assert_array_equal(trees_of(forest).apply(X, 1), traverse.apply(forest, X))
 
 
 @settings(max_examples=40)
 @given(cases())
-def test_a_row_is_sent_where_it_goes_alone(case: tuple[Forest, F64, np.random.Generator]) -> None:
+def test_a_row_is_sent_where_it_goes_alone(case):
     forest, X, _ = case
     trees = trees_of(forest)
     alone = [trees.apply(X[i : i + 1], 1) for i in range(len(X))]
-    np.testing.assert_array_equal(trees.apply(X, 1), np.concatenate(alone))
+    assert_array_equal(trees.apply(X, 1), np.concatenate(alone))
 
 
 @settings(max_examples=40)
 @given(cases(), st.sampled_from([1, 2, 3]))
-def test_outputs_are_the_bits_of_a_sum_in_the_order_of_the_trees(
-    case: tuple[Forest, F64, np.random.Generator], n_outputs: int
-) -> None:
+def test_outputs_are_the_bits_of_a_sum_in_the_order_of_the_trees(case, n_outputs):
     forest, X, rng = case
     forest = Forest.concatenate([forest] * n_outputs)
     value, weights = rng.normal(size=len(forest.feature)), rng.normal(size=len(forest) // n_outputs)
@@ -82,7 +81,7 @@ def test_outputs_are_the_bits_of_a_sum_in_the_order_of_the_trees(
     assert trees_of(forest).sum_outputs(X, value, weights, n_outputs, 3).tobytes() == total.tobytes()
 
 
-def test_one_output_is_the_sum_of_values() -> None:
+def test_one_output_is_the_sum_of_values():
     rng = np.random.default_rng(0)
     forest, X, weights = traverse.random_forest(rng, n_trees=9), traverse.random_rows(rng, 200), rng.normal(size=9)
     trees, value = trees_of(forest), rng.normal(size=len(forest.feature))
@@ -120,20 +119,20 @@ def chain(depth: int, missing_left: int, falls_left: bool) -> Forest:
 @pytest.mark.parametrize("falls_left", [False, True])
 @pytest.mark.parametrize("missing_left", [0, 1])
 @pytest.mark.parametrize("depth", [4, 31, 62, 63, 64])
-def test_words_full_of_leaves(depth: int, missing_left: int, falls_left: bool) -> None:
+def test_words_full_of_leaves(depth, missing_left, falls_left):
     """63 splits have 64 leaves, a whole word; one more does not fit."""
     forest = chain(depth, missing_left, falls_left)
     forest.check()
     x = np.concatenate([np.arange(-70.0, 70.0, 0.5), [-0.0, np.nan, np.inf, -np.inf]])[:, None]
-    np.testing.assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
+    assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
 
 
 @pytest.mark.parametrize("missing_left", [0, 1])
-def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left: int) -> None:
+def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left):
     forest = chain(4, missing_left, False)
     forest = replace(forest, threshold=np.where(forest.feature >= 0, np.inf, 0.0))
     x = np.tile([1.0, np.nan, 1e308, np.inf], 20)[:, None]
-    np.testing.assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
+    assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left: int) -> No
         ({"weights": np.ones(2)}, "weights needs one number per round"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_fit_is_refused(changes, message):
     arguments: dict[str, Any] = {"X": np.zeros((2, 1)), "value": np.zeros(9), "weights": np.ones(1), "n_outputs": 1}
     with pytest.raises(ValueError, match=message):
         trees_of(chain(4, 0, False)).sum_outputs(**(arguments | {"n_threads": 1} | changes))

@@ -10,6 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
@@ -43,39 +44,39 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @given(cases())
-def test_expectation_and_reach_are_those_of_all_paths(case: Case) -> None:
+def test_expectation_and_reach_are_those_of_all_paths(case):
     graph, stumps, X = case
     q = stump_oracle.probabilities(stumps, X)
     scores, cost = stump_graph(stumps, graph).expected(X, 1)
     true_scores, true_cost = oracle.expected(graph, q)
-    np.testing.assert_allclose(scores, true_scores, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(cost, true_cost, rtol=1e-11)
+    assert_allclose(scores, true_scores, rtol=1e-11, atol=1e-11)
+    assert_allclose(cost, true_cost, rtol=1e-11)
     reach = stump_graph(stumps, graph).reach(X, 1)
-    np.testing.assert_allclose(reach, oracle.reach(graph, q), rtol=1e-11, atol=1e-12)
+    assert_allclose(reach, oracle.reach(graph, q), rtol=1e-11, atol=1e-12)
 
 
 @given(cases())
-def test_the_likely_path_is_that_of_the_likelier_answers(case: Case) -> None:
+def test_the_likely_path_is_that_of_the_likelier_answers(case):
     graph, stumps, X = case
     scores, steps = stump_graph(stumps, graph).likely(X, 1)
     true_scores, true_steps = oracle.likely(graph, stump_oracle.probabilities(stumps, X))
-    np.testing.assert_allclose(scores, true_scores, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(steps, true_steps)
+    assert_allclose(scores, true_scores, rtol=1e-12, atol=1e-12)
+    assert_array_equal(steps, true_steps)
 
 
 @given(cases(), st.integers(1, 5))
-def test_drawn_paths_are_those_of_the_naive_twin(case: Case, n_paths: int) -> None:
+def test_drawn_paths_are_those_of_the_naive_twin(case, n_paths):
     graph, stumps, X = case
     keys = _core.row_keys(X, 3, 1)
     drawn = stump_graph(stumps, graph).sampled(X, keys, n_paths, 1)
     for ours, theirs in zip(
         drawn, oracle.sampled(graph, stump_oracle.probabilities(stumps, X), keys, n_paths), strict=True
     ):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+        assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 @given(cases())
-def test_a_matrix_of_probabilities_says_what_its_stumps_say(case: Case) -> None:
+def test_a_matrix_of_probabilities_says_what_its_stumps_say(case):
     graph, stumps, X = case
     q, keys = _core.stump_probabilities(X, *stumps.arrays, 1), _core.row_keys(X, 0, 1)
     by_stumps, by_matrix = stump_graph(stumps, graph), _core.MatrixGraph(*graph.arrays)
@@ -89,11 +90,11 @@ def test_a_matrix_of_probabilities_says_what_its_stumps_say(case: Case) -> None:
 
 
 @given(cases())
-def test_a_row_takes_the_path_that_it_takes_alone(case: Case) -> None:
+def test_a_row_takes_the_path_that_it_takes_alone(case):
     graph, stumps, X = case
     walked = stump_graph(stumps, graph)
 
-    def answers(rows: F64) -> list[NDArray[Any]]:
+    def answers(rows):
         keys = _core.row_keys(rows, 5, 1)
         return [*walked.expected(rows, 1), *walked.likely(rows, 1), *walked.sampled(rows, keys, 2, 1)]
 
@@ -102,7 +103,7 @@ def test_a_row_takes_the_path_that_it_takes_alone(case: Case) -> None:
         assert of_all.tobytes() == np.concatenate([one[k] for one in alone]).tobytes()
 
 
-def test_ties_of_stumps_are_answered_with_minus_unless_hard_and_descending() -> None:
+def test_ties_of_stumps_are_answered_with_minus_unless_hard_and_descending():
     """q = 1/2 is not above 1/2; a hard stump is never undecided."""
     X = np.array([[0.0], [-0.0], [5e-324], [-5e-324], [np.inf], [-np.inf], [np.nan]])
     graph = oracle.Graph(np.array([[-1, -1]], np.int32), np.array([[1.0, -1.0]]), np.array([0, 1]))
@@ -115,11 +116,11 @@ def test_ties_of_stumps_are_answered_with_minus_unless_hard_and_descending() -> 
                     if softness > 0 and c == 0.0:  # the sides of the threshold, where q is 1/2 but for rounding
                         expected[2:4, 0] = [1.0, -1.0] if ascending else [-1.0, 1.0]
                     scores, steps = stump_graph(stumps, graph, 1).likely(X, 1)
-                    np.testing.assert_array_equal(scores, expected)
+                    assert_array_equal(scores, expected)
                     assert (steps == 1).all()
 
 
-def test_frequencies_tend_to_the_probabilities() -> None:
+def test_frequencies_tend_to_the_probabilities():
     rng = np.random.default_rng(7)
     graph, n_paths = oracle.random_graph(rng, (6, 5)), 20_000
     q = rng.random((10, 11))
@@ -134,7 +135,7 @@ def test_frequencies_tend_to_the_probabilities() -> None:
     assert (np.abs(steps - cost) <= 5 * 11 / math.sqrt(n_paths)).all()
 
 
-def test_other_seeds_and_other_paths_are_other_draws() -> None:
+def test_other_seeds_and_other_paths_are_other_draws():
     q = np.full((2_000, 1), 0.5)
     graph = _core.MatrixGraph(np.array([[-1, -1]], np.int32), np.array([[1.0, -1.0]]), np.array([0, 1]))
     rows = np.arange(2_000.0)[:, None]
@@ -146,13 +147,13 @@ def test_other_seeds_and_other_paths_are_other_draws() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 7, 8, 9, 30]), st.integers(1, 4))
-def test_keys_are_those_of_the_naive_twin(case_seed: int, seed: int, n: int, p: int) -> None:
+def test_keys_are_those_of_the_naive_twin(case_seed, seed, n, p):
     rng = np.random.default_rng(case_seed)
     X = rng.choice([0.0, -0.0, 1.5, -2.0, np.nan, np.inf], (n, p)) * rng.choice([1.0, rng.normal()], (n, p))
     assert _core.row_keys(X, seed, 1).tolist() == [oracle.row_key(row, seed) for row in X.tolist()]
 
 
-def test_keys_know_one_zero_and_one_nan() -> None:
+def test_keys_know_one_zero_and_one_nan():
     odd = np.array([0x7FF8000000000001, 0xFFF8000000000000], np.uint64).view(np.float64)
     X = np.array([[0.0, np.nan], [-0.0, odd[0]], [0.0, odd[1]], [np.nan, 0.0]])
     keys = _core.row_keys(X, 9, 1)
@@ -167,7 +168,7 @@ def large_case() -> tuple[_core.StumpGraph, F64]:
     return stump_graph(stumps, graph), X
 
 
-def test_any_number_of_threads_gives_the_same_bits() -> None:
+def test_any_number_of_threads_gives_the_same_bits():
     graph, X = large_case()
     keys = _core.row_keys(X, 0, 1)
     assert keys.tobytes() == _core.row_keys(X, 0, 3).tobytes()
@@ -180,14 +181,14 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
         assert [a.tobytes() for a in run(1)] == [a.tobytes() for a in run(3)]
 
 
-def test_no_rows_give_no_scores() -> None:
+def test_no_rows_give_no_scores():
     graph = _core.MatrixGraph(np.array([[-1, -1]], np.int32), np.ones((1, 2)), np.array([0, 1]))
     assert graph.expected(np.empty((0, 1)), 1)[0].shape == (0, 1)
     assert graph.likely(np.empty((0, 1)), 1)[1].shape == (0,)
     assert graph.sampled(np.empty((0, 1)), np.empty(0, np.uint64), 1, 1)[1].shape == (0, 1)
 
 
-def test_graphs_that_cannot_be_are_refused() -> None:
+def test_graphs_that_cannot_be_are_refused():
     rng = np.random.default_rng(0)
     graph = oracle.Graph(
         np.array([[1, 2], [2, -1], [-1, -1], [-1, -1]], np.int32), np.ones((4, 2)), np.array([0, 3, 4])
@@ -195,7 +196,7 @@ def test_graphs_that_cannot_be_are_refused() -> None:
     stumps = stump_oracle.random_stumps(rng, 4, N_CATEGORIES)
     _core.MatrixGraph(*graph.arrays)
 
-    def following(t: int, to: int) -> NDArray[np.int32]:
+    def following(t, to):
         changed = graph.next.copy()
         changed[t, 1] = to
         return changed
@@ -224,7 +225,7 @@ def test_graphs_that_cannot_be_are_refused() -> None:
         stump_graph(stump_oracle.random_stumps(rng, 3, N_CATEGORIES), graph)
 
 
-def test_rows_that_do_not_fit_are_refused() -> None:
+def test_rows_that_do_not_fit_are_refused():
     rng = np.random.default_rng(0)
     graph, stumps = oracle.random_graph(rng, (3,)), stump_oracle.random_stumps(rng, 3, N_CATEGORIES)
     X, q, keys = np.zeros((2, 4)), np.zeros((2, 3)), np.zeros(2, np.uint64)

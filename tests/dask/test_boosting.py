@@ -84,7 +84,7 @@ def assert_same(ours, theirs, X) -> None:
     ],
     ids=str,
 )
-def test_classes(client: Client, settings, weighted):
+def test_classes(client, settings, weighted):
     table = frame(900)
     collection = dd.from_pandas(table, npartitions=7, sort=False)
     model, other = (GradientBoostingClassifier(**SMALL | settings) for _ in range(2))
@@ -95,7 +95,7 @@ def test_classes(client: Client, settings, weighted):
     assert_same(model, other, table[FEATURES])
 
 
-def test_numbers_of_an_array(two_or_four_workers: Client):
+def test_numbers_of_an_array(two_or_four_workers):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1000, 5))
     y = np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=1000)])
@@ -106,7 +106,7 @@ def test_numbers_of_an_array(two_or_four_workers: Client):
 
 
 @pytest.mark.slow
-def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_four_workers: Client):
+def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_four_workers):
     table = frame(700).sort_values("label", ignore_index=True)
     ends = [0, 1, 1, 3, 650, 650, 700]
     parts = [table.iloc[a:b] for a, b in pairwise(ends)]
@@ -117,7 +117,7 @@ def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_fo
 
 
 @pytest.mark.slow
-def test_workers_below_others_add_up(client: Client, monkeypatch):
+def test_workers_below_others_add_up(client, monkeypatch):
     monkeypatch.setattr("committee.dask.shards.FAN", 1)
     monkeypatch.setattr(shards, "FAN", 1)
     client.run(setattr, shards, "FAN", 1)
@@ -139,7 +139,7 @@ def test_groups_hold_every_worker_once():
 
 
 @pytest.mark.slow
-def test_two_fits_at_once(client: Client):
+def test_two_fits_at_once(client):
     table = frame(500)
     collection = dd.from_pandas(table, npartitions=4, sort=False)
     models = [GradientBoostingClassifier(**SMALL | {"random_state": seed}) for seed in (0, 1)]
@@ -184,7 +184,7 @@ def kill_one(client: Client) -> None:
 
 
 @pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 4])
-def test_a_worker_killed_in_a_round_changes_no_bit(client: Client, round_):
+def test_a_worker_killed_in_a_round_changes_no_bit(client, round_):
     table = frame(800)
     collection = dd.from_pandas(table, npartitions=5, sort=False)
     model = GradientBoostingClassifier(**SMALL)
@@ -225,7 +225,7 @@ def test_a_worker_that_is_paused_is_waited_for_and_then_replaced():
         collection = dd.from_pandas(table, npartitions=5, sort=False)
         paused = []
 
-        def pause(client: Client) -> None:
+        def pause(client):
             paused.append(next(iter(client.run(os.getpid).values())))
             os.kill(paused[0], signal.SIGSTOP)
 
@@ -248,7 +248,7 @@ def test_no_worker_is_an_error_in_the_stated_time():
         collection = dd.from_pandas(table, npartitions=2, sort=False)
         model = GradientBoostingClassifier(**SMALL)
 
-        def retire(client: Client) -> None:
+        def retire(client):
             client.cluster.scale(0)
 
         model.set_callbacks(KilledInRound(client, 2, retire))
@@ -267,7 +267,7 @@ def test_no_worker_is_an_error_in_the_stated_time():
         ({"loss": "absolute_error"}, "medians or quantiles"),
     ],
 )
-def test_what_needs_all_rows_is_refused(client: Client, settings, message):
+def test_what_needs_all_rows_is_refused(client, settings, message):
     X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
     model = GradientBoostingRegressor(**settings)
     with pytest.raises(ValueError, match=message):
@@ -281,11 +281,11 @@ def test_what_needs_all_rows_is_refused(client: Client, settings, message):
         (GradientBoostingRegressor, "number"),
     ],
 )
-def test_a_checkpoint_keeps_finished_rounds(client: Client, tmp_path, Learner, target):
+def test_a_checkpoint_keeps_finished_rounds(client, tmp_path, Learner, target):
     table = frame(500)
     collection = dd.from_pandas(table, npartitions=3, sort=False)
 
-    def stop(_: Client) -> None:
+    def stop(_):
         raise RuntimeError("stopped")
 
     first, path = Learner(**SMALL), tmp_path / "fit.checkpoint"
@@ -315,7 +315,7 @@ def test_a_lost_scheduler_is_an_error_in_the_stated_time():
         assert time.monotonic() - begun < 50.0  # the default is 60 s
 
 
-def test_nothing_stays_on_the_workers(client: Client):
+def test_nothing_stays_on_the_workers(client):
     X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
     cd.fit(GradientBoostingClassifier(**SMALL), X, X[:, 0] > 0, client=client)
     deadline = time.monotonic() + PATIENCE
@@ -324,12 +324,12 @@ def test_nothing_stays_on_the_workers(client: Client):
         time.sleep(0.1)
 
 
-def test_nothing_stays_on_the_workers_when_the_client_is_gone(client: Client):
+def test_nothing_stays_on_the_workers_when_the_client_is_gone(client):
     other = Client(client.scheduler.address, set_as_default=False)
     X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
     model, held = GradientBoostingClassifier(**SMALL), []
 
-    def leave(client: Client) -> None:
+    def leave(client):
         held.extend(client.run(holds).values())
         client.close()
 
@@ -370,14 +370,14 @@ def test_a_worker_that_stands_still_before_the_fit_begins_is_replaced():
         ({"client": "tcp://here:8786"}, "client must be a distributed.Client or None, got 'tcp://here:8786'"),
     ],
 )
-def test_errors_name_what_was_given(client: Client, change, message):
+def test_errors_name_what_was_given(client, change, message):
     rows = dd.from_pandas(frame(60), npartitions=2)
     given = {"X": rows, "y": "label", "client": client} | change
     with pytest.raises((ValueError, TypeError), match=message):
         cd.fit(GradientBoostingClassifier(**SMALL), **given)
 
 
-def test_a_partition_of_other_types_is_named(client: Client):
+def test_a_partition_of_other_types_is_named(client):
     table = frame(60)[["x0", "x1"]]
     parts = [table.iloc[:30], table.iloc[30:].astype({"x1": str})]
     collection = dd.from_map(lambda part: part, parts, meta=table.iloc[:0], enforce_metadata=False)
@@ -385,7 +385,7 @@ def test_a_partition_of_other_types_is_named(client: Client):
         cd.fit(GradientBoostingClassifier(**SMALL), collection, np.arange(60) % 2, client=client)
 
 
-def test_the_users_function_as_a_loss(client: Client):
+def test_the_users_function_as_a_loss(client):
     def halves(y, F):
         return (F - y) / 2, np.full_like(F, 0.5)
 

@@ -101,7 +101,7 @@ def test_workers_come_and_go():
 
 @pytest.mark.slow
 def test_a_worker_stands_still(client, tmp_path):
-    def go_on() -> None:
+    def go_on():
         os.kill(int((tmp_path / "stopped").read_text("utf-8")), signal.SIGCONT)
 
     timer = Timer(20.0, go_on)

@@ -104,7 +104,7 @@ def test_large_tasks_are_sent_as_objects(client, monkeypatch):
 
 
 def test_asynchronous_clients_are_refused():
-    async def fitted() -> None:
+    async def fitted():
         async with Client(processes=False, n_workers=0, dashboard_address=":0", asynchronous=True) as client:
             fit(RandomForestClassifier(), X, LABELS, client=client)
 

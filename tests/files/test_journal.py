@@ -1,7 +1,5 @@
 """Finished cells on the disk, kept over interruptions."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os

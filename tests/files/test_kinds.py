@@ -158,7 +158,7 @@ def test_crafted_members_are_refused(tmp_path):
     refused(path, craft(content, tell("voters", "classes", "values", value=[7, 8, 9])), "has classes that")
     refused(path, craft(content, forget("voters", "members", 1)), "weights are not 1 finite")
 
-    def deeper(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+    def deeper(document, _):
         for _level in range(20):
             inner = copy.deepcopy(document["model"])
             document["model"]["voters"]["members"] = [inner]
@@ -297,7 +297,7 @@ def voters_of(name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def test_a_learner_has_no_voters_that_it_does_not_train(trained, other, message, tmp_path):
     found, arrays = voters_of(other)
 
-    def change(document: dict[str, Any], held: dict[str, np.ndarray]) -> None:
+    def change(document, held):
         document["model"].pop("intercept", None)
         document["model"].update(found)
         for name in [name for name in held if name.startswith("voters") or name in ("weights", "intercept")]:
@@ -318,7 +318,7 @@ def test_a_model_of_one_class_is_a_forest_whatever_its_learner(name, tmp_path):
 
 
 def test_a_learner_reads_rows_by_its_table(tmp_path):
-    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+    def change(document, _):
         document["model"].update(table=None, feature_names=None)
 
     refused(tmp_path / "model", craft(golden("adaboost"), change), "the table is null")

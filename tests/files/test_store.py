@@ -14,6 +14,7 @@ import pytest
 import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -49,7 +50,7 @@ def test_the_loaded_model_is_the_saved_one(make, data, tmp_path):
     assert getattr(loaded, "feature_names_in_", np.array([])).tolist() == (list(X.columns) if data is table else [])
     assert loaded.stored_values().keys() == model.stored_values().keys()
     for name, value in model.stored_values().items():
-        np.testing.assert_array_equal(getattr(loaded, name), value)
+        assert_array_equal(getattr(loaded, name), value)
     for ask in ("predict", "predict_proba", "decision_function"):
         if hasattr(model, ask):
             assert getattr(loaded, ask)(X).tobytes() == getattr(model, ask)(X).tobytes()
@@ -78,7 +79,7 @@ def test_classes_keep_their_type(labels, tmp_path):
     model.save(tmp_path / "model")
     loaded = load(str(tmp_path / "model"))
     assert loaded.classes_.dtype == model.classes_.dtype
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert_array_equal(loaded.predict(X), model.predict(X))
     assert [type(label) for label in loaded.predict(X).tolist()] == [type(c) for c in model.predict(X).tolist()]
 
 
@@ -141,12 +142,12 @@ def test_arrays_start_at_a_multiple_of_eight_after_fewer_than_eight_blanks():
         assert length % 8 == 0 and length - len(header.rstrip()) < 8
         assert list(json.loads(header)["__metadata__"]) == ["be", "of"]
         for name, array in safetensors.numpy.load(made).items():
-            np.testing.assert_array_equal(array, arrays[name])
+            assert_array_equal(array, arrays[name])
 
 
 @pytest.mark.parametrize("failing", ["os.fsync", "pathlib.Path.replace"])
 def test_a_failure_leaves_the_old_file_and_nothing_else(model, tmp_path, monkeypatch, failing):
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise OSError("no space left on device")
 
     path = tmp_path / "model"
@@ -265,7 +266,7 @@ def test_many_columns_need_a_table(tmp_path):
     model = committee.Committee.from_estimator(RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y))
     replace(model, table=None).save(tmp_path / "model")
 
-    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+    def change(document, _):
         document["model"]["n_features"] = document["model"]["voters"]["n_features"] = 2**29 - 1
 
     refused(tmp_path / "model", craft((tmp_path / "model").read_bytes(), change), "at most 4194304 columns need none")
@@ -289,14 +290,14 @@ def test_things_that_are_no_files(tmp_path):
     ],
 )
 def test_other_schema_versions(tmp_path, version, message):
-    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+    def change(document, _):
         document |= {"schema_version": version, "package_version": "9.9"}
 
     refused(tmp_path / "model", craft(small_file()[0], change), message)
 
 
 def test_a_long_name_of_a_newer_version_is_cut_short(tmp_path):
-    def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
+    def change(document, _):
         document |= {"schema_version": 3, "package_version": "9" * 1000}
 
     refused(tmp_path / "model", craft(small_file()[0], change), r"newer committee \(9{40}, file schema 3\)")

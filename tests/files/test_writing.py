@@ -1,7 +1,5 @@
 """Files are replaced whole or not at all; what must not be replaced is left as it is."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

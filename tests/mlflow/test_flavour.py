@@ -1,7 +1,6 @@
 """Models in MLflow: logged, registered, loaded and asked, without a pickle."""
 
 from pathlib import Path
-from typing import Any
 
 import mlflow
 import numpy as np
@@ -36,7 +35,7 @@ def tracking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
 
 
-def test_a_logged_model_is_loaded_again() -> None:
+def test_a_logged_model_is_loaded_again():
     with mlflow.start_run():
         info = log_model(MODEL, name="boosting", input_example=TABLE.head(3))
     again = load_model(info.model_uri)
@@ -46,7 +45,7 @@ def test_a_logged_model_is_loaded_again() -> None:
     assert info.flavors["committee"]["model_class"] == "GradientBoostingClassifier"
 
 
-def test_pyfunc_answers_the_same() -> None:
+def test_pyfunc_answers_the_same():
     signature = infer_signature(TABLE, MODEL.predict(TABLE))
     info = log_model(MODEL, name="boosting", signature=signature)
     served = mlflow.pyfunc.load_model(info.model_uri)
@@ -55,12 +54,12 @@ def test_pyfunc_answers_the_same() -> None:
 
 
 @pytest.mark.parametrize("asked", ["predict_proba", "decision_function"])
-def test_what_is_served_is_chosen(asked: Any) -> None:
+def test_what_is_served_is_chosen(asked):
     info = log_model(MODEL, name="boosting", predict_fn=asked)
     assert_array_equal(mlflow.pyfunc.load_model(info.model_uri).predict(TABLE), getattr(MODEL, asked)(TABLE))
 
 
-def test_a_folder_holds_the_file_and_what_it_asks_for() -> None:
+def test_a_folder_holds_the_file_and_what_it_asks_for():
     own = Committee.from_estimator(MODEL)
     save_model(own, "folder")
     files = {path.name for path in Path("folder").rglob("*")}
@@ -71,14 +70,14 @@ def test_a_folder_holds_the_file_and_what_it_asks_for() -> None:
     assert_array_equal(committee.load("folder/data/model.safetensors").predict(TABLE), MODEL.predict(TABLE))
 
 
-def test_numbers_too() -> None:
+def test_numbers_too():
     model = committee.RandomForestRegressor(5, random_state=0).fit(TABLE, TABLE["size"] ** 2)
     info = log_model(model, name="forest", pip_requirements=["committee"])
     assert_array_equal(mlflow.pyfunc.load_model(info.model_uri).predict(TABLE), model.predict(TABLE))
 
 
 @pytest.mark.parametrize("kind", ["str", "int", "float", "bool", "missing", "missing numbers"])
-def test_columns_of_categories_are_served_as_their_values(kind: str) -> None:
+def test_columns_of_categories_are_served_as_their_values(kind):
     values = {"int": [1, 2, 5], "float": [0.5, 1.5, 2.5], "bool": [True, False, True], "missing numbers": [1, None, 5]}
     cells = pd.Series(values.get(kind, ["red", None if kind == "missing" else "green", "blue"]))
     colours = cells.iloc[rng.integers(0, 3, 200)].reset_index(drop=True)
@@ -92,7 +91,7 @@ def test_columns_of_categories_are_served_as_their_values(kind: str) -> None:
     assert isinstance(table["colour"].dtype, pd.CategoricalDtype)  # the caller's stays
 
 
-def test_an_example_may_be_given_with_a_signature() -> None:
+def test_an_example_may_be_given_with_a_signature():
     table = TABLE.assign(colour=TABLE["colour"].astype("category"))
     model = committee.GradientBoostingClassifier(n_estimators=5, random_state=0).fit(table, LABEL)
     signature = infer_signature(TABLE, LABEL)
@@ -101,7 +100,7 @@ def test_an_example_may_be_given_with_a_signature() -> None:
 
 
 @pytest.mark.parametrize("make", [pl.from_pandas, lambda table: pl.from_pandas(table).to_arrow()])
-def test_an_example_may_be_a_frame_of_another_library(make: Any) -> None:
+def test_an_example_may_be_a_frame_of_another_library(make):
     rows = make(TABLE)
     model = committee.GradientBoostingClassifier(n_estimators=5, random_state=0).fit(rows, LABEL)
     save_model(model, "folder", input_example=rows[:3])
@@ -110,7 +109,7 @@ def test_an_example_may_be_a_frame_of_another_library(make: Any) -> None:
     assert_array_equal(served.predict(TABLE), model.predict(rows))
 
 
-def test_an_example_may_be_a_list() -> None:
+def test_an_example_may_be_a_list():
     rows = TABLE[["size"]].assign(square=TABLE["size"] ** 2).to_numpy()
     model = committee.AdaBoostClassifier(5).fit(rows, LABEL)
     save_model(model, "numbers", input_example=rows[:3].tolist())
@@ -120,14 +119,14 @@ def test_an_example_may_be_a_list() -> None:
 
 
 @pytest.mark.parametrize("rows", [TABLE.head(3), pl.from_pandas(TABLE.head(3))])
-def test_an_example_may_come_with_parameters(rows: Any) -> None:
+def test_an_example_may_come_with_parameters(rows):
     save_model(MODEL, "folder", input_example=(rows, {"limit": 3}))
     served = mlflow.pyfunc.load_model("folder")
     assert served.metadata.signature.params.to_dict()[0]["name"] == "limit"
     assert_array_equal(served.predict(TABLE, params={"limit": 5}), MODEL.predict(TABLE))
 
 
-def test_what_a_model_is_loaded_with_is_added_to() -> None:
+def test_what_a_model_is_loaded_with_is_added_to():
     save_model(MODEL, "one", model_config={"of": "mine"}, predict_fn="predict_proba")
     save_model(MODEL, "two", model_config={"predict_fn": "predict_proba"})
     info = log_model(MODEL, name="three", model_config={"predict_fn": "predict_proba"}, predict_fn="predict_proba")
@@ -143,7 +142,7 @@ def test_what_a_model_is_loaded_with_is_added_to() -> None:
         save_model(MODEL, "four", model_config="config.yaml")
 
 
-def test_a_save_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_save_that_fails_leaves_nothing(tmp_path):
     other = infer_signature(TABLE[["size"]], LABEL)
     with pytest.raises(mlflow.MlflowException, match="does not match the model signature"):
         save_model(MODEL, "deep/folder", signature=other, input_example=TABLE[["colour"]].head(3))
@@ -158,7 +157,7 @@ def test_a_save_that_fails_leaves_nothing(tmp_path: Path) -> None:
             save_model(MODEL, there)
 
 
-def test_what_cannot_be(tmp_path: Path) -> None:
+def test_what_cannot_be(tmp_path):
     with pytest.raises(TypeError, match=r"LogisticRegression, which is no learner .* mlflow\.sklearn\.log_model"):
         log_model(LogisticRegression(), name="other")
     with pytest.raises(ValueError, match="predict_fn is 'score'"):
@@ -171,7 +170,7 @@ def test_what_cannot_be(tmp_path: Path) -> None:
         load_model("other")
 
 
-def test_without_mlflow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_mlflow_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr("committee.mlflow.flavour.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install mlflow, or mlflow-skinny"):
         save_model(MODEL, tmp_path / "folder")

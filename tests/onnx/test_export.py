@@ -38,7 +38,7 @@ def table(n: int = 200) -> tuple[pl.DataFrame, np.ndarray]:
     return frame, (size + (code == 20) + (place % 3 == 0) > 0.6).astype(int)
 
 
-def test_a_frame_goes_in_column_by_column_or_encoded() -> None:
+def test_a_frame_goes_in_column_by_column_or_encoded():
     frame, y = table()
     model = committee.GradientBoostingClassifier(
         n_estimators=8, categorical_features=["colour", "place", "empty", "code"]
@@ -65,7 +65,7 @@ def test_a_frame_goes_in_column_by_column_or_encoded() -> None:
         committee.to_onnx(committee.TreeVoter().fit(named, y))
 
 
-def test_few_categories_go_in_single_precision_too() -> None:
+def test_few_categories_go_in_single_precision_too():
     frame, y = table()
     frame = frame.drop("place")
     model = committee.RandomForestClassifier(10, categorical_features=["colour", "empty", "code"], random_state=0)
@@ -83,13 +83,13 @@ def test_few_categories_go_in_single_precision_too() -> None:
         BaggingClassifier(committee.TreeVoter(max_depth=2), n_estimators=4, max_features=0.5, random_state=0),
     ],
 )
-def test_ensembles_of_others_go_out_as_their_committees(theirs: Any) -> None:
+def test_ensembles_of_others_go_out_as_their_committees(theirs):
     theirs.fit(X3, Y3)
     ours = committee.Committee.from_estimator(theirs)
     assert_same(asked(committee.to_onnx(theirs), X3), ours, X3)
 
 
-def test_numbers_of_others_and_one_class() -> None:
+def test_numbers_of_others_and_one_class():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
     answers = asked(committee.to_onnx(forest), X)
@@ -100,7 +100,7 @@ def test_numbers_of_others_and_one_class() -> None:
     assert set(answers["label"]) == {"only"} and (answers["probabilities"] == 1.0).all()
 
 
-def test_what_cannot_go_out_is_named() -> None:
+def test_what_cannot_go_out_is_named():
     with pytest.raises(NotFittedError):
         committee.to_onnx(committee.AdaBoostClassifier())
     with pytest.raises(TypeError, match="LogisticRegression"):
@@ -111,7 +111,7 @@ def test_what_cannot_go_out_is_named() -> None:
 
 
 @pytest.mark.parametrize("text", [False, True])
-def test_pipelines_go_out_through_skl2onnx(text: bool) -> None:
+def test_pipelines_go_out_through_skl2onnx(text):
     import skl2onnx
 
     register_converters()
@@ -135,20 +135,20 @@ def golden(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS.keys() - REFUSED))
-def test_a_runtime_answers_the_same(name: str) -> None:
+def test_a_runtime_answers_the_same(name):
     model = golden(name)
     X = awkward_rows(model, 300, np.random.default_rng(len(name)))
     assert_same(asked(committee.to_onnx(model), X), model, X)
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_has_no_nodes_is_refused_by_name(name: str) -> None:
+def test_what_has_no_nodes_is_refused_by_name(name):
     with pytest.raises(TypeError, match=r"sampled paths .* set classify to 'expected'|Conformal\w+ .* estimator_"):
         committee.to_onnx(golden(name))
 
 
 @pytest.mark.parametrize("name", ["forest_regressor", "forest_oob", "committee_two"])
-def test_single_precision_comes_to_the_same_leaves(name: str) -> None:
+def test_single_precision_comes_to_the_same_leaves(name):
     model = golden(name)
     if model.table_.names is not None or any(model.table_.categories):
         pytest.fail(f"{name} is meant to be a model of a matrix of numbers")

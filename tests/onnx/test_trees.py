@@ -73,7 +73,7 @@ def run(graph: Graph, output: Value, X: F64, version: int = 5) -> F64:
 
 
 @pytest.mark.parametrize("n_categories", [3, 20, 70])
-def test_trees_are_walked_as_they_stand(n_categories: int) -> None:
+def test_trees_are_walked_as_they_stand(n_categories):
     rng = np.random.default_rng(n_categories)
     for _ in range(25):
         trees = random_trees(rng, int(rng.integers(1, 5)), n_categories, 3)
@@ -104,7 +104,7 @@ def test_trees_are_walked_as_they_stand(n_categories: int) -> None:
         assert_array_equal(run(graph, leaf_ensemble(graph.value("X"), numbered), X, version=3), leaves)
 
 
-def test_thresholds_in_single_precision_part_the_same_numbers() -> None:
+def test_thresholds_in_single_precision_part_the_same_numbers():
     rng = np.random.default_rng(0)
     thresholds = np.concatenate([rng.normal(size=500), [0.1, 0.7, np.inf, 1e300, -1e300]])
     with np.errstate(over="ignore"):
@@ -113,7 +113,7 @@ def test_thresholds_in_single_precision_part_the_same_numbers() -> None:
         assert_array_equal(x <= round_down_float32(thresholds), x.astype(np.float64) <= thresholds)
 
 
-def test_the_normal_curve_is_exact_to_rounding() -> None:
+def test_the_normal_curve_is_exact_to_rounding():
     z = np.concatenate([np.linspace(-45.0, 45.0, 4001), [0.0, -0.0, 1e-300, 1e150, -1e150, np.inf, -np.inf]])[:, None]
     graph = Graph()
     found = run(graph, two_sided("probit", graph.value("X")), z)
