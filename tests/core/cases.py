@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.voters.forest import Forest
 from tests.oracles import grow as oracle
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
@@ -199,6 +200,37 @@ def limits_for(case: Case, draw: st.DrawFn) -> oracle.Limits:
 def cases_with_limits(draw: st.DrawFn, /, **fixed: Any) -> tuple[Case, oracle.Limits]:
     case = draw(cases(**fixed))
     return case, limits_for(case, draw)
+
+
+def each(**values: Iterable[Any]) -> list[dict[str, Any]]:
+    """Changes of one argument at a time, to each of its values."""
+    return [{name: value} for name, several in values.items() for value in several]
+
+
+def bad_weights(n: int) -> list[NDArray[np.float64]]:
+    """Weights of n rows of a wrong length, all zero, negative, or not finite."""
+    wrong = np.ones((3, n))
+    wrong[:, 0] = -1.0, np.nan, np.inf
+    return [np.ones(n - 1), np.ones(n + 1), np.zeros(n), *wrong]
+
+
+def chain(depth: int, threshold: Any, n_features: int = 1, falls_left: bool = False, **fields: Any) -> Forest:
+    """One tree with a leaf on every level, of splits on the features in turn; its nodes' values are their numbers."""
+    n, split = 2 * depth + 1, np.arange(depth)
+    parent = np.where(split == 0, 0, 2 * split - falls_left)
+    feature, left, at = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n)
+    feature[parent], left[parent], at[parent] = split % n_features, 2 * split + 1, threshold
+    nodes: dict[str, Any] = {
+        "missing_left": np.zeros(n, np.uint8),
+        "category_offset": np.zeros(n + 1, np.int64),
+        "category_bits": np.zeros(0, np.uint32),
+        "label": None,
+        "value": np.arange(n, dtype=np.float64)[:, None],
+        "gain": np.zeros(n),
+        "weight": np.ones(n),
+        "count": np.ones(n, np.int64),
+    }
+    return Forest(n_features, 2, np.array([0, n]), feature, at, left, **(nodes | fields))
 
 
 WIDEST = _core.lane_bytes()

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
+from tests.core.cases import bad_weights, each
 from tests.oracles import bins as oracle
 
 EVERY_ROW = 2**40
@@ -24,12 +25,7 @@ columns = arrays(np.float64, st.integers(1, 40), elements=finite | special | st.
 crowded = arrays(np.float64, st.integers(1, 200), elements=st.integers(-30, 30).map(float) | st.just(np.nan))
 
 
-def edges_of(
-    column: NDArray[np.float64],
-    weights: NDArray[np.float64] | None = None,
-    max_bins: int = 255,
-    max_sample: int = EVERY_ROW,
-) -> NDArray[np.float64]:
+def edges_of(column: Any, weights: Any = None, max_bins: int = 255, max_sample: int = EVERY_ROW) -> Any:
     edges, offset = _core.bin_edges(column[:, None].copy(), weights, NUMERIC, max_bins, max_sample, 1)
     assert_array_equal(offset, [0, len(edges)])
     return edges
@@ -284,23 +280,12 @@ GOOD_EDGES: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"max_bins": 1},
-        {"max_bins": 0},
-        {"max_bins": -5},
-        {"max_bins": 65_536},
-        {"max_sample": 0},
-        {"max_sample": -1},
-        {"weights": np.ones(3)},
-        {"weights": np.ones(5)},
-        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.inf, 1.0, 1.0])},
-        {"weights": np.zeros(4)},
-        {"n_categories": np.array([0, 0], dtype=np.int32)},
-        {"n_categories": np.zeros(4, dtype=np.int32)},
-        {"n_categories": np.array([0, -1, 0], dtype=np.int32)},
-    ],
+    each(
+        max_bins=[1, 0, -5, 65_536],
+        max_sample=[0, -1],
+        weights=bad_weights(4),
+        n_categories=[np.zeros(2, np.int32), np.zeros(4, np.int32), np.array([0, -1, 0], np.int32)],
+    ),
     ids="-".join,
 )
 def test_bin_edges_refuses(wrong):
@@ -322,19 +307,12 @@ GOOD_CODES: dict[str, Any] = {
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"offset": np.array([0, 2, 3])},
-        {"offset": np.array([0, 2, 2, 3, 3])},
-        {"offset": np.array([0, 2, 1, 3])},
-        {"offset": np.array([0, 2, 2, 4])},
-        {"offset": np.array([0, 2, 2, 2])},
-        {"offset": np.array([-1, 2, 2, 3])},
-        {"offset": np.array([1, 2, 2, 3])},
-        {"offset": np.array([0, 2**40, 2**40, 3])},
-        {"edges": np.array([2.0, 1.0, 3.0])},
-        {"edges": np.array([1.0, np.nan, 3.0])},
-        {"n_categories": np.array([0, 12], dtype=np.int32)},
-        {"n_categories": np.array([0, 12, -3], dtype=np.int32)},
-        {"n_categories": np.array([0, 256, 0], dtype=np.int32)},
+        *each(
+            offset=map(np.array, ([0, 2, 3], [0, 2, 2, 3, 3], [0, 2, 1, 3], [0, 2, 2, 4], [0, 2, 2, 2])),
+            edges=map(np.array, ([2.0, 1.0, 3.0], [1.0, np.nan, 3.0])),
+            n_categories=[np.array(counts, np.int32) for counts in ([0, 12], [0, 12, -3], [0, 256, 0])],
+        ),
+        *each(offset=map(np.array, ([-1, 2, 2, 3], [1, 2, 2, 3], [0, 2**40, 2**40, 3]))),
         {"n_categories": np.array([0, 65_536, 0], dtype=np.int32), "wide": True},
         {"edges": np.arange(257.0), "offset": np.array([0, 256, 256, 257])},
         {"edges": np.arange(65_537.0), "offset": np.array([0, 65_536, 65_536, 65_537]), "wide": True},
@@ -382,11 +360,13 @@ def test_columns_of_doubles_and_floats_are_put_together(data, n, p, seed, n_thre
 
 def test_sizes_are_checked():
     matrix, column = np.zeros((3, 2)), np.zeros(3)
-    with pytest.raises(ValueError, match="the columns must lie within the matrix"):
-        _core.put_together([column, column], matrix, 1, 1)
-    with pytest.raises(ValueError, match="the columns must lie within the matrix"):
-        _core.put_together([column], matrix, -1, 1)
-    with pytest.raises(ValueError, match="columns need one number per row"):
-        _core.put_together([column[:2]], matrix, 0, 1)
+    within = "the columns must lie within the matrix"
+    for columns, first, message in (
+        ([column, column], 1, within),
+        ([column], -1, within),
+        ([column[:2]], 0, "columns need one number per row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _core.put_together(columns, matrix, first, 1)
     with pytest.raises(TypeError):
         _core.put_together([column.astype(int)], matrix.astype(int), 0, 1)  # type: ignore[arg-type, list-item]

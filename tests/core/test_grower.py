@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
 from committee import _core
-from tests.core.cases import CRITERIA, alternating_labels, cases, cases_with_limits, random_case
+from tests.core.cases import CRITERIA, alternating_labels, bad_weights, cases, cases_with_limits, each, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
 
@@ -243,36 +243,26 @@ def assert_not_grown(grow: Any, given: dict[str, Any], wrong: dict[str, Any], er
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"codes": np.array([[0, 3], [3, 0], [1, 2], [2, 2]], dtype=np.uint8)},
-        {"codes": np.array([[4, 0], [3, 0], [1, 2], [2, 2]], dtype=np.uint16)},
-        {"codes": np.empty((0, 2), dtype=np.uint8)},
-        {"codes": np.empty((4, 0), dtype=np.uint8)},
-        {
-            "codes": np.empty((4, 0), dtype=np.uint8),
-            "n_bins": np.empty(0, np.int32),
-            "categorical": np.empty(0, np.uint8),
-        },
-        {"n_bins": np.array([3], dtype=np.int32)},
-        {"n_bins": np.array([3, 2, 1], dtype=np.int32)},
-        {"n_bins": np.array([3, 0], dtype=np.int32)},
-        {"n_bins": np.array([3, -2], dtype=np.int32)},
-        {"categorical": np.array([1], dtype=np.uint8)},
-        {"categorical": np.array([1, 0, 0], dtype=np.uint8)},
-        {"criterion": "poisson"},
-        {"criterion": ""},
-        {"criterion": "abstaining"},
+        *each(
+            codes=[
+                np.array([[0, 3], [3, 0], [1, 2], [2, 2]], dtype=np.uint8),
+                np.array([[4, 0], [3, 0], [1, 2], [2, 2]], dtype=np.uint16),
+                np.empty((0, 2), dtype=np.uint8),
+                np.empty((4, 0), dtype=np.uint8),
+            ],
+            n_bins=[np.array(bins, dtype=np.int32) for bins in ([3], [3, 2, 1], [3, 0], [3, -2])],
+            categorical=[np.array(flags, dtype=np.uint8) for flags in ([1], [1, 0, 0])],
+            criterion=["poisson", "", "abstaining"],
+            n_classes=[0, -1, 65_537],
+            max_depth=[-1],
+            min_samples_leaf=[0, -1],
+            min_weight_leaf=[-0.1, np.nan],
+            min_gain=[np.nan],
+            max_features=[-1],
+        ),
+        {"codes": np.empty((4, 0), np.uint8), "n_bins": np.empty(0, np.int32), "categorical": np.empty(0, np.uint8)},
         {"criterion": "abstaining", "max_depth": 0},
-        {"n_classes": 0},
-        {"n_classes": -1},
-        {"n_classes": 65_537},
-        {"max_depth": -1},
-        {"min_samples_leaf": 0},
-        {"min_samples_leaf": -1},
-        {"min_weight_leaf": -0.1},
-        {"min_weight_leaf": np.nan},
         {"min_gain": -0.1, "criterion": "squared_error"},
-        {"min_gain": np.nan},
-        {"max_features": -1},
     ],
     ids="-".join,
 )
@@ -288,24 +278,11 @@ def test_settings_of_one_grower():
 @both_growers
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"labels": np.array([0, 2, 1, 0], dtype=np.uint16)},
-        {"labels": np.array([0, 65_535, 1, 0], dtype=np.uint16)},
-        {"labels": np.array([0, 1, 1], dtype=np.uint16)},
-        {"weights": np.ones(3)},
-        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"weights": np.array([1.0, np.inf, 1.0, 1.0])},
-        {"weights": np.array([0.0, 0.0, 0.0, 1.0])},
-        {"weights": np.zeros(4)},
-        {"weights": np.full(4, 1e308)},
-        {"weights": np.full(4, 5e-324)},
-        {"rows": np.array([0, 4], dtype=np.int32)},
-        {"rows": np.array([0, -1], dtype=np.int32)},
-        {"rows": np.array([0, 1, 0], dtype=np.int32)},
-        {"rows": np.array([0, 1, 2, 3, 0], dtype=np.int32)},
-        {"rows": np.array([], dtype=np.int32)},
-    ],
+    each(
+        labels=[np.array(labels, dtype=np.uint16) for labels in ([0, 2, 1, 0], [0, 65_535, 1, 0], [0, 1, 1])],
+        weights=[*bad_weights(4), np.array([0.0, 0.0, 0.0, 1.0]), np.full(4, 1e308), np.full(4, 5e-324)],
+        rows=[np.array(rows, dtype=np.int32) for rows in ([0, 4], [0, -1], [0, 1, 0], [0, 1, 2, 3, 0], [])],
+    ),
     ids="-".join,
 )
 def test_labels_weights_and_rows(make, wrong):
@@ -321,19 +298,13 @@ def test_weights_of_classes_are_not_for_gini(shape):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"targets": np.ones(3)},
-        {"targets": np.ones((3, 2))},
-        {"targets": np.ones((4, 0))},
-        {"targets": np.ones((4, 1, 1))},
-        {"targets": np.array([[1.0, 2.0], [1.0, 2.0], [np.nan, 2.0], [1.0, 2.0]])},
-        {"targets": np.array([1.0, np.nan, 1.0, 1.0])},
-        {"targets": np.array([1.0, np.inf, 1.0, 1.0])},
+        *each(
+            targets=map(np.ones, (3, (3, 2), (4, 0), (4, 1, 1))),
+            weights=bad_weights(4),
+            rows=[np.array([0, 4], dtype=np.int32), np.array([1, 1], dtype=np.int32)],
+        ),
+        *each(targets=map(np.array, ([[1.0, 2.0], [1, 2], [np.nan, 2], [1, 2]], [1, np.nan, 1, 1], [1, np.inf, 1, 1]))),
         {"targets": np.array([1e300, 1.0, 1.0, 1.0]), "weights": np.full(4, 1e300)},
-        {"weights": np.ones(5)},
-        {"weights": np.zeros(4)},
-        {"weights": np.array([1.0, -1.0, 1.0, 1.0])},
-        {"rows": np.array([0, 4], dtype=np.int32)},
-        {"rows": np.array([1, 1], dtype=np.int32)},
     ],
     ids="-".join,
 )

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
-from tests.core.cases import Case, cases
+from tests.core.cases import Case, bad_weights, cases, each
 from tests.oracles import grow as oracle
 
 some_cases = cases(kinds=("gini",))
@@ -119,27 +119,15 @@ GOOD: dict[str, Any] = {
     "wrong",
     [
         {"codes": np.array([[0, 1], [4, 0], [1, 2]], dtype=np.uint8), "rows": None},
-        {"codes": np.array([[0, 3], [3, 0], [1, 2]], dtype=np.uint16)},
-        {"n_bins": np.array([3], dtype=np.int32)},
-        {"n_bins": np.array([3, 2, 2], dtype=np.int32)},
-        {"n_bins": np.array([3, -1], dtype=np.int32)},
         {"n_bins": np.array([3, 2**31 - 1], dtype=np.int32), "codes": np.zeros((3, 2), dtype=np.uint16)},
-        {"labels": np.array([0, 1], dtype=np.uint16)},
-        {"labels": np.array([2, 1, 1], dtype=np.uint16)},
-        {"labels": np.array([65_535, 1, 1], dtype=np.uint16)},
-        {"n_classes": 0},
-        {"n_classes": -1},
-        {"n_classes": 65_536},
-        {"weights": np.ones(2)},
-        {"weights": np.array([1.0, 1.0, -1.0])},
-        {"weights": np.array([1.0, 1.0, np.nan])},
-        {"weights": np.array([1.0, 1.0, np.inf])},
-        {"weights": np.zeros(3)},
-        {"weights": np.full(3, 1e308)},
-        {"weights": np.full(3, 5e-324)},
-        {"rows": np.array([0, 3], dtype=np.int32)},
-        {"rows": np.array([-1, 0], dtype=np.int32)},
-        {"rows": np.array([], dtype=np.int32)},
+        *each(
+            codes=[np.array([[0, 3], [3, 0], [1, 2]], dtype=np.uint16)],
+            n_bins=[np.array(bins, dtype=np.int32) for bins in ([3], [3, 2, 2], [3, -1])],
+            labels=[np.array(labels, dtype=np.uint16) for labels in ([0, 1], [2, 1, 1], [65_535, 1, 1])],
+            n_classes=[0, -1, 65_536],
+            weights=[*bad_weights(3), np.full(3, 1e308), np.full(3, 5e-324)],
+            rows=[np.array(rows, dtype=np.int32) for rows in ([0, 3], [-1, 0], [])],
+        ),
     ],
     ids="-".join,
 )
@@ -180,12 +168,8 @@ def histogram(codes, n_bins, g, h, rows, narrow, n_threads=1):
 
 def sums(codes, n_bins, values, rows):
     """Sums of whole numbers by column and code, one column after the other; the last cell of each is for what lacks."""
-    return np.concatenate(
-        [
-            np.bincount(codes[rows, j], values[rows].astype(np.float64), b + 1).astype(np.int64)
-            for j, b in enumerate(n_bins)
-        ]
-    )
+    values = values[rows].astype(np.float64)
+    return np.concatenate([np.bincount(codes[rows, j], values, b + 1) for j, b in enumerate(n_bins)]).astype(np.int64)
 
 
 def check(codes, n_bins, rows, narrow, n_threads=1):
@@ -270,22 +254,14 @@ EMPHASIS_ARGUMENTS: dict[str, Any] = {
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"leaf_of_row": np.array([0, 2, -1], dtype=np.int32)},
-        {"leaf_of_row": np.array([0, -2, -1], dtype=np.int32)},
-        {"leaf_of_row": np.array([0, 2**31 - 1, -1], dtype=np.int32)},
-        {"leaf_of_row": np.array([0, 1], dtype=np.int32)},
-        {"labels": np.array([0, 2, 1], dtype=np.uint16)},
-        {"labels": np.array([0, 65_535, 1], dtype=np.uint16)},
-        {"labels": np.array([0, 1], dtype=np.uint16)},
-        {"weights": np.ones(2)},
-        {"weights": np.ones((3, 2))},
+        *each(
+            leaf_of_row=[np.array(at, np.int32) for at in ([0, 2, -1], [0, -2, -1], [0, 2**31 - 1, -1], [0, 1])],
+            labels=[np.array(labels, dtype=np.uint16) for labels in ([0, 2, 1], [0, 65_535, 1], [0, 1])],
+            weights=[np.ones(2), np.ones((3, 2))],
+            factor=[np.ones((0, 2))],
+        ),
         {"weights": np.ones((3, 2)), "factor": np.ones((2, 3))},
-        {
-            "weights": np.ones((3, 2)),
-            "factor": np.ones((2, 4)),
-            "labels": np.array([0, 2, 1], dtype=np.uint16),
-        },
-        {"factor": np.ones((0, 2))},
+        {"weights": np.ones((3, 2)), "factor": np.ones((2, 4)), "labels": np.array([0, 2, 1], dtype=np.uint16)},
     ],
     ids="-".join,
 )

@@ -29,11 +29,7 @@ class Models:
 
     @property
     def native(self) -> _core.LeafModelTrees:
-        f = self.forest
-        return _core.LeafModelTrees(
-            f.n_features, f.offset, f.feature, f.threshold, f.left, f.missing_left, f.category_offset,
-            f.category_bits, self.model, self.intercept, self.coefficient,
-        )  # fmt: skip
+        return _core.LeafModelTrees(*self.forest.walk_arrays, self.model, self.intercept, self.coefficient)
 
     def scores(self, X: NDArray[np.float64], D: NDArray[np.float64]) -> NDArray[np.float64]:
         """Row by row, tree by tree."""
@@ -47,54 +43,32 @@ class Models:
         return F
 
 
-def random_tree(rng: np.random.Generator, n_features: int, n_splits: int) -> list[list[Any]]:
-    """``[feature, threshold, left, missing_left, words]`` of every node."""
-    nodes: list[list[Any]] = [[-1, 0.0, -1, 0, []]]
-    for _ in range(n_splits):
-        leaf = int(rng.choice([i for i, node in enumerate(nodes) if node[0] < 0]))
-        words = [int(rng.integers(0, 2**32))] if rng.random() < 0.3 else []
-        nodes[leaf] = [int(rng.integers(n_features)), rng.normal(), len(nodes), int(rng.integers(2)), words]
-        nodes += [[-1, 0.0, -1, 0, []], [-1, 0.0, -1, 0, []]]
-    return nodes
+CATEGORIES = (0, 5, 0, 40)
+"""Categories of the columns; 0 for numbers."""
 
 
 def random_models(
     seed: int, n_trees: int = 4, n_features: int = 3, n_splits: int = 5, n_outputs: int = 1, q: int = 5
 ) -> Models:
     rng = np.random.default_rng(seed)
-    trees = [random_tree(rng, n_features, int(rng.integers(0, n_splits + 1))) for _ in range(n_trees)]
-    nodes = [node for tree in trees for node in tree]
-    feature = np.array([node[0] for node in nodes], dtype=np.int32)
-    is_leaf, N = feature < 0, len(nodes)
-    forest = Forest(
-        n_features=n_features,
+    forest = traverse.random_forest(
+        rng,
+        n_trees=n_trees,
+        n_splits=n_splits,
+        n_categories=CATEGORIES[:n_features],
         n_classes=max(2, n_outputs),
-        offset=np.cumsum([0, *map(len, trees)], dtype=np.int64),
-        feature=feature,
-        threshold=np.array([node[1] for node in nodes]),
-        left=np.array([node[2] for node in nodes], dtype=np.int32),
-        missing_left=np.array([node[3] for node in nodes], dtype=np.uint8),
-        category_offset=np.cumsum([0, *(len(node[4]) for node in nodes)], dtype=np.int64),
-        category_bits=np.array([word for node in nodes for word in node[4]], dtype=np.uint32),
-        label=np.where(is_leaf, 0, -1).astype(np.int32),
-        value=None,
-        gain=np.zeros(N),
-        weight=np.ones(N),
-        count=np.ones(N, dtype=np.int64),
     )
+    is_leaf = forest.feature < 0
     n_models = int(is_leaf.sum())
-    model = np.full(N, -1, dtype=np.int32)
+    model = np.full(len(is_leaf), -1, dtype=np.int32)
     model[is_leaf] = rng.permutation(n_models)
     return Models(forest, model, rng.normal(size=(n_models, n_outputs)), rng.normal(size=(n_models, n_outputs, q)))
 
 
 def random_rows(seed: int, models: Models, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers, category codes and gaps; and what leaf models see."""
+    """Rows of the forest, and what leaf models see."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, models.forest.n_features))
-    codes = rng.random(X.shape) < 0.4
-    X[codes] = rng.integers(-1, 34, codes.sum())
-    X[rng.random(X.shape) < 0.1] = np.nan
+    X = traverse.random_rows(rng, n, CATEGORIES[: models.forest.n_features])
     return X, rng.normal(size=(n, models.coefficient.shape[2]))
 
 
@@ -258,7 +232,7 @@ def test_rows_of_another_shape_are_refused(method):
         with pytest.raises(ValueError, match=message):
             call(wrong_X, wrong_D, *extra, 1)
     with pytest.raises(TypeError):
-        call(X.astype(np.float32), D, *extra, 1)
+        call(np.zeros(X.shape, np.float32), D, *extra, 1)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.voters.forest import Forest
+from tests.core.cases import chain
 from tests.oracles import traverse, tree_shap
 
 F64 = NDArray[np.float64]
@@ -62,7 +63,6 @@ def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
     rng, categories, outputs, rounds, forest = random_trees(draw)
     forest = added_up(forest, rng, draw(st.sampled_from([0.0, 0.0, 0.3])))
     X = traverse.random_rows(rng, draw(st.sampled_from([0, 1, 3, 9])), categories)
-    assert forest.value is not None
     return forest, forest.value, X, rng.normal(size=rounds), outputs
 
 
@@ -83,66 +83,40 @@ def test_they_add_up_to_the_score(case):
     assert_allclose(shares.sum(axis=1), score, rtol=1e-9, atol=1e-12)
 
 
-def chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
-    """One tree that falls to the right, its splits on p features in turn."""
-    n, split = 2 * depth + 1, np.arange(depth)
-    parent = np.where(split == 0, 0, 2 * split)  # the right child of the split before
-    feature, left, threshold = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n)
-    feature[parent], left[parent], threshold[parent] = split % p, 2 * split + 1, rng.normal(size=depth) - 1.0
-    return added_up(
-        Forest(
-            n_features=p,
-            n_classes=2,
-            offset=np.array([0, n]),
-            feature=feature,
-            threshold=threshold,
-            left=left,
-            missing_left=np.zeros(n, np.uint8),
-            category_offset=np.zeros(n + 1, np.int64),
-            category_bits=np.zeros(0, np.uint32),
-            label=None,
-            value=rng.normal(size=(n, 1)),
-            gain=np.zeros(n),
-            weight=np.ones(n),
-            count=np.ones(n, np.int64),
-        ),
-        rng,
-    )
+def random_chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
+    threshold = rng.normal(size=depth) - 1.0
+    return added_up(chain(depth, threshold, p, value=rng.normal(size=(2 * depth + 1, 1))), rng)
 
 
 @pytest.mark.parametrize(("depth", "p"), [(1, 1), (2, 2), (3, 3), (40, 40), (100, 7), (150, 100)])
 def test_the_sum_holds_however_deep_the_tree(depth, p):
     rng = np.random.default_rng(depth)
-    forest = chain(depth, p, rng)
+    forest = random_chain(depth, p, rng)
     forest.check()
     X = rng.normal(size=(50, p))
-    assert forest.value is not None
     shares = contributions(forest, forest.value, X, np.ones(1), 1)
     assert_allclose(shares.sum(axis=1), forest.tally(X), rtol=1e-9, atol=1e-13)
 
 
 def test_a_feature_that_no_tree_looks_at_gets_exactly_nothing():
     rng = np.random.default_rng(0)
-    forest = chain(6, 3, rng)
+    forest = random_chain(6, 3, rng)
     X = rng.normal(size=(20, 5))
-    assert forest.value is not None
     assert (contributions(replace(forest, n_features=5), forest.value, X, np.ones(1), 1)[:, 3:5] == 0).all()
 
 
 def test_features_that_play_the_same_part_get_the_same():
-    stumps = [chain(1, 1, np.random.default_rng(7)) for _ in range(2)]
+    stumps = [random_chain(1, 1, np.random.default_rng(7)) for _ in range(2)]
     feature = np.array([0, -1, -1, 1, -1, -1], np.int32)
     forest = replace(Forest.concatenate(stumps), n_features=2, feature=feature)
     X = np.repeat(np.linspace(-3, 3, 9)[:, None], 2, axis=1)
-    assert forest.value is not None
     shares = contributions(forest, forest.value, X, np.ones(2), 1)
     assert_array_equal(shares[:, 0], shares[:, 1])
 
 
 def test_over_the_training_rows_the_mean_is_the_expected_score():
     rng = np.random.default_rng(3)
-    forest, X = chain(12, 4, rng), rng.normal(size=(500, 4))
-    assert forest.value is not None
+    forest, X = random_chain(12, 4, rng), rng.normal(size=(500, 4))
     reached = np.bincount(forest.apply(X)[:, 0], minlength=len(forest.feature)).astype(float)
     for i in reversed(range(len(reached))):
         if forest.feature[i] >= 0:
@@ -156,7 +130,6 @@ def test_same_bits_for_any_number_of_threads_and_any_company(n):
     rng = np.random.default_rng(0)
     forest = added_up(traverse.random_forest(rng, n_trees=12, n_splits=20, n_outputs=2), rng)
     X, weights = traverse.random_rows(rng, n), rng.normal(size=12)
-    assert forest.value is not None
     one = contributions(forest, forest.value, X, weights, 2)
     for n_threads in (2, 5):
         assert contributions(forest, forest.value, X, weights, 2, n_threads).tobytes() == one.tobytes()
@@ -179,8 +152,7 @@ def test_same_bits_for_any_number_of_threads_and_any_company(n):
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
-    forest = chain(2, 3, np.random.default_rng(0))
-    assert forest.value is not None
+    forest = random_chain(2, 3, np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
         contributions(forest, forest.value, np.zeros((2, 3)), np.ones(1), 1, **changes)
 
@@ -188,8 +160,7 @@ def test_what_does_not_fit_is_refused(changes, message):
 def test_many_deep_trees_are_taken_in_turn():
     """More points and nodes than are held at once."""
     rng = np.random.default_rng(1)
-    forest, X = chain(150, 100, rng), rng.normal(size=(9, 100))
-    assert forest.value is not None
+    forest, X = random_chain(150, 100, rng), rng.normal(size=(9, 100))
     one = contributions(forest, forest.value, X, np.ones(1), 1)
     many = Forest.concatenate([forest] * 80)
     assert many.value is not None
@@ -293,17 +264,9 @@ def test_they_are_means_over_the_background_and_nothing_goes_to_features_that_ar
 def test_a_chain_of_many_features_is_walked_without_recursion():
     """A row and a background row that part at each of 3,000 features: as deep as the tree, and exact."""
     p = 3000
-    feature = np.full(2 * p + 1, -1, np.int32)
-    left = np.zeros(2 * p + 1, np.int32)
-    feature[0 : 2 * p : 2], left[0 : 2 * p : 2] = np.arange(p), np.arange(1, 2 * p, 2)
     value = np.zeros((2 * p + 1, 1))
     value[-1] = 1.0
-    nodes = (np.zeros(2 * p + 1), left, np.zeros(2 * p + 1, np.uint8))
-    words = (np.zeros(2 * p + 2, np.int64), np.empty(0, np.uint32))
-    walk = (p, np.array([0, 2 * p + 1]), feature, *nodes, *words)
-    found = _core.interventional_contributions(
-        np.ones((1, p)), -np.ones((1, p)), *walk, value, np.ones(1), 1, *NO_LINES, 1
-    )
+    found = background_contributions(chain(p, 0.0, p, value=value), np.ones((1, p)), -np.ones((1, p)), np.ones(1), 1)
     assert_allclose(found[0, :-1, 0], 1.0 / p, rtol=1e-9)
 
 

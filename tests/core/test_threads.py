@@ -31,7 +31,7 @@ from committee import (
     quadboost_path,
 )
 from tests.core.cases import CRITERIA, NARROWER, OF_TARGETS, WIDEST, Case, random_case, vectors_of
-from tests.core.checked_tree import assert_same_tree
+from tests.core.checked_tree import DEFAULTS, assert_same_tree
 from tests.oracles import grow as oracle
 from tests.patience import PATIENCE
 
@@ -220,26 +220,7 @@ def deep_tree(n_threads: int) -> Callable[[], Any]:
 
 
 def gradient_tree(n_threads: int) -> Callable[[], Any]:
-    grower = _core.GradientGrower(
-        *codes(),
-        n_outputs=1,
-        max_depth=0,
-        max_leaf_nodes=0,
-        min_samples_leaf=1,
-        min_hessian_leaf=0.0,
-        leaf_l0=0.0,
-        leaf_l1=0.0,
-        leaf_l2=0.0,
-        l0_per_leaf=False,
-        min_gain=0.0,
-        max_features=0,
-        growth="leaf",
-        monotone=None,
-        max_interaction=0,
-        interaction_groups=[],
-        draw_thresholds=False,
-        n_threads=n_threads,
-    )
+    grower = _core.GradientGrower(*codes(), **DEFAULTS | {"n_threads": n_threads})
     gradient = np.random.default_rng(1).normal(size=N)
     return lambda: grower.grow(gradient, np.ones(N), None, None, 0)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,25 +17,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from committee import _core
 from committee.voters.forest import Forest
+from tests.core.cases import chain
 from tests.oracles import traverse
 from tests.patience import PATIENCE
 
 F64 = NDArray[np.float64]
-
-
-def trees_of(forest: Forest) -> _core.Trees:
-    return _core.Trees(
-        forest.n_features,
-        forest.offset,
-        forest.feature,
-        forest.threshold,
-        forest.left,
-        forest.missing_left,
-        forest.category_offset,
-        forest.category_bits,
-    )
 
 
 @st.composite
@@ -58,14 +47,14 @@ def cases(draw: st.DrawFn) -> tuple[Forest, F64, np.random.Generator]:
 @given(cases())
 def test_every_row_reaches_the_leaf_of_the_naive_walk(case):
     forest, X, _ = case
-    assert_array_equal(trees_of(forest).apply(X, 1), traverse.apply(forest, X))
+    assert_array_equal(forest.trees.apply(X, 1), traverse.apply(forest, X))
 
 
 @settings(max_examples=40)
 @given(cases())
 def test_a_row_is_sent_where_it_goes_alone(case):
     forest, X, _ = case
-    trees = trees_of(forest)
+    trees = forest.trees
     alone = [trees.apply(X[i : i + 1], 1) for i in range(len(X))]
     assert_array_equal(trees.apply(X, 1), np.concatenate(alone))
 
@@ -76,44 +65,23 @@ def test_outputs_are_the_bits_of_a_sum_in_the_order_of_the_trees(case, n_outputs
     forest, X, rng = case
     forest = Forest.concatenate([forest] * n_outputs)
     value, weights = rng.normal(size=len(forest.feature)), rng.normal(size=len(forest) // n_outputs)
-    total = trees_of(forest).sum_outputs(X, value, weights, n_outputs, 1)
+    total = forest.trees.sum_outputs(X, value, weights, n_outputs, 1)
     assert total.tobytes() == traverse.sum_outputs(forest, value, X, weights, n_outputs).tobytes()
-    assert trees_of(forest).sum_outputs(X, value, weights, n_outputs, 3).tobytes() == total.tobytes()
+    assert forest.trees.sum_outputs(X, value, weights, n_outputs, 3).tobytes() == total.tobytes()
 
 
 def test_one_output_is_the_sum_of_values():
     rng = np.random.default_rng(0)
     forest, X, weights = traverse.random_forest(rng, n_trees=9), traverse.random_rows(rng, 200), rng.normal(size=9)
-    trees, value = trees_of(forest), rng.normal(size=len(forest.feature))
+    trees, value = forest.trees, rng.normal(size=len(forest.feature))
     one = trees.sum_outputs(X, value, weights, 1, 1)
     assert one.tobytes() == trees.sum_values(X, value[:, None], weights, 1).tobytes()
 
 
-def chain(depth: int, missing_left: int, falls_left: bool) -> Forest:
-    """One tree with a leaf on every level, x <= 0, x <= 1, ... or the other way about."""
-    n, split = 2 * depth + 1, np.arange(depth)
-    parent = np.where(split == 0, 0, 2 * split - falls_left)
-    feature, left, threshold = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n)
-    feature[parent], left[parent] = 0, 2 * split + 1
-    threshold[parent] = -split if falls_left else split
-    side = np.zeros(n, np.uint8)
-    side[parent] = missing_left
-    return Forest(
-        n_features=1,
-        n_classes=2,
-        offset=np.array([0, n]),
-        feature=feature,
-        threshold=threshold,
-        left=left,
-        missing_left=side,
-        category_offset=np.zeros(n + 1, np.int64),
-        category_bits=np.zeros(0, np.uint32),
-        label=None,
-        value=np.arange(n, dtype=np.float64)[:, None],
-        gain=np.zeros(n),
-        weight=np.ones(n),
-        count=np.ones(n, np.int64),
-    )
+def numbered_chain(depth: int, missing_left: int, falls_left: bool) -> Forest:
+    """Splits x <= 0, x <= 1, ... or the other way about."""
+    forest = chain(depth, -np.arange(depth) if falls_left else np.arange(depth), falls_left=falls_left)
+    return replace(forest, missing_left=np.where(forest.feature >= 0, missing_left, 0).astype(np.uint8))
 
 
 @pytest.mark.parametrize("falls_left", [False, True])
@@ -121,18 +89,18 @@ def chain(depth: int, missing_left: int, falls_left: bool) -> Forest:
 @pytest.mark.parametrize("depth", [4, 31, 62, 63, 64])
 def test_words_full_of_leaves(depth, missing_left, falls_left):
     """63 splits have 64 leaves, a whole word; one more does not fit."""
-    forest = chain(depth, missing_left, falls_left)
+    forest = numbered_chain(depth, missing_left, falls_left)
     forest.check()
     x = np.concatenate([np.arange(-70.0, 70.0, 0.5), [-0.0, np.nan, np.inf, -np.inf]])[:, None]
-    assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
+    assert_array_equal(forest.trees.apply(x, 1), traverse.apply(forest, x))
 
 
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left):
-    forest = chain(4, missing_left, False)
+    forest = numbered_chain(4, missing_left, False)
     forest = replace(forest, threshold=np.where(forest.feature >= 0, np.inf, 0.0))
     x = np.tile([1.0, np.nan, 1e308, np.inf], 20)[:, None]
-    assert_array_equal(trees_of(forest).apply(x, 1), traverse.apply(forest, x))
+    assert_array_equal(forest.trees.apply(x, 1), traverse.apply(forest, x))
 
 
 @pytest.mark.parametrize(
@@ -148,21 +116,20 @@ def test_a_threshold_of_infinity_parts_values_from_gaps(missing_left):
 def test_what_does_not_fit_is_refused(changes, message):
     arguments: dict[str, Any] = {"X": np.zeros((2, 1)), "value": np.zeros(9), "weights": np.ones(1), "n_outputs": 1}
     with pytest.raises(ValueError, match=message):
-        trees_of(chain(4, 0, False)).sum_outputs(**(arguments | {"n_threads": 1} | changes))
+        numbered_chain(4, 0, False).trees.sum_outputs(**(arguments | {"n_threads": 1} | changes))
 
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def with_words(tree: Forest) -> Forest:
+    """The tree with sets of categories at the splits of one column."""
+    offset = np.concatenate([[0], np.cumsum(2 * (tree.feature == 1))]).astype(np.int64)
+    return replace(tree, category_offset=offset, category_bits=np.full(offset[-1], 2**31 + 5, np.uint32))
+
+
 def of_leaves(with_categories: bool) -> None:
     """Walk trees of many shapes through rows that change all the while."""
-    import threading
-    import time
-
-    import numpy as np
-
-    from committee.voters.forest import Forest
-
     rng = np.random.default_rng(0)
     writing = True
     X = rng.normal(size=(512, 3))
@@ -173,23 +140,9 @@ def of_leaves(with_categories: bool) -> None:
             X[:] = values[rng.integers(len(values))]
             X[:, rng.integers(3)] = rng.normal(size=512)
 
-    def chain(depth: int, last: bool) -> Forest:
-        """A tree that goes on at one side, the deepest leaf last, so that a step from there leaves the tree."""
-        n = 2 * depth + 1
-        feature = np.full(n, -1, np.int32)
-        left = np.full(n, -1, np.int32)
-        inner = [0, *(2 * k + 1 + last for k in range(depth - 1))]
-        for k, node in enumerate(inner):
-            feature[node], left[node] = k % 3, 2 * k + 1
-        words = np.where((feature == 1) & with_categories, 2, 0)
-        offset = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
-        return Forest(
-            3, 2, np.array([0, n]), feature, np.zeros(n), left, np.zeros(n, np.uint8), offset,
-            np.full(offset[-1], 2**31 + 5, np.uint32), np.where(feature < 0, 0, -1).astype(np.int32), None,
-            np.zeros(n), np.ones(n), np.ones(n, np.int64),
-        )  # fmt: skip
-
-    forest = Forest.concatenate([chain(depth, last) for depth in (1, 2, 5, 9, 90) for last in (False, True)])
+    # the deepest leaf is the last one, too, so that a step from there leaves the tree
+    chains = [chain(depth, 0.0, 3, falls_left) for depth in (1, 2, 5, 9, 90) for falls_left in (True, False)]
+    forest = Forest.concatenate([with_words(tree) if with_categories else tree for tree in chains])
     leaf = forest.feature < 0
     thread = threading.Thread(target=write)
     thread.start()
