@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,12 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils._param_validation import InvalidParameterError
 
-import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LARGEST_STEP, best_step
@@ -59,19 +52,6 @@ def test_one_round_by_hand(kind):
     assert_allclose(model.committee_.intercept, [F0])
     assert_allclose(model.committee_.weights, [0.5])
     assert_allclose(answer(model, [[0.0], [1.0]]), F0 + 0.5 * np.array(leaf), rtol=1e-7)
-
-
-@both
-def test_staged_ends_in_predict(kind):
-    X, y = data(kind)
-    model = learner(kind, n_estimators=7).fit(X, y)
-    stages = list(model.staged_predict(X))
-    assert len(stages) == 7
-    assert_array_equal(stages[-1], model.predict(X))
-    assert_array_equal(stages[2], model.committee_.select(slice(3)).predict(X))
-    if kind == "classes":
-        assert_array_equal(list(model.staged_predict_proba(X))[-1], model.predict_proba(X))
-        assert_array_equal(list(model.staged_decision_function(X))[-1], model.decision_function(X))
 
 
 @both
@@ -363,63 +343,12 @@ def test_a_loss_of_ones_own_is_as_good():
 # --- manners ----------------------------------------------------------------------------------------------------------
 
 
-def test_parameters_are_checked():
-    X, y = table()
-    bad = {
-        "learning_rate": 0.0,
-        "max_leaf_nodes": 1,
-        "leaf_l0": -1.0,
-        "leaf_l2": np.nan,
-        "subsample": 1.5,
-        "growth": "width",
-        "tree": "own",
-        "max_bins": 1,
-        "n_estimators": 0,
-    }
-    for name, value in bad.items():
-        with pytest.raises(InvalidParameterError, match=name):
-            GradientBoostingClassifier(**{name: value}).fit(X, y)
-    with pytest.raises(ValueError, match="must be one of log_loss"):
-        GradientBoostingClassifier("squared_error").fit(X, y)
-    with pytest.raises(NotFittedError):
-        GradientBoostingClassifier().predict(X)
-
-
 def test_the_two_learners_share_their_defaults():
     classifier, regressor = GradientBoostingClassifier().get_params(), GradientBoostingRegressor().get_params()
     assert set(classifier) ^ set(regressor) == {"quantile", "class_weight"}
     common = set(classifier) & set(regressor) - {"loss"}
     assert {name for name in common if classifier[name] != regressor[name]} == {"leaf_l2", "max_features", "tree"}
     assert [classifier[f"leaf_l{k}"] for k in range(3)] == [0.0, 0.0, 1.0]
-
-
-@both
-def test_copies_files_and_searches(kind, tmp_path):
-    X, y = data(kind)
-    model = learner(kind, line_search=True).fit(X, y)
-    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert_array_equal(twin.predict(X), model.predict(X))
-    model.save(tmp_path / "model")
-    twin = committee.load(tmp_path / "model")
-    assert_array_equal(twin.predict(X), model.predict(X))
-    assert_array_equal(twin.training_objectives_, model.training_objectives_)
-    search = GridSearchCV(learner(kind), {"leaf_l2": [0.0, 1.0], "growth": ["leaf", "depth"]}, cv=2).fit(X, y)
-    assert search.best_estimator_.score(X, y) > 0.4
-
-
-@both
-def test_frames_with_categories_and_gaps(kind):
-    rng = np.random.default_rng(0)
-    X, y = data(kind, 400)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    frame["city"] = pd.Categorical(rng.choice(["Bern", "Lima", "Oslo"], 400))
-    frame.loc[rng.random(400) < 0.2, "a"] = np.nan
-    y = np.where(frame["city"] == "Oslo", 1 - y, y)
-    model = learner(kind, n_estimators=30).fit(frame, y)
-    assert model.score(frame, y) > 0.5
-    assert model.feature_importances_[4] > 0.1
-    assert_allclose(model.feature_importances_.sum(), 1.0)
-    assert_array_equal(model.predict(frame.assign(city=["Rome"] * 400)), model.predict(frame.assign(city=[None] * 400)))
 
 
 def test_scores_that_overflow_are_no_result():

@@ -14,14 +14,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.target import refits
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import ARRAYS, LinearLeaves
+from committee.voters.linear_leaves import LinearLeaves
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
 from tests.oracles.linear_boost import added, lines_of_a_leaf
 
@@ -278,25 +277,6 @@ def test_contributions_add_up(kind):
 
 
 @both
-def test_the_bits_of_any_number_of_threads(kind):
-    X, y = data(kind, 3000)
-    one, more = (learner(kind, leaf="linear", n_jobs=n).fit(X, y) for n in (1, 3))
-    for name in ARRAYS:
-        assert_array_equal(getattr(one.committee_.voters.lines, name), getattr(more.committee_.voters.lines, name))
-    assert_array_equal(answer(one, X), answer(more, X))
-
-
-@both
-def test_whole_weights_are_repeated_rows(kind):
-    X, y = data(kind, 100)
-    times = np.random.default_rng(0).integers(0, 4, 100)
-    settings = {"leaf": "linear", "min_samples_leaf": 1, "subsample": 0.7}
-    weighed = learner(kind, **settings).fit(X, y, sample_weight=times)
-    repeated = learner(kind, **settings).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert_allclose(answer(weighed, X), answer(repeated, X), atol=1e-8)
-
-
-@both
 def test_a_warm_start_is_the_long_fit(kind):
     X, y = data(kind)
     parts = learner(kind, leaf="linear", n_estimators=5, warm_start=True).fit(X, y)
@@ -319,14 +299,6 @@ def test_early_stopping_refits_the_lines_on_all_rows(kind):
         assert_array_equal(lines.low[of_node], X[leaf == node][:, lines.column[of_node]].min(axis=0))
 
 
-@both
-def test_a_file_gives_the_model_back(kind, tmp_path):
-    X, y = data(kind)
-    model = learner(kind, leaf="linear").fit(X, y)
-    model.save(tmp_path / "model")
-    assert_array_equal(answer(committee.load(tmp_path / "model"), X), answer(model, X))
-
-
 def test_margins_lie_within_one():
     X, y = data("classes")
     model = learner("classes", leaf="linear").fit(X, y)
@@ -334,16 +306,6 @@ def test_margins_lie_within_one():
     wild = np.random.default_rng(0).normal(size=(2000, 4)) * 10
     assert (np.abs(model.committee_.voters.votes(wild)[:, :, 0]) <= spread + 1e-12).all()
     assert (np.abs(model.committee_.margins(X, y)) <= 1).all()
-
-
-def test_categories_have_no_lines():
-    rng = np.random.default_rng(0)
-    kind = rng.choice(["a", "b", "c"], 300)
-    X = pl.DataFrame({"kind": pl.Series(kind, dtype=pl.Categorical), "size": rng.normal(size=300)})
-    y = np.where(kind == "a", 1.0, -1.0) * X["size"].to_numpy()
-    model = GradientBoostingRegressor(n_estimators=20, leaf="linear", random_state=0).fit(X, y)
-    assert set(model.committee_.voters.lines.column.tolist()) == {1}
-    assert model.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -405,3 +367,13 @@ def test_a_warm_start_with_other_leaves_is_refused():
     model = learner("numbers", warm_start=True).fit(X, y).set_params(leaf="linear", n_estimators=20)
     with pytest.raises(ValueError, match="other leaves: 'constant' then, 'linear' now"):
         model.fit(X, y)
+
+
+def test_categories_have_no_lines():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], 300)
+    X = pl.DataFrame({"kind": pl.Series(kind, dtype=pl.Categorical), "size": rng.normal(size=300)})
+    y = np.where(kind == "a", 1.0, -1.0) * X["size"].to_numpy()
+    model = GradientBoostingRegressor(n_estimators=20, leaf="linear", random_state=0).fit(X, y)
+    assert set(model.committee_.voters.lines.column.tolist()) == {1}
+    assert model.score(X, y) > 0.9

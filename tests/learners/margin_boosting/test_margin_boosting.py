@@ -315,14 +315,6 @@ def test_rows_of_wrong_labels_are_given_up():
     assert given_up.committee_.margins(X[:400], noisy[:400])[wrong].mean() < 0
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("steepness", 0.0), ("learning_rate", 0.0), ("learning_rate", 1.5), ("n_start", 0)]
-)
-def test_parameters_outside_their_range_are_refused(name: str, value: Any):
-    with pytest.raises(ValueError, match=f"'{name}' parameter"):
-        DOOMBoostClassifier().set_params(**{name: value}).fit(*without_noise(0))
-
-
 @given(seeds, st.sampled_from([0.5, 3.0, 10.0, 60.0]))
 def test_no_vote_over_all_stumps_has_a_better_margin_distribution(seed, D):
     X, y = small(seed)
@@ -382,16 +374,6 @@ def test_rows_far_above_the_mean_weigh_less_than_nothing():
         assert_allclose(edges, edges[0], atol=1e-8)
 
 
-def test_a_row_of_weight_k_is_k_rows():
-    X, y = small(5)
-    times = np.random.default_rng(0).integers(0, 4, len(y))
-    times[:2] = 1
-    weighted = MDBoostClassifier().fit(X, y, times)
-    repeated = MDBoostClassifier().fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert (weighted.decision_function(X) == repeated.decision_function(X)).all()
-    assert_allclose(weighted.objective_, repeated.objective_)
-
-
 def test_a_run_that_is_cut_short_says_what_is_left():
     assert_short_runs_bound_what_is_left(MDBoostClassifier(30.0), "objective_", (1, 7, 30))
 
@@ -430,9 +412,3 @@ def test_the_quadratic_program_is_solved_from_any_start(seed):
         assert slope @ w - slope.min() <= 1e-9 * max(1.0, float(np.abs(Q).max()))
         ends.append(float(w @ Q @ w / 2 - q @ w))
     assert ends[0] == pytest.approx(ends[1], abs=1e-8 * max(1.0, float(np.abs(Q).max())))
-
-
-@pytest.mark.parametrize(("name", "value"), [("total_weight", 0.0), ("total_weight", -1.0), ("tol", -0.1)])
-def test_refused_parameters_of_mdboost(name: str, value: Any):
-    with pytest.raises(ValueError, match=f"'{name}' parameter"):
-        MDBoostClassifier().set_params(**{name: value}).fit(*without_noise(0))

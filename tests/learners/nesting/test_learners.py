@@ -58,17 +58,6 @@ def same(one: NestedClassifier, other: NestedClassifier, X: Any, Y: Any = None, 
 # --- rows and tables --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(5)
-@every_learner
-@pytest.mark.parametrize("voter", [None, GaussianNB()], ids=str)
-def test_a_weight_of_nothing_is_no_row_and_whole_weights_are_rows(model: NestedClassifier, voter: Any) -> None:
-    X, y = table(60)
-    w = np.random.default_rng(1).integers(0, 4, size=60)
-    weighted = fitted(model, X, y, w, voter=voter)
-    same(weighted, fitted(model, X[w > 0], y[w > 0], w[w > 0], voter=voter), X)
-    same(weighted, fitted(model, np.repeat(X, w, axis=0), np.repeat(y, w), voter=voter), X, tolerance=2e-4)
-
-
 @pytest.mark.one_in(4)
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -7,13 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
-from sklearn.utils._param_validation import InvalidParameterError
 
-from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
+from committee import BoostingTreeClassifier, MatryoshkaClassifier
 from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.voters.probabilistic_voters import draw_answers, prob_positive
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
@@ -233,59 +231,3 @@ def test_a_shape_may_be_any_sequence_of_whole_numbers() -> None:
     for shape in ((2, 3), np.array([2, 3]), [2.0, 3.0], range(2, 4)):
         other = MatryoshkaClassifier(shape).fit(X, y)  # type: ignore[arg-type]
         assert_array_equal(other.decision_function(X), listed.decision_function(X))
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "value"),
-    [
-        (MatryoshkaClassifier("x"), "shape", "'x'"),  # type: ignore[arg-type]
-        (MatryoshkaClassifier(levels=0), "levels", "0"),
-        (MatryoshkaClassifier(rate="hours"), "rate", "'hours'"),  # type: ignore[arg-type]
-        (MatryoshkaClassifier(collect="all"), "collect", "'all'"),  # type: ignore[arg-type]
-        (MatryoshkaClassifier("greedy", max_voters=0), "max_voters", "0"),
-        (BoostingTreeClassifier(0), "max_voters", "0"),
-        (BoostingTreeClassifier(choose="best"), "choose", "'best'"),  # type: ignore[arg-type]
-        (ProbabilisticAdaBoostClassifier(0), "n_estimators", "0"),
-        (ProbabilisticAdaBoostClassifier(time_budget=0), "time_budget", "0"),
-        (ProbabilisticAdaBoostClassifier(target_bound=0.0), "target_bound", "0.0"),
-        (ProbabilisticAdaBoostClassifier(target_bound=1.0), "target_bound", "1.0"),
-        (ProbabilisticAdaBoostClassifier(target_error=0.0), "target_error", "0.0"),
-        (ProbabilisticAdaBoostClassifier(softness=-0.1), "softness", "-0.1"),
-        (ProbabilisticAdaBoostClassifier(softness=np.nan), "softness", "nan"),
-        (ProbabilisticAdaBoostClassifier(softness=np.inf), "softness", "inf"),
-        (ProbabilisticAdaBoostClassifier(n_draws=0), "n_draws", "0"),
-        (ProbabilisticAdaBoostClassifier(n_draws="some"), "n_draws", "'some'"),  # type: ignore[arg-type]
-        (ProbabilisticAdaBoostClassifier(estimate="mean"), "estimate", "'mean'"),  # type: ignore[arg-type]
-        (ProbabilisticAdaBoostClassifier(method="vote"), "method", "'vote'"),  # type: ignore[arg-type]
-        (ProbabilisticAdaBoostClassifier(n_paths=0), "n_paths", "0"),
-        (ProbabilisticAdaBoostClassifier(voter=3), "voter", "3"),
-    ],
-    ids=lambda given: given if isinstance(given, str) else "",
-)
-def test_parameters_out_of_range_are_named_with_their_value(model: NestedClassifier, name: str, value: str) -> None:
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of .* Got {value}"):
-        model.fit(*table())
-
-
-@every_learner
-def test_tables_that_cannot_be_learned_from_are_refused(model: NestedClassifier) -> None:
-    X, y = table()
-    infinite = X.copy()
-    infinite[3, 1] = np.inf
-    with pytest.raises(ValueError, match="infinit"):
-        fitted(model, infinite, y)
-    committee = fitted(model, X, y)
-    with pytest.raises(ValueError, match="infinit"):
-        committee.predict(infinite)
-    with pytest.raises(ValueError, match="3 features"):
-        committee.cost(X[:, :2])
-    with pytest.raises(ValueError, match="3 features"):
-        committee.vote_probability(X[:, :2])
-
-
-@every_learner
-def test_what_is_not_fitted_says_so(model: NestedClassifier) -> None:
-    X, _ = table()
-    for ask in (model.predict, model.cost, model.vote_probability):
-        with pytest.raises(NotFittedError, match="not fitted yet"):
-            ask(X)

@@ -261,15 +261,6 @@ def test_entropies_are_those_of_the_weights_at_each_voter(model: NestedClassifie
     assert found.entropies_[0] == pytest.approx(0.0, abs=1e-12) and (found.entropies_[1:] < 0.0).all()
 
 
-@every_learner
-def test_a_weight_of_two_is_a_row_twice_and_one_of_nothing_no_row(model: NestedClassifier) -> None:
-    X, y = table()
-    weight = np.arange(len(X)) % 3
-    weighted = model.__class__(**model.get_params()).fit(X, y, sample_weight=weight)
-    repeated = fitted(model, np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert_allclose(weighted.entropies_, repeated.entropies_, atol=1e-9)
-
-
 def test_growth_by_entropy_takes_the_leaf_of_most_mass_times_concentration() -> None:
     X, y = table(200)
     model = BoostingTreeClassifier(24, choose="entropy").fit(X, y)

@@ -9,7 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import Ridge, lasso_path
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
-import committee
 from committee import QuadBoostClassifier, QuadBoostClassifierCV, quadboost_path
 from committee.objectives.programs.penalties import PENALTIES
 from tests.learners.quadboost.test_quadboost import noisy
@@ -88,12 +87,6 @@ def test_box_path_keeps_to_its_bounds() -> None:
     path = quadboost_path(X, y, penalty="linf", n_alphas=8)
     assert (np.diff(path.alphas) > 0).all()
     assert (np.abs(path.weights).max(axis=1) <= path.alphas * (1 + 1e-12)).all()
-
-
-def test_a_path_says_what_it_is_of() -> None:
-    X, y = noisy(50)
-    path = quadboost_path(X, y, alphas=[0.1, 0.01])
-    assert repr(path) == f"QuadBoostPath(l1, 2 strengths, {len(path.dictionary)} stumps)"
 
 
 def test_a_gap_that_no_digits_reach_is_told() -> None:
@@ -178,16 +171,6 @@ def test_one_standard_error_takes_the_strongest_that_is_as_good() -> None:
     assert simple.committee_.n_voters <= best.committee_.n_voters
 
 
-def test_a_saved_choice_tells_what_it_was(tmp_path: Any) -> None:
-    X, y = noisy(100)
-    model = QuadBoostClassifierCV(None, n_estimators=[1, 10]).fit(X, y)
-    model.save(tmp_path / "model.committee")
-    loaded = committee.load(tmp_path / "model.committee")
-    assert loaded.n_estimators_ == model.n_estimators_
-    assert_array_equal(loaded.cv_errors_, model.cv_errors_)
-    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -216,12 +199,6 @@ def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds() -> None:
         path = quadboost_path(X, y, penalty="l2", alphas=[0.5], sample_weight=weights, n_thresholds=100)
         risk = np.mean((2.0 * y[test] - 1.0 - path.decision_function(X[test])[:, 0]) ** 2)
         assert model.cv_errors_[0, 0, k] == pytest.approx(risk, rel=1e-6)
-
-
-def test_linf_path_is_as_near_to_its_optimum_as_tol_says() -> None:
-    X, y = noisy(200)
-    path = quadboost_path(X, y, penalty="linf", n_alphas=6, tol=1e-6)
-    assert path.gaps.max() <= 1e-6
 
 
 def test_any_folds_that_hold_out_each_row_once_will_do() -> None:

@@ -163,24 +163,6 @@ def test_a_weight_of_k_is_k_rows(tree, n_classes, seed):
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
 
 
-def test_rows_of_zero_weight_are_as_if_absent():
-    X, y = table(0, 150, 3, missing=0.1)
-    w = np.random.default_rng(0).exponential(size=150)
-    w[y == 1] = 0
-    w[::7] = 0
-    model, without = small().fit(X, y, w), small().fit(X[w > 0], y[w > 0], w[w > 0])
-    assert model.classes_.tolist() == [0, 2]
-    assert_array_equal(model.predict_proba(X), without.predict_proba(X))
-
-
-@pytest.mark.parametrize("factor", [1e-100, 1e-6, 3.0, 1e100])
-def test_scale_of_the_weights_changes_nothing(factor):
-    X, y = table(0, 150, 3, missing=0.1)
-    w = np.random.default_rng(0).exponential(size=150)
-    one, other = small().fit(X, y, w), small().fit(X, y, factor * w)
-    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-9)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_threads_change_no_bit(n_classes):
     X, y = table(0, 30_000, n_classes)
@@ -259,26 +241,6 @@ def test_categories_in_leaves():
     assert model.score(frame, y) > 0.9
     unseen = pd.DataFrame({"x": [0.0, 0.0], "town": ["zzz", None]})
     assert_array_equal(*model.predict_proba(unseen)[:, 1])
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"n_leaf_steps": 0},
-        {"link": "cauchit"},
-        {"tree": "one"},
-        {"selection": "luck"},
-        {"tol": -1.0},
-        {"max_depth": 0},
-        {"min_samples_leaf": 0},
-        {"max_bins": 1},
-        {"min_impurity_decrease": "none"},
-    ],
-)
-def test_refused_parameters(params):
-    X, y = table(0)
-    with pytest.raises(ValueError, match=next(iter(params))):
-        ProbitModelTreeClassifier(**params).fit(X, y)
 
 
 def rows() -> tuple[Any, Any]:
@@ -366,3 +328,11 @@ def test_a_word_that_is_no_rule_is_refused():
     for name in ("max_depth", "min_impurity_decrease"):
         with pytest.raises(ValueError, match=name):
             SBPMTClassifier(**{name: "large"}).fit(*boxes(50))
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e-6, 3.0, 1e100])
+def test_scale_of_the_weights_changes_nothing(factor):
+    X, y = table(0, 150, 3, missing=0.1)
+    w = np.random.default_rng(0).exponential(size=150)
+    one, other = small().fit(X, y, w), small().fit(X, y, factor * w)
+    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-9)

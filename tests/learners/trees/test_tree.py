@@ -93,17 +93,6 @@ def test_small_trees_of_scikit_learn(seed, n_classes, criterion, max_depth):
     assert_allclose(ours.feature_importances_, theirs.feature_importances_, rtol=1e-7, atol=1e-12)
 
 
-def test_probabilities_are_the_shares_of_weight_in_the_leaf():
-    X, y = coarse()
-    w = random_weights()
-    tree = TreeVoter(max_depth=3).fit(X, y, w)
-    leaf, p = leaves(tree, X), tree.predict_proba(X)
-    for number in np.unique(leaf):
-        inside = leaf == number
-        shares = np.array([w[inside & (y == k)].sum() for k in range(3)]) / w[inside].sum()
-        assert_allclose(p[inside], np.tile(shares, (inside.sum(), 1)), rtol=1e-9, atol=1e-12)
-
-
 def test_best_leaves_come_first():
     """With a number of leaves, the tree of k leaves is that of k + 1 before its last split."""
     X, y = coarse()
@@ -298,10 +287,6 @@ def test_large_offsets_cost_no_split():
     X, y = coarse_numbers()
     plain, far = TreeRegressor(max_leaf_nodes=8).fit(X, y), TreeRegressor(max_leaf_nodes=8).fit(X, y + 1e9)
     assert_allclose(far.predict(X) - 1e9, plain.predict(X), atol=1e-5)
-
-
-def test_the_score_is_not_offered_as_a_decision():
-    assert not hasattr(TreeRegressor().fit(*coarse_numbers()), "decision_function")
 
 
 # -- targets ------------------------------------------------------------------------------------------------
