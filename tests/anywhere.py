@@ -25,9 +25,9 @@ LOGS = ROOT / "build" / "anywhere"
 
 INTERRUPTS = (
     "tests/core/test_threads.py",
-    "tests/learners/base/test_fit_tasks.py::test_a_signal_ends_the_threads_of_a_pool",
-    "tests/learners/base/test_fit_tasks.py::test_a_signal_ends_a_certificate",
-    "tests/learners/base/test_fit_tasks.py::test_a_signal_ends_a_comparison",
+    "tests/learners/base/test_interrupts.py::test_a_signal_ends_the_threads_of_a_pool",
+    "tests/learners/base/test_interrupts.py::test_a_signal_ends_a_certificate",
+    "tests/learners/base/test_interrupts.py::test_a_signal_ends_a_comparison",
     "tests/learners/blend/test_interrupts.py",
     "tests/objectives/programs/test_linear_programs.py",
     "tests/dask/test_failures.py::test_an_interrupt_cancels_what_is_left",

@@ -1,6 +1,6 @@
 """What every learner must be able to do: one function per capability, yielded for every learner alike.
 
-A later learner gets all of them by one line, `Subject(MyLearner(...))`, in the list of test_capabilities.py.
+A later learner gets all of them by one line, `*subjects(MyLearner(...))`, in the list of test_capabilities.py.
 """
 
 import copy

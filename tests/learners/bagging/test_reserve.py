@@ -204,10 +204,7 @@ def test_forests_are_certified_by_their_reserve():
         ({"reserve": 0.001}, r"reserve=0\.001 is 0 of 60 rows; raise it, or set 0 for no reserve"),
         ({"reserve": 0.9}, r"reserve=0\.9 takes all rows of class 2, which leaves none for training; lower reserve"),
         ({"reserve": 0.2, "max_samples": 50, "bootstrap": False}, "max_samples=50 asks for 50 rows"),
-        (
-            {"reserve": 0.2, "bootstrap": False, "n_estimators": "oob"},
-            "n_estimators='oob' needs out-of-bag rows",
-        ),
+        ({"reserve": 0.2, "bootstrap": False, "n_estimators": "oob"}, "n_estimators='oob' needs out-of-bag rows"),
     ],
 )
 def test_what_is_refused(params, message):

@@ -1,12 +1,13 @@
 """The boosting loop on a small booster, early stopping by losses and scorers, and fits that fail."""
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.utils.class_weight import compute_sample_weight
@@ -30,12 +31,15 @@ from committee import (
     TreeRegressor,
 )
 from committee.data.rows import TargetRows
+from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, StagedLoss
 from committee.learners.base.estimator import BaseRegressor
+from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 from tests.crafted_files import craft, refused, tell
+from tests.learners.base.test_capabilities import words
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
 
@@ -66,12 +70,7 @@ def test_patience(losses, patience, ended, best):
 
 def test_several_rounds_at_once_are_followed_one_by_one():
     calls: list[int] = []
-
-    def loss(t: int) -> float:
-        calls.append(t)
-        return abs(t - 2.0)
-
-    stopping = EarlyStopping(loss, patience=3)
+    stopping = EarlyStopping(lambda t: calls.append(t) or abs(t - 2.0), patience=3)
     assert not stopping.follow(0)
     assert stopping.follow(5) and stopping.best == 2
     assert calls == [1, 2, 3, 4, 5]
@@ -85,11 +84,10 @@ def test_the_loss_before_any_round_may_count():
     assert stopping.best == 1 and stopping.losses == losses  # a committee needs a voter
 
 
-def test_votes_add_up():
-    loss = StagedLoss(lambda t: np.full((2, 1), float(t)), lambda F: float(F.sum()))
-    assert [loss(t) for t in (1, 2, 3)] == [2.0, 6.0, 12.0]
-    start = np.ones((2, 1))
-    assert StagedLoss(lambda t: np.ones((2, 1)), lambda F: float(F.sum()), start)(1) == 4.0
+@pytest.mark.parametrize(("start", "losses"), [(0.0, [2.0, 6.0, 12.0]), (np.ones((2, 1)), [4.0, 8.0, 14.0])])
+def test_votes_add_up(start, losses):
+    loss = StagedLoss(lambda t: np.full((2, 1), float(t)), lambda F: float(F.sum()), start)
+    assert [loss(t) for t in (1, 2, 3)] == losses
 
 
 # --- a booster of its own ------------------------------------------------------------------------------------------
@@ -117,28 +115,18 @@ class ResidualRun:
         self.forests.append(tree.committee_.voters)  # type: ignore[arg-type]
 
 
+@with_parameters
 class ResidualBoosting(Boosting, BaseRegressor):
     """All that a new booster has to say."""
 
     stored_attributes: ClassVar[tuple[str, ...]] = ("losses_",)
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
-    def __init__(
-        self,
-        n_estimators: int = 5,
-        *,
-        ends_after: int = 99,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.25,
-        n_iter_no_change: int = 2,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.ends_after = ends_after
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
+    n_estimators: int = shared.n_estimators(5, "the residuals are gone")
+    _: KW_ONLY
+    ends_after: int = parameter(99, "Rounds that a run has.", COUNT)
+    validation_fraction: float = shared.validation_fraction(0.25)
+    n_iter_no_change: int = shared.n_iter_no_change(2)
+    random_state: Any = parameter(0, "Seed.", "random_state")
 
     def _run(self, rows: TargetRows, random: np.random.RandomState) -> ResidualRun:
         self.trained_on_ = rows
@@ -162,9 +150,8 @@ def test_a_new_booster_is_a_run_and_its_attributes():
     model = ResidualBoosting().fit(X, y)
     assert model.committee_.n_voters == 5 and model.losses_ is None
     assert len(model.trained_on_) == 400
-    assert [((y - stage) ** 2).mean() for stage in model.staged_predict(X)] == sorted(
-        [((y - stage) ** 2).mean() for stage in model.staged_predict(X)], reverse=True
-    )
+    errors = [((y - stage) ** 2).mean() for stage in model.staged_predict(X)]
+    assert errors == sorted(errors, reverse=True)
     assert ResidualBoosting(ends_after=3).fit(X, y).committee_.n_voters == 3
 
 
@@ -248,8 +235,7 @@ def test_a_fit_that_fails_leaves_the_fit_before(model, change):
     with pytest.raises((ValueError, ArithmeticError)):
         model.set_params(**change).fit(other, y)
     after = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    assert after.keys() == before.keys()
-    assert all(after[name] is before[name] for name in before)
+    assert after.keys() == before.keys() and all(after[name] is before[name] for name in before)
     model.predict(X)
 
 
@@ -290,42 +276,37 @@ OF_ERRORS = (AdaBoostClassifier, ArcGVClassifier, MDBoostClassifier, DOOMBoostCl
 quiet = pytest.mark.filterwarnings("ignore:No voter beats", "ignore:A re-weighting ended", "ignore:n_estimators=.* end")
 
 
-def words(model):
-    return " ".join(repr(model).split())
-
-
 def loss_of(model):
     """The held-out loss that is followed without a scorer."""
     names = ("validation_errors_", "validation_risks_", "validation_losses_")
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
 
+def rows_of(model, n_classes=2, n=150, seed=0):
+    return noisy_scores(n, seed) if is_regressor(model) else numbers(n_classes, n, seed)
+
+
+OF_CLASSES = ["accuracy", "balanced_accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"]
+
+
 @pytest.mark.one_in(4)
 @quiet
-@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=words)
+@pytest.mark.parametrize(
+    ("model", "n_classes", "scoring"),
+    [
+        *((model, k, scoring) for model in CLASSIFIERS for k in (2, 3) for scoring in OF_CLASSES),
+        *((model, 0, scoring) for model in REGRESSORS for scoring in ("r2", "neg_mean_absolute_error")),
+    ],
+    ids=lambda value: value if isinstance(value, str | int) else words(value),
+)
 def test_the_best_score_is_that_of_the_model_that_is_kept(model, n_classes, scoring):
-    X, y = numbers(n_classes, 150)
-    X_val, y_val = numbers(n_classes, 90, 7)
-    names = np.array(["ant", "bee", "cow"])
-    fitted = clone(model).set_params(scoring=scoring).fit(X, names[y], X_val=X_val, y_val=names[y_val])
-    scores = fitted.validation_scores_
-    assert loss_of(fitted) is None
-    assert len(scores) == scores.argmax() + 1
-    assert (scores > -np.inf).all()
-    assert scores[-1] == pytest.approx(get_scorer(scoring)(fitted, X_val, names[y_val]), abs=1e-12)
-
-
-@quiet
-@pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
-@pytest.mark.parametrize("model", REGRESSORS, ids=words)
-def test_numbers_too(model, scoring):
-    X, y = noisy_scores(150)
-    X_val, y_val = noisy_scores(90, 7)
+    (X, y), (X_val, y_val) = rows_of(model, n_classes), rows_of(model, n_classes, 90, 7)
+    if n_classes:
+        y, y_val = (np.array(["ant", "bee", "cow"])[each] for each in (y, y_val))
     fitted = clone(model).set_params(scoring=scoring).fit(X, y, X_val=X_val, y_val=y_val)
     scores = fitted.validation_scores_
-    assert len(scores) == scores.argmax() + 1
+    assert loss_of(fitted) is None
+    assert len(scores) == scores.argmax() + 1 and (scores > -np.inf).all()
     assert scores[-1] == pytest.approx(get_scorer(scoring)(fitted, X_val, y_val), abs=1e-12)
 
 
@@ -363,9 +344,8 @@ def fitted_by(scoring, y_val=None, **params):
     X, y = numbers(3, 150)
     X_val, labels = numbers(3, 90, 7)
     settings = {"n_estimators": 15, "early_stopping": True, "n_iter_no_change": 3, **params}
-    return AdaBoostClassifier(scoring=scoring, **settings).fit(
-        X, y, X_val=X_val, y_val=labels if y_val is None else y_val
-    )
+    model = AdaBoostClassifier(scoring=scoring, **settings)
+    return model.fit(X, y, X_val=X_val, y_val=labels if y_val is None else y_val)
 
 
 def test_a_callable_is_given_the_model_and_the_held_out_rows():
@@ -382,11 +362,8 @@ def test_a_callable_is_given_the_model_and_the_held_out_rows():
 
 
 def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
-    def score(model, X, y):
-        return 0.0
-
     with pytest.raises(ValueError, match=r"scoring=.* takes no sample_weight, but the held-out rows have weights"):
-        fitted_by(score, class_weight="balanced")
+        fitted_by(lambda model, X, y: 0.0, class_weight="balanced")
     model = fitted_by(
         lambda model, X, y, sample_weight: -float(sample_weight @ (model.predict(X) != y)), class_weight="balanced"
     )
@@ -413,14 +390,8 @@ def test_refused(scoring, message):
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "balanced_accuracy", "f1_macro", "accuracy"])
 def test_held_out_rows_may_lack_a_class(scoring):
     _, y_val = numbers(3, 90, 7)
-    model = fitted_by(scoring, np.where(y_val == 1, 2, y_val))
-    assert np.isfinite(model.validation_scores_).all()
-    only = fitted_by(scoring, np.full(90, 2))
-    assert np.isfinite(only.validation_scores_).all()
-
-
-def test_a_score_that_needs_every_class_is_refused_where_one_is_missing():
-    _, y_val = numbers(3, 90, 7)
+    for labels in (np.where(y_val == 1, 2, y_val), np.full(90, 2)):
+        assert np.isfinite(fitted_by(scoring, labels).validation_scores_).all()
     with pytest.raises(ValueError, match=r"scoring='roc_auc_ovr' .* no row of class 1"):
         fitted_by("roc_auc_ovr", np.where(y_val == 1, 2, y_val))
 
@@ -445,23 +416,19 @@ def test_files_keep_scores_and_the_name(tmp_path):
         fitted_by(make_scorer(lambda y, p: 1.0)).save(tmp_path / "other")
 
 
-@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+each_booster = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+
+
+@each_booster
 def test_a_scorer_without_held_out_rows_is_refused(model):
-    X, y = noisy_scores() if model in REGRESSORS else numbers(2)
-    judged = clone(model).set_params(early_stopping=False, scoring="r2" if model in REGRESSORS else "accuracy")
+    judged = clone(model).set_params(early_stopping=False, scoring="r2" if is_regressor(model) else "accuracy")
     with pytest.raises(ValueError, match=r"scoring='.*' needs held-out rows, and there are none; set early_stopping="):
-        judged.fit(X, y)
-
-
-def test_a_fit_without_a_scorer_has_no_scores():
-    X, y = numbers(2)
-    assert AdaBoostClassifier(3).fit(X, y).validation_scores_ is None
+        judged.fit(*rows_of(model))
 
 
 def test_a_scorer_of_classes_cannot_judge_numbers():
-    X, y = noisy_scores()
     with pytest.raises(ValueError, match=r"scoring='roc_auc' cannot score the held-out rows: .* has none of the"):
-        GradientBoostingRegressor(early_stopping=True, scoring="roc_auc").fit(X, y)
+        GradientBoostingRegressor(early_stopping=True, scoring="roc_auc").fit(*noisy_scores())
 
 
 class Voteless(GradientBoostingClassifier):
@@ -501,12 +468,10 @@ def test_sparse_rows_are_scored_as_dense_ones(kind):
 
 
 @quiet
-@pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
+@each_booster
 def test_the_best_iteration_is_the_first_best_round_that_patience_reached(model, tmp_path):
-    numbers_wanted = model in REGRESSORS
-    X, y = noisy_scores(150) if numbers_wanted else numbers(2, 150)
-    X_val, y_val = noisy_scores(90, 7) if numbers_wanted else numbers(2, 90, 7)
-    given = clone(model).set_params(scoring="r2" if numbers_wanted else "accuracy")
+    (X, y), (X_val, y_val) = rows_of(model), rows_of(model, n=90, seed=7)
+    given = clone(model).set_params(scoring="r2" if is_regressor(model) else "accuracy")
     stopped = clone(given).fit(X, y, X_val=X_val, y_val=y_val)
     watched = clone(given).set_params(early_stopping=False).fit(X, y, X_val=X_val, y_val=y_val)
     assert watched.best_iteration_ is None
@@ -527,7 +492,8 @@ def test_without_early_stopping_there_is_no_best_iteration():
     model = GradientBoostingClassifier(n_estimators=6, early_stopping=True, random_state=0).fit(X, y)
     assert 1 <= model.best_iteration_ <= 6
     assert model.set_params(early_stopping=False).fit(X, y).best_iteration_ is None
-    assert AdaBoostClassifier(3).fit(X, y).best_iteration_ is None
+    plain = AdaBoostClassifier(3).fit(X, y)
+    assert plain.best_iteration_ is None and plain.validation_scores_ is None
 
 
 @pytest.mark.parametrize("number", [0, -3, 2.5, True, "two"])

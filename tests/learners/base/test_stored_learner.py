@@ -215,10 +215,7 @@ def test_a_regressor_is_no_member_of_a_vote(tmp_path):
     refused(tmp_path / "vote", craft(content, change), "voters.0 is a regressor, which votes for no class")
 
 
-@settings(
-    max_examples=3 * settings.default.max_examples,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=3 * settings.default.max_examples, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_documents_and_arrays(tmp_path, data):
     """With a digest that fits: refused, or a model that answers."""

@@ -61,8 +61,7 @@ class ForestEstimator(WarmStart, Generic[R]):
     voters_called = "trees"
 
     seed_: int = fitted(
-        "With `warm_start`: `random_state`, or a seed drawn from it, by which a further fit draws the same rows.",
-        "int",
+        "With `warm_start`: `random_state`, or a seed drawn from it, by which a further fit draws the same rows.", "int"
     )
 
     n_estimators: int | Literal["oob"] = parameter(

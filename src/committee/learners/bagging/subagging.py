@@ -74,12 +74,7 @@ class SubsampledVote(CalibratedClassifier):
         }
 
     def _finished_by_draws(
-        self,
-        fitted: dict[str, Any],
-        rows: Rows,
-        draws: list[Counts],
-        random: np.random.RandomState,
-        tasks: FitTasks,
+        self, fitted: dict[str, Any], rows: Rows, draws: list[Counts], random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
         if not (self.oob_score or self._calibrates):
             return fitted

@@ -46,12 +46,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
 from committee.learners.base.parameters import Parameter, fitted, with_parameters
-from committee.learners.base.stored_learner import (
-    CallbackSupportMixin,
-    ClassifierMixin,
-    RegressorMixin,
-    StoredLearner,
-)
+from committee.learners.base.stored_learner import CallbackSupportMixin, ClassifierMixin, RegressorMixin, StoredLearner
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.forest import Forest

@@ -55,10 +55,7 @@ def encode_pieces(
 
 
 def predict_pieces(
-    X: Any,
-    predict: Callable[[Any], NDArray[Any]],
-    names: NDArray[Any] | None,
-    targets: TargetCollector | None = None,
+    X: Any, predict: Callable[[Any], NDArray[Any]], names: NDArray[Any] | None, targets: TargetCollector | None = None
 ) -> NDArray[Any]:
     """Predict the rows of each piece in turn, and gather the labels and weights of the same pieces in `targets`.
 
