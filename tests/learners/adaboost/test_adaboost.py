@@ -1,8 +1,6 @@
 """AdaBoost against the slow way of tests/oracles, against scikit-learn's, and against its theorems."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +8,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier as TheirAdaBoost
@@ -25,12 +22,11 @@ from committee import AdaBoostClassifier, TreeVoter
 from committee.learners.adaboost import Confidence, Discrete
 from tests.oracles import adaboost as oracle
 
-Table = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64] | None]
 seeds = st.integers(0, 2**32 - 1)
 
 
 @st.composite
-def tables(draw: st.DrawFn, n_classes: int | None = 2, weighted: bool | None = None, min_rows: int = 12) -> Table:
+def tables(draw, n_classes=2, weighted=None, min_rows=12):
     rng = np.random.default_rng(draw(seeds))
     K = draw(st.integers(2, 4)) if n_classes is None else n_classes
     n, p = draw(st.integers(min_rows, 60)), draw(st.integers(1, 3))
@@ -42,7 +38,7 @@ def tables(draw: st.DrawFn, n_classes: int | None = 2, weighted: bool | None = N
     return X, y, rng.exponential(size=n) + 0.01 if with_weights else None
 
 
-def until_tie(rounds: Iterator[oracle.Round]) -> list[oracle.Round]:
+def until_tie(rounds):
     found = []
     try:
         for step in rounds:
@@ -53,17 +49,17 @@ def until_tie(rounds: Iterator[oracle.Round]) -> list[oracle.Round]:
     return found
 
 
-def fit(table: Table, **params: Any) -> AdaBoostClassifier:
+def fit(table, **params):
     X, y, w = table
     return AdaBoostClassifier(**params).fit(X, y, w)
 
 
-def row_weights(table: Table) -> NDArray[np.float64]:
+def row_weights(table):
     _, y, w = table
     return np.full(len(y), 1 / len(y)) if w is None else w / w.sum()
 
 
-def assert_same_rounds(model: AdaBoostClassifier, steps: list[oracle.Round], factor: float = 1.0) -> None:
+def assert_same_rounds(model, steps, factor=1.0):
     T = len(steps)
     assert model.committee_.n_voters >= T
     assert_allclose(model.committee_.weights[:T], factor * np.array([s.alpha for s in steps]), rtol=1e-7, atol=1e-9)
@@ -75,7 +71,7 @@ def assert_same_rounds(model: AdaBoostClassifier, steps: list[oracle.Round], fac
     assert_allclose(forest.threshold[root], [s.threshold for s in steps], rtol=1e-12)
 
 
-def new_rows(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def new_rows(X):
     return np.random.default_rng(0).normal(size=(50, X.shape[1])) * 2
 
 
@@ -139,7 +135,7 @@ def test_abstaining_is_the_least_z_with_refusals(table, learning_rate):
 # --- against scikit-learn -----------------------------------------------------------------------------------
 
 
-def coarse(seed: int, n_classes: int) -> Table:
+def coarse(seed, n_classes):
     """Few distinct values, so that bins lose nothing; random weights, so that no two splits are equally good."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 9, size=(300, 5)).astype(np.float64)
@@ -185,7 +181,7 @@ HALF = {"discrete": 0.5, "confidence": 1.0, "abstaining": 0.5}
 """A row's weight is multiplied by exp(-this y F)."""
 
 
-def signs(model: AdaBoostClassifier, y: NDArray[np.int64]) -> NDArray[np.float64]:
+def signs(model, y):
     return np.where(y == model.classes_[1], 1.0, -1.0)
 
 
@@ -246,7 +242,7 @@ def test_z_of_an_abstaining_stump(table):
 @given(st.integers(1, 6), seeds)
 def test_confident_votes_have_no_larger_z_than_labels_on_the_same_leaves(n_leaves, seed):
     W = np.random.default_rng(seed).exponential(size=(n_leaves, 2)) ** 3 + 0.01
-    tree: Any = SimpleNamespace(feature=np.full(n_leaves, -1), sums=W)
+    tree = SimpleNamespace(feature=np.full(n_leaves, -1), sums=W)
     discrete = Discrete(2, 1e15, 1.0).round(tree)
     assume(not discrete.useless)
     confident = Confidence(2, 1e15, 1.0).round(tree)
@@ -271,7 +267,7 @@ def test_share_of_small_margins(table, theta):
 # --- early stopping -----------------------------------------------------------------------------------------
 
 
-def noisy(n: int = 600, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def noisy(n=600, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
     return X, (X[:, 0] + X[:, 1] ** 2 + 1.5 * rng.normal(size=n) > 1).astype(np.int64)
@@ -389,7 +385,7 @@ def test_limits_of_the_trees_hold():
 def test_random_state_draws_features():
     X, y = noisy()
 
-    def features(**params: Any) -> list[int]:
+    def features(**params):
         return AdaBoostClassifier(20, max_features=1, **params).fit(X, y).committee_.voters.feature.tolist()
 
     assert features(random_state=0) == features(random_state=np.random.RandomState(0)) != features(random_state=1)
@@ -407,7 +403,7 @@ def test_voters_inside_a_pipeline_are_seeded():
 
 
 class PipelineWithWeights(type(make_pipeline(GaussianNB()))):
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X, y, sample_weight=None):
         return super().fit(X, y, **{f"{self.steps[-1][0]}__sample_weight": sample_weight})
 
 

@@ -1,9 +1,6 @@
 """Interaction constraints: which columns meet on a path, what that makes of a model, and what is refused."""
 
-from __future__ import annotations
-
 from itertools import combinations
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,22 +9,20 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.voters.forest import Forest
 from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner
 
-Floats = NDArray[np.float64]
 P = 6
 
 
-def paths(model: Any) -> set[frozenset[int]]:
+def paths(model):
     voters = model.committee_.voters
     forest = voters if isinstance(voters, Forest) else voters.forest
-    found: set[frozenset[int]] = set()
+    found = set()
     for first, end in zip(forest.offset[:-1].tolist(), forest.offset[1:].tolist(), strict=True):
-        above: list[frozenset[int]] = [frozenset()] * (end - first)
+        above = [frozenset()] * (end - first)
         for i in range(end - first):  # children stand after their parent
             feature, left = int(forest.feature[first + i]), int(forest.left[first + i])
             if feature < 0:
@@ -37,7 +32,7 @@ def paths(model: Any) -> set[frozenset[int]]:
     return found
 
 
-def frame(n: int, seed: int, towns: int = 40) -> pd.DataFrame:
+def frame(n, seed, towns=40):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(np.round(rng.normal(size=(n, 4)), 1), columns=list("abcd"))
     X["colour"] = pd.Categorical(rng.choice(["red", "green", "blue"], n))
@@ -45,7 +40,7 @@ def frame(n: int, seed: int, towns: int = 40) -> pd.DataFrame:
     return X.mask(rng.random(X.shape) < 0.05)
 
 
-def target(X: pd.DataFrame, n_classes: int, seed: int) -> NDArray[Any]:
+def target(X, n_classes, seed):
     noise = np.random.default_rng(seed).normal(size=len(X))
     town = X["town"].str.slice(5).fillna("0").astype(int) % 3
     z = (
@@ -80,9 +75,7 @@ def test_the_columns_of_a_path_share_a_group(groups, seed, n_classes, params):
     named, tree = params.pop("named"), params.pop("tree")
     given_groups = [[X.columns[j] for j in group] if named else sorted(group) for group in groups]
     settings = SMALL | params | {"n_estimators": 4, "random_state": seed, "interaction_constraints": given_groups}
-    model: Any = (
-        GradientBoostingClassifier(tree=tree, **settings) if n_classes else GradientBoostingRegressor(**settings)
-    )
+    model = GradientBoostingClassifier(tree=tree, **settings) if n_classes else GradientBoostingRegressor(**settings)
     model.fit(X, y)
     allowed = [*groups, set(range(P)).difference(*groups)]
     assert all(any(path <= group for group in allowed) for path in paths(model))
@@ -93,7 +86,7 @@ def test_the_columns_of_a_path_share_a_group(groups, seed, n_classes, params):
 def test_few_columns_meet(constraints, most, n_classes, tree):
     X = frame(400, 0)
     y = target(X, n_classes, 0)
-    settings: dict[str, Any] = {"n_estimators": 12, "random_state": 0, "interaction_constraints": constraints}
+    settings = {"n_estimators": 12, "random_state": 0, "interaction_constraints": constraints}
     free, model = (
         (GradientBoostingClassifier(tree=tree, **each) if n_classes else GradientBoostingRegressor(**each)).fit(X, y)
         for each in (settings | {"interaction_constraints": None}, settings)
@@ -209,7 +202,7 @@ LABELS = np.array(["high", "low", "middle"])
 """Classes in the order of their scores."""
 
 
-def lines(j: int, X: Floats, seed: int) -> Floats:
+def lines(j, X, seed):
     """Rows that differ in column j alone, ``(20, 30, P)``; its first value is missing in none."""
     rng = np.random.default_rng(seed)
     moved = np.repeat(X[rng.integers(0, len(X), 20), None], 30, axis=1)
@@ -217,7 +210,7 @@ def lines(j: int, X: Floats, seed: int) -> Floats:
     return moved
 
 
-def noisy(n: int, seed: int, missing: bool) -> tuple[Floats, NDArray[Any]]:
+def noisy(n, seed, missing):
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, N_COLUMNS)), 1)
     z = X[:, 0] + np.sin(3 * X[:, 1]) + X[:, 2] * X[:, 0] + 0.5 * rng.normal(size=n)
@@ -227,7 +220,7 @@ def noisy(n: int, seed: int, missing: bool) -> tuple[Floats, NDArray[Any]]:
     return X, y
 
 
-def scores(model: Any, moved: Floats) -> Floats:
+def scores(model, moved):
     """Scores along lines, ``(20, 30, K)``."""
     return answer(model, moved.reshape(-1, N_COLUMNS)).reshape(*moved.shape[:2], -1)
 
@@ -254,8 +247,8 @@ def scores(model: Any, moved: Floats) -> Floats:
 )
 def test_scores_of_classes_follow_their_directions(signs, seed, missing, by_class, params):
     X, y = noisy(150, seed, missing)
-    constraints: Any = dict(zip(LABELS.tolist(), signs, strict=True)) if by_class else np.array(signs)
-    settings: dict[str, Any] = SMALL | params | {"n_estimators": 5, "learning_rate": 0.5, "random_state": 0}
+    constraints = dict(zip(LABELS.tolist(), signs, strict=True)) if by_class else np.array(signs)
+    settings = SMALL | params | {"n_estimators": 5, "learning_rate": 0.5, "random_state": 0}
     model = GradientBoostingClassifier(**settings, monotonic_constraints=constraints).fit(X, y)
     for j in range(N_COLUMNS):
         steps = np.diff(scores(model, lines(j, X, seed)), axis=1)

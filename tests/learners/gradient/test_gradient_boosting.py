@@ -1,16 +1,12 @@
 """Gradient boosting of classes, and what both learners promise; numbers are in test_gradient_boosting_regression.py."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
@@ -20,7 +16,7 @@ from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LARGEST_STEP, best_step
 from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, Loss, Poisson, Squared
 from committee.voters.rounds import Rounds
-from tests.gradient_cases import SMALL, Floats, answer, both, data, learner, numbers, seeds, table
+from tests.gradient_cases import SMALL, answer, both, data, learner, numbers, seeds, table
 
 # --- it learns --------------------------------------------------------------------------------------------------------
 
@@ -75,9 +71,7 @@ def test_training_scores_are_those_of_the_committee(kind, weighted):
 # --- the training objective -------------------------------------------------------------------------------------------
 
 
-def objectives(
-    model: Any, X: Floats, y: NDArray[Any], loss: Loss, penalty: LeafPenalty, w: Floats | None = None
-) -> Floats:
+def objectives(model, X, y, loss, penalty, w=None):
     c = model.committee_
     forest = c.voters.forest if isinstance(c.voters, Rounds) else c.voters
     total = len(y) if w is None else w.sum()
@@ -157,7 +151,7 @@ def test_the_line_search_is_exact():
     penalty = LeafPenalty(l2=1.0)
     leaves = c.voters.value[c.voters.feature < 0]
 
-    def objective(a: float) -> float:
+    def objective(a):
         return float(Logistic().value(y.astype(np.uint16), c.intercept[0] + a * h).sum()) + penalty.cost(a * leaves)
 
     best = c.weights[0]
@@ -181,7 +175,7 @@ def test_leaves_too_dear_abstain_and_the_constant_remains(kind):
 # --- growth -----------------------------------------------------------------------------------------------------------
 
 
-def depths(forest: Any, t: int) -> NDArray[np.int64]:
+def depths(forest, t):
     left = forest.left[forest.offset[t] : forest.offset[t + 1]]
     depth = np.zeros(len(left), dtype=np.int64)
     for i in np.flatnonzero(left >= 0):

@@ -13,27 +13,21 @@ each; no missing values, no categories, and no two splits of a node that gain th
   there; with them a child may gain where its parent did not. So penalised trees are compared with XGBoost's.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from tests.gradient_cases import PLAIN
 
-Floats = NDArray[np.float64]
-Leaves = NDArray[np.integer]
 
-
-def whole_numbers(n: int, seed: int) -> tuple[Floats, Floats]:
+def whole_numbers(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 60, size=(n, 5)).astype(np.float64)
     return X, X[:, 0] / 15 + X[:, 1] * X[:, 2] / 720 + rng.normal(size=n)
 
 
-def assert_same_parts(ours: Leaves, theirs: Leaves) -> None:
+def assert_same_parts(ours, theirs):
     assert ours.shape == theirs.shape
     for t in range(ours.shape[1]):
         pairs = np.unique(np.stack([ours[:, t], theirs[:, t]]), axis=1)
@@ -54,7 +48,7 @@ HESSIANS = (
     ids=["numbers", "numbers-hessians", "classes-first", "classes-hessians"],
 )
 @pytest.mark.parametrize("depth", [None, 3])
-def test_trees_of_lightgbm(learning_rate: float, kind: str, n_rounds: int, limits: Any, depth: int | None) -> None:
+def test_trees_of_lightgbm(learning_rate, kind, n_rounds, limits, depth):
     lightgbm = pytest.importorskip("lightgbm")
     X, z = whole_numbers(800, seed=3)
     y = (z > 2.5).astype(float) if kind == "classes" else z
@@ -73,7 +67,7 @@ def test_trees_of_lightgbm(learning_rate: float, kind: str, n_rounds: int, limit
     }
     peer = lightgbm.train(common | limits[1], lightgbm.Dataset(X, y), num_boost_round=n_rounds)
     made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
-    settings: dict[str, Any] = {"max_leaf_nodes": 12, "max_depth": depth, "leaf_l2": 0.0} | limits[0]
+    settings = {"max_leaf_nodes": 12, "max_depth": depth, "leaf_l2": 0.0} | limits[0]
     model = made(n_estimators=n_rounds, **PLAIN | settings | {"learning_rate": learning_rate}).fit(X, y)
     parts = peer.predict(X, pred_leaf=True).reshape(len(X), -1)
     assert_same_parts(model.committee_.voters.apply(X), parts)
@@ -83,7 +77,7 @@ def test_trees_of_lightgbm(learning_rate: float, kind: str, n_rounds: int, limit
 @pytest.mark.parametrize("growth", ["leaf", "depth"])
 @pytest.mark.parametrize("prices", [(0.0, 0.0, 1.0), (0.0, 1.0, 0.5), (2.0, 0.0, 1.0), (1.0, 0.5, 0.0)], ids=str)
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
-def test_trees_of_xgboost(kind: str, prices: tuple[float, float, float], growth: str) -> None:
+def test_trees_of_xgboost(kind, prices, growth):
     """Its gamma is the price of a leaf, in units of a gain without the factor 1/2."""
     xgboost = pytest.importorskip("xgboost")
     X, z = whole_numbers(800, seed=4)
@@ -128,7 +122,7 @@ def test_trees_of_xgboost(kind: str, prices: tuple[float, float, float], growth:
     assert_allclose(model.committee_.decision_function(X), theirs, rtol=2e-4, atol=2e-5)
 
 
-def test_the_three_find_the_same_number_of_leaves_where_ties_abound() -> None:
+def test_the_three_find_the_same_number_of_leaves_where_ties_abound():
     """Few values, many ties: trees may differ, what they predict hardly does."""
     lightgbm = pytest.importorskip("lightgbm")
     rng = np.random.default_rng(0)

@@ -1,16 +1,11 @@
 """Gradient boosting of numbers: what each loss predicts, quantiles that do not cross, monotone constraints."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from sklearn.multioutput import MultiOutputRegressor
 
 import committee
@@ -18,16 +13,14 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor, Qua
 from committee.objectives.losses import Absolute, Huber, Poisson, Quantile, Quantiles, Squared, Tweedie
 from tests.gradient_cases import PLAIN, SMALL, numbers, seeds
 
-Floats = NDArray[np.float64]
 
-
-def noisy_numbers(n: int = 400, seed: int = 0, noise: float = 0.3) -> tuple[Floats, Floats]:
+def noisy_numbers(n=400, seed=0, noise=0.3):
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, 3)), 1)
     return X, X[:, 0] + X[:, 1] * X[:, 2] + noise * (1 + np.abs(X[:, 0])) * rng.normal(size=n)
 
 
-def fit(loss: Any, X: Any, y: Floats, w: Floats | None = None, **params: Any) -> GradientBoostingRegressor:
+def fit(loss, X, y, w=None, **params):
     settings = PLAIN | {"n_estimators": 30, "max_leaf_nodes": 8, "min_samples_leaf": 5, "learning_rate": 0.3}
     return GradientBoostingRegressor(loss, **settings | {"leaf_l2": 5.0} | params).fit(X, y, w)
 
@@ -81,7 +74,7 @@ def test_losses_with_numbers_of_their_own():
     )
 
 
-def params_of(made: Any, X: Floats, y: Floats) -> dict[str, Any]:
+def params_of(made, X, y):
     return {name: value for name, value in made("squared_error", X, y).get_params().items() if name != "loss"}
 
 
@@ -187,7 +180,7 @@ def test_quantiles_by_name_are_those_that_are_given():
 # --- monotone constraints ---------------------------------------------------------------------------------------------
 
 
-def along(column: int, n_columns: int, rng: np.random.Generator) -> Floats:
+def along(column, n_columns, rng):
     lines = np.repeat(rng.normal(size=(40, 1, n_columns)) * 1.5, 81, axis=1)
     lines[:, :, column] = np.linspace(-4, 4, 81)
     return lines
@@ -246,7 +239,7 @@ def test_constraints_by_name_and_what_is_refused():
     assert_array_equal(
         fit("squared_error", X, y, monotonic_constraints=[0, 0, 0]).predict(X), fit("squared_error", X, y).predict(X)
     )
-    wrong: list[tuple[Any, Any, str]] = [
+    wrong = [
         (frame, {"d": 1}, "names 'd', which is no column of X; there are 'a', 'b', 'c'"),
         (X, {"b": 1}, "X is an array without names"),
         (X, [1, 0], "needs one of -1, 0 and 1 for each of the 3 columns"),
@@ -270,7 +263,7 @@ def test_large_targets_of_heavy_rows_are_refused():
             GradientBoostingRegressor(random_state=0, **params).fit(X, y, w)
 
 
-def targets(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def targets(n=300, seed=0):
     rng = np.random.default_rng(seed)
     X, y = numbers(n, seed)
     return X, np.column_stack(
@@ -278,7 +271,7 @@ def targets(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def boosting(**params: object) -> GradientBoostingRegressor:
+def boosting(**params):
     return GradientBoostingRegressor(**(SMALL | {"n_estimators": 8, "random_state": 0} | params))
 
 

@@ -1,10 +1,7 @@
 """Gradient boosting that stops early, and that goes on from an earlier fit."""
 
-from __future__ import annotations
-
 import copy
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -63,7 +60,7 @@ def test_rows_that_are_watched_may_have_gaps_and_unknown_categories():
 @both
 def test_rows_are_held_out(kind):
     X, y = data(kind)
-    settings: dict[str, Any] = {"early_stopping": True, "validation_fraction": 0.2, "n_estimators": 30}
+    settings = {"early_stopping": True, "validation_fraction": 0.2, "n_estimators": 30}
     going_on = learner(kind, **settings, warm_start=True).fit(X, y)
     assert going_on.committee_.voters.count[0] == 240  # as they were grown
     model = learner(kind, **settings).fit(X, y)
@@ -241,7 +238,7 @@ def test_trials_serve_rows_that_are_not_seen(kind):
     rate = learner(kind, n_estimators=100, **TRIED).fit(*train).learning_rate_
     loss = learner(kind)._chosen_loss()
 
-    def held_out(learning_rate: float) -> float:
+    def held_out(learning_rate):
         model = learner(kind, n_estimators=100, learning_rate=learning_rate).fit(*train)
         return float(loss.value(test[1], model.committee_.decision_function(test[0])).mean())
 

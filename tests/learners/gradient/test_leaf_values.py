@@ -1,7 +1,5 @@
 """Leaf weights and split gains under L0, L1 and L2 penalties, against a search over a fine grid of weights."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 
@@ -11,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core
@@ -24,8 +21,6 @@ from committee.voters.linear_leaves import LinearLeaves
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
 from tests.oracles.linear_boost import added, lines_of_a_leaf
 
-Floats = NDArray[np.float64]
-
 ON_OR_OFF = [0.0, 0.7, 3.0]
 PENALTIES = [LeafPenalty(*prices) for prices in itertools.product(ON_OR_OFF, repeat=3)]
 numbers = st.sampled_from([0.0]) | st.floats(0.01, 5.0)
@@ -34,12 +29,12 @@ gradients, hessians = st.floats(-20.0, 20.0), st.floats(0.1, 10.0)
 limits = st.tuples(st.floats(-4.0, 4.0), st.floats(0.0, 4.0)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
-def objective(penalty: LeafPenalty, G: float, H: float, w: Floats) -> Floats:
+def objective(penalty, G, H, w):
     counted = np.ones_like(w) if penalty.per_leaf else w != 0
     return G * w + 0.5 * H * w**2 + penalty.l0 * counted + penalty.l1 * np.abs(w) + 0.5 * penalty.l2 * w**2
 
 
-def grid(G: float, H: float, lower: float = -np.inf, upper: float = np.inf) -> Floats:
+def grid(G, H, lower=-np.inf, upper=np.inf):
     reach = abs(G) / H + 0.1
     w = np.linspace(max(-reach, lower), min(reach, upper), 4001) if -reach < upper and reach > lower else np.zeros(0)
     ends = [end for end in (lower, upper) if np.isfinite(end)]
@@ -47,11 +42,11 @@ def grid(G: float, H: float, lower: float = -np.inf, upper: float = np.inf) -> F
     return np.concatenate([w, ends, zero])
 
 
-def least(penalty: LeafPenalty, G: float, H: float, lower: float = -np.inf, upper: float = np.inf) -> float:
+def least(penalty, G, H, lower=-np.inf, upper=np.inf):
     return float(objective(penalty, G, H, grid(G, H, lower, upper)).min())
 
 
-def fineness(penalty: LeafPenalty, G: float, H: float) -> float:
+def fineness(penalty, G, H):
     width = 2 * (abs(G) / H + 0.1) / 4000
     return 0.5 * (H + penalty.l2) * width**2 + 1e-9
 
@@ -112,7 +107,7 @@ def test_cost_of_a_tree():
 # --- the trees that are grown by it -----------------------------------------------------------------------------------
 
 
-def grow(penalty: LeafPenalty, code: NDArray[np.uint8], g: Floats, h: Floats, **limits: object) -> _core.GradientTree:
+def grow(penalty, code, g, h, **limits):
     settings = {"max_depth": 1, "max_leaf_nodes": 0, "growth": "leaf", "monotone": None}
     grower = _core.GradientGrower(
         code[:, None],
@@ -171,7 +166,7 @@ def test_leaves_abstain_in_a_tree_and_weigh_exactly_zero(seed):
     assert len(nothing.feature) == 1
 
 
-def tables(seed: int, missing: bool):
+def tables(seed, missing):
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(80, 3)), 2) * [1.0, 100.0, 1e-3] + [0.0, 5.0, 1.0]
     if missing:

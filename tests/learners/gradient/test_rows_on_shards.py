@@ -1,7 +1,5 @@
 """Boosting on shards of the rows: the same trees and scores as on one table, to the bit."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -41,9 +39,7 @@ LIMITS = {
 
 
 class Problem:
-    def __init__(
-        self, seed: int, n: int, loss: str, weights: str, limits: dict, *, shared: bool = False, lines: bool = False
-    ) -> None:
+    def __init__(self, seed, n, loss, weights, limits, *, shared=False, lines=False):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 4))
         X[:, 1] = rng.integers(0, 3, n)
@@ -75,12 +71,12 @@ class Problem:
             row = np.repeat(np.arange(n), np.minimum(w, 3).astype(int))
             self.units = RowUnits(row, w[row] / np.minimum(w, 3)[row], rng.random(len(row)), n)
 
-    def draws(self, share: float, *, held: bool, of_tree: int, by_node: bool) -> Draws:
+    def draws(self, share, *, held, of_tree, by_node):
         training = np.random.default_rng(self.seed + 1).random(len(self.units.row)) < 0.8 if held else None
         units = self.units if share < 1.0 or held else None
         return Draws(self.seed, 4, share, of_tree, by_node, units, training)
 
-    def run(self, scored: object, draws: Draws, intercept: np.ndarray) -> GradientRun:
+    def run(self, scored, draws, intercept):
         return GradientRun(
             self.target,
             scored,
@@ -94,17 +90,17 @@ class Problem:
             search=None,
         )
 
-    def grower(self, codes: object) -> _core.GradientGrower:
+    def grower(self, codes):
         bins = self.binned.bins
         return _core.GradientGrower(codes, bins.n_bins, bins.categorical, n_outputs=self.outputs, **self.limits)
 
-    def in_memory(self, draws: Draws, intercept: np.ndarray) -> GradientRun:
+    def in_memory(self, draws, intercept):
         F = np.repeat(intercept[:, None], self.n, axis=1)
         F = F[0] if len(F) == 1 else F
         scored = RowsInMemory(self.target, self.grower(self.binned.codes), F, self.binned, self.line_fit, self.X, 1)
         return self.run(scored, draws, intercept)
 
-    def shards(self, cuts: list[int]) -> list[Shard]:
+    def shards(self, cuts):
         found = []
         for rows in [slice(*ends) for ends in pairwise([0, *cuts, self.n])]:
             if rows.start == rows.stop:
@@ -116,7 +112,7 @@ class Problem:
         return found
 
 
-def of_run(run: GradientRun) -> list[np.ndarray]:
+def of_run(run):
     trees = [one.tree for one in run.grown]
     found = [part for tree in trees for part in (*tree.nodes(), tree.value, tree.bounds)]
     found += [np.empty(0) if tree.weight is None else tree.weight for tree in trees]
@@ -124,7 +120,7 @@ def of_run(run: GradientRun) -> list[np.ndarray]:
     return [*found, *(one.value for one in run.grown), run.scored.scores(np.arange(run.scored.n_rows))]
 
 
-def assert_same(run: GradientRun, other: GradientRun) -> None:
+def assert_same(run, other):
     ours, theirs = of_run(run), of_run(other)
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
@@ -183,7 +179,7 @@ def test_shards_grow_the_trees_of_one_table(problem, drawn, data):
 
 
 class ShardsHere(Shards):
-    def __init__(self, shards: list[Shard]) -> None:
+    def __init__(self, shards):
         super().__init__([len(shard) for shard in shards])
         self.shards = list(shards)
 
@@ -197,7 +193,7 @@ class ShardsHere(Shards):
 class LosesShards(ShardsHere):
     """Forgets a shard before some calls, and makes it anew from its rows and the journal."""
 
-    def __init__(self, make, seed: int) -> None:
+    def __init__(self, make, seed):
         super().__init__(make())
         self.make, self.random = make, np.random.default_rng(seed)
         self.n_lost = 0

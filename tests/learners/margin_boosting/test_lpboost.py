@@ -1,7 +1,6 @@
 """LPBoost: the largest soft margin of its dictionary, whatever the order in which it meets the voters."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,7 +24,7 @@ from tests.subjects import assert_same_bits, everything, numbers, weights
 seeds = st.integers(0, 2**32 - 1)
 
 
-def small(seed: int, n_classes: int = 2) -> tuple[Any, Any]:
+def small(seed, n_classes=2):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(12, 50))
     X = rng.integers(0, 6, size=(n, 2)).astype(float)
@@ -35,13 +34,13 @@ def small(seed: int, n_classes: int = 2) -> tuple[Any, Any]:
     return X, y
 
 
-def quiet(model: LPBoostClassifier, *data: Any) -> LPBoostClassifier:
+def quiet(model, *data):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "nu=.* is too small")
         return model.fit(*data)
 
 
-def margins_of(model: LPBoostClassifier, X: Any, y: Any) -> Any:
+def margins_of(model, X, y):
     F = model.decision_function(X)
     if F.ndim == 1:
         return np.where(y == model.classes_[1], F, -F)[None]
@@ -188,10 +187,10 @@ def test_subsets_of_categories_tell_several_classes_apart(tmp_path):
 
 
 class Diary(Watcher):
-    def __init__(self, stop_after: int = 99) -> None:
+    def __init__(self, stop_after=99):
         self.stop_after, self.margins = stop_after, []
 
-    def on_fit_task_end(self, estimator: Any, context: Any, *, X: Any = None, fitted_estimator: Any = None) -> bool:
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
         self.margins.append((context.task_name, fitted_estimator.soft_margin_[0], fitted_estimator.predict(X)))
         return len(self.margins) >= self.stop_after
 

@@ -1,9 +1,5 @@
 """Arc-gv: every round by its equation, and the least margin on its way to the largest there is."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,7 +35,7 @@ seeds = st.integers(0, 2**32 - 1)
 ALL = [ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier]
 
 
-def follow(model: ArcGVClassifier, X: Any, y: Any, share: Any, stumps: Any) -> None:
+def follow(model, X, y, share, stumps):
     signed, alphas = signed_votes(model, X, y), model.estimator_weights_[0]
     assert_allclose(model.committee_.weights, alphas / alphas.sum())
     for t, alpha in enumerate(alphas):
@@ -222,7 +218,7 @@ def test_bad_input_is_refused(learner):
             learner(**params).fit(X, y)
 
 
-def votes_after(signed: Any, weights: Any, t: int) -> Any:
+def votes_after(signed, weights, t):
     """Margins after t rounds: the weights so far, of which later rounds left a common share."""
     return signed[:, :t] @ weights[:t] / weights[:t].sum()
 

@@ -2,27 +2,23 @@
 
 import time
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
-from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.voters.vote_graph import PathMajority
 from tests.oracles import nesting as oracle
 
-Floats = NDArray[np.float64]
 METHODS = ["expected", "likely_path", "sampled", "majority"]
-LEARNERS: dict[str, NestedClassifier] = {
+LEARNERS = {
     "adaboost": ProbabilisticAdaBoostClassifier(6, random_state=0),
     "tree": BoostingTreeClassifier(8, random_state=0),
     "drop": BoostingTreeClassifier(8, choose="drop", random_state=0),
@@ -34,7 +30,7 @@ LEARNERS: dict[str, NestedClassifier] = {
 every_learner = pytest.mark.parametrize("model", LEARNERS.values(), ids=LEARNERS)
 
 
-def table(n: int = 120, n_classes: int = 2, seed: int = 0, missing: bool = False) -> tuple[Floats, NDArray[np.int64]]:
+def table(n=120, n_classes=2, seed=0, missing=False):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     score = X[:, 0] + X[:, 1] * X[:, 2] + 0.6 * rng.normal(size=n)
@@ -44,11 +40,11 @@ def table(n: int = 120, n_classes: int = 2, seed: int = 0, missing: bool = False
     return X, y
 
 
-def fitted(model: NestedClassifier, X: Any, y: Any, w: Any = None, **given: Any) -> NestedClassifier:
-    return clone(model).set_params(**given).fit(X, y, w)  # type: ignore[no-any-return]
+def fitted(model, X, y, w=None, **given):
+    return clone(model).set_params(**given).fit(X, y, w)
 
 
-def same(one: NestedClassifier, other: NestedClassifier, X: Any, Y: Any = None, tolerance: float = 0.0) -> None:
+def same(one, other, X, Y=None, tolerance=0.0):
     assert len(one.graph_) == len(other.graph_)
     assert_array_equal(one.graph_.next, other.graph_.next)
     assert_allclose(one.decision_function(X), other.decision_function(X if Y is None else Y), atol=tolerance, rtol=0)
@@ -62,7 +58,7 @@ def same(one: NestedClassifier, other: NestedClassifier, X: Any, Y: Any = None, 
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("method", METHODS)
-def test_same_bits_for_any_number_of_threads(model: NestedClassifier, n_classes: int, method: str) -> None:
+def test_same_bits_for_any_number_of_threads(model, n_classes, method):
     X, y = table(300, n_classes, missing=True)
     one, four = (fitted(model, X, y, n_jobs=jobs, method=method, n_paths=50) for jobs in (1, 4))
     same(one, four, X)
@@ -71,7 +67,7 @@ def test_same_bits_for_any_number_of_threads(model: NestedClassifier, n_classes:
 
 
 @every_learner
-def test_missing_values_go_to_the_side_that_was_learned(model: NestedClassifier) -> None:
+def test_missing_values_go_to_the_side_that_was_learned(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = (X[:, 0] > 0).astype(int)
@@ -79,14 +75,14 @@ def test_missing_values_go_to_the_side_that_was_learned(model: NestedClassifier)
     y[np.isnan(X[:, 0])] = 1  # what is missing says something
     committee = fitted(model, X, y)
     stumps = committee.graph_.voters
-    assert stumps.feature[0] == 0  # type: ignore[union-attr]
-    assert stumps.missing[0] == 1.0  # type: ignore[union-attr]
+    assert stumps.feature[0] == 0
+    assert stumps.missing[0] == 1.0
     assert (committee.predict(np.array([[np.nan, 0.0], [np.nan, 1.0]])) == 1).all()
     assert committee.score(X, y) > 0.9
 
 
 @every_learner
-def test_where_nothing_was_missing_a_gap_is_unknown(model: NestedClassifier) -> None:
+def test_where_nothing_was_missing_a_gap_is_unknown(model):
     X, y = table()
     committee = fitted(model, X, y)
     q = committee.graph_.voters.probabilities(np.full((1, 4), np.nan))[0]
@@ -95,7 +91,7 @@ def test_where_nothing_was_missing_a_gap_is_unknown(model: NestedClassifier) -> 
 
 
 @every_learner
-def test_frames_and_categories_of_pandas_and_polars_are_alike(model: NestedClassifier) -> None:
+def test_frames_and_categories_of_pandas_and_polars_are_alike(model):
     rng = np.random.default_rng(0)
     colour = rng.choice(["red", "green", "blue", "grey"], size=150)
     size = rng.normal(size=150)
@@ -109,17 +105,17 @@ def test_frames_and_categories_of_pandas_and_polars_are_alike(model: NestedClass
     assert one.score(pandas, y) > 0.8
     stumps = one.graph_.voters
     q = stumps.probabilities(one.committee_.encode(pandas))[pandas["colour"].notna()]
-    categorical = np.diff(stumps.category_offset) > 0  # type: ignore[union-attr]
+    categorical = np.diff(stumps.category_offset) > 0
     assert categorical[0]
     assert set(np.unique(q[:, categorical])) <= {0.0, 1.0}
-    assert_array_equal(stumps.softness[categorical], 0.0)  # type: ignore[union-attr]
+    assert_array_equal(stumps.softness[categorical], 0.0)
     # categories that were never seen are as missing, or as none of the set: an answer either way
     strange = pd.DataFrame({"colour": pd.Categorical(["pink"]), "size": [0.0]})
     assert one.predict(strange)[0] in ("yes", "no")
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e-3, 1e150])
-def test_the_unit_of_a_column_does_not_matter(factor: float) -> None:
+def test_the_unit_of_a_column_does_not_matter(factor):
     X, y = table()
     for model in LEARNERS.values():
         one, other = fitted(model, X, y), fitted(model, X * factor, y)
@@ -131,7 +127,7 @@ def test_the_unit_of_a_column_does_not_matter(factor: float) -> None:
 
 @every_learner
 @pytest.mark.parametrize("method", ["expected", "likely_path"])
-def test_every_class_is_told_from_the_rest_as_two_classes_are(model: NestedClassifier, method: str) -> None:
+def test_every_class_is_told_from_the_rest_as_two_classes_are(model, method):
     X, y = load_iris(return_X_y=True)
     w = np.random.default_rng(0).uniform(0.5, 2, size=len(y))  # without ties
     all_ = fitted(model, X, y, w, method=method)
@@ -151,7 +147,7 @@ def test_every_class_is_told_from_the_rest_as_two_classes_are(model: NestedClass
 
 @pytest.mark.one_in(2)
 @every_learner
-def test_the_sum_of_bounds_bounds_the_error_of_several_classes(model: NestedClassifier) -> None:
+def test_the_sum_of_bounds_bounds_the_error_of_several_classes(model):
     X, y = table(150, 4)
     committee = fitted(model, X, y)
     # the scores' paths are independent: a row is surely right where each score has its sign
@@ -169,7 +165,7 @@ def test_the_sum_of_bounds_bounds_the_error_of_several_classes(model: NestedClas
 @every_learner
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_elected_class_is_the_likeliest(model: NestedClassifier, method: str, n_classes: int) -> None:
+def test_the_elected_class_is_the_likeliest(model, method, n_classes):
     X, y = table(150, n_classes)
     committee = fitted(model, X, y, method=method, n_paths=200, calibrate=None)
     P = committee.predict_proba(X)
@@ -186,7 +182,7 @@ def test_the_elected_class_is_the_likeliest(model: NestedClassifier, method: str
 
 
 @every_learner
-def test_what_ways_to_vote_say_is_what_all_ways_through_say(model: NestedClassifier) -> None:
+def test_what_ways_to_vote_say_is_what_all_ways_through_say(model):
     X, y = table(80)
     committees = {method: fitted(model, X, y, method=method) for method in METHODS}
     graph = committees["expected"].graph_
@@ -218,7 +214,7 @@ def test_what_ways_to_vote_say_is_what_all_ways_through_say(model: NestedClassif
 
 
 @every_learner
-def test_sampled_paths_are_the_rows_own(model: NestedClassifier) -> None:
+def test_sampled_paths_are_the_rows_own(model):
     X, y = table(200)
     committee = fitted(model, X, y, method="sampled")
     order = np.random.default_rng(0).permutation(200)
@@ -233,7 +229,7 @@ def test_sampled_paths_are_the_rows_own(model: NestedClassifier) -> None:
 
 
 @pytest.mark.parametrize("name", ["adaboost", "binary", "greedy"])
-def test_sampled_majorities_are_near_the_exact_ones(name: str) -> None:
+def test_sampled_majorities_are_near_the_exact_ones(name):
     X, y = table(300)
     committee = fitted(LEARNERS[name], X, y, method="majority")
     exact, none = committee.vote_probability(X)
@@ -249,7 +245,7 @@ def test_sampled_majorities_are_near_the_exact_ones(name: str) -> None:
     assert 0.8 < off.std() < 1.2
 
 
-def test_too_many_ways_are_sampled_and_say_how_well() -> None:
+def test_too_many_ways_are_sampled_and_say_how_well():
     X, y = table(200)
     model = ProbabilisticAdaBoostClassifier(30, method="majority", n_paths=400, random_state=0).fit(X, y)
     majority = model.committee_.voters
@@ -263,7 +259,7 @@ def test_too_many_ways_are_sampled_and_say_how_well() -> None:
 
 
 @every_learner
-def test_the_likely_path_asks_the_fewest_where_voters_are_few(model: NestedClassifier) -> None:
+def test_the_likely_path_asks_the_fewest_where_voters_are_few(model):
     X, y = load_breast_cancer(return_X_y=True)
     expected, likely = fitted(model, X, y), fitted(model, X, y, method="likely_path")
     assert likely.cost(X).mean() <= expected.cost(X).mean() * 1.1
@@ -276,7 +272,7 @@ def test_the_likely_path_asks_the_fewest_where_voters_are_few(model: NestedClass
 
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_target_ends_it_at_the_first_voter_that_reaches_it(model: NestedClassifier, n_classes: int) -> None:
+def test_a_target_ends_it_at_the_first_voter_that_reaches_it(model, n_classes):
     X, y = table(200, n_classes)
     whole = fitted(model, X, y)
     target = float(np.clip(whole.bound_ * 1.15, 0.01, 0.99))
@@ -292,7 +288,7 @@ def test_a_target_ends_it_at_the_first_voter_that_reaches_it(model: NestedClassi
 @pytest.mark.one_in(5)
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_without_time_there_is_one_voter_of_each_score(model: NestedClassifier, n_classes: int) -> None:
+def test_without_time_there_is_one_voter_of_each_score(model, n_classes):
     X, y = table(100, n_classes)
     committee = fitted(model, X, y, time_budget=1e-9)
     assert len(committee.graph_) == (1 if n_classes == 2 else n_classes)
@@ -313,7 +309,7 @@ def test_without_time_there_is_one_voter_of_each_score(model: NestedClassifier, 
         ([1, 1], {}, 1),
     ],
 )
-def test_shapes_have_the_voters_that_they_name(shape: Any, given: dict[str, Any], T: int) -> None:
+def test_shapes_have_the_voters_that_they_name(shape, given, T):
     X, y = table(100)
     model = MatryoshkaClassifier(shape, **given).fit(X, y)
     assert len(model.graph_) == T
@@ -324,14 +320,14 @@ def test_shapes_have_the_voters_that_they_name(shape: Any, given: dict[str, Any]
     assert (model.normalisers_ < 1).all()
 
 
-def test_levels_that_are_not_given_are_what_the_rows_allow() -> None:
+def test_levels_that_are_not_given_are_what_the_rows_allow():
     for n, levels in [(10, 3), (16, 4), (20, 4), (64, 6), (200, 6)]:
         X, y = table(n, seed=1)
         assert len(MatryoshkaClassifier(softness=1.0).fit(X, y).graph_) == 2**levels
 
 
 @pytest.mark.parametrize("collect", ["confidence", "sign"])
-def test_dolls_are_all_sub_trees_to_the_outermost_but_one(collect: Any) -> None:
+def test_dolls_are_all_sub_trees_to_the_outermost_but_one(collect):
     X, y = table(100)
     model = MatryoshkaClassifier(levels=3, collect=collect).fit(X, y)
     assert model.dolls_ == [[0, 1], [2, 3], [0, 1, 2, 3], [4, 5], [6, 7], [4, 5, 6, 7]]
@@ -350,7 +346,7 @@ def test_dolls_are_all_sub_trees_to_the_outermost_but_one(collect: Any) -> None:
     ],
     ids=str,
 )
-def test_the_bound_is_that_of_the_graph_after_hundreds_of_voters(model: NestedClassifier) -> None:
+def test_the_bound_is_that_of_the_graph_after_hundreds_of_voters(model):
     X, y = table(400)
     model = clone(model).fit(X, y)
     graph = model.graph_
@@ -371,7 +367,7 @@ def test_the_bound_is_that_of_the_graph_after_hundreds_of_voters(model: NestedCl
 
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_importances_are_shares_of_what_each_voter_took_from_the_bound(model: NestedClassifier, n_classes: int) -> None:
+def test_importances_are_shares_of_what_each_voter_took_from_the_bound(model, n_classes):
     X, y = table(200, n_classes)
     model = fitted(model, X, y)
     graph, earned = model.graph_, np.zeros(4)
@@ -385,7 +381,7 @@ def test_importances_are_shares_of_what_each_voter_took_from_the_bound(model: Ne
 
 
 @every_learner
-def test_voters_of_ones_own_have_no_importances(model: NestedClassifier) -> None:
+def test_voters_of_ones_own_have_no_importances(model):
     committee = fitted(model, *table(80), voter=GaussianNB())
     with pytest.raises(AttributeError, match="feature_importances_ needs stumps; a voter of one's own may look at any"):
         committee.feature_importances_  # noqa: B018
@@ -401,11 +397,11 @@ def test_voters_of_ones_own_have_no_importances(model: NestedClassifier) -> None
 @pytest.mark.one_in(5)
 @every_learner
 @pytest.mark.parametrize("voter", [DecisionTreeClassifier(max_depth=2), GaussianNB()], ids=str)
-def test_classifiers_of_others_are_voters(model: NestedClassifier, voter: Any) -> None:
+def test_classifiers_of_others_are_voters(model, voter):
     X, y = table(200)
     committee = fitted(model, X, y, voter=voter)
     graph = committee.graph_
-    members = graph.voters.voters  # type: ignore[union-attr]
+    members = graph.voters.voters
     assert all(type(member) is type(voter) for member in members)
     assert_allclose(graph.voters.probabilities(X)[:, 0], members[0].predict_proba(X)[:, 1])
     assert committee.score(X, y) > 0.7

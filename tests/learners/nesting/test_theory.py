@@ -1,10 +1,7 @@
 """What is proved of probabilistic boosting, trees and matryoshki, and what is not true of them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import prod, sqrt
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,20 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, ndtr, zeta
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.bounds import matryoshka
 from committee.bounds.nested_trees import nesting_rate, normaliser_of_edge, slope_in_nodes, tree_factor, two_matryoshka
-from committee.learners.nesting.growth import Growth, Leaf, alphas
+from committee.learners.nesting.growth import alphas
 from committee.learners.nesting.matryoshka import Collector, nested
-from committee.voters.probabilistic_voters import Estimate, estimate_probability
+from committee.voters.probabilistic_voters import estimate_probability
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, graph_of, grown, growth_of, leaf_shares, weights_and_signs
 
-Floats = NDArray[np.float64]
 unit = st.floats(0.0, 1.0)
 edges = st.sampled_from([0.02, 0.1, 0.2, 0.35])
 seeds = st.integers(0, 2**20)
@@ -34,16 +29,16 @@ NONE = 1e-14
 """Smoothing as good as none, with which a voter that never says - has no logarithm of 0 / 0 yet."""
 
 
-def sums(a: Floats, b: Floats, q: Floats) -> Floats:
+def sums(a, b, q):
     return np.array([[a @ q, b @ q], [a @ (1.0 - q), b @ (1.0 - q)]])
 
 
-def normaliser(a: Floats, b: Floats, q: Floats) -> float:
+def normaliser(a, b, q):
     W = sums(a, b, q)
     return float(2.0 * np.sqrt(W[:, 0] * W[:, 1]).sum())
 
 
-def table(n: int, seed: int) -> tuple[Floats, Floats]:
+def table(n, seed):
     return weights_and_signs(n, seed, least=0.01, positive=0.4)
 
 
@@ -51,7 +46,7 @@ def table(n: int, seed: int) -> tuple[Floats, Floats]:
 
 
 @given(st.integers(2, 30), seeds, st.floats(0.0, 0.45), st.floats(0.0, 0.5))
-def test_normaliser_of_a_voter_with_an_edge(n: int, seed: int, edge: float, noise: float) -> None:
+def test_normaliser_of_a_voter_with_an_edge(n, seed, edge, noise):
     D, y = table(n, seed)
     q = Edge(y, edge, noise, seed)(D)
     plus = y > 0
@@ -66,15 +61,13 @@ def test_normaliser_of_a_voter_with_an_edge(n: int, seed: int, edge: float, nois
 
 
 @given(arrays(float, (2, 6), elements=unit), arrays(float, (2, 6), elements=unit), unit)
-def test_normaliser_is_concave_in_the_probabilities(weights: Floats, q: Floats, share: float) -> None:
+def test_normaliser_is_concave_in_the_probabilities(weights, q, share):
     mixed = normaliser(*weights, share * q[0] + (1.0 - share) * q[1])
     assert mixed >= share * normaliser(*weights, q[0]) + (1.0 - share) * normaliser(*weights, q[1]) - 1e-9
 
 
 @given(seeds, st.integers(3, 25), st.floats(0.01, 5.0), st.booleans())
-def test_no_soft_stump_has_a_lower_normaliser_than_the_best_hard_one(
-    seed: int, n: int, softness: float, missing: bool
-) -> None:
+def test_no_soft_stump_has_a_lower_normaliser_than_the_best_hard_one(seed, n, softness, missing):
     rng = np.random.default_rng(seed)
     x, (D, y) = np.round(rng.normal(size=n), 1), table(n, seed)
     there = rng.random(n) < 0.8 if missing else np.ones(n, bool)
@@ -89,8 +82,8 @@ def test_no_soft_stump_has_a_lower_normaliser_than_the_best_hard_one(
 
 
 @given(arrays(float, (2, 5), elements=unit), arrays(float, 5, elements=unit), st.integers(0, 4))
-def test_what_is_missing_goes_wholly_to_one_side(weights: Floats, q: Floats, missing: int) -> None:
-    def told_by(side: float) -> float:
+def test_what_is_missing_goes_wholly_to_one_side(weights, q, missing):
+    def told_by(side):
         told = q.copy()
         told[missing] = side
         return normaliser(*weights, told)
@@ -101,20 +94,20 @@ def test_what_is_missing_goes_wholly_to_one_side(weights: Floats, q: Floats, mis
 # --- bounds, step by step ---------------------------------------------------------------------------------------
 
 
-def made_of(growth: Growth) -> oracle.Ensemble:
+def made_of(growth):
     made = oracle.Ensemble(growth.weights, 2.0 * growth.positive - 1.0, growth.eps)
     made.leaves = [oracle.ways_of(*graph_of(growth))]
     return made
 
 
-def assert_bounds_hold(growth: Growth) -> None:
+def assert_bounds_hold(growth):
     made = made_of(growth)
     assert growth.bound == pytest.approx(made.bound(), rel=1e-9)
     assert made.expected_error() <= growth.bound + 1e-12
 
 
 @given(st.integers(6, 20), seeds, edges, st.sampled_from([NONE, 0.25]))
-def test_adaboost_is_bounded_by_the_product(n: int, seed: int, edge: float, smoothing: float) -> None:
+def test_adaboost_is_bounded_by_the_product(n, seed, edge, smoothing):
     (D, y), rho = table(n, seed), normaliser_of_edge(edge)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, smoothing / n)
     for t, _ in enumerate(zip(ProbabilisticAdaBoostClassifier(8)._grow(growth), range(8), strict=False), start=1):
@@ -124,9 +117,7 @@ def test_adaboost_is_bounded_by_the_product(n: int, seed: int, edge: float, smoo
 
 
 @given(st.integers(6, 20), seeds, edges, st.sampled_from([NONE, 0.25]), st.sampled_from(["mass", "drop", "entropy"]))
-def test_a_boosting_tree_is_bounded_by_its_factor(
-    n: int, seed: int, edge: float, smoothing: float, choose: Any
-) -> None:
+def test_a_boosting_tree_is_bounded_by_its_factor(n, seed, edge, smoothing, choose):
     (D, y), rho = table(n, seed), normaliser_of_edge(edge)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, smoothing / n)
     model = BoostingTreeClassifier(20, choose=choose)
@@ -139,7 +130,7 @@ def test_a_boosting_tree_is_bounded_by_its_factor(
 
 
 @given(st.integers(6, 20), seeds, edges, st.sampled_from([[4], [2, 2], [3, 2], [2, 3], [2, 2, 2], [4, 3]]))
-def test_a_matryoshka_is_bounded_by_its_nested_factors(n: int, seed: int, edge: float, sizes: list[int]) -> None:
+def test_a_matryoshka_is_bounded_by_its_nested_factors(n, seed, edge, sizes):
     (D, y), rho = table(n, seed), normaliser_of_edge(edge)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, NONE)
     inner = prod(sizes[:-1])
@@ -154,7 +145,7 @@ def test_a_matryoshka_is_bounded_by_its_nested_factors(n: int, seed: int, edge: 
 
 
 @given(st.integers(6, 20), seeds, edges, st.sampled_from([[2, 2], [3, 2], [2, 2, 2]]))
-def test_smoothing_costs_what_the_normalisers_say(n: int, seed: int, edge: float, sizes: list[int]) -> None:
+def test_smoothing_costs_what_the_normalisers_say(n, seed, edge, sizes):
     D, y = table(n, seed)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, 0.25 / n)
     growth = grown(MatryoshkaClassifier(sizes), growth, prod(sizes))
@@ -168,15 +159,13 @@ def test_smoothing_costs_what_the_normalisers_say(n: int, seed: int, edge: float
 # --- collected leaves ----------------------------------------------------------------------------------------
 
 
-def relative_bound(entry: Leaf, leaves: list[Leaf]) -> float:
+def relative_bound(entry, leaves):
     return sum(leaf.mass for leaf in leaves) / entry.mass
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [(np.float32, 2e-6), (np.float64, 1e-10)])
 @given(n=st.integers(6, 40), seed=seeds, edge=edges, T=st.integers(2, 7))
-def test_a_collected_sub_tree_has_the_normaliser_of_its_bound(
-    precision: type, tolerance: float, n: int, seed: int, edge: float, T: int
-) -> None:
+def test_a_collected_sub_tree_has_the_normaliser_of_its_bound(precision, tolerance, n, seed, edge, T):
     D, y = table(n, seed)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, 0.25 / n, precision)
     growth.keep_reach = True
@@ -191,17 +180,16 @@ def test_a_collected_sub_tree_has_the_normaliser_of_its_bound(
     assert made_of(growth).bound() == pytest.approx(C, rel=tolerance)
 
 
-def drained(grower: Any) -> list[Leaf]:
+def drained(grower):
     while True:
         try:
             next(grower)
         except StopIteration as end:
-            leaves: list[Leaf] = end.value
-            return leaves
+            return end.value
 
 
 @given(st.integers(6, 40), seeds, edges, st.integers(1, 7))
-def test_of_signs_alone_less_is_left(n: int, seed: int, edge: float, T: int) -> None:
+def test_of_signs_alone_less_is_left(n, seed, edge, T):
     D, y = table(n, seed)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, NONE)
     entry = growth.root()
@@ -216,14 +204,14 @@ def test_of_signs_alone_less_is_left(n: int, seed: int, edge: float, T: int) -> 
     assert_bounds_hold_nearly(growth)
 
 
-def assert_bounds_hold_nearly(growth: Growth) -> None:
+def assert_bounds_hold_nearly(growth):
     made = made_of(growth)
     assert growth.bound == pytest.approx(made.bound(), rel=1e-5)
     assert made.expected_error() <= growth.bound + 1e-6
 
 
 @given(st.integers(6, 30), seeds, edges, st.integers(1, 8))
-def test_a_leaf_votes_half_the_log_odds_of_what_comes_there(n: int, seed: int, edge: float, T: int) -> None:
+def test_a_leaf_votes_half_the_log_odds_of_what_comes_there(n, seed, edge, T):
     D, y = table(n, seed)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, NONE)
     leaves = drained(nested(growth, Collector(growth, "confidence"), growth.root(), [T]))
@@ -236,7 +224,7 @@ def test_a_leaf_votes_half_the_log_odds_of_what_comes_there(n: int, seed: int, e
 
 
 @given(st.integers(6, 30), seeds, edges, st.integers(2, 7))
-def test_any_grouping_of_leaves_keeps_the_bound(n: int, seed: int, edge: float, T: int) -> None:
+def test_any_grouping_of_leaves_keeps_the_bound(n, seed, edge, T):
     D, y = table(n, seed)
     growth = growth_of(Edge(y, edge, 0.2, seed), D, y, NONE)
     leaves = drained(nested(growth, Collector(growth, "confidence"), growth.root(), [T]))
@@ -254,7 +242,7 @@ def test_any_grouping_of_leaves_keeps_the_bound(n: int, seed: int, edge: float, 
     assert growth.bound <= before - largest.mass * (1.0 - normaliser_of_edge(edge)) + 1e-9
 
 
-def test_a_leaf_that_is_met_by_several_ways_may_err_more_than_its_bound_says_of_signs() -> None:
+def test_a_leaf_that_is_met_by_several_ways_may_err_more_than_its_bound_says_of_signs():
     # two ways of opposite votes, both as sure: as one leaf they know nothing, though E exp(-H y) is as it was
     P, N = np.array([0.4, 0.1]), np.array([0.1, 0.4])
     C = float(2.0 * np.sqrt(P * N).sum())
@@ -266,9 +254,7 @@ def test_a_leaf_that_is_met_by_several_ways_may_err_more_than_its_bound_says_of_
 # --- estimates from draws ---------------------------------------------------------------------------------------
 
 
-def mean_estimates(
-    q: Floats, y: Floats, draws: list[int], estimate: Estimate, times: int = 2000
-) -> list[tuple[float, float]]:
+def mean_estimates(q, y, draws, estimate, times=2000):
     rng = np.random.default_rng(0)
     a, b = (y > 0) / len(y), (y < 0) / len(y)
     told = []
@@ -281,14 +267,14 @@ def mean_estimates(
     return told
 
 
-def balanced(n: int, edge: float) -> tuple[Floats, Floats, float]:
+def balanced(n, edge):
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     q = 0.5 + edge * y
     return q, y, normaliser((y > 0) / n, (y < 0) / n, q)
 
 
 @pytest.mark.parametrize("edge", [0.1, 0.2, 0.4])
-def test_with_an_edge_and_many_rows_map_estimates_come_down_to_the_normaliser(edge: float) -> None:
+def test_with_an_edge_and_many_rows_map_estimates_come_down_to_the_normaliser(edge):
     q, y, true = balanced(200, edge)
     told = mean_estimates(q, y, [1, 2, 4, 8, 16, 64, 256], "map")
     for (earlier, _), (later, _) in pairwise(told):
@@ -297,14 +283,14 @@ def test_with_an_edge_and_many_rows_map_estimates_come_down_to_the_normaliser(ed
     assert true < told[-1][0] < true + 0.01
 
 
-def test_ml_estimates_lie_below() -> None:
+def test_ml_estimates_lie_below():
     q, y, true = balanced(40, 0.2)
     for mean, error in mean_estimates(q, y, [1, 2, 4], "ml", times=6000):
         assert mean < true - 5 * error
 
 
 @pytest.mark.parametrize(("n", "edge"), [(10, 0.05), (20, 0.05), (40, 0.0), (40, 0.05), (100, 0.02), (200, 0.05)])
-def test_with_few_rows_for_the_edge_map_estimates_come_up_instead(n: int, edge: float) -> None:
+def test_with_few_rows_for_the_edge_map_estimates_come_up_instead(n, edge):
     """The document says that they come from above. Noise in q lowers a concave Z, and may do so by more.
 
     Near Z = 1 the mean estimate is off by (8 edge^2 (R + 1) - R / (2 n)) / (R + 2)^2: above for every number of draws R
@@ -319,10 +305,10 @@ def test_with_few_rows_for_the_edge_map_estimates_come_up_instead(n: int, edge: 
             assert mean < true - 5 * error
 
 
-def best_inner_size(T: float, rho: float) -> tuple[float, float]:
+def best_inner_size(T, rho):
     """T_1 of the least F(T / T_1, F(T_1, rho)), as a power of T, and how much larger that is at sqrt T."""
 
-    def log_bound(power: float) -> float:
+    def log_bound(power):
         return float(np.log(tree_factor(T ** (1.0 - power), min(float(tree_factor(T**power, rho)), 1.0))))
 
     powers = np.linspace(0.0, 1.0, 401)
@@ -341,7 +327,7 @@ def best_inner_size(T: float, rho: float) -> tuple[float, float]:
         (1 / 4, [0.598, 0.417, 0.275, 0.064]),
     ],
 )
-def test_the_best_tree_of_trees_has_inner_trees_below_the_square_root(rho: float, shares: list[float]) -> None:
+def test_the_best_tree_of_trees_has_inner_trees_below_the_square_root(rho, shares):
     """The document has them always near it: so they are for weak voters, and ever less for more of them."""
     for T, share in zip([64, 256, 1024, 65536], shares, strict=True):
         power, excess = best_inner_size(T, rho)
@@ -352,7 +338,7 @@ def test_the_best_tree_of_trees_has_inner_trees_below_the_square_root(rho: float
 
 
 @given(st.floats(0.01, 0.99), st.integers(2, 5000))
-def test_a_tree_as_bad_as_its_bound_falls_faster_nested(rho: float, T: int) -> None:
+def test_a_tree_as_bad_as_its_bound_falls_faster_nested(rho, T):
     """The document has both rates equal for all T > 1; they are at T = 1 alone."""
     C = float(tree_factor(T, rho))
     assert nesting_rate(T, C) < slope_in_nodes(T, rho) < 0
@@ -360,24 +346,23 @@ def test_a_tree_as_bad_as_its_bound_falls_faster_nested(rho: float, T: int) -> N
 
 
 @pytest.mark.parametrize("C", [1e-2, 1e-4, 1e-6])
-def test_the_nested_rate_tends_to_that_of_halving_by_doubling(C: float) -> None:
+def test_the_nested_rate_tends_to_that_of_halving_by_doubling(C):
     for T in (1, 30, 1000):
         assert float(nesting_rate(T, C)) * T / C == pytest.approx(-1.0, abs=2 * zeta(2) * C)
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.5, 0.75])
-def test_the_simple_rate_tends_to_that_of_a_power(rho: float) -> None:
+def test_the_simple_rate_tends_to_that_of_a_power(rho):
     T = 10**6
     assert float(slope_in_nodes(T, rho) * T / tree_factor(T, rho)) == pytest.approx(rho - 1.0, abs=1e-5)
 
 
-def log_factor(T: Floats, rho: float | Floats) -> Floats:
-    factor: Floats = -np.log(T) - betaln(T, rho)
-    return factor
+def log_factor(T, rho):
+    return -np.log(T) - betaln(T, rho)
 
 
 @pytest.mark.parametrize("rho", [0.25, 0.5, 0.75])
-def test_in_the_end_no_power_is_the_best_inner_size(rho: float) -> None:
+def test_in_the_end_no_power_is_the_best_inner_size(rho):
     off = []
     for log_T in (40.0, 160.0, 640.0):
         inner = np.linspace(0.005, 0.9, 100_001) * log_T
@@ -388,7 +373,7 @@ def test_in_the_end_no_power_is_the_best_inner_size(rho: float) -> None:
     assert off[2] < 0.05
 
 
-def test_differences_for_slopes_hold_the_first_voters_back() -> None:
+def test_differences_for_slopes_hold_the_first_voters_back():
     # eq. 12 takes (C(T + 1) - C(T - 1)) / 2, which for few strong voters is far steeper than the slope of eq. 13
     for rho, ahead in [(31 / 32, [1]), (1 / 2, [1]), (1 / 4, [1, 2]), (0.05, [1, 2, 4])]:
         for T in (1, 2, 4, 16):
@@ -396,7 +381,7 @@ def test_differences_for_slopes_hold_the_first_voters_back() -> None:
             assert (difference < nesting_rate(T, float(tree_factor(T, rho)))) == (T in ahead)
 
 
-def test_bounds_stand_in_the_order_of_the_document() -> None:
+def test_bounds_stand_in_the_order_of_the_document():
     for edge in (0.05, 0.2, 0.4):
         rho = normaliser_of_edge(edge)
         for L in range(1, 9):

@@ -1,52 +1,43 @@
 """Voters that can only be asked, and how often they are."""
 
-from __future__ import annotations
-
 import tracemalloc
-from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.base import clone
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.learners.nesting import growth, weak_learners
 from committee.learners.nesting.growth import Growth
-from committee.learners.nesting.nested_classifier import NestedClassifier
 from committee.learners.nesting.weak_learners import MOST_DRAWS, SampledLearner, Sampling, estimated_by_draws
 from committee.voters.probabilistic_voters import estimate_probability
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import NoisyStump, StumpOracle
 
-Floats = NDArray[np.float64]
-
-
 # --- estimates ------------------------------------------------------------------------------------------------
 
 
-def test_estimates_are_the_documents_formulas() -> None:
+def test_estimates_are_the_documents_formulas():
     count = np.array([0, 1, 3, 4])
     assert_allclose(estimate_probability(count, 4, "ml"), [0.0, 0.25, 0.75, 1.0])
     assert_allclose(estimate_probability(count, 4, "map"), [1 / 6, 2 / 6, 4 / 6, 5 / 6])
     assert_allclose(estimate_probability(np.zeros(1), 10**9, "map"), 0.0, atol=1e-8)
 
 
-def script(answers: list[float]) -> Callable[[Floats], float]:
-    left: Iterator[float] = iter(answers)
+def script(answers):
+    left = iter(answers)
     return lambda q: next(left)
 
 
-def always(n: int = 3) -> Callable[[], NDArray[np.bool_]]:
+def always(n=3):
     return lambda: np.array([True, False, True][:n])
 
 
-def test_a_number_of_draws_is_drawn_whatever_they_say() -> None:
+def test_a_number_of_draws_is_drawn_whatever_they_say():
     q, R = estimated_by_draws(always(), lambda q: 0.5, 7, "map", 0.0)
     assert R == 7
     assert_allclose(q, [8 / 9, 1 / 9, 8 / 9])
@@ -55,23 +46,23 @@ def test_a_number_of_draws_is_drawn_whatever_they_say() -> None:
     assert_array_equal(q, [1.0, 0.0, 1.0])
 
 
-def test_the_first_rise_ends_it() -> None:
+def test_the_first_rise_ends_it():
     assert estimated_by_draws(always(), script([0.9, 0.8, 0.8, 0.7, 0.71, 0.1]), "first_rise", "map", 0.0)[1] == 5
     assert estimated_by_draws(always(), script([0.9, 0.95, 0.1]), "first_rise", "map", 0.0)[1] == 2
 
 
-def test_a_voter_that_never_makes_it_rise_is_asked_no_more_in_the_end() -> None:
+def test_a_voter_that_never_makes_it_rise_is_asked_no_more_in_the_end():
     assert estimated_by_draws(always(), lambda q: 0.5, "first_rise", "map", 0.0)[1] == MOST_DRAWS
 
 
 class Clock:
-    def __init__(self, draw: float) -> None:
+    def __init__(self, draw):
         self.now, self.draw = 0.0, draw
 
-    def perf_counter(self) -> float:
+    def perf_counter(self):
         return self.now
 
-    def ask(self) -> NDArray[np.bool_]:
+    def ask(self):
         self.now += self.draw
         return np.array([True, False])
 
@@ -93,15 +84,13 @@ class Clock:
         (1.0, 1.0, [1.0, 1.0, 1.1], 3),
     ],
 )
-def test_the_stopwatch_compares_falls_by_the_second(
-    monkeypatch: pytest.MonkeyPatch, training: float, draw: float, Z: list[float], n_draws: int
-) -> None:
+def test_the_stopwatch_compares_falls_by_the_second(monkeypatch, training, draw, Z, n_draws):
     clock = Clock(draw)
     monkeypatch.setattr(weak_learners, "time", clock)
     assert estimated_by_draws(clock.ask, script(Z), "stopwatch", "map", training)[1] == n_draws
 
 
-def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch):
     clock = Clock(1e-7)
     monkeypatch.setattr(weak_learners, "time", clock)
     assert estimated_by_draws(clock.ask, script([0.5, 0.9]), "stopwatch", "map", 1e-7)[1] == 2
@@ -116,14 +105,14 @@ def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch: pytest.MonkeyP
 @every_learner
 @pytest.mark.parametrize("n_draws", [1, 4, "first_rise", "stopwatch", None])
 @pytest.mark.parametrize("estimate", ["map", "ml"])
-def test_oracles_are_asked_and_may_be_asked_again(model: NestedClassifier, n_draws: Any, estimate: Any) -> None:
+def test_oracles_are_asked_and_may_be_asked_again(model, n_draws, estimate):
     X, y = table()
     committee = fitted(model, X, y, voter=StumpOracle(0.2), n_draws=n_draws, estimate=estimate)
     asked_for = committee.n_draws_
     assert (asked_for >= 1).all()
     if isinstance(n_draws, int):
         assert_array_equal(asked_for, n_draws)
-    assert_array_equal(committee.graph_.voters.n_draws, asked_for)  # type: ignore[union-attr]
+    assert_array_equal(committee.graph_.voters.n_draws, asked_for)
     assert_array_equal(committee.decision_function(X), committee.decision_function(X))
     assert np.isfinite(committee.predict_proba(X)).all()
     assert committee.score(X, y) > 0.5
@@ -135,14 +124,14 @@ def test_oracles_are_asked_and_may_be_asked_again(model: NestedClassifier, n_dra
 
 @pytest.mark.one_in(2)
 @every_learner
-def test_estimated_bounds_are_those_of_the_estimates(model: NestedClassifier) -> None:
+def test_estimated_bounds_are_those_of_the_estimates(model):
     X, y = table()
     known = fitted(model, X, y)
     drawn_ = fitted(model, X, y, n_draws=8)
     assert_array_equal(known.n_draws_, 0)
     assert_array_equal(drawn_.n_draws_, 8)
     # the first voter is the same: only its q is told from draws, and MAP estimates say less
-    assert drawn_.graph_.voters.feature[0] == known.graph_.voters.feature[0]  # type: ignore[union-attr]
+    assert drawn_.graph_.voters.feature[0] == known.graph_.voters.feature[0]
     assert drawn_.bounds_[0] > known.bounds_[0]
     many = fitted(model, X, y, n_draws=3000)
     assert many.bounds_[0] == pytest.approx(known.bounds_[0], rel=0.01)
@@ -152,35 +141,35 @@ def test_estimated_bounds_are_those_of_the_estimates(model: NestedClassifier) ->
     assert_allclose(drawn_.decision_function(X), sum(way.reach * way.H for way in ways), atol=1e-9)
 
 
-def test_estimates_of_an_oracle_come_near_what_it_would_tell() -> None:
+def test_estimates_of_an_oracle_come_near_what_it_would_tell():
     X, y = table(400)
     told = BoostingTreeClassifier(4, voter=NoisyStump(0.2), random_state=0).fit(X, y)
     known = BoostingTreeClassifier(4, voter=StumpOracle(0.2), n_draws=500, random_state=0).fit(X, y)
     assert known.bound_ == pytest.approx(told.bound_, abs=0.03)
-    assert known.graph_.voters.voters[0].column_ == told.graph_.voters.voters[0].column_  # type: ignore[union-attr]
+    assert known.graph_.voters.voters[0].column_ == told.graph_.voters.voters[0].column_
     q = known.graph_.voters.probabilities(X)[:, 0]
     assert_allclose(q, np.where(told.graph_.voters.probabilities(X)[:, 0] > 0.5, 0.8, 0.2), atol=0.12)
 
 
-def test_a_voter_that_tells_its_probabilities_may_be_asked_instead() -> None:
+def test_a_voter_that_tells_its_probabilities_may_be_asked_instead():
     X, y = table()
     model = ProbabilisticAdaBoostClassifier(4, voter=NoisyStump(0.2), n_draws="first_rise", random_state=0).fit(X, y)
     assert (model.n_draws_ >= 2).all()
-    assert_array_equal(model.graph_.voters.n_draws, 0)  # type: ignore[union-attr]
+    assert_array_equal(model.graph_.voters.n_draws, 0)
     other = clone(model).set_params(random_state=1).fit(X, y)
     assert (model.n_draws_ != other.n_draws_).any() or (model.bounds_ != other.bounds_).any()
 
 
-def timed_by(monkeypatch: pytest.MonkeyPatch, training: float, draw: float) -> dict[str, int]:
+def timed_by(monkeypatch, training, draw):
     now, done = [0.0], {"trained": 0, "drawn": 0}
     once, again = SampledLearner.asked_once, Sampling.again
 
-    def train(self: SampledLearner, weights: Any) -> Any:
+    def train(self, weights):
         now[0] += training + draw
         done["trained"] += 1
         return once(self, weights)
 
-    def one_more(self: Sampling) -> None:
+    def one_more(self):
         now[0] += draw
         done["drawn"] += 1
         again(self)
@@ -192,7 +181,7 @@ def timed_by(monkeypatch: pytest.MonkeyPatch, training: float, draw: float) -> d
 
 
 @pytest.mark.parametrize("voter", [None, StumpOracle(0.2)], ids=["known", "oracle"])
-def test_dear_voters_are_asked_more_often(monkeypatch: pytest.MonkeyPatch, voter: Any) -> None:
+def test_dear_voters_are_asked_more_often(monkeypatch, voter):
     X, y = table()
     asked = {}
     for training in (0.0, 1e3):
@@ -207,13 +196,13 @@ def test_dear_voters_are_asked_more_often(monkeypatch: pytest.MonkeyPatch, voter
 
 
 @pytest.mark.parametrize("training", [0.0, 0.3, 3.0, 30.0, 300.0])
-def test_the_first_choice_is_the_documents_comparison(monkeypatch: pytest.MonkeyPatch, training: float) -> None:
+def test_the_first_choice_is_the_documents_comparison(monkeypatch, training):
     X, y = table()
     timed_by(monkeypatch, training, 1.0)
-    values: list[float] = []
+    values = []
     real = growth._ln_z
 
-    def noted(found: Any) -> float:
+    def noted(found):
         values.append(real(found))
         return values[-1]
 
@@ -227,19 +216,19 @@ def test_the_first_choice_is_the_documents_comparison(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("model", [BoostingTreeClassifier(4), MatryoshkaClassifier(levels=2)], ids=["tree", "nest"])
-def test_only_sums_have_a_next_voter(model: Any) -> None:
+def test_only_sums_have_a_next_voter(model):
     with pytest.raises(ValueError, match=r"n_draws='look_ahead' is for sums.*use 'stopwatch', its forecast"):
         model.set_params(n_draws="look_ahead").fit(*table())
 
 
-def test_rows_that_nothing_tells_apart_end_it() -> None:
+def test_rows_that_nothing_tells_apart_end_it():
     X, y = np.zeros((20, 1)), np.arange(20) % 2
     with pytest.warns(UserWarning, match="No voter beats chance"):
         model = ProbabilisticAdaBoostClassifier(4, n_draws="look_ahead").fit(X, y)
     assert len(model.bounds_) == 1 and np.isfinite(model.predict_proba(X)).all()
 
 
-def naive_weights(model: NestedClassifier, X: Floats, y: Floats) -> list[Floats]:
+def naive_weights(model, X, y):
     """The weights at every node of a fitted graph, way by way from the root."""
     graph = model.graph_
     q, sign = graph.voters.probabilities(X), np.where(y == 1, 1.0, -1.0)
@@ -253,7 +242,7 @@ def naive_weights(model: NestedClassifier, X: Floats, y: Floats) -> list[Floats]
 
 
 @every_learner
-def test_entropies_are_those_of_the_weights_at_each_voter(model: NestedClassifier) -> None:
+def test_entropies_are_those_of_the_weights_at_each_voter(model):
     X, y = table()
     found = fitted(model, X, y)
     expected = [float(entr(D / D.sum()).sum()) - np.log(len(X)) for D in naive_weights(found, X, y)]
@@ -261,7 +250,7 @@ def test_entropies_are_those_of_the_weights_at_each_voter(model: NestedClassifie
     assert found.entropies_[0] == pytest.approx(0.0, abs=1e-12) and (found.entropies_[1:] < 0.0).all()
 
 
-def test_growth_by_entropy_takes_the_leaf_of_most_mass_times_concentration() -> None:
+def test_growth_by_entropy_takes_the_leaf_of_most_mass_times_concentration():
     X, y = table(200)
     model = BoostingTreeClassifier(24, choose="entropy").fit(X, y)
     at = naive_weights(model, X, y)
@@ -287,10 +276,10 @@ def test_growth_by_entropy_takes_the_leaf_of_most_mass_times_concentration() -> 
     ids=lambda model: type(model).__name__[:11],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_fit_ends_at_the_training_error_that_is_asked_for(model: NestedClassifier, weighted: bool) -> None:
+def test_the_fit_ends_at_the_training_error_that_is_asked_for(model, weighted):
     X, y = table(300)
     weight = np.arange(len(X)) % 2 + 1.0 if weighted else None
-    course: list[float] = []
+    course = []
     for share in (0.5, 0.15, 0.12):
         found = model.__class__(**model.get_params()).set_params(target_error=share).fit(X, y, sample_weight=weight)
         course.append(len(found.bounds_))
@@ -313,11 +302,9 @@ def test_the_fit_ends_at_the_training_error_that_is_asked_for(model: NestedClass
     ],
     ids=str,
 )
-def test_the_error_that_is_followed_is_that_of_the_committee(
-    model: NestedClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_that_is_followed_is_that_of_the_committee(model, monkeypatch):
     X, y = table(300)
-    seen: list[Growth] = []
+    seen = []
     asked = Growth.training_error
     monkeypatch.setattr(Growth, "training_error", lambda growth: (seen.append(growth), asked(growth))[1])
     weight = np.where(np.arange(len(X)) % 7 == 0, 0.0, np.arange(len(X)) % 2 + 1.0)
@@ -327,7 +314,7 @@ def test_the_error_that_is_followed_is_that_of_the_committee(
     assert_allclose(expected, model.decision_function(X)[weight > 0.0], rtol=1e-9, atol=1e-9)
 
 
-def test_following_the_error_takes_memory_by_rows_and_not_by_voters() -> None:
+def test_following_the_error_takes_memory_by_rows_and_not_by_voters():
     X, y = table(4000)
     peaks = []
     for share in (None, 1e-9):
@@ -339,7 +326,7 @@ def test_following_the_error_takes_memory_by_rows_and_not_by_voters() -> None:
     assert peaks[1] - peaks[0] < 8 * 8 * len(X)
 
 
-def test_of_several_classes_each_score_has_its_share_of_the_error() -> None:
+def test_of_several_classes_each_score_has_its_share_of_the_error():
     X, _ = table(300)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     found = BoostingTreeClassifier(64, target_error=0.15, calibrate=None).fit(X, y)

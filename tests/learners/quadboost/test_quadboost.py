@@ -1,15 +1,11 @@
 """QuadBoost: rounds as the paper has them, on any dictionary, with any penalty."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -27,7 +23,7 @@ from committee.learners.quadboost.rounds import GramRun, ResidualRun
 from tests.oracles import votes as oracle
 from tests.subjects import noisy_scores, numbers, weights
 
-PENALTIES: list[dict[str, Any]] = [
+PENALTIES = [
     {"penalty": None},
     {"penalty": "l1", "alpha": 0.02},
     {"penalty": "l2", "alpha": 0.3},
@@ -35,20 +31,20 @@ PENALTIES: list[dict[str, Any]] = [
 ]
 
 
-def noisy(n: int = 150, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def noisy(n=150, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     X[:, 2] = np.round(X[:, 2])
     return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0).astype(np.int64)
 
 
-def strength(params: dict[str, Any]) -> tuple[str, float]:
+def strength(params):
     if params["penalty"] == "linf":
         return "linf", params["alpha_max"]
     return params["penalty"] or "none", params.get("alpha", 0.0)
 
 
-def risk(model: Any, X: Any, y: Any, w: Any) -> float:
+def risk(model, X, y, w):
     signs = np.where(y == 1, 1.0, -1.0)
     return float(np.average((signs - model.decision_function(X)) ** 2, weights=w))
 
@@ -56,7 +52,7 @@ def risk(model: Any, X: Any, y: Any, w: Any) -> float:
 @pytest.mark.parametrize("params", PENALTIES, ids=str)
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps"])
 @pytest.mark.parametrize("reweight", ["none", "chosen"])
-def test_rounds_are_those_of_the_paper(params: dict[str, Any], dictionary: str, reweight: str) -> None:
+def test_rounds_are_those_of_the_paper(params, dictionary, reweight):
     X, y = noisy(60)
     w = np.random.default_rng(1).exponential(size=len(y))
     model = QuadBoostClassifier(
@@ -80,7 +76,7 @@ def test_rounds_are_those_of_the_paper(params: dict[str, Any], dictionary: str, 
 
 
 @pytest.mark.parametrize("params", PENALTIES, ids=str)
-def test_training_risk_is_what_the_committee_has(params: dict[str, Any]) -> None:
+def test_training_risk_is_what_the_committee_has(params):
     X, y = noisy()
     w = np.random.default_rng(1).exponential(size=len(y))
     for reweight in ("none", "chosen", "every_k", "fully_corrective"):
@@ -100,9 +96,7 @@ def test_training_risk_is_what_the_committee_has(params: dict[str, Any]) -> None
 @pytest.mark.parametrize("params", PENALTIES, ids=str)
 @pytest.mark.parametrize("reweight", ["none", "chosen", "fully_corrective"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_products_and_passes_make_the_same_committee(
-    params: dict[str, Any], reweight: str, fit_intercept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_products_and_passes_make_the_same_committee(params, reweight, fit_intercept, monkeypatch):
     X, y = noisy()
     X[::7, 1] = np.nan
     model = QuadBoostClassifier(
@@ -116,7 +110,7 @@ def test_products_and_passes_make_the_same_committee(
     assert_allclose(*found, atol=1e-6)
 
 
-def test_products_are_kept_where_they_are_cheaper_than_passes() -> None:
+def test_products_are_kept_where_they_are_cheaper_than_passes():
     X, y = noisy(200)
     assert isinstance(run_of(QuadBoostClassifier(), X, y), GramRun)
     wide = np.random.default_rng(0).normal(size=(200, 400))
@@ -124,12 +118,12 @@ def test_products_are_kept_where_they_are_cheaper_than_passes() -> None:
     assert isinstance(run_of(QuadBoostClassifier(n_estimators=20, dictionary="all_stumps"), X, y), ResidualRun)
 
 
-def run_of(model: Any, X: Any, y: Any) -> Any:
+def run_of(model, X, y):
     rows = model.training_rows(X, y, None)
     return model._score_runs(rows, model.target_of(rows), 0).runs[0]
 
 
-def test_training_error_is_at_most_one_less_the_squared_edges() -> None:
+def test_training_error_is_at_most_one_less_the_squared_edges():
     X, y = noisy()
     model = QuadBoostClassifier(penalty=None, n_estimators=40, fit_intercept=False, tol=0.0).fit(X, y)
     for t, predicted in enumerate(model.staged_predict(X), start=1):
@@ -140,7 +134,7 @@ def test_training_error_is_at_most_one_less_the_squared_edges() -> None:
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_fully_corrective_l1_is_the_lasso_of_all_votes(fit_intercept: bool) -> None:
+def test_fully_corrective_l1_is_the_lasso_of_all_votes(fit_intercept):
     X, y = noisy()
     model = QuadBoostClassifier(
         alpha=0.03, reweight="fully_corrective", tol=1e-7, fit_intercept=fit_intercept, dictionary="all_stumps"
@@ -152,7 +146,7 @@ def test_fully_corrective_l1_is_the_lasso_of_all_votes(fit_intercept: bool) -> N
     assert len(model.training_risks_) - 1 < 1000  # it stopped by itself
 
 
-def test_fully_corrective_l2_is_the_ridge_of_its_votes() -> None:
+def test_fully_corrective_l2_is_the_ridge_of_its_votes():
     X, y = load_diabetes(return_X_y=True)
     model = QuadBoostRegressor("l2", alpha=0.1, n_estimators=30, reweight="fully_corrective", tol=1e-9).fit(X, y)
     H = model.committee_.votes(X)
@@ -161,7 +155,7 @@ def test_fully_corrective_l2_is_the_ridge_of_its_votes() -> None:
     assert_allclose(model.predict(X), peer.predict(H), atol=1e-4)
 
 
-def test_more_classes_are_each_against_the_rest() -> None:
+def test_more_classes_are_each_against_the_rest():
     X, y = load_iris(return_X_y=True)
     model = QuadBoostClassifier(n_estimators=30).fit(X, y)
     F = model.decision_function(X)
@@ -171,7 +165,7 @@ def test_more_classes_are_each_against_the_rest() -> None:
 
 
 @pytest.mark.parametrize("dictionary", ["trees", DecisionTreeClassifier(max_depth=1), committee.TreeVoter(max_depth=1)])
-def test_trained_voters_see_signs_and_sizes_of_the_residuals(dictionary: Any) -> None:
+def test_trained_voters_see_signs_and_sizes_of_the_residuals(dictionary):
     X, y = noisy()
     model = QuadBoostClassifier(
         None, dictionary=dictionary, max_depth=1, n_estimators=4, fit_intercept=False, random_state=0
@@ -183,7 +177,7 @@ def test_trained_voters_see_signs_and_sizes_of_the_residuals(dictionary: Any) ->
 
 
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees", DecisionTreeClassifier(max_depth=2)])
-def test_every_dictionary_serves_every_target(dictionary: Any) -> None:
+def test_every_dictionary_serves_every_target(dictionary):
     for load, learner in ((load_breast_cancer, QuadBoostClassifier), (load_iris, QuadBoostClassifier)):
         X, y = load(return_X_y=True)
         model = learner(dictionary=dictionary, n_estimators=25, random_state=0).fit(X, y)
@@ -194,7 +188,7 @@ def test_every_dictionary_serves_every_target(dictionary: Any) -> None:
     assert numbers.score(X, y) > 0.5
 
 
-def test_subsets_of_categories_beat_one_against_the_rest() -> None:
+def test_subsets_of_categories_beat_one_against_the_rest():
     rng = np.random.default_rng(0)
     letters = rng.integers(0, 12, 400)
     y = np.isin(letters, [1, 3, 4, 8, 9, 11])
@@ -206,7 +200,7 @@ def test_subsets_of_categories_beat_one_against_the_rest() -> None:
     assert singles.score(frame, y) < 0.8
 
 
-def test_stumps_may_refuse_missing_values_or_learn_from_them() -> None:
+def test_stumps_may_refuse_missing_values_or_learn_from_them():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
@@ -221,7 +215,7 @@ def test_stumps_may_refuse_missing_values_or_learn_from_them() -> None:
     assert (votes[np.isnan(telling_gaps[:, 0])] == 1).all()
 
 
-def test_early_stopping_keeps_the_weights_of_the_best_round() -> None:
+def test_early_stopping_keeps_the_weights_of_the_best_round():
     X, y = noisy(400)
     X_val, y_val = noisy(300, seed=5)
     for more in ({}, {"reweight": "every_k"}, {"dictionary": "trees"}, {"dictionary": "all_stumps"}):
@@ -233,7 +227,7 @@ def test_early_stopping_keeps_the_weights_of_the_best_round() -> None:
         assert risk(model, X, y, None) == pytest.approx(model.training_risks_[best], abs=1e-9)
 
 
-def test_theory_asks_for_much_smaller_committees() -> None:
+def test_theory_asks_for_much_smaller_committees():
     X, y = load_breast_cancer(return_X_y=True)
     model = QuadBoostClassifier(alpha="theory", random_state=0).fit(X, y)
     again = QuadBoostClassifier(alpha="theory", random_state=0).fit(X, y)
@@ -251,7 +245,7 @@ def test_theory_asks_for_much_smaller_committees() -> None:
         ({"penalty": "linf", "alpha_max": 1e-12}, "raise alpha_max"),
     ],
 )
-def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean(params: dict[str, Any], remedy: str) -> None:
+def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean(params, remedy):
     X, y = noisy()
     with pytest.warns(UserWarning, match=rf"admits no voter, as the largest .* is 0\.\d+; {remedy}"):
         model = QuadBoostClassifier(**params).fit(X, y)
@@ -259,7 +253,7 @@ def test_a_penalty_that_nothing_passes_leaves_a_warning_and_a_mean(params: dict[
     assert_allclose(model.predict_proba(X)[:, 1], np.mean(y))
 
 
-def test_targets_far_from_zero_keep_their_digits() -> None:
+def test_targets_far_from_zero_keep_their_digits():
     X, y = load_diabetes(return_X_y=True)
     near = QuadBoostRegressor(alpha=1.0).fit(X, y)
     far = QuadBoostRegressor(alpha=1.0).fit(X, y + 1e8)
@@ -267,7 +261,7 @@ def test_targets_far_from_zero_keep_their_digits() -> None:
     assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-3)
 
 
-def test_a_re_weighting_that_ends_early_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_re_weighting_that_ends_early_says_so(monkeypatch):
     X, y = noisy()
     monkeypatch.setattr("committee.objectives.programs.penalised_least_squares.SWEEPS_BETWEEN", 0)
     monkeypatch.setattr("committee.objectives.programs.penalised_least_squares._step_on_free", lambda *_: None)
@@ -276,7 +270,7 @@ def test_a_re_weighting_that_ends_early_says_so(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
-def test_constant_targets_are_fitted_by_nobody(dictionary: str) -> None:
+def test_constant_targets_are_fitted_by_nobody(dictionary):
     X, _ = noisy(40)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -292,7 +286,7 @@ def test_constant_targets_are_fitted_by_nobody(dictionary: str) -> None:
         ({"dictionary": "trees", "alpha": "theory"}, "known for stumps"),
     ],
 )
-def test_parameters_that_contradict_each_other_are_named(params: dict[str, Any], message: str) -> None:
+def test_parameters_that_contradict_each_other_are_named(params, message):
     X, y = noisy(30)
     with pytest.raises(ValueError, match=message):
         QuadBoostClassifier(**params).fit(X, y)
@@ -300,12 +294,12 @@ def test_parameters_that_contradict_each_other_are_named(params: dict[str, Any],
 
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
 @pytest.mark.parametrize("learner", [QuadBoostClassifier, committee.LPBoostClassifier])
-def test_constant_columns_make_no_voter(learner: Any, dictionary: str) -> None:
+def test_constant_columns_make_no_voter(learner, dictionary):
     with pytest.raises(ValueError, match="every column of X is constant"):
         learner(dictionary=dictionary).fit(np.ones((10, 2)), np.arange(10) % 2)
 
 
-def test_a_users_classifier_is_kept_with_its_sign(tmp_path: Any) -> None:
+def test_a_users_classifier_is_kept_with_its_sign(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = QuadBoostClassifier(dictionary=GaussianNB(), n_estimators=5).fit(X, y)
     F = np.zeros((len(X), 3)) + model.committee_.intercept

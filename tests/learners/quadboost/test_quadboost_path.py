@@ -1,7 +1,5 @@
 """The path of all strengths, and the choice among them."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,13 +13,13 @@ from tests.learners.quadboost.test_quadboost import noisy
 from tests.oracles import votes as oracle
 
 
-def matrix(path: Any, X: Any) -> Any:
+def matrix(path, X):
     dictionary = path.dictionary
     codes = dictionary.bins.encode(np.ascontiguousarray(X))
     return oracle.stump_votes(codes, dictionary.stumps, dictionary.bins.n_bins, dictionary.bins.categorical)
 
 
-def test_l1_path_is_scikit_learns() -> None:
+def test_l1_path_is_scikit_learns():
     X, y = load_breast_cancer(return_X_y=True)
     path = quadboost_path(X, y, n_alphas=20, eps=1e-2, tol=1e-9)
     H, signs = matrix(path, X), 2.0 * y - 1.0
@@ -35,7 +33,7 @@ def test_l1_path_is_scikit_learns() -> None:
     assert_array_equal(path.n_voters, (path.weights != 0).sum(axis=1))
 
 
-def test_l2_path_is_scikit_learns_ridge() -> None:
+def test_l2_path_is_scikit_learns_ridge():
     X, y = load_diabetes(return_X_y=True)
     path = quadboost_path(X, y, penalty="l2", alphas=[0.01, 1.0])
     H = matrix(path, X)
@@ -48,7 +46,7 @@ def test_l2_path_is_scikit_learns_ridge() -> None:
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_risks_scores_and_committees_agree(penalty: Any, fit_intercept: bool) -> None:
+def test_risks_scores_and_committees_agree(penalty, fit_intercept):
     X, y = noisy(200)
     X[::9, 0] = np.nan
     w = np.random.default_rng(0).exponential(size=200)
@@ -63,7 +61,7 @@ def test_risks_scores_and_committees_agree(penalty: Any, fit_intercept: bool) ->
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "linf"])
-def test_gap_is_never_less_than_the_distance_to_the_least_risk(penalty: Any) -> None:
+def test_gap_is_never_less_than_the_distance_to_the_least_risk(penalty):
     rng = np.random.default_rng(0)
     X, y = noisy(100)
     path = quadboost_path(X, y, penalty=penalty, n_alphas=4, n_thresholds=4, tol=1e-8)
@@ -82,21 +80,21 @@ def test_gap_is_never_less_than_the_distance_to_the_least_risk(penalty: Any) -> 
             assert rule.gap(b - gram @ other, other, b, square) >= excess - 1e-7
 
 
-def test_box_path_keeps_to_its_bounds() -> None:
+def test_box_path_keeps_to_its_bounds():
     X, y = noisy(200)
     path = quadboost_path(X, y, penalty="linf", n_alphas=8)
     assert (np.diff(path.alphas) > 0).all()
     assert (np.abs(path.weights).max(axis=1) <= path.alphas * (1 + 1e-12)).all()
 
 
-def test_a_gap_that_no_digits_reach_is_told() -> None:
+def test_a_gap_that_no_digits_reach_is_told():
     X, y = noisy(50)
     near, far = (quadboost_path(X, y, penalty="linf", alphas=[0.05, 0.2], tol=tol) for tol in (1e-6, 1e-25))
     assert 0.0 <= far.gaps.max() < 1e-9 and far.gaps.max() > 1e-25
     assert_allclose(far.decision_function(X), near.decision_function(X), atol=1e-2)
 
 
-def test_what_a_path_cannot_follow_is_refused() -> None:
+def test_what_a_path_cannot_follow_is_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="two classes or for numbers"):
         quadboost_path(X, y)
@@ -128,7 +126,7 @@ def test_what_a_path_cannot_follow_is_refused() -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes: int) -> None:
+def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes):
     X, y = load_iris(return_X_y=True)
     X, y = (X, y) if n_classes == 3 else (X[50:, :2], y[50:])
     w = np.random.default_rng(0).exponential(size=len(y))
@@ -147,7 +145,7 @@ def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes: int) -> N
                 assert model.cv_errors_[i, t, k] == pytest.approx(error, abs=1e-9)
 
 
-def test_chosen_committee_is_the_one_fitted_at_that_strength() -> None:
+def test_chosen_committee_is_the_one_fitted_at_that_strength():
     X, y = noisy(300)
     model = QuadBoostClassifierCV(n_alphas=12, tol=1e-10).fit(X, y)
     path = quadboost_path(X, y, alphas=model.alphas_[model.alphas_ >= model.alpha_], tol=1e-10)
@@ -159,7 +157,7 @@ def test_chosen_committee_is_the_one_fitted_at_that_strength() -> None:
     assert_allclose(rounds.decision_function(X), same.decision_function(X), atol=1e-9)
 
 
-def test_one_standard_error_takes_the_strongest_that_is_as_good() -> None:
+def test_one_standard_error_takes_the_strongest_that_is_as_good():
     X, y = noisy(300)
     best = QuadBoostClassifierCV().fit(X, y)
     simple = QuadBoostClassifierCV(one_standard_error=True).fit(X, y)
@@ -184,13 +182,13 @@ def test_one_standard_error_takes_the_strongest_that_is_as_good() -> None:
         ({"cv": ShuffleSplit(3)}, "hold out every row once"),
     ],
 )
-def test_choices_that_make_no_sense_are_named(params: dict[str, Any], message: str) -> None:
+def test_choices_that_make_no_sense_are_named(params, message):
     X, y = noisy(50)
     with pytest.raises(ValueError, match=message):
         QuadBoostClassifierCV(**params).fit(X, y)
 
 
-def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds() -> None:
+def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds():
     X, y = noisy(90)
     folds = KFold(3)
     model = QuadBoostClassifierCV("l2", alphas=[0.5], criterion="risk", cv=folds, n_thresholds=100).fit(X, y)
@@ -201,7 +199,7 @@ def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds() -> None:
         assert model.cv_errors_[0, 0, k] == pytest.approx(risk, rel=1e-6)
 
 
-def test_any_folds_that_hold_out_each_row_once_will_do() -> None:
+def test_any_folds_that_hold_out_each_row_once_will_do():
     X, y = noisy(60)
     QuadBoostClassifierCV(n_alphas=3, cv=KFold(4)).fit(X, y)
     QuadBoostClassifierCV(n_alphas=3, cv=None).fit(X, y)

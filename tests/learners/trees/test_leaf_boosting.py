@@ -1,7 +1,5 @@
 """Boosting steps of leaves by cross-validation: against NumPy, and what model trees make of them."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -136,7 +134,7 @@ def test_model_trees_by_cross_validation(params, n_classes, tmp_path):
 
 def test_steps_that_are_no_number_and_not_cv_are_refused():
     with pytest.raises(ValueError, match=r"n_leaf_steps.*'cv'"):
-        SBPMTClassifier(n_leaf_steps="best").fit(np.eye(4), [0, 1, 0, 1])  # type: ignore[arg-type]
+        SBPMTClassifier(n_leaf_steps="best").fit(np.eye(4), [0, 1, 0, 1])
 
 
 def grown(seed, n=300, n_classes=2, max_depth=5, n_threads=1):

@@ -1,9 +1,6 @@
 """Probit model trees against one grown and boosted by hand, and what tables they take."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,7 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 from sklearn.linear_model import LogisticRegression
 
@@ -24,15 +20,12 @@ from committee.learners.trees.model_tree import ModelTreeLimits, depth_for
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.papers.sbpmt.table2 import SETTINGS
 from committee.voters.committees import BoostedCommittees
-from committee.voters.model_forest import ModelForest
 from tests.oracles import grow, linear_boost, sbpmt
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 seeds = st.integers(0, 2**32 - 1)
 
 
-def table(seed: int, n: int = 90, n_classes: int = 2, missing: float = 0.0) -> tuple[Floats, Integers]:
+def table(seed, n=90, n_classes=2, missing=0.0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     score = np.where(X[:, 0] > 0.3, 2 * X[:, 1], -X[:, 1]) + 0.7 * rng.normal(size=n)
@@ -41,7 +34,7 @@ def table(seed: int, n: int = 90, n_classes: int = 2, missing: float = 0.0) -> t
     return X, y
 
 
-def oracle_rows(model: ProbitModelTreeClassifier, X: Any, y: Any, weights: Floats | None) -> sbpmt.Rows:
+def oracle_rows(model, X, y, weights):
     encoded = model.table_.encode(X)
     binned = Binned.of(encoded, weights, model.table_, 255)
     design = Design.learn(encoded, np.ones(len(y)) if weights is None else weights, model.table_.n_categories)
@@ -51,7 +44,7 @@ def oracle_rows(model: ProbitModelTreeClassifier, X: Any, y: Any, weights: Float
     )
 
 
-def oracle_scores(model: ProbitModelTreeClassifier, X: Any, y: Any, weights: Floats | None) -> Floats:
+def oracle_scores(model, X, y, weights):
     rows = oracle_rows(model, X, y, weights)
     leaf = linear_boost.Settings(
         model.link, model.n_leaf_steps, model.tol, SCORE_CAP[model.link], model.selection == "likelihood"
@@ -61,18 +54,18 @@ def oracle_scores(model: ProbitModelTreeClassifier, X: Any, y: Any, weights: Flo
     return sbpmt.model_tree(rows, w, np.arange(len(y)), sbpmt.Recipe(limits, leaf, model.tree == "per_class"))
 
 
-def scores(model: ProbitModelTreeClassifier, X: Any) -> Floats:
-    return model.committee_.voters.scores(model.table_.encode(X))[:, 0]  # type: ignore[attr-defined]
+def scores(model, X):
+    return model.committee_.voters.scores(model.table_.encode(X))[:, 0]
 
 
-def small(**params: Any) -> ProbitModelTreeClassifier:
+def small(**params):
     return ProbitModelTreeClassifier(**({"n_leaf_steps": 6, "max_depth": 2, "min_samples_leaf": 12} | params))
 
 
 # --- by hand ------------------------------------------------------------------------------------------------
 
 
-CONFIGURATIONS: list[dict[str, Any]] = [
+CONFIGURATIONS = [
     {},
     {"link": "logit"},
     {"selection": "likelihood"},
@@ -157,7 +150,7 @@ def test_pure_leaves_say_so():
 def test_a_weight_of_k_is_k_rows(tree, n_classes, seed):
     X, y = table(seed, 120, n_classes)
     times = np.random.default_rng(seed).integers(0, 4, len(y))
-    limits: dict[str, Any] = {"min_samples_leaf": 1, "min_weight_leaf": 0.12, "tree": tree, "n_leaf_steps": 5}
+    limits = {"min_samples_leaf": 1, "min_weight_leaf": 0.12, "tree": tree, "n_leaf_steps": 5}
     weighted = small(**limits).fit(X, y, times)
     repeated = small(**limits).fit(X.repeat(times, axis=0), y.repeat(times))
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
@@ -176,7 +169,7 @@ def test_threads_change_no_bit(n_classes):
 # --- tables -------------------------------------------------------------------------------------------------
 
 
-def awkward_tables() -> list[Any]:
+def awkward_tables():
     rng = np.random.default_rng(0)
     x = rng.normal(size=60)
     y = (x + rng.normal(size=60) > 0).astype(int)
@@ -243,14 +236,14 @@ def test_categories_in_leaves():
     assert_array_equal(*model.predict_proba(unseen)[:, 1])
 
 
-def rows() -> tuple[Any, Any]:
+def rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     X[rng.random(X.shape) < 0.1] = np.nan
     return X, np.digitize(np.nansum(X, axis=1) + rng.normal(size=200), [-1.0, 1.0])
 
 
-def trees(**settings: Any) -> ModelForest:
+def trees(**settings):
     voters = SBPMTClassifier(2, 4, 10, random_state=0, **settings).fit(*rows()).committee_.voters
     assert isinstance(voters, BoostedCommittees)
     return voters.members
@@ -258,12 +251,12 @@ def trees(**settings: Any) -> ModelForest:
 
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 @pytest.mark.parametrize("at_once", [1, 2_000])
-def test_a_few_at_a_time_are_those_of_all_together(tree: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_at_a_time_are_those_of_all_together(tree, at_once, monkeypatch):
     together = trees(tree=tree)
-    made: list[int] = []
+    made = []
     model_forest = model_tree.model_forest
 
-    def counted(some: Any, *others: Any) -> ModelForest:
+    def counted(some, *others):
         made.append(len(some))
         return model_forest(some, *others)
 

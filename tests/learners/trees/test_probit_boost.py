@@ -1,16 +1,11 @@
 """ProbitBoost and LogitBoost: the fits they converge to, the risk that never rises, and what is read off them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 from sklearn.linear_model import LogisticRegression
@@ -28,19 +23,18 @@ from committee.voters.model_forest import LinearScores
 from tests.oracles import grow, linear_boost, sbpmt
 from tests.stored_models import table
 
-F64 = NDArray[np.float64]
 BOTH = (ProbitBoostClassifier, LogitBoostClassifier)
 LEARNERS = ("line", "stump")
 
 
-def noisy(n_classes: int = 2, n: int = 300, seed: int = 0) -> tuple[F64, NDArray[np.int64]]:
+def noisy(n_classes=2, n=300, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4)) * [1.0, 100.0, 0.01, 1.0] + [0.0, 5000.0, 0.0, 1.0]
     F = (X - X.mean(axis=0)) / X.std(axis=0) @ [1.0, -0.5, 0.3, 0.0] + rng.normal(size=n)
     return X, np.searchsorted(np.quantile(F, np.arange(1, n_classes) / n_classes), F)
 
 
-def risk(model: Any, F: F64, y: NDArray[Any], v: F64 | None = None) -> F64:
+def risk(model, F, y, v=None):
     positive = [model.classes_[1]] if len(model.classes_) == 2 else model.classes_
     sign = np.where(y[:, None] == positive, 1.0, -1.0)
     log_p = log_ndtr if isinstance(model, ProbitBoostClassifier) else log_expit
@@ -50,7 +44,7 @@ def risk(model: Any, F: F64, y: NDArray[Any], v: F64 | None = None) -> F64:
 # -- the fits that lines converge to ------------------------------------------------------------------------
 
 
-def maximum_likelihood(X: F64, y: NDArray[Any], v: F64, log_p: Any) -> tuple[float, F64]:
+def maximum_likelihood(X, y, v, log_p):
     mean, scale = X.mean(axis=0), X.std(axis=0)
     Z, sign = (X - mean) / scale, 2.0 * y - 1.0
     found = minimize(
@@ -343,7 +337,7 @@ def test_early_stopping_walks_the_lines_of_large_numbers_and_heavy_rows():
     assert np.isfinite(model.validation_risks_).all()
 
 
-def noisy_classes(n_classes: int = 3, n: int = 150, seed: int = 0) -> tuple[F64, NDArray[np.int64]]:
+def noisy_classes(n_classes=3, n=150, seed=0):
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(n, 3))
     y = (Z @ rng.normal(size=(3, n_classes)) + rng.gumbel(size=(n, n_classes))).argmax(axis=1)

@@ -1,9 +1,6 @@
 """TreeVoter against scikit-learn's tree, and what that tree cannot do: categories and missing values."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +8,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -24,7 +20,7 @@ from tests.oracles import adaboost as oracle
 seeds = st.integers(0, 2**32 - 1)
 
 
-def coarse(seed: int = 0, n: int = 400, n_classes: int = 3) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def coarse(seed=0, n=400, n_classes=3):
     """Few distinct values, as bins keep them all, and noise, so that leaves stay impure."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-6, 7, size=(n, 5)) / 2.0
@@ -32,20 +28,20 @@ def coarse(seed: int = 0, n: int = 400, n_classes: int = 3) -> tuple[NDArray[np.
     return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
 
 
-def random_weights(n: int = 400) -> NDArray[np.float64]:
+def random_weights(n=400):
     return np.random.default_rng(1).exponential(size=n)
 
 
-def leaves(tree: TreeVoter, X: Any) -> NDArray[np.int32]:
+def leaves(tree, X):
     return tree.committee_.voters.apply(tree.table_.encode(X))[:, 0]
 
 
-def assert_same_partition(ours: NDArray[Any], theirs: NDArray[Any]) -> None:
+def assert_same_partition(ours, theirs):
     pairs = np.unique(np.column_stack([ours, theirs]), axis=0)
     assert len(pairs) == len(np.unique(ours)) == len(np.unique(theirs))
 
 
-LIMITS: list[dict[str, Any]] = [
+LIMITS = [
     {"max_depth": 1},
     {"max_depth": 3},
     {"max_depth": 6, "min_samples_leaf": 7},
@@ -107,7 +103,7 @@ def test_best_leaves_come_first():
 # --- categories ---------------------------------------------------------------------------------------------
 
 
-def of_categories(rng: np.random.Generator, n: int = 200, k: int = 7) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+def of_categories(rng, n=200, k=7):
     letters = rng.choice(list("abcdefghijklmnop")[:k], n)
     share = {letter: rng.random() for letter in np.unique(letters)}
     y = (rng.random(n) < np.array([share[letter] for letter in letters])).astype(int)
@@ -115,7 +111,7 @@ def of_categories(rng: np.random.Generator, n: int = 200, k: int = 7) -> tuple[p
     return pl.DataFrame({"letter": letters}), y
 
 
-def split_loss(y: NDArray[np.int64], left: NDArray[np.bool_], criterion: str) -> float:
+def split_loss(y, left, criterion):
     loss = 0.0
     for side in (left, ~left):
         p = np.bincount(y[side], minlength=2) / max(side.sum(), 1)
@@ -208,17 +204,17 @@ def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
     assert TreeVoter(max_depth=2, min_impurity_decrease=-np.inf).fit(X, y).score(X, y) == 1.0
 
 
-def coarse_numbers(seed: int = 0, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def coarse_numbers(seed=0, n=400):
     rng = np.random.default_rng(seed)
     X = rng.integers(-6, 7, size=(n, 5)) / 2.0
     return X, X[:, 0] + X[:, 1] * (X[:, 2] > 0) + rng.normal(size=n)
 
 
-def uniform_weights(n: int = 400) -> NDArray[np.float64]:
+def uniform_weights(n=400):
     return np.random.default_rng(1).exponential(size=n)
 
 
-REGRESSOR_LIMITS: list[dict[str, Any]] = [
+REGRESSOR_LIMITS = [
     {"max_depth": 1},
     {"max_depth": 5},
     {"max_leaf_nodes": 9},
@@ -262,7 +258,7 @@ def test_the_best_two_sets_of_categories():
     frame = pl.DataFrame({"colour": [f"c{c}" for c in colour]})
     tree = TreeRegressor(max_depth=1).fit(frame, y)
 
-    def error(left: NDArray[np.bool_]) -> float:
+    def error(left):
         return float(sum(((y[side] - y[side].mean()) ** 2).sum() for side in (left, ~left)))
 
     sets = [set(some) for size in (1, 2) for some in combinations(range(5), size)]
@@ -337,7 +333,7 @@ def test_targets_whose_weighted_squares_are_no_number_are_refused(learner):
     assert np.isfinite(learner.fit(X, y / 1e10, np.full(40, 1e3)).feature_importances_).all()
 
 
-def table(rng: np.random.Generator, n: int = 60, n_classes: int = 2):
+def table(rng, n=60, n_classes=2):
     X = rng.normal(size=(n, 3))
     y = np.where(np.abs(X[:, 0]) > 1, X[:, 0] > 0, rng.integers(0, n_classes, n)).astype(int)
     y[:n_classes] = np.arange(n_classes)
@@ -384,7 +380,7 @@ def test_z_is_the_least_over_alpha(n_classes):
     for _ in range(50):
         right, wrong, refused = rng.dirichlet([1, 1, 1])
 
-        def loss(alpha: float, right: float = right, wrong: float = wrong, refused: float = refused) -> float:
+        def loss(alpha, right=right, wrong=wrong, refused=refused):
             return refused + right * np.exp(-alpha) + wrong * np.exp(alpha / (n_classes - 1))
 
         least = minimize_scalar(loss, bounds=(0, 50), method="bounded", options={"xatol": 1e-10}).fun
