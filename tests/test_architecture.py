@@ -50,6 +50,9 @@ LATE = {
 }
 """Packages that cost time to import: only inside functions, so that `import committee` stays cheap."""
 
+AT_HOME = {"cli": {"typer"}, "dask": {"dask", "distributed"}}
+"""Packages that every module of a folder needs, which is itself imported late."""
+
 
 @dataclass(frozen=True)
 class Import:
@@ -182,7 +185,7 @@ def test_costly_packages_are_imported_late():
         for module in MODULES
         if (
             found := {imported.module.partition(".")[0] for imported in imports_of(module) if imported.kind == "top"}
-            & (LATE - {"typer"} if layer_of(module) == "cli" else LATE)
+            & (LATE - AT_HOME.get(layer_of(module), set()))
         )
     }
     assert not early, f"imported at the top of a module, not inside a function: {early}"

@@ -8,4 +8,4 @@ _NAMES = stub_imports(__file__)
 
 __all__ = list(_NAMES)
 
-__getattr__, __dir__ = lazy_attributes(__name__, _NAMES)
+__getattr__, __dir__ = lazy_attributes(__name__, _NAMES, requires="distributed")

@@ -10,17 +10,17 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
+
+import cloudpickle
+import distributed
+from distributed import Client, Future, WorkerPlugin
+from distributed.comm import CommClosedError
 
 from committee.data.out_of_core.sources import DaskSource
 from committee.data.text import check_names
-
-if TYPE_CHECKING:
-    from distributed import Client, Future, WorkerPlugin
-
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Sent:
 
 def _packed(value: Any) -> Packed:
     buffers: list[pickle.PickleBuffer] = []
-    return needed("cloudpickle").dumps(value, protocol=5, buffer_callback=buffers.append), buffers
+    return cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append), buffers
 
 
 def _unpacked(content: bytes, buffers: list[Any]) -> Sent:
@@ -70,7 +70,7 @@ def _unpacked(content: bytes, buffers: list[Any]) -> Sent:
 def client_in_force(client: Client | None) -> Client:
     """Return `client`, or the current client if it is None."""
     if client is not None:
-        if not isinstance(client, needed("distributed").Client):
+        if not isinstance(client, Client):
             raise TypeError(
                 f"client must be a distributed.Client or None, got {client!r}; connect with "
                 "distributed.Client('tcp://scheduler:8786'), say."
@@ -78,7 +78,6 @@ def client_in_force(client: Client | None) -> Client:
         if client.asynchronous:
             raise ValueError(f"client={client!r} is asynchronous; give one that is not, as fits wait for it.")
         return client
-    distributed = needed("distributed")
     try:
         return distributed.get_client()
     except ValueError as error:
@@ -91,7 +90,6 @@ def client_in_force(client: Client | None) -> Client:
 @contextmanager
 def outside_of_tasks() -> Iterator[None]:
     """Leave the worker's thread pool while a fit inside a task waits for the cluster."""
-    distributed = needed("distributed")
     try:
         distributed.get_worker()
     except ValueError:
@@ -173,18 +171,16 @@ class Cluster:
 
     def _give_up(self, address: str) -> None:
         del self._seen[address], self._since[address]
-        unregister = self.client.scheduler.unregister
+        self._try(self.client.scheduler.unregister, address=address, stimulus_id="committee-silent-worker")
+
+    def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         with suppress(OSError, TimeoutError):
-            self.client.sync(
-                unregister, address=address, stimulus_id="committee-silent-worker", callback_timeout=POLL_SECONDS
-            )
+            self.client.sync(call, *arguments, **named, callback_timeout=POLL_SECONDS)
 
     def on_workers(self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None) -> None:
         """Call a function on the reachable ones of some or all workers."""
         if self.client.status == "running":
-            with suppress(OSError, TimeoutError):
-                named = {"workers": workers, "on_error": "ignore", "callback_timeout": POLL_SECONDS}
-                self.client.sync(self.client._run, function, *arguments, **named)
+            self._try(self.client._run, function, *arguments, workers=workers, on_error="ignore")
 
     def register(self, plugin: WorkerPlugin) -> None:
         """Install a plugin on all present and future workers."""
@@ -235,7 +231,7 @@ class Cluster:
         """Wait for the result of a task."""
         try:
             return self.wait_for(future.result)
-        except (CancelledError, needed("distributed.comm").CommClosedError) as error:
+        except (CancelledError, CommClosedError) as error:
             raise ClusterError(
                 f"{self.name} has cancelled a task: {error}. Connect to one that runs, and fit again."
             ) from error
@@ -243,8 +239,7 @@ class Cluster:
     def forget(self, futures: Sequence[Future[Any]]) -> None:
         """Cancel tasks and release objects."""
         if futures and self.client.status == "running":
-            with suppress(OSError, TimeoutError):
-                self.client.sync(self.client._cancel, futures, callback_timeout=POLL_SECONDS)
+            self._try(self.client._cancel, futures)
 
     def wait_for(self, call: Callable[[], T]) -> T:
         """Run a blocking call in a thread, polling the cluster meanwhile."""
@@ -269,16 +264,6 @@ async def workers_of(client: Client) -> dict[str, Any]:
     return found
 
 
-def needed(module: str) -> Any:
-    """Import a module of Dask, or raise an ImportError that names the extra."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f'committee.dask needs Dask, and {error.name or module} is not installed: pip install "committee[dask]"'
-        ) from error
-
-
 AHEAD = 2
 """Partitions computed ahead of the one being read."""
 
@@ -290,7 +275,6 @@ class ClusterPartitions(DaskSource):
     cluster: Cluster
 
     def computed(self, parts: Sequence[Any]) -> Iterator[Any]:
-
         waiting, client = iter(parts), self.cluster.client
         under_way: deque[Any] = deque(client.compute(part) for part in islice(waiting, AHEAD + 1))
         try:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from dask import delayed
+from dask.base import is_dask_collection
+from distributed import Client
 
-from committee.dask.cluster import Cluster, needed, outside_of_tasks, without_named
-from committee.dask.members import ClusterMembers, fit_learner, fit_members, fit_table, gathered
+from committee.dask.cluster import Cluster, ClusterPartitions, outside_of_tasks, without_named
+from committee.dask.members import ClusterMembers
+from committee.dask.sharded_table import ShardedTable, first_look, rows_of
 from committee.data.out_of_core.scan import FileStamps, Pieces
 from committee.data.out_of_core.sources import DaskSource
 from committee.data.out_of_core.training_pass import Storage
@@ -20,24 +24,10 @@ from committee.files.writing import scratch_folder
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.gradient.fit import GradientBoosting
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-    from committee.dask.sharded_table import ShardedTable
-
-
 E = TypeVar("E")
 
 TIMEOUT = 60.0
 """Seconds without a heartbeat after which a fit ends."""
-
-
-class FitOnCluster(Protocol):
-    """Function that fits an estimator on a cluster, given Dask collections or ordinary tables."""
-
-    def __call__(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any
-    ) -> None: ...
 
 
 @contextmanager
@@ -115,24 +105,38 @@ def fit(
     ``fit(RandomForestClassifier(), dd.read_parquet("big/"), "label", client=Client("tcp://scheduler:8786"))``
     """
     with outside_of_tasks():
-        fit_function(estimator)(estimator, X, y, sample_weight, Cluster(client, timeout), **options)
+        cluster = Cluster(client, timeout)
+        if not is_dask_collection(X):
+            fit_members(estimator, X, y, sample_weight, cluster, **options)
+        elif isinstance(estimator, GradientBoosting):
+            fit_shards(estimator, X, y, sample_weight, cluster, **options)
+        elif isinstance(estimator, CommitteeEstimator):  # reads a partition at a time, and keeps only bin codes
+            fit_members(estimator, Pieces(ClusterPartitions(X, cluster)), y, sample_weight, cluster, **options)
+        else:
+            fit_members(estimator, gathered(X, cluster), y, sample_weight, cluster, **options)
     return estimator
 
 
-def fit_function(estimator: Any) -> FitOnCluster:
-    """Return the fit function of the first class in `FITS` that matches an estimator."""
-    return next(fit for kind, fit in FITS if isinstance(estimator, kind))
+def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
+    """Fit an estimator on the client, and train its independent members on the workers."""
+    y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    fit_here = getattr(estimator, "fit_here", estimator.fit)  # of a learner with a name for clusters
+    with members_from_executor(ClusterMembers(cluster)):
+        fit_here(X, y, **weights, **options)
+
+
+def gathered(table: Any, cluster: Cluster) -> Any:
+    """Compute a Dask collection; return anything else unchanged."""
+    return cluster.fetched(cluster.client.compute(table)) if is_dask_collection(table) else table
 
 
 def fit_shards(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit gradient boosting on the shards of a Dask collection, or on the client if `X` is an ordinary table.
+    """Fit gradient boosting on the shards of a Dask collection.
 
     The client holds labels, weights and, where rows are sampled, digests of 8 bytes per row. Workers hold bin codes and
     scores.
     """
-    if not needed("dask").is_dask_collection(X):
-        fit_members(estimator, X, y, sample_weight, cluster, **options)
-        return
     X, y, sample_weight = without_named(X, y, sample_weight)
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
     with ExitStack() as ended:
@@ -146,9 +150,6 @@ def sharded_table(
     estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, storage: Storage
 ) -> ShardedTable:
     """Scan the partitions of a collection on the workers."""
-    from committee.dask.sharded_table import ShardedTable, first_look, rows_of  # cannot be imported without Dask
-
-    delayed = needed("dask").delayed
     source = DaskSource(X)
     parts = source.delayed_parts()
     sizes, example = source.known_sizes, None
@@ -164,27 +165,8 @@ def sharded_table(
     if sample_weight is not None:
         keep = nonzero_weights(row_weights(sample_weight, np.empty((sum(sizes), 0))))
         keep = None if keep.all() else keep
-    categorical_features, max_bins = estimator.categorical_features, estimator.max_bins
-    look = first_look(cluster, parts, sizes, keep, categorical_features, max_bins)
+    look = first_look(cluster, parts, sizes, keep, estimator.categorical_features, estimator.max_bins)
+    n, no_files = sum(sizes), FileStamps.of(())
     return ShardedTable(
-        Pieces(source),
-        look,
-        keep,
-        sum(sizes),
-        example,
-        y,
-        sample_weight,
-        FileStamps.of(()),
-        storage,
-        cluster,
-        parts,
-        sizes,
+        Pieces(source), look, keep, n, example, y, sample_weight, no_files, storage, cluster, parts, sizes
     )
-
-
-FITS: list[tuple[type, FitOnCluster]] = [
-    (GradientBoosting, fit_shards),
-    (CommitteeEstimator, fit_learner),
-    (object, fit_table),
-]
-"""Fit function by class of estimator, special ones first."""

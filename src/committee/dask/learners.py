@@ -6,8 +6,9 @@ from copy import copy
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
+from dask.base import is_dask_collection
+
 from committee.dask import predictions
-from committee.dask.cluster import needed
 from committee.dask.fits import fit
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
@@ -54,11 +55,11 @@ class DaskLearner(_Learner):
 
     def predict(self, X: Any) -> Any:
         """Predict the class or number of each row, lazily if `X` is lazy (see `committee.dask.predict`)."""
-        return predictions.predict(self, X) if _is_lazy(X) else super().predict(X)
+        return predictions.predict(self, X) if is_dask_collection(X) else super().predict(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute accuracy or R2 (see `committee.dask.score`)."""
-        if _is_lazy(X):
+        if is_dask_collection(X):
             return predictions.score(self, X, y, sample_weight)
         found: float = super().score(X, y, sample_weight)
         return found
@@ -87,15 +88,11 @@ class DaskLearner(_Learner):
 class _DaskClassifier(DaskLearner):
     def predict_proba(self, X: Any) -> Any:
         """Predict class probabilities, lazily if `X` is lazy (see `committee.dask.predict_proba`)."""
-        return predictions.predict_proba(self, X) if _is_lazy(X) else super().predict_proba(X)
+        return predictions.predict_proba(self, X) if is_dask_collection(X) else super().predict_proba(X)
 
     def decision_function(self, X: Any) -> Any:
         """Compute scores, lazily if `X` is lazy (see `committee.dask.decision_function`)."""
-        return predictions.decision_function(self, X) if _is_lazy(X) else super().decision_function(X)
-
-
-def _is_lazy(X: Any) -> bool:
-    return bool(needed("dask").is_dask_collection(X))
+        return predictions.decision_function(self, X) if is_dask_collection(X) else super().decision_function(X)
 
 
 @with_parameters

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain, islice
 from types import BuiltinFunctionType, FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, ClusterPartitions, Sent, needed
-from committee.data.out_of_core.scan import Pieces
-from committee.data.parallel import members_from_executor
+import cloudpickle
+from distributed import Future, KilledWorker
+from joblib import parallel_config
 
-if TYPE_CHECKING:
-    from distributed import Future
-
+from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, Sent
 
 Job: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """Function, positional and keyword arguments, as from `joblib.delayed`."""
@@ -53,8 +51,6 @@ class SharedObjects:
 
     def task(self, jobs: Sequence[Job]) -> bytes:
         """Pickle jobs without the shared objects."""
-        import cloudpickle
-
         put = self._put
         calls = [
             (put(f), tuple(map(put, given)), {name: put(value) for name, value in named.items()})
@@ -84,8 +80,6 @@ def refuse_other_version(of_client: str) -> None:
 
 def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
     """Run the jobs of `SharedObjects.task` on one thread; a worker runs one task per thread."""
-    from joblib import parallel_config
-
     begun = time.perf_counter()
     theirs, calls = pickle.loads(task.value if isinstance(task, Sent) else task)
     refuse_other_version(theirs)
@@ -237,7 +231,7 @@ class _MemberRun:
         if future.status != "error":
             self._begin_again(error)
             return
-        if isinstance(error, needed("distributed").KilledWorker):
+        if isinstance(error, KilledWorker):
             raise ClusterError(
                 f"{self._cluster.name} has lost {error.allowed_failures + 1} workers, one after the other, at the same "
                 "task of the fit: most often they need more memory. Give workers more of it or fewer threads, or draw "
@@ -258,31 +252,3 @@ class _MemberRun:
         self._send_shared()
         for task in lost:
             self._begin(task)
-
-
-def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fetch the table to the client and train independent members on the workers."""
-    y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    fit_here = getattr(estimator, "fit_here", estimator.fit)  # of a learner with a name for clusters
-    with members_from_executor(ClusterMembers(cluster)):
-        fit_here(X, y, **weights, **options)
-
-
-def fit_learner(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit a learner on the client, which reads one partition at a time and keeps only the bin codes."""
-    if needed("dask").is_dask_collection(X):
-        X = Pieces(ClusterPartitions(X, cluster))
-    fit_members(estimator, X, y, sample_weight, cluster, **options)
-
-
-def fit_table(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit an estimator that needs the whole table."""
-    fit_members(estimator, gathered(X, cluster), y, sample_weight, cluster, **options)
-
-
-def gathered(table: Any, cluster: Cluster) -> Any:
-    """Compute a Dask collection; return anything else unchanged."""
-    if not needed("dask").is_dask_collection(table):
-        return table
-    return cluster.fetched(cluster.client.compute(table))

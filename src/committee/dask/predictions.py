@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
+from dask.base import is_dask_collection
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from committee.dask.cluster import needed, without_named
+from committee.dask.cluster import without_named
 
 
 def predict(estimator: Any, X: Any) -> Any:
@@ -34,24 +37,17 @@ def predict(estimator: Any, X: Any) -> Any:
     --------
     ``predict(forest, dd.read_parquet("new/")).to_zarr("classes")``
     """
-    _check_answers(estimator, "predict")
-    if is_classifier(estimator):
-        return _answers(estimator, "predict", X, estimator.classes_.dtype, ())
-    n_targets = getattr(getattr(estimator, "committee_", None), "n_outputs", 1)
-    return _answers(estimator, "predict", X, np.dtype(np.float64), () if n_targets == 1 else (n_targets,))
+    return _answers(estimator, "predict", X)
 
 
 def predict_proba(estimator: Any, X: Any) -> Any:
     """Predict class probabilities, shape (n, n_classes), lazily if `X` is lazy (see `predict`)."""
-    _check_answers(estimator, "predict_proba")
-    return _answers(estimator, "predict_proba", X, np.dtype(np.float64), (len(estimator.classes_),))
+    return _answers(estimator, "predict_proba", X)
 
 
 def decision_function(estimator: Any, X: Any) -> Any:
     """Compute scores, shape (n,) for two classes, else (n, n_classes), lazily if `X` is lazy (see `predict`)."""
-    _check_answers(estimator, "decision_function")
-    n_classes = len(estimator.classes_)
-    return _answers(estimator, "decision_function", X, np.dtype(np.float64), () if n_classes == 2 else (n_classes,))
+    return _answers(estimator, "decision_function", X)
 
 
 def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -68,7 +64,6 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     sample_weight : Dask series or array, array-like (n,), or str, default=None
         Weights, or the name of a column of `X`.
     """
-    dask = needed("dask")
     X, y, sample_weight = without_named(X, y, sample_weight)
     # one after the other: Dask warns of dataframes and arrays together
     given, predicted, weights = (dask.compute(one)[0] for one in (y, predict(estimator, X), sample_weight))
@@ -76,19 +71,15 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     return float(measure(given, predicted, sample_weight=weights))
 
 
-def _check_answers(estimator: Any, method: str) -> None:
+def _answers(estimator: Any, method: str, X: Any) -> Any:
     check_is_fitted(estimator)
     if not hasattr(estimator, method):
         raise AttributeError(f"{type(estimator).__name__} has no {method}")
-
-
-def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: tuple[int, ...]) -> Any:
-    dask = needed("dask")
-    if not dask.is_dask_collection(X):
+    if not is_dask_collection(X):
         return getattr(estimator, method)(X)
-    array = needed("dask.array")
+    dtype, width = _type_and_width(estimator, method)
     model = dask.delayed(estimator, pure=False, traverse=False)
-    if isinstance(X, array.Array):
+    if isinstance(X, da.Array):
         parts, sizes = X.rechunk({1: -1}).to_delayed()[:, 0].tolist(), X.chunks[0]
     else:
         if hasattr(estimator, "feature_names_in_"):
@@ -97,10 +88,20 @@ def _answers(estimator: Any, method: str, X: Any, dtype: np.dtype[Any], width: t
         sizes = (np.nan,) * len(parts)
     answer = dask.delayed(_answers_of_part, pure=False)
     blocks = [
-        array.from_delayed(answer(model, method, part, dtype, width), (size, *width), dtype)
+        da.from_delayed(answer(model, method, part, dtype, width), (size, *width), dtype)
         for part, size in zip(parts, sizes, strict=True)
     ]
-    return array.concatenate(blocks, allow_unknown_chunksizes=True)
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _type_and_width(estimator: Any, method: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    if method != "predict":
+        n_classes = len(estimator.classes_)
+        return np.dtype(np.float64), () if method == "decision_function" and n_classes == 2 else (n_classes,)
+    if is_classifier(estimator):
+        return estimator.classes_.dtype, ()
+    n_targets = getattr(getattr(estimator, "committee_", None), "n_outputs", 1)
+    return np.dtype(np.float64), () if n_targets == 1 else (n_targets,)
 
 
 def _answers_of_part(

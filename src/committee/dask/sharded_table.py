@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from dask import delayed
+from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.dask.cluster import Cluster, needed
+from committee.dask.cluster import Cluster
 from committee.dask.members import refuse_other_version
 from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
@@ -24,9 +26,6 @@ from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix, RemoteTrai
 from committee.data.out_of_core.sources import Piece
 from committee.learners.gradient.shards import ShardedCodes, Shards
 from committee.learners.gradient.target import Target
-
-if TYPE_CHECKING:
-    from dask.delayed import Delayed
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +88,7 @@ def first_look(
     max_bins: int,
 ) -> TableSummary:
     """Scan partitions on the workers and merge the results."""
-    delayed, first, row = needed("dask").delayed, 0, 0
-    looks = []
+    first, row, looks = 0, 0, []
     for number, (part, n) in enumerate(zip(parts, sizes, strict=True)):
         keep = None if counted is None else counted[row : row + n]
         looks.append(delayed(_look)(part, number, n, first, keep, categorical_features, max_bins))
@@ -148,7 +146,6 @@ class ShardedMatrix(OutOfCoreMatrix):
         firsts = [0, *accumulate(counts)]
         digests, cells = self.digests and self._digests is None, self.needs_cells
         n_bins = np.where(n_categories > 0, n_categories, np.diff(offset) + 1).astype(np.int32)
-        delayed = needed("dask").delayed
 
         def held(fit: str, shard: int) -> Any:
             coded = [
@@ -169,7 +166,7 @@ class ShardedMatrix(OutOfCoreMatrix):
         by_place = np.array_equal(columns, self._places)
         if by_place and self._digests is not None:
             return self._digests
-        looked, delayed, first, parts = self.training, needed("dask").delayed, 0, []
+        looked, first, parts = self.training, 0, []
         for number, count in enumerate(looked.counts):
             if count:
                 parts.append(delayed(_digests)(self._encoded(number, first), columns))
@@ -185,7 +182,7 @@ class ShardedMatrix(OutOfCoreMatrix):
         looked, count = self.training, self.training.counts[number]
         numbers = {j: values[first : first + count] for j, values in self.numbers.items()}
         encode = partial(_rows, self.table, looked.masks[number], numbers, number)
-        return needed("dask").delayed(encode)(looked.parts[number])
+        return delayed(encode)(looked.parts[number])
 
 
 def _rows(table: TableSchema, keep: Mask | None, numbers: dict[int, F64], number: int, X: Any) -> F64:

@@ -8,19 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from uuid import uuid4
 
+import cloudpickle
 import numpy as np
+from distributed import Worker, WorkerPlugin
+from distributed.protocol import to_serialize
 from numpy.typing import NDArray
 
-from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, needed, workers_of
+from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, workers_of
 from committee.learners.gradient.shards import Call, Shard, Shards, sum_of
 from committee.learners.gradient.target import Target
-
-if TYPE_CHECKING:
-    from distributed import Worker
-
 
 HANDLER = "committee_shards"
 """Name of the workers' message handler."""
@@ -73,7 +72,7 @@ def hold(fit: str, number: int, shard: StoredShard) -> None:
     HELD.setdefault(fit, {})[number] = shard
 
 
-class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
+class ShardHost(WorkerPlugin):  # type: ignore[misc]
     """Dask worker plugin: executes calls on the shards of its worker and forwards them to the workers below.
 
     Sums are reduced on the way up. Shards live as long as the fit's `lease`, which the scheduler releases when the fit
@@ -126,7 +125,7 @@ class ShardHost(needed("distributed").WorkerPlugin):  # type: ignore[misc]
         values = [answer["value"] for answer in found if answer["value"] is not None]
         value = None
         if values and not (lost or missing):
-            value = needed("distributed.protocol").to_serialize(sum_of(values) if add else values[0])
+            value = to_serialize(sum_of(values) if add else values[0])
         return {"lost": lost, "missing": missing, "value": value}
 
     @staticmethod
@@ -419,5 +418,5 @@ def packed(calls: Sequence[Call]) -> bytes:
     try:
         return pickle.dumps(list(calls), protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError):
-        content: bytes = needed("cloudpickle").dumps(list(calls))
+        content: bytes = cloudpickle.dumps(list(calls))
         return content

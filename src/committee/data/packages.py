@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 EXTRAS = {
+    "distributed": "dask",
     "fastexcel": "sheets",
     "highspy": "lp",
     "jinja2": "cli",
@@ -47,15 +48,20 @@ def stub_imports(file: str) -> dict[str, str]:
     return {alias.name: str(node.module) for node in own for alias in node.names}
 
 
-def lazy_attributes(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_attributes(
+    package: str, modules: Mapping[str, str], requires: str | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562) that imports a name when it is first used.
 
-    No name may be that of a module of the package: an imported module would hide it.
+    No name may be that of a module of the package: an imported module would hide it. All names need the optional
+    package `requires`.
     """
 
     def lookup(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if requires is not None:
+            require_package(requires, package)
         found = getattr(import_module(modules[name]), name)
         setattr(sys.modules[package], name, found)
         return found
