@@ -141,7 +141,10 @@ def _model(
     taken = {name for name, *_ in entries} & set(outputs)
     if taken:
         raise ValueError(f'the column {taken.pop()!r} has the name of an output; rename it, or give inputs="encoded".')
-    outs = [helper.make_tensor_value_info(name, *_output(name, graph, committee)) for name in outputs]
+    width = np.dtype(graph.width).type
+    kinds = {"label": label_array(committee.classes).dtype.type} if isinstance(committee, Committee) else {}
+    shapes = output_shapes(committee).items()
+    outs = [helper.make_tensor_value_info(name, _type(kinds.get(name, width)), shape) for name, shape in shapes]
     ins = [helper.make_tensor_value_info(name, _type(kind), [None, p]) for name, kind, p in entries]
     nodes, constants = protos(graph)
     made = helper.make_graph(nodes, "committee", ins, outs, constants)
@@ -154,14 +157,11 @@ def _model(
     return model
 
 
-def _output(name: str, graph: Graph, committee: Committee | RegressionCommittee) -> tuple[int, list[int | None]]:
-    width = np.dtype(graph.width).type
-    if name == "label":
-        assert isinstance(committee, Committee)
-        return _type(label_array(committee.classes).dtype.type), [None]
+def output_shapes(committee: Committee | RegressionCommittee) -> dict[str, list[int | None]]:
+    """Shapes of the outputs by name; rows are of any number."""
     if isinstance(committee, Committee):
-        return _type(width), [None, committee.n_classes]
-    return _type(width), [None] if committee.n_outputs == 1 else [None, committee.n_outputs]
+        return {"label": [None], "probabilities": [None, committee.n_classes]}
+    return {"prediction": [None] if committee.n_outputs == 1 else [None, committee.n_outputs]}
 
 
 def _type(kind: type[np.generic]) -> int:
@@ -238,23 +238,18 @@ def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = No
     operator = scope.declare_local_operator(f"Committee{type(model).__name__}", model)
     operator.inputs = inputs
     committee = as_committee(model, "ONNX")
-    if isinstance(committee, Committee):
-        label = StringTensorType() if label_array(committee.classes).dtype == object else Int64TensorType()
-        declared = [("label", label), ("probabilities", DoubleTensorType())]
-    else:
-        declared = [("prediction", DoubleTensorType())]
-    for name, kind in declared:
-        operator.outputs.append(scope.declare_local_variable(name, kind))
+    kinds: dict[str, Any] = {"label": Int64TensorType}
+    if isinstance(committee, Committee) and label_array(committee.classes).dtype == object:
+        kinds["label"] = StringTensorType
+    for name in output_shapes(committee):
+        operator.outputs.append(scope.declare_local_variable(name, kinds.get(name, DoubleTensorType)()))
     return operator.outputs
 
 
 def _shapes(operator: Any) -> None:
-    committee = as_committee(operator.raw_operator, "ONNX")
-    if isinstance(committee, Committee):
-        operator.outputs[0].type.shape = [None]
-        operator.outputs[1].type.shape = [None, committee.n_classes]
-    else:
-        operator.outputs[0].type.shape = [None, committee.n_outputs]
+    shapes = output_shapes(as_committee(operator.raw_operator, "ONNX"))
+    for output, (name, shape) in zip(operator.outputs, shapes.items(), strict=True):
+        output.type.shape = [None, 1] if name == "prediction" and len(shape) == 1 else shape
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -264,10 +259,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     X = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
     made = answers(encoded_rows(Rows(X, None), committee.table), committee)
     if "prediction" in made and getattr(committee, "n_outputs", 1) == 1:
-        made["prediction"] = made["prediction"].matrix()
+        made["prediction"] = made["prediction"].reshape(-1, 1)
     for value, output in zip(made.values(), operator.outputs, strict=True):
-        graph.add("Identity", value)
-        graph.nodes[-1] = graph.nodes[-1].named(output.full_name)
+        graph.nodes.append(Node("Identity", (value.name,), (output.full_name,), "", {}))
     container.initializers.extend(protos(graph)[1])
     for number, node in enumerate(graph.nodes):
         attributes = {name: proto_attribute(value) for name, value in node.attributes.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,9 +28,6 @@ class Node:
     outputs: tuple[str, ...]
     domain: str
     attributes: dict[str, Any]
-
-    def named(self, name: str) -> Node:
-        return replace(self, outputs=(name,))
 
 
 @dataclass
@@ -90,6 +88,22 @@ class Graph:
         return Value(self, outputs[0])
 
 
+def _number(other: Any) -> Any:
+    return other if isinstance(other, Value) else np.asarray(other, dtype=np.float64)
+
+
+def _unary(kind: str) -> Callable[[Value], Value]:
+    return lambda value: value.graph.add(kind, value)
+
+
+def _binary(kind: str) -> Callable[[Value, Any], Value]:
+    return lambda value, other: value.graph.add(kind, value, _number(other))
+
+
+def _reflected(kind: str) -> Callable[[Value, Any], Value]:
+    return lambda value, other: value.graph.add(kind, _number(other), value)
+
+
 @dataclass(frozen=True)
 class Value:
     """Output of a node, or an input; operators add nodes. Numbers are float64."""
@@ -97,71 +111,29 @@ class Value:
     graph: Graph
     name: str
 
-    def _two(self, kind: str, other: Any) -> Value:
-        return self.graph.add(kind, self, _number(other))
-
-    def __add__(self, other: Any) -> Value:
-        return self._two("Add", other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self.graph.add("Add", _number(other), self)
-
-    def __sub__(self, other: Any) -> Value:
-        return self._two("Sub", other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return self.graph.add("Sub", _number(other), self)
-
-    def __mul__(self, other: Any) -> Value:
-        return self._two("Mul", other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return self.graph.add("Mul", _number(other), self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self._two("Div", other)
-
-    def __neg__(self) -> Value:
-        return self.graph.add("Neg", self)
-
-    def __matmul__(self, other: Any) -> Value:
-        return self._two("MatMul", other)
-
-    def __gt__(self, other: Any) -> Value:
-        return self._two("Greater", other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self._two("GreaterOrEqual", other)
-
-    def __le__(self, other: Any) -> Value:
-        return self._two("LessOrEqual", other)
-
-    def equals(self, other: Any) -> Value:
-        return self._two("Equal", other)
-
-    def abs(self) -> Value:
-        return self.graph.add("Abs", self)
-
-    def exp(self) -> Value:
-        return self.graph.add("Exp", self)
-
-    def log(self) -> Value:
-        return self.graph.add("Log", self)
-
-    def sigmoid(self) -> Value:
-        return self.graph.add("Sigmoid", self)
-
-    def is_nan(self) -> Value:
-        return self.graph.add("IsNaN", self)
+    __add__ = _binary("Add")
+    __radd__ = _reflected("Add")
+    __sub__ = _binary("Sub")
+    __rsub__ = _reflected("Sub")
+    __mul__ = _binary("Mul")
+    __rmul__ = _reflected("Mul")
+    __truediv__ = _binary("Div")
+    __matmul__ = _binary("MatMul")
+    __neg__ = _unary("Neg")
+    __gt__ = _binary("Greater")
+    __ge__ = _binary("GreaterOrEqual")
+    __le__ = _binary("LessOrEqual")
+    equals = _binary("Equal")
+    at_least = _binary("Max")
+    at_most = _binary("Min")
+    abs = _unary("Abs")
+    exp = _unary("Exp")
+    log = _unary("Log")
+    sigmoid = _unary("Sigmoid")
+    is_nan = _unary("IsNaN")
 
     def clip(self, low: float, high: float) -> Value:
         return self.graph.add("Clip", self, np.float64(low), np.float64(high))
-
-    def at_least(self, other: Any) -> Value:
-        return self._two("Max", other)
-
-    def at_most(self, other: Any) -> Value:
-        return self._two("Min", other)
 
     def where(self, yes: Any, no: Any) -> Value:
         return self.graph.add("Where", self, _number(yes), _number(no))
@@ -188,10 +160,6 @@ class Value:
         """Reshape; 0 keeps a length, -1 is inferred."""
         return self.graph.add("Reshape", self, np.array(shape))
 
-    def matrix(self) -> Value:
-        """Reshape ``(n,)`` to ``(n, 1)``."""
-        return self.reshape(-1, 1)
-
     def one_hot(self, n: int) -> Value:
         """One-hot encoding along a new last axis of length n."""
         named = self.graph.add("Unsqueeze", self, np.array([-1]))
@@ -201,7 +169,3 @@ class Value:
 def joined(parts: list[Value], axis: int = 1) -> Value:
     """Concatenate values."""
     return parts[0] if len(parts) == 1 else parts[0].graph.add("Concat", *parts, axis=axis)
-
-
-def _number(other: Any) -> Any:
-    return other if isinstance(other, Value) else np.asarray(other, dtype=np.float64)

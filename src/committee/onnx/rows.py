@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -78,18 +79,16 @@ def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
             f"column {table.column(text[0])!r} has categories of text, which a matrix of numbers cannot hold; leave "
             'inputs at "auto", or give "columns" or "encoded".'
         )
-    parts: list[Value] = []
-    begin = 0
-    for j in range(table.n_features + 1):
-        last = j == table.n_features
-        if last or not _stays(rows, table, j):
-            if begin < j:
-                parts.append(rows.X.take(np.arange(begin, j)))
-            if not last:
-                parts.append(_encoded(rows.X.take(np.array([j])), table, j))
-            begin = j + 1
-    if not any(not _stays(rows, table, j) for j in range(table.n_features)):
+    stays = [_stays(rows, table, j) for j in range(table.n_features)]
+    if all(stays):
         return Rows(rows.X, table.n_categories)
+    parts: list[Value] = []
+    for kept, group in groupby(range(table.n_features), stays.__getitem__):
+        columns = list(group)
+        if kept:
+            parts.append(rows.X.take(np.array(columns)))
+        else:
+            parts += [_encoded(rows.X.take(np.array([j])), table, j) for j in columns]
     return Rows(joined(parts), table.n_categories)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -69,15 +68,15 @@ def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
     if isinstance(voters, Rounds):
         return rounds_tally(rows, voters.forest, weights, voters.n_outputs)
     if isinstance(voters, LinearLeaves):
-        return linear_leaves_tally(rows, voters, weights)
+        return _linear_leaves_tally(rows, voters, weights)
     if isinstance(voters, BoostedCommittees):
-        return committees_tally(rows, voters, weights)
+        return _committees_tally(rows, voters, weights)
     if isinstance(voters, ModelForest):
-        return model_trees_tally(rows, voters, weights)
+        return _model_trees_tally(rows, voters, weights)
     if isinstance(voters, VoteGraph):
-        return graph_tally(rows, voters, weights, _oracles)
+        return _graph_tally(rows, voters, weights)
     if isinstance(voters, PathMajority):
-        return majority_tally(rows, voters, weights, _oracles)
+        return _majority_tally(rows, voters, weights)
     return _members_tally(rows, voters, weights)
 
 
@@ -157,14 +156,12 @@ def _into_scores(said: list[Value], weights: F64, output: Any, n_outputs: int) -
     return joined(said) @ into
 
 
-def model_trees_tally(rows: Rows, voters: ModelForest, weights: F64) -> Value:
-    """Weighted sum of the votes of model trees, ``(n, n_outputs)``."""
+def _model_trees_tally(rows: Rows, voters: ModelForest, weights: F64) -> Value:
     votes = _linear_scores(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
     return _weighted(votes, weights[None], voters.n_outputs)
 
 
-def committees_tally(rows: Rows, voters: BoostedCommittees, weights: F64) -> Value:
-    """Weighted sum over committees of model trees, ``(n, K)``."""
+def _committees_tally(rows: Rows, voters: BoostedCommittees, weights: F64) -> Value:
     votes, K = _votes(rows, voters.members), voters.n_classes
     if voters.soft:
         return _weighted(votes, voters.tree_weights(weights)[None], K)
@@ -223,8 +220,7 @@ def _design(rows: Rows, design: Design) -> tuple[Value, np.ndarray]:
     return joined(parts), np.concatenate([number, code, gap])
 
 
-def linear_leaves_tally(rows: Rows, voters: LinearLeaves, weights: F64) -> Value:
-    """Weighted sum of leaf values and lines, ``(n, n_outputs)``."""
+def _linear_leaves_tally(rows: Rows, voters: LinearLeaves, weights: F64) -> Value:
     K = voters.trees_per_voter
     level = rounds_tally(rows, voters.forest, weights, K) if K > 1 else forest_tally(rows, voters.forest, weights)
     each = np.diff(voters.lines.start)
@@ -262,8 +258,7 @@ def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
     return added.reshape(0, T // K, K).sum(axis=1).reshape(0, K)
 
 
-def graph_tally(rows: Rows, graph: VoteGraph, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]) -> Value:
-    """Scores of a graph, ``(n, D)``; `oracles` computes the probabilities of voters that are not stumps, ``(n, T)``."""
+def _graph_tally(rows: Rows, graph: VoteGraph, weights: F64) -> Value:
     if graph.walk == "sampled":
         raise TypeError(
             "a vote on sampled paths draws random numbers by the row's values, for which ONNX has no nodes; set "
@@ -277,23 +272,20 @@ def graph_tally(rows: Rows, graph: VoteGraph, weights: F64, oracles: Callable[[R
     if isinstance(graph.voters, SoftStumps):
         q = _likely_answers(rows, graph.voters) if likely else _probabilities(rows, graph.voters)
     else:
-        q = oracles(rows, graph.voters)
+        q = _oracles(rows, graph.voters)
         q = (q > 0.5).cast(np.float64) if likely else q
     return _expected(q, graph, vote)
 
 
-def majority_tally(
-    rows: Rows, voters: PathMajority, weights: F64, oracles: Callable[[Rows, OracleVoters], Value]
-) -> Value:
-    """2 P - 1 with P the probability of a positive score, ``(n, D)``."""
+def _majority_tally(rows: Rows, voters: PathMajority, weights: F64) -> Value:
     ways = voters.path_tree
     if ways is None:
         raise TypeError(
             "the majority of so many paths is estimated from sampled ones, for which ONNX has no nodes; set classify "
             "to 'expected'."
         )
-    P = graph_tally(rows, ways, np.ones(len(ways)), oracles).clip(0.0, 1.0)
-    return (P * 2.0 - 1.0) * float(weights[0])
+    P = _graph_tally(rows, ways, np.ones(len(ways))).clip(0.0, 1.0)
+    return (P * 2.0 - 1.0) * float(weights[0])  # P: probability of a positive score
 
 
 def _expected(q: Value, graph: VoteGraph, vote: F64) -> Value:
