@@ -220,22 +220,14 @@ def test_an_objective_is_a_class_and_a_line(patients, forest, tmp_path, monkeypa
     assert_array_equal(small.predict(X), model.predict(X))
 
 
-class FirstVoters:
+def first_voters(ensemble, limits, X, y, sample_weight, **options):
     """The first voters stay, with the weights that they have."""
-
-    def __init__(self, on, objective, n_jobs):
-        pass
-
-    def of_ensemble(self, ensemble, limits, X, y, sample_weight):
-        return ensemble.committee_.select(slice(limits.max_voters))
-
-    def of_reweighted(self, model, limits, resolve, X, y, sample_weight):
-        return self.of_ensemble(model, limits, X, y, sample_weight)
+    return ensemble.committee_.select(slice(limits.max_voters))
 
 
-def test_a_level_of_pruning_is_a_class_and_a_line(patients, forest, monkeypatch):
+def test_a_level_of_pruning_is_a_function_and_a_line(patients, forest, monkeypatch):
     X, y = patients
-    monkeypatch.setitem(LEVELS, "first", FirstVoters)
+    monkeypatch.setitem(LEVELS, "first", first_voters)
     small = committee.prune(forest, X, y, level="first", max_voters=3)
     assert_array_equal(small.predict(X), forest.committee_.select(slice(3)).predict(X))
     reweighted = committee.MarginReweighter(forest, BestVoter(), on="train").fit(X, y)

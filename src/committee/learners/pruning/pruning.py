@@ -11,10 +11,14 @@ from numpy.typing import ArrayLike
 
 from committee.data.packages import require_package
 from committee.learners.blend.blend import Blend
-from committee.learners.reweighting.leaf_reweighter import LeafReweighter, LeafReweighterRegressor
-from committee.learners.reweighting.margin_reweighter import MarginReweighter, pruning_level
-from committee.learners.reweighting.pruning_levels import DEFAULT_SHARE, Limits, predicts_numbers
-from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, trained_committee
+from committee.learners.reweighting.leaf_reweighter import (
+    DEFAULT_SHARE,
+    LeafReweighter,
+    LeafReweighterRegressor,
+    Limits,
+)
+from committee.learners.reweighting.margin_reweighter import MarginReweighter, level_function
+from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, predicts_numbers, trained_committee
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,9 +133,8 @@ def prune(
     if max_nodes is None and max_voters is None and max_loss is None:
         max_nodes = DEFAULT_SHARE
     limits = Limits(max_nodes, max_voters, min_gain, max_loss, metric)
-    of_numbers: dict[str, Any] = {} if quantile is None else {"quantile": quantile}
-    way = pruning_level(level)(on, objective, n_jobs, **of_numbers)
-    smaller = way.of_ensemble(ensemble, limits, X, y, sample_weight)
+    options = {"on": on, "objective": objective, "n_jobs": n_jobs} | ({"quantile": quantile} if numbers else {})
+    smaller = level_function(level)(ensemble, limits, X, y, sample_weight, **options)
     return cast("LeafReweighter | LeafReweighterRegressor | MarginReweighter", smaller)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
 
 from committee.data.matrices import Matrix
@@ -20,7 +20,13 @@ from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
-from committee.learners.reweighting.cut_path import Fold, LeafPath, LeafSearch, SelectionCriterion
+from committee.learners.reweighting.cut_path import (
+    Fold,
+    LeafPath,
+    LeafSearch,
+    SelectionCriterion,
+    shuffled_folds,
+)
 from committee.learners.reweighting.leaf_cuts import (
     LeafCutter,
     LeafRows,
@@ -338,9 +344,7 @@ class BaseLeafReweighter(TrainedEnsemble):
     def _folds(self, X: Any, y: ArrayLike, counted: Index) -> list[Fold]:
         if isinstance(self.cv, Integral):
             labels: NDArray[Any] = np.asarray(y)[counted]
-            stratify = self._stratifies and int(np.unique(labels, return_counts=True)[1].min()) >= self.cv
-            kind = StratifiedKFold if stratify else KFold
-            folds = kind(min(int(self.cv), len(labels)), shuffle=True, random_state=self.random_state)
+            folds = shuffled_folds(labels, int(self.cv), self.random_state, stratify=self._stratifies)
             if len(labels) <= MAX_SELECTION_ROWS:
                 return list(folds.split(labels, labels))
             some = np.sort(np.random.default_rng(self.random_state).permutation(len(labels))[:MAX_SELECTION_ROWS])

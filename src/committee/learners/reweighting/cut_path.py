@@ -11,12 +11,15 @@ from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from committee.data.number_types import F64, Index, Mask
 from committee.data.packages import require_package
 from committee.learners.reweighting.leaf_cuts import LeafCut, LeafCutter, LeafRows
 from committee.learners.reweighting.out_of_bag_votes import Halves, extrapolate_to_all, split_voters
 from committee.learners.reweighting.pruning_metrics import (
+    LossPath,
     PruningMetric,
     RowLoss,
     finite_mean,
@@ -36,6 +39,12 @@ LINK = Softmax()
 
 SELECTION_TOLERANCE = 1e-5
 """Tolerance of the votes that only choose a cut."""
+
+
+def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool = True) -> KFold | StratifiedKFold:
+    """Return a splitter into shuffled folds, by class if each class has a row for every fold."""
+    stratify = stratify and int(np.unique(y, return_counts=True)[1].min()) >= n_folds
+    return (StratifiedKFold if stratify else KFold)(min(n_folds, len(y)), shuffle=True, random_state=seed)
 
 
 # --- criteria --------------------------------------------------------------------------------------------------------
@@ -131,8 +140,8 @@ class LeafStep:
     """Standard error of `lost`."""
 
 
-@dataclass(frozen=True, eq=False)
-class LeafPath:
+@dataclass(frozen=True, eq=False, repr=False)
+class LeafPath(LossPath):
     """The best cut at each limit of nodes, the largest limit first."""
 
     steps: tuple[LeafStep, ...]
@@ -149,18 +158,6 @@ class LeafPath:
         errors = [step.score_error for step in self.steps]
         sure = -isotonic_losses([-step.score for step in self.steps], errors) - errors
         return max(i for i, score in enumerate(sure) if max(sure) - score < min_gain or i == 0)
-
-    def lost(self) -> F64:
-        """Return the loss increase of each step, joined by isotonic regression; NaN if unknown."""
-        return isotonic_losses([step.lost for step in self.steps], [step.lost_error for step in self.steps])
-
-    def within(self, max_loss: float) -> int | None:
-        """Return the smallest step whose loss increase plus standard error is at most `max_loss`, if there is one."""
-        kept = np.flatnonzero(self.lost() + [step.lost_error for step in self.steps] <= max_loss)
-        return int(kept[-1]) if len(kept) else None
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.table()})"
 
     def table(self) -> pl.DataFrame:
         """Return the path as a table with a row for each step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.labels import target_vector
-from committee.data.number_types import F64, Index, Mask
+from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows, row_weights
 from committee.learners.base.parameters import FRACTION, fitted, parameter, required, with_parameters
@@ -33,8 +33,10 @@ from committee.learners.trained_ensembles.out_of_bag import (
     out_of_bag_mask,
 )
 from committee.learners.trained_ensembles.trained_ensemble import (
+    RowsGiven,
     TrainedEnsembleClassifier,
     TrainedEnsembleRegressor,
+    predicts_numbers,
     trained_committee,
     trained_regression,
 )
@@ -42,6 +44,12 @@ from committee.objectives.losses.regression import weighted_quantile
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
+
+DEFAULT_SHARE = 0.1
+"""Share of the nodes that stay without any limit."""
+
+MAX_LOSS_SHARE = 1 / 3
+"""Share of the nodes of the largest cut that `max_loss` tries without another limit."""
 
 WIDTH = 0.2
 """Residuals within which pinball loss is smooth, in mean absolute residuals of the whole ensemble."""
@@ -376,3 +384,65 @@ def quantile_level(ensemble: Any) -> float | None:
             if isinstance(params.get(name), Real):
                 return float(params[name])
     return None
+
+
+# --- levels of pruning -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a smaller vote, as parameters of `prune`."""
+
+    max_nodes: float | None
+    max_voters: int | None
+    min_gain: float | None
+    max_loss: float | None = None
+    metric: Any = None
+
+    def __post_init__(self) -> None:
+        nodes, voters, gain = self.max_nodes, self.max_voters, self.min_gain
+        if voters is not None and not (is_whole(voters) and voters >= 1):
+            raise ValueError(f"max_voters={voters!r} must be a whole number of at least 1, or None.")
+        whole = is_whole(nodes)
+        if nodes is not None and not (is_number(nodes) and (nodes >= 1 if whole else 0.0 < nodes <= 1.0)):
+            raise ValueError(f"max_nodes={nodes!r} must be a share in (0, 1], a whole number above 0, or None.")
+        if self.max_loss is not None and not (is_number(self.max_loss) and 0.0 <= self.max_loss < float("inf")):
+            raise ValueError(f"max_loss={self.max_loss!r} must be a finite number that is not negative, or None.")
+        if gain is not None and not (is_number(gain) and gain >= 0.0):
+            raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
+
+
+def prune_leaves(
+    ensemble: Any,
+    limits: Limits,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    on: RowsGiven,
+    n_jobs: int | None,
+    objective: Any = None,
+    quantile: float | None = None,
+    **options: Any,
+) -> LeafReweighter | LeafReweighterRegressor:
+    """Return pruned trees with refitted leaf votes that do not hold the ensemble.
+
+    `options` are parameters of the leaf re-weighters; `objective` is for whole voters and does not count here.
+    """
+    if X is None or y is None:
+        raise ValueError("level='leaf' needs rows; pass X and y of fit, or held-out rows if on='validation'.")
+    if limits.max_voters is not None:
+        raise ValueError(
+            f"max_voters={limits.max_voters!r} limits whole voters, and this level limits nodes; give max_nodes "
+            "instead, or level='voter'."
+        )
+    max_nodes = limits.max_nodes
+    if max_nodes is None:
+        max_nodes = DEFAULT_SHARE if limits.max_loss is None else MAX_LOSS_SHARE
+    given = {"metric": limits.metric, "quantile": quantile}
+    options |= {name: value for name, value in given.items() if value is not None}
+    options |= {"min_gain": limits.min_gain, "max_loss": limits.max_loss}
+    kind = LeafReweighterRegressor if predicts_numbers(ensemble) else LeafReweighter
+    model = kind(ensemble, max_nodes=max_nodes, on=on, n_jobs=n_jobs, **options).fit(X, y, sample_weight)
+    model.ensemble = model.committee_  # smaller in memory and in files too
+    return model

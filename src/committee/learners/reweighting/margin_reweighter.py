@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,23 +20,16 @@ from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.typed_json import read_named_parameters
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.reweighting.leaf_reweighter import LeafReweighter
+from committee.learners.reweighting.leaf_reweighter import LeafReweighter, Limits, prune_leaves
 from committee.learners.reweighting.out_of_bag_votes import refuse_few_oob_trees
-from committee.learners.reweighting.pruning_levels import (
-    DepthPruning,
-    LeafPruning,
-    Limits,
-    PathEvaluation,
+from committee.learners.reweighting.pruning_metrics import check_max_loss, classification_metric, metric_name
+from committee.learners.reweighting.voter_path import (
     PrunedVote,
-    PruningLevel,
     PruningPath,
-    SubtreePruning,
-    TreePruning,
+    evaluate_path,
     pruning_path,
     reweighted,
-    warn_kept_whole,
 )
-from committee.learners.reweighting.pruning_metrics import check_max_loss, classification_metric, metric_name
 from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask, refuse_weighted_draws
 from committee.learners.trained_ensembles.trained_ensemble import (
     RowsGiven,
@@ -251,20 +247,15 @@ class MarginReweighter(TrainedEnsembleClassifier):
             they are after pickling.
         """
         check_is_fitted(self, "committee_")
-        way = pruning_level(level)(self.on, self.objective, self.n_jobs)
+        prune_level = level_function(level)
         limits = Limits(max_nodes, max_voters, min_gain)
-        smaller: MarginReweighter | LeafReweighter = way.of_reweighted(self, limits, resolve, X, y, sample_weight)
-        return smaller
-
-    def without_voters(
-        self,
-        limits: Limits,
-        resolve: bool = False,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Return a copy with the voters within the limits; parameters are those of `prune`."""
+        if level != "voter":
+            weight = None if y is None else self.fit_weights(y, sample_weight)
+            options = {"on": self.on, "objective": self.objective, "n_jobs": self.n_jobs}
+            smaller: MarginReweighter | LeafReweighter = prune_level(self, limits, X, y, weight, **options)
+            if isinstance(smaller, LeafReweighter):
+                smaller.ensemble = self
+            return smaller
         if (X is None) != (y is None):
             raise ValueError("X and y go together; one of them is missing.")
         lines: MarginMatrix | None = getattr(self, "_lines", None)
@@ -275,8 +266,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
             raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")
         again = self.objective_ if resolve else None
         path = pruning_path(self._all, lines, self.weights_ * lines.sign, objective=again)
-        chosen = path.chosen(limits.max_voters, limits.min_gain, limits.max_nodes)
-        return self._at_step(path, path.steps[chosen], lines)
+        return self._at_step(path, path.steps[path.chosen(max_voters, min_gain, max_nodes)], lines)
 
     def within_loss(self, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Return a copy with the fewest voters within `max_loss` on the rows of `fit`, or all voters with a warning."""
@@ -293,13 +283,18 @@ class MarginReweighter(TrainedEnsembleClassifier):
             refuse_few_oob_trees(unseen[counts], limits.max_loss)
             counts &= unseen.any(axis=1)
         data = _safe_indexing(committee.encode(X), np.flatnonzero(counts))
-        evaluation = PathEvaluation(committee, lines, data, labels[counts], metric, self.objective_, threads)
-        path = evaluation.evaluate(pruning_path(committee, lines, self.weights_ * lines.sign))
+        path = pruning_path(committee, lines, self.weights_ * lines.sign)
+        path = evaluate_path(path, committee, lines, data, labels[counts], metric, self.objective_, threads)
         path = replace(path, metric=metric_name(named), max_loss=limits.max_loss)
         chosen = path.within(limits.max_loss, limits.max_voters, limits.max_nodes)
         if chosen is None:
             first = path.steps[path.chosen(limits.max_voters, None, limits.max_nodes)]
-            warn_kept_whole(path, first, limits.max_loss, path.metric)
+            warnings.warn(
+                f"{len(first.voters)} of {committee.n_voters} voters lose {first.lost:.2g} ± {first.lost_error:.1g} of "
+                f"{path.metric} on rows that they have not seen, which may be more than max_loss={limits.max_loss:g}, "
+                "so that the ensemble is kept whole; allow more, or more voters, or give more rows.",
+                stacklevel=4,
+            )
             whole = self._at_step(path, path.before, lines)
             whole.ensemble = whole._all = whole.committee_ = committee
             whole.lost_ = whole.lost_error_ = 0.0
@@ -362,37 +357,42 @@ def _stored_objective(name: str, objective: Objective) -> Any:
     return objective.to_json()
 
 
-class VoterPruning(PruningLevel):
+# --- levels of pruning -----------------------------------------------------------------------------------------------
+
+
+def prune_voters(
+    ensemble: Any,
+    limits: Limits,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    on: RowsGiven,
+    objective: Any,
+    n_jobs: int | None,
+) -> MarginReweighter | LeafReweighter:
     """Drop whole voters, those of least weight first, after new weights by an objective."""
-
-    def of_ensemble(
-        self, ensemble: Any, limits: Limits, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> MarginReweighter:
-        if limits.max_loss is not None:
-            check_max_loss(limits.max_loss, limits.min_gain, self.on)
-        model = MarginReweighter(ensemble, self.objective, on=self.on, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        if limits.max_loss is None:
-            return model.without_voters(limits)
+    if limits.max_loss is not None:
+        check_max_loss(limits.max_loss, limits.min_gain, on)
+    model = MarginReweighter(ensemble, objective, on=on, n_jobs=n_jobs).fit(X, y, sample_weight)
+    if limits.max_loss is not None:
         return model.within_loss(limits, X, y, sample_weight)
-
-    def of_reweighted(
-        self, model: MarginReweighter, limits: Limits, resolve: bool, X: Any, y: Any, sample_weight: Any
-    ) -> MarginReweighter:
-        return model.without_voters(limits, resolve, X, y, sample_weight)
+    return model.prune(limits.max_voters, limits.min_gain, max_nodes=limits.max_nodes)
 
 
-LEVELS: dict[str, type[PruningLevel]] = {
-    "leaf": LeafPruning,
-    "subtree": SubtreePruning,
-    "depth": DepthPruning,
-    "tree": TreePruning,
-    "voter": VoterPruning,
+LEVELS: dict[str, Callable[..., Any]] = {
+    "leaf": prune_leaves,
+    "subtree": partial(prune_leaves, growth=(2.0, 4.0, 8.0)),
+    "depth": partial(prune_leaves, growth=(2.0, 4.0, 8.0, 16.0), cut="depth"),
+    "tree": partial(prune_leaves, growth=1.0),
+    "voter": prune_voters,
 }
-"""Pruning levels by name."""
+"""Functions that prune an ensemble, by level: whichever trees and sub-trees do best, the weakest sub-trees, the lowest
+levels of all trees, whole trees, whole voters."""
 
 
-def pruning_level(name: str) -> type[PruningLevel]:
-    """Return the level of a name."""
+def level_function(name: str) -> Callable[..., Any]:
+    """Return the function of a level."""
     if name not in LEVELS:
         raise ValueError(f"level={name!r} is unknown; choose {', '.join(map(repr, LEVELS))}.")
     return LEVELS[name]

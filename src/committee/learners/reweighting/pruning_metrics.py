@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from inspect import signature
 from numbers import Real
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.reweighting.out_of_bag_votes import Halves, SizeFactors, extrapolate_to_all
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LEAST_ERROR = 1e-4
 """Least standard error of a loss increase: votes that are right on the same rows need not be equally good."""
@@ -62,6 +65,27 @@ def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
         return values
     found: F64 = isotonic_regression(values, sample_weight=1.0 / np.maximum(error, LEAST_ERROR) ** 2)
     return found
+
+
+class LossPath(ABC):
+    """Path of ever smaller votes, each step with its loss increase `lost` and its standard error `lost_error`."""
+
+    steps: tuple[Any, ...]
+
+    def lost(self) -> F64:
+        """Return the loss increase of each step, joined by isotonic regression; NaN if unknown."""
+        return isotonic_losses([step.lost for step in self.steps], [step.lost_error for step in self.steps])
+
+    def within(self, max_loss: float) -> int | None:
+        """Return the smallest step whose loss increase plus standard error is at most `max_loss`, if there is one."""
+        kept = np.flatnonzero(self.lost() + [step.lost_error for step in self.steps] <= max_loss)
+        return int(kept[-1]) if len(kept) else None
+
+    @abstractmethod
+    def table(self) -> pl.DataFrame: ...
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.table()})"
 
 
 # --- metrics ---------------------------------------------------------------------------------------------------------

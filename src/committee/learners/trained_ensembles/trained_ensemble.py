@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -161,6 +161,14 @@ class TrainedEnsembleRegressor(TrainedEnsemble, BaseRegressor):
         """Return the remaining trees as a scikit-learn model; see `committee.as_sklearn`."""
         check_is_fitted(self)
         return as_sklearn(self.committee_)
+
+
+def predicts_numbers(ensemble: Any) -> bool:
+    """Return whether an ensemble is a regressor."""
+    committee = getattr(ensemble, "committee_", ensemble)
+    if isinstance(committee, Committee | RegressionCommittee):
+        return isinstance(committee, RegressionCommittee)
+    return hasattr(ensemble, "__sklearn_tags__") and is_regressor(ensemble)
 
 
 def trained_committee(ensemble: Any) -> Committee:
