@@ -15,8 +15,8 @@ from committee.learners.blend.committees import CommitteeClassifier as Committee
 from committee.learners.blend.committees import CommitteeRegressor as CommitteeRegressor
 from committee.learners.blend.progress import MemberLines as MemberLines
 from committee.learners.certificates.certificates import certify as certify
-from committee.learners.conformal.conformal_classifier import ConformalClassifier as ConformalClassifier
-from committee.learners.conformal.conformal_regressor import ConformalRegressor as ConformalRegressor
+from committee.learners.conformal.conformal_learners import ConformalClassifier as ConformalClassifier
+from committee.learners.conformal.conformal_learners import ConformalRegressor as ConformalRegressor
 from committee.learners.gradient.functional_gradient_boosting import (
     FunctionalGradientBoostingClassifier as FunctionalGradientBoostingClassifier,
 )

@@ -1,4 +1,4 @@
-"""Bounds of fitted AdaBoost and SBPMT, from what they record of their training."""
+"""Bounds of fitted ensembles from the records of their training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import AdaBoostClassifier, SBPMTClassifier, SubaggingClassifier, TreeVoter, load
 from committee.bounds import Bound, ensemble_margin, ensemble_norm, massart, overlap
 from committee.bounds.boosting import model_tree_vc_dimension
-from committee.learners.certificates import fitted_bounds
+from committee.learners.certificates import rademacher_bounds
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier
 from committee.learners.trained_ensembles import for_adaboost, for_quadboost, for_sbpmt, for_vote
@@ -23,6 +23,7 @@ from committee.objectives.complexity import Complexity, rademacher
 
 FAST = {"n_estimators": 7, "n_boosting_rounds": 3, "n_leaf_steps": 10, "max_depth": 2, "random_state": 0}
 HARD = FAST | {"emphasis": "half", "voting": "hard"}
+CANCER, IRIS = load_breast_cancer(return_X_y=True), load_iris(return_X_y=True)
 
 
 def noisy(n: int = 300, n_classes: int = 2, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -32,21 +33,24 @@ def noisy(n: int = 300, n_classes: int = 2, seed: int = 0) -> tuple[NDArray[np.f
     return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
 
 
-@pytest.mark.parametrize(
-    ("vote", "n_classes", "rate"),
-    [
-        ("discrete", 2, 1.0),
-        ("discrete", 2, 0.3),
-        ("discrete", 4, 1.0),
-        ("confidence", 2, 1.0),
-        ("confidence", 2, 0.3),
-        ("confidence", 4, 1.0),
-        ("abstaining", 2, 1.0),
-        ("abstaining", 2, 0.3),
-    ],
-)
+def draw(rng, n):
+    """Two columns of which the sign of one is the class, but for two percent of the rows."""
+    X = rng.normal(size=(n, 2))
+    return X, (X[:, 0] > 0.0) ^ (rng.random(n) < 0.02)
+
+
+def values(bounds):
+    return {name: bound.value for name, bound in bounds.items()}
+
+
+@pytest.mark.parametrize("vote", ["discrete", "confidence", "abstaining"])
+@pytest.mark.parametrize(("n_classes", "rate"), [(2, 1.0), (2, 0.3), (4, 1.0)])
 def test_adaboost_is_below_its_bound(vote, n_classes, rate):
     X, y = noisy(400, n_classes)
+    if vote == "abstaining" and n_classes > 2:
+        with pytest.raises(ValueError, match="vote='abstaining' and 4 classes"):
+            for_adaboost(AdaBoostClassifier(5, vote=vote).fit(X, y))
+        return
     model = AdaBoostClassifier(30, vote=vote, learning_rate=rate).fit(X, y)
     margins = model.committee_.margins(X, y)
     for theta in (-0.5, -0.1, 0.0, 0.05, 0.2, 1.0):
@@ -89,7 +93,7 @@ def test_rows_of_zero_weight_are_never_drawn():
     for rows, among in zip(model.estimators_samples_, alone.estimators_samples_, strict=True):
         assert_array_equal(rows, places[among])
     with_absent, without = for_sbpmt(model, X, y), for_sbpmt(alone, X[weight > 0], y[weight > 0])
-    assert {k: b.value for k, b in with_absent.items()} == pytest.approx({k: b.value for k, b in without.items()})
+    assert values(with_absent) == pytest.approx(values(without))
 
 
 @pytest.mark.parametrize("emphasis", ["samme", "half"])
@@ -115,12 +119,12 @@ def test_errors_and_risks(emphasis, link, tree, n_classes):
 
 @pytest.mark.parametrize("emphasis", ["samme", "half"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("theta", [-0.3, 0.0, 0.2, 1.0])
-def test_sbpmt_is_below_its_bounds(emphasis, n_classes, theta):
+def test_sbpmt_is_below_its_bounds(emphasis, n_classes):
     X, y = noisy(300, n_classes)
     model = SBPMTClassifier(**FAST, voting="hard", emphasis=emphasis).fit(X, y)
-    found = for_sbpmt(model, X, y, theta=theta, vc_dimension=3)
-    assert found["margins"].terms["observed"] <= found["margins"].value
+    for theta in (-0.3, 0.0, 0.2, 1.0):
+        found = for_sbpmt(model, X, y, theta=theta, vc_dimension=3)
+        assert found["margins"].terms["observed"] <= found["margins"].value
     classical = emphasis == "samme" and n_classes == 2
     assert found["margins"].name.startswith("Theorem 5") == classical
     assert bool(found["margins"].remarks) == (not classical)
@@ -160,13 +164,11 @@ def test_a_loaded_model_has_the_same_bounds(tmp_path):
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert_array_equal(again.draws_, model.draws_)
-    assert {k: b.value for k, b in for_sbpmt(again, X, y).items()} == {
-        k: b.value for k, b in for_sbpmt(model, X, y).items()
-    }
+    assert values(for_sbpmt(again, X, y)) == values(for_sbpmt(model, X, y))
 
 
 def test_more_leaf_steps_lower_the_probit_risk():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     few, many = (
         SBPMTClassifier(3, 1, steps, max_depth=1, emphasis="samme", random_state=0).fit(X, y) for steps in (2, 50)
     )
@@ -176,7 +178,7 @@ def test_more_leaf_steps_lower_the_probit_risk():
 
 
 def test_perfect_trees_leave_no_margin_below_one():
-    X, y = load_iris(return_X_y=True)
+    X, y = IRIS
     X, y = X[y < 2], y[y < 2]
     found = for_sbpmt(SBPMTClassifier(**HARD).fit(X, y), X, y, theta=0.9)
     assert found["margins"].value == found["margins"].terms["observed"] == 0.0
@@ -215,55 +217,47 @@ def test_bounds_of_soft_votes_are_of_the_labels_that_trees_name(theta):
     # trees without an error are unsure of some rows: the margins of their probabilities are above no theta
     X = np.random.default_rng(0).normal(size=(600, 2))
     y = (X[:, 0] > 0).astype(int)
-    settings = {"n_estimators": 5, "n_boosting_rounds": 3, "n_leaf_steps": 1, "max_depth": 2, "random_state": 0}
+    settings = FAST | {"n_estimators": 5, "n_leaf_steps": 1}
     soft, labels = (
         for_sbpmt(SBPMTClassifier(**settings, voting=voting).fit(X, y), X, y, theta=theta, vc_dimension=3)
         for voting in ("soft", "shares")
     )
     assert soft["margins"].terms["observed"] <= soft["margins"].value
-    assert {name: bound.value for name, bound in soft.items()} == {name: b.value for name, b in labels.items()}
+    assert values(soft) == values(labels)
 
 
 def test_named_labels():
     X, y = noisy()
     named = np.array(["no", "yes"])[y]
     plain, words = (for_sbpmt(SBPMTClassifier(**HARD).fit(X, target), X, target) for target in (y, named))
-    assert {k: b.value for k, b in plain.items()} == {k: b.value for k, b in words.items()}
+    assert values(plain) == values(words)
 
 
 def test_fitted_models_are_refused_other_rows():
     X, y = noisy()
     model = SBPMTClassifier(**HARD).fit(X, y)
-    with pytest.raises(ValueError, match="X has 200 rows, but model was fitted on 300"):
-        for_sbpmt(model, X[:200], y[:200])
-    with pytest.raises(ValueError, match=r"y holds .*5"):
-        for_sbpmt(model, X, np.where(y == 1, 5, y))
-    with pytest.raises(ValueError, match="delta"):
-        for_sbpmt(model, X, y, 0.0)
-    with pytest.raises(ValueError, match="theta"):
-        for_sbpmt(model, X, y, theta=2.0)
-    X, y = noisy(300, 3)
-    with pytest.raises(ValueError, match="vote='abstaining' and 3 classes"):
-        for_adaboost(AdaBoostClassifier(5, vote="abstaining").fit(X, y))
+    for rows, labels, options, message in (
+        (X[:200], y[:200], {}, "X has 200 rows, but model was fitted on 300"),
+        (X, np.where(y == 1, 5, y), {}, r"y holds .*5"),
+        (X, y, {"delta": 0.0}, "delta"),
+        (X, y, {"theta": 2.0}, "theta"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            for_sbpmt(model, rows, labels, **options)
 
 
 def test_the_certificate_of_a_fitted_committee_holds_and_says_something():
     rng = np.random.default_rng(0)
-
-    def draw(n):
-        X = rng.normal(size=(n, 2))
-        return X, (X[:, 0] > 0.0) ^ (rng.random(n) < 0.02)
-
-    X, y = draw(30_000)
+    X, y = draw(rng, 30_000)
     model = AdaBoostClassifier(n_estimators=3, max_bins=16).fit(X, y)
     bound = for_vote(model, X, y)["certified"]
-    X_new, y_new = draw(20_000)
+    X_new, y_new = draw(rng, 20_000)
     assert np.mean(model.predict(X_new) != y_new) < bound.value < 0.5
     assert bound.inputs["rows_per_voter"] == 2
 
 
 def test_adaboost_is_counted_by_its_bins():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     thresholds = sum(min(len(np.unique(column)) - 1, 254) for column in X.T)
     model = AdaBoostClassifier(n_estimators=20).fit(X, y)
     bounds = for_vote(model, X, y)
@@ -277,7 +271,7 @@ def test_adaboost_is_counted_by_its_bins():
 
 
 def test_trees_of_limited_growth_frames_and_more_classes():
-    X, y = load_iris(return_X_y=True)
+    X, y = IRIS
     frame = pl.DataFrame(X, schema=["a", "b", "c", "d"], orient="row").with_columns(
         pl.Series("e", np.array(["u", "v"])[y % 2])
     )
@@ -289,7 +283,7 @@ def test_trees_of_limited_growth_frames_and_more_classes():
 
 
 def test_where_the_class_is_unknown_it_is_said():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     with pytest.raises(ValueError, match=r"\|B\| is unknown: the voters are trees of unlimited growth"):
         for_vote(SubaggingClassifier(n_estimators=3, random_state=0).fit(X, y), X, y)
     other = AdaBoostClassifier(n_estimators=3, voter=DecisionTreeClassifier(max_depth=1)).fit(X, y)
@@ -302,12 +296,7 @@ def test_where_the_class_is_unknown_it_is_said():
         for_vote(AdaBoostClassifier(n_estimators=3, vote="confidence").fit(X, y), X, y)
 
 
-def draw(rng, n, noise=0.02):
-    X = rng.normal(size=(n, 2))
-    return X, (X[:, 0] > 0.0) ^ (rng.random(n) < noise)
-
-
-# --- what it says ----------------------------------------------------------------------------------------------------
+# --- QuadBoost and LPBoost -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "linf", None])
@@ -336,7 +325,7 @@ def test_no_bound_believes_in_labels_that_nothing_explains(n):
 
 
 def test_it_is_made_of_the_theorems_for_the_committee():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     model = QuadBoostClassifier("l2", alpha=0.5, n_estimators=20, fit_intercept=False).fit(X, y)
     R = Complexity(estimate=0.1, standard_error=0.01, upper=0.12, delta=0.01, draws=30, n_rows=569)
     bounds = for_quadboost(model, X, y, complexity=R)
@@ -360,7 +349,7 @@ def test_lpboost_has_weights_of_norm_one():
 
 
 def test_an_intercept_is_one_voter_more():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     model = QuadBoostClassifier("l1", alpha=0.05, fit_intercept=True).fit(X, y)
     bound = for_quadboost(model, X, y, complexity=0.1)["norm"]
     assert bound.terms["n_voters"] == model.committee_.n_voters + 1
@@ -369,7 +358,7 @@ def test_an_intercept_is_one_voter_more():
 
 
 def test_several_classes_are_as_many_questions():
-    X, y = load_iris(return_X_y=True)
+    X, y = IRIS
     names = np.array(["a", "b", "c"])[y]
     model = QuadBoostClassifier("l1", alpha=0.05, fit_intercept=True).fit(X, names)
     bounds = for_quadboost(model, X, names, complexity=0.1)
@@ -389,24 +378,16 @@ def test_several_classes_are_as_many_questions():
 
 
 def test_votes_are_looked_at_a_part_of_the_rows_at_a_time(monkeypatch):
-    X, y = load_iris(return_X_y=True)
+    X, y = IRIS
     model = QuadBoostClassifier("l1", alpha=0.05).fit(X, y)
     whole = for_quadboost(model, X, y, complexity=0.1)
-    monkeypatch.setattr(fitted_bounds, "ROWS_VOTED", 1)
+    monkeypatch.setattr(rademacher_bounds, "ROWS_VOTED", 1)
     parts = for_quadboost(model, X, y, complexity=0.1)
-    assert {name: bound.value for name, bound in parts.items()} == {name: bound.value for name, bound in whole.items()}
-
-
-def test_other_learners_are_refused():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(
-        TypeError, match=r"model is of type DecisionTreeClassifier; these bounds are for QuadBoostClass"
-    ):
-        for_quadboost(DecisionTreeClassifier().fit(X, y), X, y)
+    assert values(parts) == values(whole)
 
 
 def test_a_class_without_a_voter_is_guessed():
-    X, y = load_iris(return_X_y=True)
+    X, y = IRIS
     with_gaps = X.copy()
     with_gaps[::3, 2] = np.nan
     model = QuadBoostClassifier("l1", alpha=0.5, fit_intercept=False).fit(with_gaps, y)
@@ -449,7 +430,7 @@ def test_categories_are_told_apart_as_the_dictionary_does():
 
 
 def test_trees_are_counted_by_massart():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     model = QuadBoostClassifier("linf", dictionary="trees", max_depth=1, n_estimators=5).fit(X, y)
     splits = sum(len(np.unique(column)) - 1 for column in X.T)
     expected = massart(log(2 * splits + 2), 569)
@@ -462,7 +443,7 @@ def test_columns_of_too_many_values_are_counted_too(monkeypatch):
     X, y = draw(np.random.default_rng(0), 300)
     model = QuadBoostClassifier("l1", alpha=0.1).fit(X, y)
     searched = for_quadboost(model, X, y)["norm"].inputs["complexity"]
-    monkeypatch.setattr(fitted_bounds, "MOST_VALUES", 299)
+    monkeypatch.setattr(rademacher_bounds, "MOST_VALUES", 299)
     counted = for_quadboost(model, X, y)["norm"].inputs["complexity"]
     assert counted == pytest.approx(massart(log(2 * 2 * 299 + 2), 300))
     assert exp(counted**2 * 150) == pytest.approx(2 * 2 * 299 + 2)
@@ -470,7 +451,7 @@ def test_columns_of_too_many_values_are_counted_too(monkeypatch):
 
 
 def test_unknown_complexity_is_refused():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = CANCER
     deep = QuadBoostClassifier("linf", dictionary="trees", max_depth=None, n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match="the complexity of the voters is unknown: they are trees of unlimited growth"):
         for_quadboost(deep, X, y)
@@ -483,3 +464,5 @@ def test_unknown_complexity_is_refused():
         for_quadboost(other, X, y, complexity=unsure)
     with pytest.raises(ValueError, match=r"delta is 0\.0"):
         for_quadboost(other, X, y, 0.0)
+    with pytest.raises(TypeError, match="model is of type DecisionTreeClassifier; these bounds are for QuadBoostClass"):
+        for_quadboost(DecisionTreeClassifier().fit(X, y), X, y)

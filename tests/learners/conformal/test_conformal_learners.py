@@ -288,7 +288,7 @@ def test_trained_models_ask_what_the_rows_are():
         ConformalClassifier(trained).fit(X[60:], y[60:])
     held = ConformalClassifier(trained, on="validation").fit(X[60:], y[60:])
     assert_allclose(held.scores_, 1.0 - trained.predict_proba(X[60:])[np.arange(60), y[60:]])
-    with pytest.raises(ValueError, match="y holds 7, which is no class of the estimator"):
+    with pytest.raises(ValueError, match="y holds 7, which is not a class of the estimator"):
         ConformalClassifier(trained, on="validation").fit(X, y + 7 * (y == 2) - 2 * (y == 2))
     other = ConformalClassifier(trained, on="validation").fit(X[60:], [7, *y[61:]], [0.0] + [1.0] * 59)
     assert_array_equal(other.scores_[1:], held.scores_[1:])  # a row that is absent may be of any class

@@ -51,35 +51,12 @@ def voter_losses(
 ) -> VoterLosses:
     """Return the losses of an ensemble's voters on rows that they have not seen.
 
-    Parameters
-    ----------
-    ensemble : fitted classifier or Committee
-        Any that `Committee.from_estimator` takes.
-    X : table or array-like (n, p)
-        ``on="validation"``: held-out rows. ``on="oob"``: all training rows, in their order.
-    y : array-like (n,)
-        Labels.
-    on : {"validation", "oob"}, default="validation"
-        Rows that count for a voter: all, or those out of its bag.
-    votes : {"own", "labels"}, default="own"
-        "own": votes as they are. "labels": voters that give scores vote for the class of the largest score, which is
-        another vote than the ensemble's own.
-    sample_weight : array-like (n,), default=None
-        ``on="oob"``: weights of the ensemble's fit. Rows of weight 0 are left out; others count once.
-    n_threads : int, default=1
-        Ceiling on the number of threads.
+    Parameters and errors are those of `certify`. ``votes="labels"`` lets voters that give scores vote for the class of
+    the largest score.
 
     Returns
     -------
     VoterLosses
-
-    Raises
-    ------
-    TypeError
-        If `ensemble` is no classifier whose voters are known.
-    ValueError
-        If `y` does not match `X` or the ensemble, or with ``on="oob"`` its draws of these rows are unknown, or were by
-        weight.
 
     Examples
     --------
@@ -94,13 +71,12 @@ def voter_losses(
     for name, value, known in (("on", on, ("validation", "oob")), ("votes", votes, ("own", "labels"))):
         if value not in known:
             raise ValueError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}.")
-    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    committee, named = _committee_and_rows(ensemble, X)
     if committee.n_classes < 2:
         raise ValueError(
             "the ensemble was trained on rows of one class, which it always predicts; its error is the share of new "
             "rows of other classes, which no vote bounds. Train it on rows of at least two classes."
         )
-    named = ensemble.validate_rows(X) if isinstance(ensemble, BaseClassifier) else X
     signed = SignedVotes.of(committee, named, y, n_threads=n_threads)
     if sample_weight is not None and on != "oob":
         raise ValueError(
@@ -131,6 +107,11 @@ def voter_losses(
     turned, K = bool(negative.any()), committee.n_classes
     named_by_all = _names_classes(committee, votes) and not (turned and K > 2)
     return VoterLosses(S, unseen, np.abs(weights), turned, K, untouched, candidates, wrong, named_by_all)
+
+
+def _committee_and_rows(ensemble: Any, X: Any) -> tuple[Committee, Any]:
+    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
+    return committee, ensemble.validate_rows(X) if isinstance(ensemble, BaseClassifier) else X
 
 
 def _names_classes(committee: Committee, votes: Votes) -> bool:
@@ -181,27 +162,20 @@ class Certificate:
     ----------
     ensemble : str
         Type of the ensemble.
-    on : {"validation", "oob"}
-        Rows that judge it.
+    on, delta, votes
+        Arguments of `certify`.
     n_rows : int
-        Number of these rows.
-    delta : float
-        Probability with which the headline may fail; and, separately, any bound of the table.
+        Number of rows that judge the ensemble.
     headline : Bound
         The test-set bound with all of delta if the rows are new to the whole vote, else the least of the table. The
         choice does not depend on the rows.
     bounds : dict of str to Bound
-        The table, by names in `CERTIFICATES` and "unlabelled_margins"; all of it holds together.
+        The table, by names in `CERTIFICATES` and "unlabelled_margins"; all of it holds together. Also
+        ``certificate["tandem"]``.
     test_error : float or None
         Error on rows that the bounds do not use.
     n_untouched : int, default=0
         Out-of-bag rows that no voter has drawn, which "test_set" and "binomial" use.
-    votes : {"own", "labels"}, default="own"
-        The vote whose error is bounded: the ensemble's own, or that in which each voter names a class.
-
-    Examples
-    --------
-    ``certificate.headline.value``, ``certificate["tandem"].value``, ``print(certificate)``.
     """
 
     ensemble: str
@@ -241,13 +215,7 @@ class Certificate:
         ]
 
     def sentences(self, source: str = "") -> tuple[str, str, str]:
-        """Return the headline, how it was found, and its assumptions.
-
-        Parameters
-        ----------
-        source : str, default=""
-            Origin of the rows, such as " of new.csv".
-        """
+        """Return the headline, how it was found, and its assumptions; `source` is the origin, such as " of new.csv"."""
         return self._number(), self._how(source), self._needs()
 
     def _number(self) -> str:
@@ -376,7 +344,7 @@ def certify(
     ensemble : fitted classifier or Committee
         Any that `Committee.from_estimator` takes. It is not changed.
     X : table or array-like (n, p)
-        ``on="validation"``: held-out rows. ``on="oob"``: all training rows, in their order. Rows count once each.
+        ``on="validation"``: held-out rows. ``on="oob"``: all training rows, in their order.
         **Training rows as held-out rows give meaningless bounds**, and cannot be recognised here.
     y : array-like (n,)
         Labels.
@@ -398,7 +366,7 @@ def certify(
         "own": the ensemble's vote as it is. "labels": the vote in which each voter names one class, whose test error is
         then given.
     sample_weight : array-like (n,), default=None
-        ``on="oob"``: weights of the ensemble's fit; rows of weight 0 are left out.
+        ``on="oob"``: weights of the ensemble's fit. Rows of weight 0 are left out; others count once.
     X_unlabelled : table or array-like, default=None
         Unlabelled rows that had no part in training; they may be `X_test`. With ``votes="own"``.
     n_threads : int, default=1
@@ -411,10 +379,10 @@ def certify(
     Raises
     ------
     TypeError
-        If `ensemble` is no classifier whose voters are known.
+        If `ensemble` is not a classifier whose voters are known.
     ValueError
         If an argument is out of range, a bound is unknown or not for these rows, only one of X_test and y_test is
-        given, `y` holds an unknown label, or ``on="oob"`` and the draws of these rows are unknown.
+        given, `y` holds an unknown label, or with ``on="oob"`` the draws of these rows are unknown, or were by weight.
 
     Examples
     --------
@@ -443,7 +411,8 @@ def certify(
     if X_unlabelled is not None and votes != "own":
         raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
     losses = voter_losses(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
-    bounded = votes == "labels" or _has_bounded_votes(ensemble)
+    committee, _ = _committee_and_rows(ensemble, X)
+    bounded = votes == "labels" or getattr(committee.voters, "bounded", True)
     possible = _possible(losses, X_unlabelled is not None, bounded=bounded)
     names = possible if bounds is None else tuple(bounds)
     for name in names:
@@ -474,11 +443,6 @@ def certify(
     )
 
 
-def _has_bounded_votes(ensemble: Any) -> bool:
-    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
-    return getattr(committee.voters, "bounded", True)
-
-
 def _possible(losses: VoterLosses, unlabelled: bool, *, bounded: bool) -> tuple[str, ...]:
     whole = losses.unseen is None or (losses.untouched is not None and bool(losses.untouched.any()))
     if not bounded:
@@ -497,8 +461,7 @@ def _n_events(names: tuple[str, ...], losses: VoterLosses) -> int:
 
 
 def _leads(ensemble: Any, X: Any, n_threads: int) -> NDArray[np.float64]:
-    committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
-    named = ensemble.validate_rows(X) if isinstance(ensemble, BaseClassifier) else X
+    committee, named = _committee_and_rows(ensemble, X)
     return committee.margins(named, committee.predict(named, n_threads=n_threads), n_threads=n_threads)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -78,7 +79,7 @@ def _text_hashes(rows: Iterable[Any]) -> U64:
 class RowCategories:
     """Categories in which scores are compared: the groups, the classes, or their combinations.
 
-    >>> apart = RowCategories.of(["b", "a", "b"], ("no", "yes"))
+    >>> apart = RowCategories(["a", "b"], ("no", "yes"), True)
     >>> apart.numbers(["a", "b", "c"], np.array([1, 0, 0])).tolist(), apart.words(1)
     ([1, 2, -1], "class 'yes' in group 'a'")
     """
@@ -88,12 +89,6 @@ class RowCategories:
     classes: Sequence[Any]
     """[None] if classes are not compared separately."""
     grouped: bool
-
-    @classmethod
-    def of(cls, groups: Sequence[Group] | None, classes: Sequence[Any] | None) -> Self:
-        """Return the categories of training rows with these groups and classes."""
-        known = [None] if groups is None else sorted(set(groups), key=_sort_key)
-        return cls(known, [None] if classes is None else list(classes), groups is not None)
 
     def __len__(self) -> int:
         return len(self.groups) * len(self.classes)
@@ -122,10 +117,13 @@ def group_words(group: Group) -> str:
     return "a missing group" if group is None else f"group {group!r}"
 
 
-def _sort_key(group: Group) -> tuple[str, Any]:
-    if group is None:
-        return ("~", 0)  # last
-    return ("text", group) if isinstance(group, str) else ("number", group)
+def sorted_groups(groups: Iterable[Group]) -> list[Group]:
+    """Return the distinct groups: numbers, texts, then the missing group."""
+
+    def key(group: Group) -> tuple[int, Any]:
+        return (2, 0) if group is None else (int(isinstance(group, str)), group)
+
+    return sorted(set(groups), key=key)
 
 
 def group_of_rows(X: Any, groups: Any, column: str | int | None, n: int) -> list[Group] | None:
@@ -259,6 +257,24 @@ class CalibrationScores:
         """Return the p-values of an array of scores; 1 for the category -1."""
         total = np.append(self.count, 0.0)[category]
         return (total - self.weight_below(scores, category) + 1.0) / (total + 1.0)
+
+
+def warn_of_few_scores(
+    known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str, stacklevel: int
+) -> None:
+    """Warn if categories have too few rows for a finite threshold, so that predictions are `unbounded`."""
+    few, count = known.too_few(alpha), known.count
+    if not len(few):
+        return
+    first = max(few.tolist(), key=lambda category: float(count[category]))
+    more = f" and {len(few) - 1} more" * (len(few) > 1)
+    words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: "
+    # the smallest alphas of float64 need more rows than it can count
+    needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
+    warnings.warn(
+        f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}.",
+        stacklevel=stacklevel,
+    )
 
 
 def covering_rank(alpha: float, count: F64) -> F64:

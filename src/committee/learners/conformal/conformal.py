@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,13 +41,14 @@ from committee.learners.base.stored_learner import (
 )
 from committee.learners.base.user_voter import seeded
 from committee.learners.conformal.calibration_scores import (
-    ROUNDING,
     CalibrationScores,
     Group,
     RowCategories,
     group_of_rows,
     group_words,
     indexable_rows,
+    sorted_groups,
+    warn_of_few_scores,
 )
 from committee.learners.conformal.out_of_sample import (
     N_FOLDS,
@@ -56,6 +56,7 @@ from committee.learners.conformal.out_of_sample import (
     LeaveOut,
     OutOfBagVoters,
     OutOfSample,
+    Source,
     TrainingRows,
     as_committee,
     check_kind,
@@ -75,8 +76,6 @@ if TYPE_CHECKING:
     from committee.data.frames import TableSchema
     from committee.files.documents import Document, Tensors
 
-SOURCES = ("out of bag", "out of fold", "held out")
-
 
 @with_parameters
 class Conformal(MetaEstimatorMixin, CommitteeEstimator):
@@ -95,6 +94,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     voter_kinds: ClassVar[tuple[str, ...] | None] = None
     trained_parameters: ClassVar[tuple[str, ...]] = ("estimator",)
+    default_estimator: ClassVar[type]
 
     estimator_: Any = fitted("The estimator, fitted to all rows, or a given committee.", "estimator")
     table_: TableSchema = fitted(
@@ -166,15 +166,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     # --- classification or regression ----------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def _default(self) -> Any: ...
-
     @abstractmethod
     def _targets(self, y: ArrayLike | None) -> NDArray[Any]: ...
-
-    @abstractmethod
-    def _class_categories(self, training: TrainingRows) -> tuple[Sequence[Any] | None, Index | None]: ...
 
     @abstractmethod
     def _scores_of(self, found: OutOfSample, training: TrainingRows, random: np.random.RandomState) -> F64: ...
@@ -234,10 +227,10 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
                 warnings.simplefilter("always")
                 found = self._out_of_sample(training, scored, int(random.randint(2**31 - 1)))
             self._take_model(found.model)
-            classes, labels = self._class_categories(training)
-            categories = RowCategories.of(group, classes)
-            self.groups_ = None if group is None else list(categories.groups)
-            self.row_categories_ = np.broadcast_to(categories.numbers(group, labels), len(target)).astype(np.int64)
+            self.groups_ = None if group is None else sorted_groups(group)
+            labels = self._class_numbers(training) if self._per_class else None
+            category = self.row_categories.numbers(group, labels)
+            self.row_categories_ = np.broadcast_to(category, len(target)).astype(np.int64)
             self.scores_ = np.full(len(target), np.nan)
             self.scores_[scored] = self._scores_of(found, training.masked(scored), random)
             self.scores_[~training.counted] = np.nan
@@ -252,21 +245,19 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return self
 
     def _forget(self) -> None:
-        names = ("committee_", "classes_", "table_", "n_features_in_", "feature_names_in_", "estimator_", "provenance_")
-        for name in (*names, *self.stored_attributes, "difficulty_", "fold_models_", "known_"):
-            self.__dict__.pop(name, None)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            del self.__dict__[name]
 
     def _out_of_sample(self, given: TrainingRows, scored: Mask, seed: int) -> OutOfSample:
         training, plus = given.masked(scored), self.method == "plus"
         if (trained := self._trained) is not None:
-            check_kind(trained, classifier=self._is_classifier)
             return self._of_trained(trained, training, plus)
         if self.on == "validation":
             raise ValueError(
                 "on='validation' is for a trained model; put it in a sklearn.frozen.FrozenEstimator, or leave on at "
                 "'auto'."
             )
-        estimator = unfitted_copy(self._default if self.estimator is None else self.estimator)
+        estimator = unfitted_copy(self.default_estimator() if self.estimator is None else self.estimator)
         check_kind(estimator, classifier=self._is_classifier)
         estimator = seeded(estimator, seed)
         if self.on == "oob" and self.cv is not None:
@@ -288,6 +279,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return fit_on_folds(estimator, training, fold if numbered else fold[scored], self.n_jobs, leave_out=plus)
 
     def _of_trained(self, model: Any, training: TrainingRows, plus: bool) -> OutOfSample:
+        check_kind(model, classifier=self._is_classifier)
         if self.on == "auto" or self.cv is not None:
             raise ValueError(
                 f"estimator is trained already, and on={self.on!r}, cv={self.cv!r} do not define the rows; give "
@@ -312,6 +304,19 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     def _is_classifier(self) -> bool:
         return hasattr(type(self), "predict_proba")
 
+    @property
+    def _per_class(self) -> bool:
+        return getattr(self, "per_class", False)
+
+    def _class_numbers(self, training: TrainingRows) -> Index:
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in training.y[training.counted].tolist() if label not in place]
+        if unknown and self._trained is not None:
+            raise ValueError(
+                f"y holds {unknown[0]!r}, which is not a class of the estimator; its classes are {list(place)}."
+            )
+        return np.array([place.get(label, 0) for label in training.y.tolist()], dtype=np.intp)  # others have no weight
+
     def _take_model(self, model: Any) -> None:
         if hasattr(model, "predict_proba") != self._is_classifier:
             raise ValueError(f"the model is a {type(model).__name__}, which a {type(self).__name__} does not have")
@@ -334,7 +339,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     @property
     def row_categories(self) -> RowCategories:
         """Groups and classes in which scores are compared."""
-        classes = self.classes_.tolist() if getattr(self, "per_class", False) else [None]
+        classes = self.classes_.tolist() if self._per_class else [None]
         return RowCategories([None] if self.groups_ is None else self.groups_, classes, self.groups_ is not None)
 
     # --- models without some rows --------------------------------------------------------------------------------
@@ -372,21 +377,11 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return float(alpha)
 
     def _warn_of_few(self, alpha: float, stacklevel: int) -> None:
-        few = self.known_.too_few(alpha)
-        if not len(few):
-            return
-        categories, count = self.row_categories, self.known_.count
-        first = max(few.tolist(), key=lambda category: float(count[category]))
-        more = f" and {len(few) - 1} more" * (len(few) > 1)
-        words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: "
-        # the smallest alphas of float64 need more rows than it can count
-        needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
-        of_classes = "sets always have that class" if getattr(self, "per_class", False) else "sets have every class"
-        warnings.warn(
-            f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; "
-            f"{of_classes if self._is_classifier else 'intervals are infinite'}.",
-            stacklevel=stacklevel,
-        )
+        if self._is_classifier:
+            unbounded = "sets always have that class" if self._per_class else "sets have every class"
+        else:
+            unbounded = "intervals are infinite"
+        warn_of_few_scores(self.known_, self.row_categories, alpha, unbounded, stacklevel + 1)
 
     def _groups_of(self, X: Any, groups: Any) -> list[Group] | None:
         if self.groups_ is None:
@@ -395,9 +390,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             return None
         if groups is None and self.group_by is None:
             raise ValueError("the fit had groups; give those of these rows as groups.")
-        found = group_of_rows(X, groups, self.group_by, _num_samples(X))
-        known = set(self.groups_)
-        unknown = sorted({group_words(group) for group in found or () if group not in known})
+        found = group_of_rows(X, groups, self.group_by, _num_samples(X)) or []
+        unknown = sorted({group_words(group) for group in set(found).difference(self.groups_)})
         if unknown:
             many = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             what = "sets of all classes" if self._is_classifier else "infinite intervals"
@@ -437,7 +431,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = self._default if self.estimator is None else self.estimator
+        inner = self.default_estimator() if self.estimator is None else self.estimator
         if hasattr(inner, "__sklearn_tags__"):
             tags.input_tags = get_tags(inner).input_tags
         return tags
@@ -483,7 +477,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         if "folds" in document:
             models = field(document, "folds", list)
             if not all(isinstance(one, dict) for one in models):
-                raise ValueError("folds hold what is no model")
+                raise ValueError("folds are not all models")
             model.fold_models_ = [_model_of(one, tensors.member(k)) for k, one in enumerate(models, start=2)]
         model._read_attributes(document, tensors)
         model._from_file()
@@ -492,37 +486,34 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     def _from_file(self) -> None:
         held = vars(self)
-        scores = field(held, "scores_", np.ndarray)
-        n = len(scores)
-        check_array("scores_", scores, np.float64, (n,))
-        categories = field(held, "row_categories_", np.ndarray)
-        check_array("row_categories_", categories, np.int64, (n,))
-        groups = field(held, "groups_", list, None)
-        if groups == []:
-            raise ValueError("groups_ is no list of groups")
-        per_class = len(self.classes_) if getattr(self, "per_class", False) else 1
-        check_range("row_categories_", categories, 0, (1 if groups is None else len(groups)) * per_class - 1)
+
+        def check(name: str, kind: type, *shape: int) -> NDArray[Any]:
+            array: NDArray[Any] = field(held, name, np.ndarray)
+            check_array(name, array, kind, shape)
+            return array
+
+        n = len(field(held, "scores_", np.ndarray))
+        check("scores_", np.float64, n)
+        if field(held, "groups_", list, None) == []:
+            raise ValueError("groups_ is not a list of groups")
+        check_range("row_categories_", check("row_categories_", np.int64, n), 0, len(self.row_categories) - 1)
         if "score_weights_" in held:
-            weights = held["score_weights_"]
-            check_array("score_weights_", weights, np.float64, (n,))
+            weights = check("score_weights_", np.float64, n)
             if not (np.isfinite(weights) & (weights >= 0.0)).all():
-                raise ValueError("score_weights_ hold what is no weight")
+                raise ValueError("score_weights_ are not all weights")
             if not weights.any():
                 raise ValueError("score_weights_ are all 0")
-        if held.get("source_") not in SOURCES:
-            raise ValueError(f"source_ is {held.get('source_')!r}; it must be one of {', '.join(SOURCES)}")
+        if held.get("source_") not in get_args(Source):
+            raise ValueError(f"source_ is {held.get('source_')!r}; it must be one of {', '.join(get_args(Source))}")
         if not 0.0 < field(held, "alpha_", float) < 1.0:
             raise ValueError(f"alpha_ is {held['alpha_']!r}; it must be above 0 and below 1")
         if "seed_" in held:
             field(held, "seed_", int)
         if "fold_of_rows_" in held or "fold_models_" in held:
             models = field(held, "fold_models_", list)
-            folds = field(held, "fold_of_rows_", np.ndarray)
-            check_array("fold_of_rows_", folds, np.int64, (n,))
-            check_range("fold_of_rows_", folds, -1, len(models) - 1)
+            check_range("fold_of_rows_", check("fold_of_rows_", np.int64, n), -1, len(models) - 1)
         if "unseen_" in held:
-            width = (self.committee_.n_voters + 7) // 8
-            check_array("unseen_", field(held, "unseen_", np.ndarray), np.uint8, (n, width))
+            check("unseen_", np.uint8, n, (self.committee_.n_voters + 7) // 8)
         if self.method == "plus" and self.leave_out_ is None:
             raise ValueError("method is 'plus', and there are no models without some rows")
         self._sort_scores()

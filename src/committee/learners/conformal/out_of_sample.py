@@ -37,7 +37,9 @@ from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
 from committee.vote.committee import Committee, RegressionCommittee
-from committee.voters.estimators import EstimatorVoters
+from committee.vote.links.mean import Identity
+from committee.vote.links.probability import Share
+from committee.voters.estimators import EstimatorVoters, RegressorVoters
 
 MAX_CELLS = 4_000_000
 """Numbers that are held at a time."""
@@ -156,13 +158,8 @@ def as_committee(model: Any) -> Committee | RegressionCommittee:
     if found is not None:
         return found
     if hasattr(model, "classes_"):
-        from committee.vote.links.probability import Share
-
         voters = EstimatorVoters([model], model.classes_, soft=True)
         return Committee(voters, np.ones(1), model.classes_, Share())
-    from committee.vote.links.mean import Identity
-    from committee.voters.estimators import RegressorVoters
-
     only = RegressorVoters([model], np.zeros(1, dtype=np.intp), np.zeros(1), 1, 1)  # unbounded
     return RegressionCommittee(only, np.ones(1), Identity())
 

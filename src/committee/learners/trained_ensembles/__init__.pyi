@@ -2,9 +2,9 @@ from committee.learners.certificates.certificates import Certificate as Certific
 from committee.learners.certificates.certificates import certify as certify
 from committee.learners.certificates.certificates import voter_losses as voter_losses
 from committee.learners.certificates.fitted_bounds import for_adaboost as for_adaboost
-from committee.learners.certificates.fitted_bounds import for_quadboost as for_quadboost
 from committee.learners.certificates.fitted_bounds import for_sbpmt as for_sbpmt
 from committee.learners.certificates.fitted_bounds import for_vote as for_vote
+from committee.learners.certificates.rademacher_bounds import for_quadboost as for_quadboost
 from committee.learners.pruning.lossless import LosslessVote as LosslessVote
 from committee.learners.pruning.lossless import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
