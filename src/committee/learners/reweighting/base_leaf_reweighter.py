@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -67,8 +67,7 @@ class FitRows(NamedTuple):
         return LeafRows(leaf, None if self.unseen is None else self.unseen[:, trees], self.y, self.weight)
 
 
-@dataclass(frozen=True, eq=False)
-class WholeVote:
+class WholeVote(NamedTuple):
     """Votes of an ensemble before it is cut."""
 
     worth: Sequence[F64]
@@ -78,8 +77,6 @@ class WholeVote:
     """``(d, n)``, see `PruningMetric.statistics`; `None` if it has seen the rows."""
     with_target: Callable[[LeafRows], LeafRows]
     """Sets the target of the fit."""
-    unit: float = 1.0
-    centre: float = 0.0
 
 
 @with_parameters
@@ -108,9 +105,9 @@ class BaseLeafReweighter(TrainedEnsemble):
     C_: float = fitted("Chosen `C`; NaN if the ensemble is kept whole.", "float")
     growth_: float = fitted("Chosen `growth`; NaN if the ensemble is kept whole.", "float")
     lost_: float = fitted(
-        """Loss increase by `metric` against the whole ensemble, on rows that the trees have not seen; a share of the
-        whole's loss in regression, but for scorers. NaN with ``on="train"``, and for a forest that drew rows by weight.
-        The same rows choose the size, so that it is slightly optimistic.""",
+        """Loss increase by `metric` against the whole ensemble, on rows that the trees have not seen; see `max_loss`.
+        NaN with ``on="train"``, and for a forest that drew rows by weight. The same rows choose the size, so that it is
+        slightly optimistic.""",
         "float",
     )
     lost_error_: float = fitted("Standard error of `lost_`.", "float")
@@ -122,9 +119,10 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
 
     ensemble: Any = required(
-        """Forest, bagged or boosted trees, of this library or any that `Committee.from_estimator` takes.""",
+        """Forest, bagged or boosted trees, of this library or any that `Committee.from_estimator` or
+        `RegressionCommittee.from_estimator` takes; trees of numbers have one output.""",
         "no_validation",
-        type_words="fitted classifier or Committee",
+        type_words="fitted ensemble, or its committee",
     )
     _: KW_ONLY
     max_nodes: float = parameter(
@@ -136,16 +134,16 @@ class BaseLeafReweighter(TrainedEnsemble):
     min_gain: float | None = parameter(
         None,
         """Price of accuracy. Limits are halved from `max_nodes` on, and the smallest is taken whose cross-validated
-        accuracy, joined over sizes and less its standard error, is less than this below the best one's. None: only
-        `max_nodes` is tried.""",
+        accuracy (in regression R^2, or the same share of pinball loss), joined over sizes and less its standard error,
+        is less than this below the best one's. None: only `max_nodes` is tried.""",
         Interval(Real, 0, 1, closed="both"),
     )
     max_loss: float | None = parameter(
         None,
         """Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` on, and the smallest cut
-        is taken whose loss increase against the whole ensemble plus its standard error is at most this, evaluated by
-        cross-validation on rows that the trees have not seen (`LeafPath.lost`). If there is none, the ensemble is kept
-        whole with a warning. None: the size decides.""",
+        is taken whose loss increase against the whole ensemble (in regression a share of its loss, but for scorers)
+        plus its standard error is at most this, evaluated by cross-validation on rows that the trees have not seen
+        (`LeafPath.lost`). If there is none, the ensemble is kept whole with a warning. None: the size decides.""",
         Interval(Real, 0, None, closed="left"),
     )
     on: RowsGiven = parameter(
@@ -194,51 +192,49 @@ class BaseLeafReweighter(TrainedEnsemble):
         if self.max_loss is not None:
             check_max_loss(self.max_loss, self.min_gain, self.on)
         growth, C = _sorted_values("growth", self.growth, least=1.0), _sorted_values("C", self.C, least=0.0)
-        ensemble, threads = self.trained, n_threads(self.n_jobs)
-        committee = self._committee_of(ensemble)
-        refuse_missing(ensemble, committee, X)
+        committee, threads = self._committee_of(self.trained), n_threads(self.n_jobs)
+        refuse_missing(self.trained, committee, X)
         forest, weights = score_trees(committee)
         limits = self._limits(int(forest.offset[-1]))
-        rows = self._fit_rows(ensemble, committee, X, y, sample_weight)
+        rows = self._fit_rows(committee, X, y, sample_weight)
         folds = self._folds(X, y, rows.place)
         if self.on == "train":
             rows, folds = self._with_synthetic_rows(committee, rows, folds, threads)
 
         # in a fold, the order of the trees does not depend on its test rows
         parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
-        whole = self._whole_vote(ensemble, committee, forest, rows, parts, (y, sample_weight))
-        orders = [np.argsort(-worth, kind="stable").astype(np.intp) for worth in whole.worth]
+        worth, criterion, statistics, with_target = self._whole_vote(committee, forest, rows, parts, y, sample_weight)
+        orders = [np.argsort(-each, kind="stable").astype(np.intp) for each in worth]
         orders = [order[: trees_within(forest.n_nodes[order], limits[0], max(growth))] for order in orders]
         taken = np.unique(np.concatenate(orders))  # no cut has any of the others
         orders = [np.searchsorted(taken, order) for order in orders]
         forest = forest[taken]
-        cutter = LeafCutter.of(forest, weights[taken] / whole.unit, self.cut == "depth")
-        reached = whole.with_target(rows.in_leaves(forest, taken, threads))
+        cutter = LeafCutter.of(forest, weights[taken] / criterion.unit, self.cut == "depth")
+        reached = with_target(rows.in_leaves(forest, taken, threads))
         del rows  # arrays of all trees
-        search = LeafSearch(cutter, reached, folds, orders, growth, C, whole.criterion, whole.statistics)
+        search = LeafSearch(cutter, reached, folds, orders, growth, C, criterion, statistics)
         with one_blas_thread():  # folds are fitted in parallel, each with many small products
             path = search.path(limits, threads, self.max_loss)
             chosen = path.chosen(self.min_gain) if self.max_loss is None else path.within(self.max_loss)
-            step = None if chosen is None else path.steps[chosen]
-            value = None if step is None else step.cut.regression(search.rows, threads).votes(step.C)
+            if chosen is not None:
+                step = path.steps[chosen]
+                value = step.cut.regression(search.rows, threads).votes(step.C)
         if chosen is None:
             self._warn_kept_whole(path)
         with self._as_before_if_it_fails():
-            table = self._take_columns(ensemble, committee, X)
-            small: Any
-            if step is None or value is None:
-                small = replace(committee, table=table)  # type: ignore[type-var]  # both kinds are dataclasses
-                self.voters_ = np.arange(committee.n_voters)
-                self.C_ = self.growth_ = np.nan
-                self.lost_ = self.lost_error_ = 0.0
-            else:
+            table = self._take_columns(self.trained, committee, X)
+            small: Any = committee
+            self.voters_ = np.arange(committee.n_voters)
+            self.C_ = self.growth_ = np.nan
+            self.lost_ = self.lost_error_ = 0.0
+            if chosen is not None:
                 trees = step.cut.trees
-                voters = cut_forest(forest, step.cut.stands, whole.centre + whole.unit * value)[trees]
-                small = self._small(committee, voters, np.full(len(trees), 1.0 / len(trees)), table)
+                voters = cut_forest(forest, step.cut.stands, criterion.centre + criterion.unit * value)[trees]
+                small = self._small(committee, voters, np.full(len(trees), 1.0 / len(trees)))
                 self.voters_ = taken[trees]
                 self.C_, self.growth_ = step.C, step.growth
                 self.lost_, self.lost_error_ = float(path.lost()[chosen]), step.lost_error
-            self.committee_, self.path_ = share_subtrees(small), path
+            self.committee_, self.path_ = share_subtrees(replace(small, table=table)), path
             self.n_nodes_before_ = committee.n_nodes
             self.nbytes_before_ = committee.nbytes
             self.n_voters_before_ = committee.n_voters
@@ -257,36 +253,35 @@ class BaseLeafReweighter(TrainedEnsemble):
     def _check_target(self, target: Index | F64) -> None: ...
 
     @abstractmethod
-    def _out_of_bag_mask(
-        self, ensemble: Any, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> Mask: ...
+    def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask: ...
 
     @abstractmethod
     def _whole_vote(
         self,
-        ensemble: Any,
         committee: Any,
         forest: Forest,
         rows: FitRows,
         parts: Sequence[Index],
-        given: tuple[ArrayLike, ArrayLike | None],  # labels and weights of all rows
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
     ) -> WholeVote: ...
 
     @abstractmethod
-    def _small(self, committee: Any, voters: Forest, weights: F64, table: Any) -> WeightedVotes: ...
+    def _small(self, committee: Any, voters: Forest, weights: F64) -> WeightedVotes: ...
 
     @abstractmethod
     def _take_target(self, committee: Any) -> None: ...
 
     # --- limits and rows -----------------------------------------------------------------------------------------
 
-    def _has_new_rows(self, ensemble: Any) -> bool:
+    @property
+    def _has_new_rows(self) -> bool:
         # rows out of bag of draws by weight are lighter than new rows
         if self.on != "oob":
             return self.on == "validation"
         if self.max_loss is not None:
-            refuse_weighted_draws(ensemble)
-        return not draws_by_weight(ensemble)
+            refuse_weighted_draws(self.trained)
+        return not draws_by_weight(self.trained)
 
     def _warn_kept_whole(self, path: LeafPath) -> None:
         first = path.steps[0]
@@ -320,9 +315,7 @@ class BaseLeafReweighter(TrainedEnsemble):
             limits.append(shorter)
         return tuple(limits)
 
-    def _fit_rows(
-        self, ensemble: Any, committee: WeightedVotes, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> FitRows:
+    def _fit_rows(self, committee: WeightedVotes, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> FitRows:
         target = self._read_target(committee, y)
         matrix = committee.encode(X)
         if len(matrix) != len(target):
@@ -331,7 +324,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         counts = np.ones(len(target), dtype=bool) if weight is None else weight > 0.0
         unseen = None
         if self.on == "oob":
-            unseen = self._out_of_bag_mask(ensemble, committee, X, y, sample_weight)
+            unseen = self._out_of_bag_mask(committee, X, y, sample_weight)
             counts &= unseen.any(axis=1)
         self._check_target(target[counts])
         place = np.flatnonzero(counts)

@@ -51,11 +51,16 @@ def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool =
 
 
 class SelectionCriterion(ABC):
-    """Loss that chooses among cuts and score that is reported, row by row, with the metric of `max_loss`."""
+    """Loss that chooses among cuts and score that is reported, row by row, with the metric of `max_loss`.
+
+    Scores and targets are standardised by `centre` and `unit`.
+    """
 
     loss_name: ClassVar[str]
     score_name: str
     metric: PruningMetric
+    centre: float
+    unit: float
 
     @abstractmethod
     def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
@@ -71,6 +76,8 @@ class ClassCriterion(SelectionCriterion):
     """Log loss and accuracy."""
 
     metric: PruningMetric
+    centre: float = 0.0
+    unit: float = 1.0
     loss_name: ClassVar[str] = "log_loss"
     score_name = "accuracy"
 
@@ -87,10 +94,7 @@ class ClassCriterion(SelectionCriterion):
 
 @dataclass(frozen=True)
 class NumberCriterion(SelectionCriterion):
-    """The loss of the fit, and one minus its ratio to the loss of the best constant, `constant_loss`.
-
-    Scores and targets are standardised by `centre` and `unit`.
-    """
+    """The loss of the fit, and one minus its ratio to the loss of the best constant, `constant_loss`."""
 
     centre: float
     unit: float

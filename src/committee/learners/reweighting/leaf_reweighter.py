@@ -14,7 +14,7 @@ from committee.data.labels import target_vector
 from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows, row_weights
-from committee.learners.base.parameters import FRACTION, fitted, parameter, required, with_parameters
+from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.reweighting.base_leaf_reweighter import BaseLeafReweighter, FitRows, WholeVote
 from committee.learners.reweighting.cut_path import LINK, ClassCriterion, NumberCriterion
 from committee.learners.reweighting.leaf_cuts import LeafRows
@@ -129,19 +129,17 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         if len(np.unique(target)) < 2:
             raise ValueError("y holds fewer than two classes in the rows that count; votes need at least two.")
 
-    def _out_of_bag_mask(
-        self, ensemble: Any, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> Mask:
-        return checked_out_of_bag_mask(ensemble, committee, X, y, sample_weight)
+    def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
+        return checked_out_of_bag_mask(self.trained, committee, X, y, sample_weight)
 
     def _whole_vote(
         self,
-        ensemble: Any,
         committee: Any,
         forest: Forest,
         rows: FitRows,
         parts: Sequence[Index],
-        given: tuple[ArrayLike, ArrayLike | None],
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
     ) -> WholeVote:
         labels = np.asarray(rows.y, dtype=np.intp)
         metric = classification_metric(self.metric, committee.classes)
@@ -151,9 +149,9 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         def with_target(reached: LeafRows) -> LeafRows:
             if self.on != "train":
                 return reached
-            return reached.towards(probability, self._weight_of_classes(committee, *given))
+            return reached.towards(probability, self._weight_of_classes(committee, y, sample_weight))
 
-        has_new_rows = self._has_new_rows(ensemble)
+        has_new_rows = self._has_new_rows
         if has_new_rows and rows.unseen is not None:
             if self.max_loss is not None:
                 refuse_few_oob_trees(rows.unseen, self.max_loss)
@@ -163,8 +161,8 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         worth = [_oob_accuracy(rows, votes.right, part, weights) for part in parts]
         return WholeVote(worth, ClassCriterion(metric), statistics, with_target)
 
-    def _small(self, committee: Any, voters: Forest, weights: F64, table: Any) -> Committee:
-        return Committee(voters, weights, committee.classes, LINK, table)
+    def _small(self, committee: Any, voters: Forest, weights: F64) -> Committee:
+        return Committee(voters, weights, committee.classes, LINK)
 
     def _take_target(self, committee: Any) -> None:
         self.classes_ = committee.classes
@@ -226,28 +224,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     committee_: RegressionCommittee = fitted()
     quantile_: float | None = fitted("Level of the predicted quantile; None for means.", "float or None")
 
-    ensemble: Any = required(
-        """Forest or boosted trees with one output, of this library or any that `RegressionCommittee.from_estimator`
-        takes.""",
-        "no_validation",
-        type_words="fitted regressor or RegressionCommittee",
-    )
     _: KW_ONLY
-    min_gain: float | None = parameter(
-        None,
-        """Price of accuracy. Limits are halved from `max_nodes` on, and the smallest is taken whose cross-validated
-        R^2, or the same share of pinball loss, less its standard error, is less than this below the best one's. None:
-        only `max_nodes` is tried.""",
-        *BaseLeafReweighter.declared_parameters["min_gain"].constraints,
-    )
-    max_loss: float | None = parameter(
-        None,
-        """Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` on, and the smallest cut
-        is taken whose loss increase, as a share of the whole ensemble's loss, plus its standard error is at most this
-        (0.01: a mean squared error one percent larger), evaluated by cross-validation on rows that the trees have not
-        seen (`LeafPath.lost`). If there is none, the ensemble is kept whole with a warning. None: the size decides.""",
-        *BaseLeafReweighter.declared_parameters["max_loss"].constraints,
-    )
     metric: Any = parameter(
         None,
         """Metric of `max_loss`: "squared_error", "absolute_error", or "pinball" of the predicted quantile. Or a score
@@ -296,30 +273,29 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
         if len(target) < 2:
             raise ValueError(f"n_samples={len(target)} of the rows count; votes need two of them.")
 
-    def _out_of_bag_mask(
-        self, ensemble: Any, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> Mask:
-        return out_of_bag_mask(ensemble, committee.n_voters, target_vector(y), sample_weight)
+    def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
+        return out_of_bag_mask(self.trained, committee.n_voters, target_vector(y), sample_weight)
 
     def _whole_vote(
         self,
-        ensemble: Any,
         committee: Any,
         forest: Forest,
         rows: FitRows,
         parts: Sequence[Index],
-        given: tuple[ArrayLike, ArrayLike | None],
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
     ) -> WholeVote:
         y = np.asarray(rows.y, dtype=np.float64)
         weight = np.ones(len(y)) if rows.weight is None else rows.weight
         TargetRows(rows.matrix, y, weight, rows.weight is None).check_squares()
-        threads, quantile = n_threads(self.n_jobs), self._quantile_of(ensemble)
+        threads, quantile = n_threads(self.n_jobs), self._quantile
         metric = regression_metric(self.metric, quantile)
         votes = oob_mean_votes(committee, forest, rows.matrix, y, rows.unseen, rows.weight, parts, threads)
-        if given[1] is None and self.on == "oob":
-            check_oob_predictions(ensemble, rows.place, votes.predicted)
-        has_new_rows = self._has_new_rows(ensemble)
-        statistics = metric.statistics(y, votes.predicted, votes.by_halves, rows.unseen) if has_new_rows else None
+        if sample_weight is None and self.on == "oob":
+            check_oob_predictions(self.trained, rows.place, votes.predicted)
+        statistics = None
+        if self._has_new_rows:
+            statistics = metric.statistics(y, votes.predicted, votes.by_halves, rows.unseen)
         if self.on == "train":  # trees have memorised y
             y, quantile = votes.predicted, None
         centre, unit = _centre_and_unit(y, weight)
@@ -337,23 +313,23 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
             return replace(reached, y=y, target=target[:, None], loss=fitted_loss)
 
         criterion = NumberCriterion(centre, unit, loss, constant_loss, metric, score)
-        return WholeVote(votes.worth, criterion, statistics, with_target, unit, centre)
+        return WholeVote(votes.worth, criterion, statistics, with_target)
 
-    def _quantile_of(self, ensemble: Any) -> float | None:
-        return quantile_level(ensemble) if self.quantile is None else self.quantile
+    @property
+    def _quantile(self) -> float | None:
+        return quantile_level(self.trained) if self.quantile is None else self.quantile
 
-    def _small(self, committee: Any, voters: Forest, weights: F64, table: Any) -> RegressionCommittee:
-        link = Identity() if committee.link.name == "average" else committee.link
-        return RegressionCommittee(voters, weights, link, table)
+    def _small(self, committee: Any, voters: Forest, weights: F64) -> RegressionCommittee:
+        return RegressionCommittee(voters, weights, Identity() if committee.link.name == "average" else committee.link)
 
     def _take_target(self, committee: Any) -> None:
-        self.quantile_ = self._quantile_of(self.trained)
+        self.quantile_ = self._quantile
 
     @property
     def metric_name(self) -> str:
         if self.metric is not None:
             return super().metric_name
-        return "squared_error" if self._quantile_of(self.trained) is None else "pinball"
+        return "squared_error" if self._quantile is None else "pinball"
 
 
 def _centre_and_unit(y: F64, weight: F64) -> tuple[float, float]:
