@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.voters.forest import Forest
-from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner
+from tests.gradient_cases import LIGHTGBM, PLAIN, SMALL, answer, both, data, learner, whole_numbers
 
 P = 6
 
@@ -136,14 +137,14 @@ def test_groups_that_hold_all_columns_limit_nothing(kind):
         assert np.array_equal(answer(limited, X), answer(free, X)) == (constraints != [{0, 1}, ()])
 
 
-@pytest.mark.parametrize("named", [False, True])
 @both
-def test_groups_may_be_an_array(kind, named):
+def test_groups_may_be_an_array(kind):
     X, y = data(kind)
-    X = pd.DataFrame(X, columns=list("abcd")) if named else X
-    array = np.array([["a", "b"], ["c", "d"]] if named else [[0, 1], [2, 3]])
-    limited, by_list = (learner(kind, interaction_constraints=groups).fit(X, y) for groups in (array, array.tolist()))
-    assert_array_equal(answer(limited, X), answer(by_list, X))
+    X = pd.DataFrame(X, columns=list("abcd"))
+    groups = np.array([["a", "b"], ["c", "d"]]), [["a", "b"], ["c", "d"]], np.array([[0, 1], [2, 3]])
+    first, *others = (answer(learner(kind, interaction_constraints=each).fit(X, y), X) for each in groups)
+    for other in others:
+        assert_array_equal(other, first)
 
 
 @both
@@ -158,14 +159,10 @@ def test_columns_in_no_group_are_a_group(kind):
 
 def test_the_trees_of_lightgbm_under_the_same_groups():
     lightgbm = pytest.importorskip("lightgbm")
-    rng = np.random.default_rng(3)
-    X = rng.integers(0, 60, size=(800, 5)).astype(np.float64)
-    y = X[:, 0] / 15 + X[:, 1] * X[:, 2] / 720 + rng.normal(size=800)
+    X, y = whole_numbers(800, 3)
     groups = [[0, 1, 3], [1, 2], [3, 4]]
-    settings = {"num_leaves": 12, "learning_rate": 0.1, "lambda_l2": 0.0, "min_data_in_leaf": 10, "max_bin": 255}
-    settings |= {"min_data_in_bin": 1, "feature_pre_filter": False, "num_threads": 1, "verbosity": -1}
-    settings |= {"interaction_constraints": groups}
-    peer = lightgbm.train(settings, lightgbm.Dataset(X, y), num_boost_round=10)
+    settings = {"num_leaves": 12, "min_data_in_leaf": 10, "interaction_constraints": groups}
+    peer = lightgbm.train(LIGHTGBM | settings, lightgbm.Dataset(X, y), num_boost_round=10)
     ours = GradientBoostingRegressor(
         n_estimators=10,
         **PLAIN | {"max_leaf_nodes": 12, "leaf_l2": 0.0, "min_samples_leaf": 10},
@@ -297,10 +294,9 @@ def test_free_classes_are_as_without_constraints():
 def test_ways_to_say_it():
     X, y = noisy(200, 0, missing=False)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    settings = SMALL | {"n_estimators": 3}
-    by_array, by_name, by_list, by_number, by_row = (
-        GradientBoostingClassifier(**settings, monotonic_constraints=constraints).fit(frame, y)
-        for constraints in (
+    first, *others = (
+        answer(GradientBoostingClassifier(**SMALL, n_estimators=3, monotonic_constraints=each).fit(frame, y), frame)
+        for each in (
             [[0, 0, 1], [0, 0, 0], [-1, 1, 0]],
             {"middle": {"a": -1, "b": 1}, "high": {"c": 1}},
             {"middle": [-1, 1, 0], "high": {"c": 1}},
@@ -308,10 +304,8 @@ def test_ways_to_say_it():
             [{"c": 1}, None, {0: -1, "b": 1}],
         )
     )
-    assert_array_equal(answer(by_number, frame), answer(by_array, frame))
-    assert_array_equal(answer(by_row, frame), answer(by_array, frame))
-    assert_array_equal(answer(by_name, frame), answer(by_array, frame))
-    assert_array_equal(answer(by_list, frame), answer(by_array, frame))
+    for other in others:
+        assert_array_equal(other, first)
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
@@ -348,33 +342,57 @@ def test_quantiles_in_order_are_monotone_too():
     assert np.ptp(predicted[:, :, 1]) > 0.5
 
 
+IN_COLUMNS = [
+    ({3: 1}, ValueError, "monotonic_constraints has column 3; X has columns 0 to 2"),
+    ({0.5: 1}, TypeError, "monotonic_constraints has 0.5 of type float for a column; use names or whole numbers"),
+    ({"a": 1, 0: 1}, ValueError, "has column 'a' twice, by name and number"),
+    ({"a": "up"}, ValueError, "has 'up' for column 'a'; use -1, 0 or 1"),
+    ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
+    ([1, 0], ValueError, "needs one of -1, 0 and 1 for each of the 3 columns"),
+    ({"agee": 1}, ValueError, "names 'agee', which is no column of X; there are 'a', 'b', 'c'"),
+    ({"A ": 1}, ValueError, r"names 'A ', which is no column of X; did you mean 'a'\?$"),
+    ({"a": True}, ValueError, "has True for column 'a'; use -1, 0 or 1"),
+    (np.array([False, True, False]), ValueError, "has False for column 'a'; use -1, 0 or 1"),
+    ({"high": [1, 0, 0]}, ValueError, "here each row has one score; give one direction for each column"),
+]
+IN_CLASSES = [
+    ([1, 0, 0], "each of the 3 classes has a score of its own; give it by class, as in {'middle': {column: 1}}"),
+    ({"a": 1}, "give it by class"),
+    ({"tall": {"a": 1}}, r"key 'tall', which is no class of y; its classes are \['high', 'low', 'middle'\]"),
+    ({"high": {"e": 1}}, "names 'e', which is no column of X"),
+    ({"high": [1, 0]}, "needs one of -1, 0 and 1 for each of the 3 columns"),
+    ([[1, 0, 0]], "has 1 rows; it needs one for each class, 3"),
+    ({"high": {"a": 2}}, "has 2 for column 'a'; use -1, 0 or 1"),
+]
+IN_TARGETS = [
+    ({0: {0: 1}, 1: {0: -1}}, "numbers of a row have no names; give a list with one dict or row for each"),
+    ([[1, 0, 0]] * 3, "monotonic_constraints has 3 rows; it needs one for each predicted number, 2"),
+    ({"a": 1}, "names 'a', which is no column of X; X is an array without names"),
+]
+
+
 @pytest.mark.parametrize(
-    ("constraints", "params", "message"),
+    ("model", "kind", "constraints", "error", "message"),
     [
+        *((GradientBoostingClassifier(**SMALL), "two classes", *case) for case in IN_COLUMNS),
+        *((GradientBoostingClassifier(**SMALL), "classes", each, ValueError, words) for each, words in IN_CLASSES),
+        *((GradientBoostingRegressor(**SMALL), "targets", each, ValueError, words) for each, words in IN_TARGETS),
         (
-            [1, 0, 0],
-            {},
-            r"each of the 3 classes has a score of its own; give it by class, as in {'middle': {column: 1}}",
+            *(GradientBoostingClassifier(tree="shared"), "classes", {"high": {"a": 1}}, ValueError),
+            "needs a tree for each score, but the 3 of a row share theirs; set tree='per_class'",
         ),
-        ({"a": 1}, {}, "give it by class"),
-        ({"tall": {"a": 1}}, {}, r"key 'tall', which is no class of y; its classes are \['high', 'low', 'middle'\]"),
-        ({"high": {"e": 1}}, {}, "names 'e', which is no column of X"),
-        ({"high": [1, 0]}, {}, "needs one of -1, 0 and 1 for each of the 3 columns"),
-        ([[1, 0, 0]], {}, "has 1 rows; it needs one for each class, 3"),
-        ({"high": {"a": 2}}, {}, "has 2 for column 'a'; use -1, 0 or 1"),
         (
-            {"high": {"a": 1}},
-            {"tree": "shared"},
-            "needs a tree for each score, but the 3 of a row share theirs; set tree=",
+            *(GradientBoostingRegressor("quantile", quantile=[0.2, 0.8]), "numbers", [1, 0, 0], ValueError),
+            "needs a tree for each score, but the 2 of a row share theirs; set tree='per_target'",
         ),
     ],
 )
-def test_refused_monotone_constraints(constraints, params, message):
+def test_refused_monotone_constraints(model, kind, constraints, error, message):
     X, y = noisy(90, 0, missing=False)
-    with pytest.raises(ValueError, match=message):
-        GradientBoostingClassifier(**SMALL | params, monotonic_constraints=constraints).fit(
-            pd.DataFrame(X, columns=["a", "b", "c"]), y
-        )
+    frame = X if kind == "targets" else pd.DataFrame(X, columns=["a", "b", "c"])
+    y = {"two classes": y == "high", "classes": y, "targets": X[:, :2], "numbers": X[:, 0]}[kind]
+    with pytest.raises(error, match=message):
+        clone(model).set_params(monotonic_constraints=constraints).fit(frame, y)
 
 
 def test_columns_by_number_are_columns_by_name():
@@ -384,29 +402,6 @@ def test_columns_by_number_are_columns_by_name():
     for rows in (frame, X, pd.DataFrame(X)):
         model = GradientBoostingClassifier(**SMALL, monotonic_constraints={2: -1}).fit(rows, y == "high")
         assert_array_equal(answer(model, rows), answer(by_name, frame))
-
-
-@pytest.mark.parametrize(
-    ("constraints", "error", "message"),
-    [
-        ({3: 1}, ValueError, "monotonic_constraints has column 3; X has columns 0 to 2"),
-        ({0.5: 1}, TypeError, "monotonic_constraints has 0.5 of type float for a column; use names or whole numbers"),
-        ({"a": 1, 0: 1}, ValueError, "has column 'a' twice, by name and number"),
-        ({"a": "up"}, ValueError, "has 'up' for column 'a'; use -1, 0 or 1"),
-        ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
-        ({"agee": 1}, ValueError, "names 'agee', which is no column of X; there are 'a', 'b', 'c'"),
-        ({"A ": 1}, ValueError, r"names 'A ', which is no column of X; did you mean 'a'\?$"),
-        ({"a": True}, ValueError, "has True for column 'a'; use -1, 0 or 1"),
-        (np.array([False, True, False]), ValueError, "has False for column 'a'; use -1, 0 or 1"),
-    ],
-    ids=str,
-)
-def test_columns_and_directions_that_are_none(constraints, error, message):
-    X, y = noisy(90, 0, missing=False)
-    with pytest.raises(error, match=message):
-        GradientBoostingClassifier(**SMALL, monotonic_constraints=constraints).fit(
-            pd.DataFrame(X, columns=["a", "b", "c"]), y == "high"
-        )
 
 
 @pytest.mark.parametrize(
@@ -423,20 +418,3 @@ def test_numbers_that_are_names_of_other_columns_are_refused(constraints):
     frame = pd.DataFrame(X, columns=[2, 1, 0])
     with pytest.raises(ValueError, match=r"have other numbers for names, 2, 1, 0: .* X.columns.astype\(str\)"):
         GradientBoostingClassifier(**SMALL, **constraints).fit(frame, y)
-
-
-def test_targets_have_no_names():
-    X, _ = noisy(90, 0, missing=False)
-    with pytest.raises(ValueError, match="numbers of a row have no names; give a list with one dict or row for each"):
-        GradientBoostingRegressor(monotonic_constraints={0: {0: 1}, 1: {0: -1}}).fit(X, X[:, :2])
-
-
-def test_two_classes_have_one_score():
-    X, y = noisy(90, 0, missing=False)
-    with pytest.raises(ValueError, match="here each row has one score; give one direction for each column"):
-        GradientBoostingClassifier(**SMALL, monotonic_constraints={"high": [1, 0, 0]}).fit(X, y == "high")
-    for constraints in ([[1, 0, 0]] * 3, {"a": 1}):
-        with pytest.raises(ValueError, match="monotonic_constraints"):
-            GradientBoostingRegressor(**SMALL, tree="per_target", monotonic_constraints=constraints).fit(
-                X, np.column_stack([X[:, 0], X[:, 1]])
-            )

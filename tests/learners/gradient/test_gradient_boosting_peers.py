@@ -18,13 +18,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from tests.gradient_cases import PLAIN
-
-
-def whole_numbers(n, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 60, size=(n, 5)).astype(np.float64)
-    return X, X[:, 0] / 15 + X[:, 1] * X[:, 2] / 720 + rng.normal(size=n)
+from tests.gradient_cases import LIGHTGBM, PLAIN, whole_numbers
 
 
 def assert_same_parts(ours, theirs):
@@ -52,20 +46,9 @@ def test_trees_of_lightgbm(learning_rate, kind, n_rounds, limits, depth):
     lightgbm = pytest.importorskip("lightgbm")
     X, z = whole_numbers(800, seed=3)
     y = (z > 2.5).astype(float) if kind == "classes" else z
-    common = {
-        "objective": "binary" if kind == "classes" else "regression",
-        "num_leaves": 12,
-        "max_depth": depth or -1,
-        "learning_rate": learning_rate,
-        "lambda_l2": 0.0,
-        "min_data_in_bin": 1,
-        "max_bin": 255,
-        "feature_pre_filter": False,
-        "boost_from_average": True,
-        "num_threads": 1,
-        "verbosity": -1,
-    }
-    peer = lightgbm.train(common | limits[1], lightgbm.Dataset(X, y), num_boost_round=n_rounds)
+    options = {"num_leaves": 12, "max_depth": depth or -1, "learning_rate": learning_rate} | limits[1]
+    options["objective"] = "binary" if kind == "classes" else "regression"
+    peer = lightgbm.train(LIGHTGBM | options, lightgbm.Dataset(X, y), num_boost_round=n_rounds)
     made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
     settings = {"max_leaf_nodes": 12, "max_depth": depth, "leaf_l2": 0.0} | limits[0]
     model = made(n_estimators=n_rounds, **PLAIN | settings | {"learning_rate": learning_rate}).fit(X, y)

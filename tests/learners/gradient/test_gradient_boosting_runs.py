@@ -20,6 +20,7 @@ from committee.learners.gradient.validation import (
     WITHOUT_TRIALS,
 )
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
+from tests.subjects import assert_same_bits
 
 # --- early stopping ---------------------------------------------------------------------------------------------------
 
@@ -111,16 +112,10 @@ def test_held_out_rows_are_watched_without_early_stopping(kind):
 @both
 def test_a_validation_set_must_fit(kind):
     X, y = data(kind)
-    stopping = learner(kind, early_stopping=True)
-    with pytest.raises(ValueError, match="X_val and y_val go together"):
-        stopping.fit(X, y, X_val=X)
-    with pytest.raises(ValueError, match="3 features"):
-        stopping.fit(X, y, X_val=X[:, :3], y_val=y)
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        stopping.fit(X, y, X_val=X, y_val=y[:-1])
-    if kind == "classes":
-        with pytest.raises(ValueError, match="not a class of y"):
-            stopping.fit(X, y, X_val=X, y_val=y + 1)
+    cases = [(X, None, "X_val and y_val go together"), (X[:, :3], y, "3 features"), (X, y[:-1], "inconsistent numbers")]
+    for X_val, y_val, message in cases + [(X, y + 1, "not a class of y")] * (kind == "classes"):
+        with pytest.raises(ValueError, match=message):
+            learner(kind, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
 
 
 # --- going on ---------------------------------------------------------------------------------------------------------
@@ -128,29 +123,30 @@ def test_a_validation_set_must_fit(kind):
 
 @both
 @pytest.mark.parametrize(
-    "params", [{}, {"subsample": 0.5, "max_features": 2}, {"line_search": True}, {"max_features_tree": 2}], ids=str
+    "params",
+    [
+        {},
+        {"subsample": 0.5, "max_features": 2},
+        {"line_search": True},
+        {"max_features_tree": 2},
+        {"leaf": "linear"},
+        {"tree": "per_class"},
+        {"tree": "shared"},
+    ],
+    ids=str,
 )
 def test_a_warm_start_is_one_long_fit(kind, params):
     X, y = data(kind)
+    if "tree" in params and kind == "classes":
+        X, y = table(n_classes=3)
+    elif "tree" in params:
+        params, y = params | {"tree": params["tree"].replace("class", "target")}, np.column_stack([y, X[:, 0], -y])
     whole = learner(kind, n_estimators=9, **params).fit(X, y)
     parts = learner(kind, n_estimators=4, warm_start=True, **params).fit(X, y)
     assert parts.committee_.n_voters == 4
     assert parts.set_params(n_estimators=9).fit(X, y) is parts
-    for name in ("weights", "intercept"):
-        assert_array_equal(getattr(parts.committee_, name), getattr(whole.committee_, name))
-    for name in ("feature", "threshold", "value", "gain", "count", "weight"):
-        assert_array_equal(getattr(parts.committee_.voters, name), getattr(whole.committee_.voters, name), name)
+    assert_same_bits(parts, whole, X)
     assert parts.set_params(n_estimators=9).fit(X, y).committee_.n_voters == 9
-
-
-@pytest.mark.parametrize("tree", ["per_class", "shared"])
-def test_a_warm_start_of_many_classes(tree):
-    X, y = table(n_classes=3)
-    whole = learner("classes", n_estimators=6, tree=tree).fit(X, y)
-    parts = (
-        learner("classes", n_estimators=2, tree=tree, warm_start=True).fit(X, y).set_params(n_estimators=6).fit(X, y)
-    )
-    assert_array_equal(parts.decision_function(X), whole.decision_function(X))
 
 
 def test_a_warm_start_with_early_stopping_sees_the_earlier_rounds():
@@ -186,13 +182,15 @@ def test_a_warm_start_holds_the_same_rows_out(kind, stored, tmp_path):
 def test_a_warm_start_must_fit():
     X, y = table()
     model = learner("classes", warm_start=True).fit(X, y)
-    for change, match in (({"n_estimators": 3}, "n_estimators=3 is less than the 8"), ({"loss": "probit"}, "link")):
+    for change, rows, labels, match in (
+        ({"n_estimators": 3}, X, y, "n_estimators=3 is less than the 8"),
+        ({"loss": "probit"}, X, y, "link"),
+        ({"n_estimators": 9}, X, y + 1, "other classes"),
+        ({"n_estimators": 9}, pd.DataFrame(X, columns=list("abcd")), y, "other columns"),
+        ({"n_estimators": 9, "leaf": "linear"}, X, y, "other leaves: 'constant' then, 'linear' now"),
+    ):
         with pytest.raises(ValueError, match=match):
-            copy.copy(model).set_params(**change).fit(X, y)
-    with pytest.raises(ValueError, match="other classes"):
-        copy.copy(model).set_params(n_estimators=9).fit(X, y + 1)
-    with pytest.raises(ValueError, match="other columns"):
-        copy.copy(model).set_params(n_estimators=9).fit(pd.DataFrame(X, columns=list("abcd")), y)
+            copy.copy(model).set_params(**change).fit(rows, labels)
     assert model.set_params(warm_start=False, n_estimators=3).fit(X, y).committee_.n_voters == 3
 
 

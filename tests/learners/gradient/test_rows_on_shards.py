@@ -14,28 +14,12 @@ from committee.data.bins import Binned, Bins
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory
-from committee.learners.gradient.shards import Call, RowsOnShards, Shard, Shards, sum_of
-from committee.learners.gradient.target import Target
+from committee.learners.gradient.shards import RowsOnShards, Shard, Shards, sum_of
+from committee.learners.gradient.target import Target, constant_scores
 from committee.objectives.losses import Logistic, Squared
+from tests.core.checked_tree import DEFAULTS
 
-LIMITS = {
-    "max_depth": 0,
-    "max_leaf_nodes": 8,
-    "min_samples_leaf": 2,
-    "min_hessian_leaf": 1e-3,
-    "leaf_l0": 0.0,
-    "leaf_l1": 0.0,
-    "leaf_l2": 1.0,
-    "l0_per_leaf": False,
-    "min_gain": 0.0,
-    "max_features": 0,
-    "growth": "leaf",
-    "monotone": None,
-    "max_interaction": 0,
-    "interaction_groups": [],
-    "draw_thresholds": False,
-    "n_threads": 1,
-}
+LIMITS = DEFAULTS | {"max_leaf_nodes": 8, "min_samples_leaf": 2, "min_hessian_leaf": 1e-3, "leaf_l2": 1.0}
 
 
 class Problem:
@@ -63,7 +47,8 @@ class Problem:
         self.n, self.seed, self.w = n, seed, w
         self.target = Target(Squared() if loss in ("squared", "heavy") else Logistic(), y, w)
         self.outputs = self.n_scores if shared else 1
-        self.limits = LIMITS | limits
+        self.intercept = np.linspace(-0.2, 0.3, self.n_scores)
+        self.limits = LIMITS | {"n_outputs": self.outputs} | limits
         place = rng.random(n)
         self.units = RowUnits(np.arange(n), None, place, n)
         if weights == "whole":
@@ -76,13 +61,13 @@ class Problem:
         units = self.units if share < 1.0 or held else None
         return Draws(self.seed, 4, share, of_tree, by_node, units, training)
 
-    def run(self, scored, draws, intercept):
+    def run(self, scored, draws):
         return GradientRun(
             self.target,
             scored,
             self.binned.bins,
             max(2, self.n_scores),
-            intercept=intercept,
+            intercept=self.intercept,
             earlier=None,
             shared=self.outputs > 1 or self.n_scores == 1,
             draws=draws,
@@ -92,13 +77,16 @@ class Problem:
 
     def grower(self, codes):
         bins = self.binned.bins
-        return _core.GradientGrower(codes, bins.n_bins, bins.categorical, n_outputs=self.outputs, **self.limits)
+        return _core.GradientGrower(codes, bins.n_bins, bins.categorical, **self.limits)
 
-    def in_memory(self, draws, intercept):
-        F = np.repeat(intercept[:, None], self.n, axis=1)
-        F = F[0] if len(F) == 1 else F
+    def in_memory(self, draws):
+        F = constant_scores(self.intercept, self.n)
         scored = RowsInMemory(self.target, self.grower(self.binned.codes), F, self.binned, self.line_fit, self.X, 1)
-        return self.run(scored, draws, intercept)
+        return self.run(scored, draws)
+
+    def on_shards(self, shards, draws, number=0):
+        scored = RowsOnShards(shards, number, self.target, self.grower(None), self.intercept, draws, self.line_fit)
+        return self.run(scored, draws)
 
     def shards(self, cuts):
         found = []
@@ -161,20 +149,17 @@ drawn = st.fixed_dictionaries(
 def test_shards_grow_the_trees_of_one_table(problem, drawn, data):
     one = Problem(**problem)
     cuts = sorted(data.draw(st.lists(st.integers(0, one.n), max_size=6)))
-    intercept = np.linspace(-0.2, 0.3, one.n_scores)
-    draws = one.draws(**drawn)
-    whole = one.in_memory(draws, intercept)
-    shards = ShardsHere(one.shards(cuts))
-    parted = one.run(
-        RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws, one.line_fit), draws, intercept
-    )
+    assert_same_rounds(one, ShardsHere(one.shards(cuts)), one.draws(**drawn))
+
+
+def assert_same_rounds(one, shards, draws):
+    whole, parted = one.in_memory(draws), one.on_shards(shards, draws)
     for _ in range(3):
         whole.advance()
         parted.advance()
     assert_same(whole, parted)
-    target = Target(one.target.loss, one.target.y, one.w)
     for run in (whole, parted):
-        run.replay(target, LeafPenalty(0.0, 0.0, 1.0), intercept / 2, 2)
+        run.replay(one.target, LeafPenalty(0.0, 0.0, 1.0), one.intercept / 2, 2)
     assert_same(whole, parted)
 
 
@@ -196,13 +181,11 @@ class LosesShards(ShardsHere):
     def __init__(self, make, seed):
         super().__init__(make())
         self.make, self.random = make, np.random.default_rng(seed)
-        self.n_lost = 0
 
     def _replies(self, calls):
         if self.random.random() < 0.3:
             lost = int(self.random.integers(len(self.shards)))
             self.shards[lost] = self.make()[lost]
-            self.n_lost += 1
             for call in self.journal:
                 answer = call.made(self.shards[lost], lost)
             others = [i for i in range(len(self.shards)) if i != lost]
@@ -217,33 +200,14 @@ class LosesShards(ShardsHere):
 @examples(max_examples=60, deadline=None)
 def test_a_shard_that_is_lost_is_made_again(problem, drawn, seed):
     one = Problem(**problem)
-    intercept = np.linspace(-0.2, 0.3, one.n_scores)
-    draws = one.draws(**drawn)
-    whole = one.in_memory(draws, intercept)
     shards = LosesShards(lambda: one.shards([one.n // 3, one.n // 2]), seed)
-    parted = one.run(
-        RowsOnShards(shards, 0, one.target, one.grower(None), intercept, draws, one.line_fit), draws, intercept
-    )
-    for _ in range(3):
-        whole.advance()
-        parted.advance()
-    assert_same(whole, parted)
-    for run in (whole, parted):
-        run.replay(one.target, LeafPenalty(0.0, 0.0, 1.0), intercept / 2, 2)
-    assert_same(whole, parted)
+    assert_same_rounds(one, shards, one.draws(**drawn))
 
 
 def test_two_runs_take_turns_on_the_same_shards():
     one = Problem(3, 500, "softmax", "none", {})
-    intercept, draws = np.zeros(3), one.draws(0.7, held=False, of_tree=4, by_node=False)
-    shards = ShardsHere(one.shards([100, 130]))
-    alone = one.in_memory(draws, intercept)
-    runs = [
-        one.run(
-            RowsOnShards(shards, run, one.target, one.grower(None), intercept, draws, one.line_fit), draws, intercept
-        )
-        for run in range(2)
-    ]
+    draws, shards = one.draws(0.7, held=False, of_tree=4, by_node=False), ShardsHere(one.shards([100, 130]))
+    alone, runs = one.in_memory(draws), [one.on_shards(shards, draws, number) for number in range(2)]
     for _ in range(3):
         alone.advance()
         for run in runs:
@@ -256,7 +220,7 @@ def test_the_journal_keeps_what_a_shard_needs_and_no_more():
     one = Problem(0, 300, "logistic", "none", {})
     draws = one.draws(1.0, held=False, of_tree=4, by_node=False)
     shards = ShardsHere(one.shards([100]))
-    run = one.run(RowsOnShards(shards, 0, one.target, one.grower(None), np.zeros(1), draws), draws, np.zeros(1))
+    run = one.on_shards(shards, draws)
     for _ in range(4):
         run.advance()
     assert [call.method for call in shards.journal] == ["open", *["catch_up"] * 3, "begin", "catch_up"]
@@ -296,12 +260,5 @@ def test_nothing_is_asked_of_a_shard_before_its_tree_has_begun():
     with pytest.raises(ValueError, match="packed first"):
         kernel.root(True)
 
-
-def test_unsound_gradients_are_refused():
     with pytest.raises(ValueError, match="must be finite"):
         _core.RoundScale(1.0, 1.0, False, 0, 0, 30, 1)
-
-
-def test_calls_know_their_shard():
-    assert Call("a", (1,)).of(5) == ("a", (1,))
-    assert Call("a", each=[(1,), (2,)]).of(1) == ("a", (2,))
