@@ -14,7 +14,7 @@ from committee.learners.nesting import growth, weak_learners
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.weak_learners import MOST_DRAWS, SampledLearner, Sampling, estimated_by_draws
 from committee.voters.probabilistic_voters import estimate_probability
-from tests.learners.nesting.nested_learners import every_learner, fitted, table
+from tests.learners.nesting.nested_learners import every_learner, fitted, table, weights_at_nodes
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import NoisyStump, StumpOracle
 
@@ -33,26 +33,24 @@ def script(answers):
     return lambda q: next(left)
 
 
-def always(n=3):
-    return lambda: np.array([True, False, True][:n])
+def always():
+    return np.array([True, False, True])
 
 
-def test_a_number_of_draws_is_drawn_whatever_they_say():
-    q, R = estimated_by_draws(always(), lambda q: 0.5, 7, "map", 0.0)
-    assert R == 7
-    assert_allclose(q, [8 / 9, 1 / 9, 8 / 9])
-    q, R = estimated_by_draws(always(), lambda q: 0.5, 1, "ml", 0.0)
-    assert R == 1
-    assert_array_equal(q, [1.0, 0.0, 1.0])
+@pytest.mark.parametrize(("R", "estimate", "q"), [(7, "map", [8 / 9, 1 / 9, 8 / 9]), (1, "ml", [1.0, 0.0, 1.0])])
+def test_a_number_of_draws_is_drawn_whatever_they_say(R, estimate, q):
+    found, n_draws = estimated_by_draws(always, lambda q: 0.5, R, estimate, 0.0)
+    assert n_draws == R
+    assert_allclose(found, q)
 
 
-def test_the_first_rise_ends_it():
-    assert estimated_by_draws(always(), script([0.9, 0.8, 0.8, 0.7, 0.71, 0.1]), "first_rise", "map", 0.0)[1] == 5
-    assert estimated_by_draws(always(), script([0.9, 0.95, 0.1]), "first_rise", "map", 0.0)[1] == 2
-
-
-def test_a_voter_that_never_makes_it_rise_is_asked_no_more_in_the_end():
-    assert estimated_by_draws(always(), lambda q: 0.5, "first_rise", "map", 0.0)[1] == MOST_DRAWS
+@pytest.mark.parametrize(
+    ("Z", "n_draws"),
+    [([0.9, 0.8, 0.8, 0.7, 0.71, 0.1], 5), ([0.9, 0.95, 0.1], 2), ([0.5] * MOST_DRAWS, MOST_DRAWS)],
+    ids=["later", "at once", "never"],
+)
+def test_the_first_rise_ends_it(Z, n_draws):
+    assert estimated_by_draws(always, script(Z), "first_rise", "map", 0.0)[1] == n_draws
 
 
 class Clock:
@@ -228,24 +226,11 @@ def test_rows_that_nothing_tells_apart_end_it():
     assert len(model.bounds_) == 1 and np.isfinite(model.predict_proba(X)).all()
 
 
-def naive_weights(model, X, y):
-    """The weights at every node of a fitted graph, way by way from the root."""
-    graph = model.graph_
-    q, sign = graph.voters.probabilities(X), np.where(y == 1, 1.0, -1.0)
-    at = [np.zeros(len(X)) for _ in range(len(graph.next))]
-    at[0] += 1.0
-    for t, (following, votes) in enumerate(zip(graph.next.tolist(), graph.vote.tolist(), strict=True)):
-        for onward, vote, chance in zip(following, votes, (q[:, t], 1.0 - q[:, t]), strict=True):
-            if onward >= 0:
-                at[onward] += at[t] * chance * np.exp(-vote * sign)
-    return at
-
-
 @every_learner
 def test_entropies_are_those_of_the_weights_at_each_voter(model):
     X, y = table()
     found = fitted(model, X, y)
-    expected = [float(entr(D / D.sum()).sum()) - np.log(len(X)) for D in naive_weights(found, X, y)]
+    expected = [float(entr(D / D.sum()).sum()) - np.log(len(X)) for D in weights_at_nodes(found, X, y)[0].T]
     assert_allclose(found.entropies_, expected, atol=1e-9)
     assert found.entropies_[0] == pytest.approx(0.0, abs=1e-12) and (found.entropies_[1:] < 0.0).all()
 
@@ -253,7 +238,7 @@ def test_entropies_are_those_of_the_weights_at_each_voter(model):
 def test_growth_by_entropy_takes_the_leaf_of_most_mass_times_concentration():
     X, y = table(200)
     model = BoostingTreeClassifier(24, choose="entropy").fit(X, y)
-    at = naive_weights(model, X, y)
+    at = weights_at_nodes(model, X, y)[0].T
     # as nodes stand in the order of growth, each was ahead of those that had a leaf already and came later
     first = {0: -1}
     for t, following in enumerate(model.graph_.next.tolist()):
