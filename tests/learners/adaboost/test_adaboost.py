@@ -71,8 +71,11 @@ def assert_same_rounds(model, steps, factor=1.0):
     assert_allclose(forest.threshold[root], [s.threshold for s in steps], rtol=1e-12)
 
 
-def new_rows(X):
-    return np.random.default_rng(0).normal(size=(50, X.shape[1])) * 2
+def assert_same_scores(model, steps, X, score):
+    for rows in (X, np.random.default_rng(0).normal(size=(50, X.shape[1])) * 2):
+        F = score(sum(s.alpha * s.say(rows) for s in steps))
+        ours = model.committee_.select(slice(len(steps))).decision_function(rows)
+        assert_allclose(ours, F, rtol=1e-6, atol=1e-7)
 
 
 # --- against the slow way -----------------------------------------------------------------------------------
@@ -86,10 +89,7 @@ def test_discrete_is_samme(table, learning_rate, criterion):
     steps = until_tie(oracle.samme(X, y, given_weights, K, learning_rate, 8, criterion))
     model = fit(table, n_estimators=8, learning_rate=learning_rate, criterion=criterion)
     assert_same_rounds(model, steps)
-    for rows in (X, new_rows(X)):
-        F = sum(s.alpha * s.say(rows) for s in steps)
-        ours = model.committee_.select(slice(len(steps))).decision_function(rows)
-        assert_allclose(ours, F[:, 1] - F[:, 0] if K == 2 else F, rtol=1e-7, atol=1e-7)
+    assert_same_scores(model, steps, X, lambda F: F[:, 1] - F[:, 0] if K == 2 else F)
 
 
 @given(tables(), st.sampled_from([1.0, 0.3, 1.9]))
@@ -98,10 +98,7 @@ def test_confidence_is_schapire_and_singer(table, learning_rate):
     steps = until_tie(oracle.confidence(X, y, np.ones(len(y)) if w is None else w, learning_rate, 8))
     model = fit(table, n_estimators=8, learning_rate=learning_rate, vote="confidence")
     assert_same_rounds(model, steps)
-    for rows in (X, new_rows(X)):
-        F = sum(s.alpha * s.say(rows) for s in steps)[:, 0]
-        ours = model.committee_.select(slice(len(steps))).decision_function(rows)
-        assert_allclose(ours, F, rtol=1e-6, atol=1e-7)
+    assert_same_scores(model, steps, X, lambda F: F[:, 0])
 
 
 @given(tables(n_classes=3), st.sampled_from([1.0, 0.3]))
@@ -110,16 +107,12 @@ def test_confidence_of_many_classes_is_adaboost_mh(table, learning_rate):
     steps = until_tie(oracle.adaboost_mh(X, y, np.ones(len(y)) if w is None else w, 3, learning_rate, 6))
     model = fit(table, n_estimators=6, learning_rate=learning_rate, vote="confidence")
     assert_same_rounds(model, steps)
-    for rows in (X, new_rows(X)):
-        F = sum(s.alpha * s.say(rows) for s in steps)
-        ours = model.committee_.select(slice(len(steps))).decision_function(rows)
-        assert_allclose(ours, F, rtol=1e-6, atol=1e-7)
+    assert_same_scores(model, steps, X, lambda F: F)
 
 
 @given(tables(weighted=True), st.sampled_from([1.0, 0.3]))
 def test_abstaining_is_the_least_z_with_refusals(table, learning_rate):
     X, y, w = table
-    assert w is not None
     steps = until_tie(oracle.abstaining(X, y, w, learning_rate, 6))
     model = fit(table, n_estimators=6, learning_rate=learning_rate, vote="abstaining")
     T = len(steps)
@@ -127,9 +120,7 @@ def test_abstaining_is_the_least_z_with_refusals(table, learning_rate):
     # who refuses rows is not perfect, so a voter without errors is said to err by half a row
     assert_allclose(errors[:T], np.maximum([s.error for s in steps], np.minimum(errors[:T], 0.5 / len(y))), atol=1e-9)
     assert_same_rounds(model, steps, factor=2.0)
-    for rows in (X, new_rows(X)):
-        F = 2 * sum(s.alpha * s.say(rows) for s in steps)[:, 0]
-        assert_allclose(model.committee_.select(slice(T)).decision_function(rows), F, rtol=1e-6, atol=1e-7)
+    assert_same_scores(model, steps, X, lambda F: 2 * F[:, 0])
 
 
 # --- against scikit-learn -----------------------------------------------------------------------------------

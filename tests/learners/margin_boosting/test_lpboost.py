@@ -9,29 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 
-import committee
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
 from tests.examples import examples
-from tests.margin_cases import Watcher, assert_short_runs_bound_what_is_left
+from tests.margin_cases import Watcher, assert_short_runs_bound_what_is_left, small
 from tests.oracles.margins import primal_program, signed_stump_votes, value_of
-from tests.subjects import assert_same_bits, everything, numbers, weights
+from tests.subjects import everything, numbers, weights
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def small(seed, n_classes=2):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(12, 50))
-    X = rng.integers(0, 6, size=(n, 2)).astype(float)
-    y = np.clip((X[:, 0] + rng.normal(size=n)) // (7 / n_classes), 0, n_classes - 1).astype(int)
-    y[:n_classes] = np.arange(n_classes)
-    X[:2, 0] = 0.0, 5.0
-    return X, y
 
 
 def quiet(model, *data):
@@ -154,33 +141,21 @@ def test_a_row_of_weight_k_is_k_rows_in_any_order(seed):
 
 
 @pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
-def test_gaps_and_categories_are_learned_from(dictionary, tmp_path):
-    import pandas as pd
-
+def test_gaps_and_categories_are_learned_from(dictionary):
     table, y = everything(missing=True, n=300)
-    frame = pd.DataFrame(table)
-    model = LPBoostClassifier(0.6, dictionary=dictionary).fit(frame, y)
-    assert model.score(frame, y) > 0.7
-    model.save(tmp_path / "model.committee")
-    back = committee.load(tmp_path / "model.committee")
-    assert_same_bits(back, model, frame)
-    for name in ("rho_", "soft_margin_", "duality_gap_", "row_weights_"):
-        assert_array_equal(getattr(back, name), getattr(model, name))
+    frame = pl.DataFrame(table)
+    assert LPBoostClassifier(0.6, dictionary=dictionary).fit(frame, y).score(frame, y) > 0.7
 
 
-def test_subsets_of_categories_tell_several_classes_apart(tmp_path):
-    import pandas as pd
-
+def test_subsets_of_categories_tell_several_classes_apart():
     rng = np.random.default_rng(0)
     letters = rng.choice(list("abcdef"), 300)
     y = np.array(["one", "two", "three"])[np.searchsorted(["c", "e"], letters, side="right")]
-    frame = pd.DataFrame({"letter": letters, "noise": rng.normal(size=300)})
+    frame = pl.DataFrame({"letter": letters, "noise": rng.normal(size=300)})
     model = LPBoostClassifier(0.3, dictionary="all_stumps").fit(frame, y)
     assert model.score(frame, y) == 1.0
     assert_allclose(model.soft_margin_, 1.0)
     assert model.committee_.n_voters == 3
-    model.save(tmp_path / "model.committee")
-    assert_same_bits(committee.load(tmp_path / "model.committee"), model, frame)
 
 
 # --- rounds -------------------------------------------------------------------------------------------------
@@ -220,25 +195,6 @@ def test_a_margin_that_cannot_be_above_zero_is_told():
     X, y = rng.integers(0, 3, size=(200, 2)).astype(float), rng.integers(0, 2, 200)
     with pytest.warns(UserWarning, match=r"nu=0.01 is too small.*Raise nu"):
         LPBoostClassifier(0.01).fit(X, y)
-
-
-# --- bad input ----------------------------------------------------------------------------------------------
-
-
-def test_columns_that_make_no_voter_are_refused():
-    for dictionary in ("stumps", "all_stumps"):
-        with pytest.raises(ValueError, match=f"dictionary='{dictionary}' is empty"):
-            LPBoostClassifier(dictionary=dictionary).fit(np.ones((10, 3)), np.arange(10) % 2)
-
-
-def test_a_classifier_without_weights_is_refused():
-    X, y = numbers(2)
-    with pytest.raises(ValueError, match=r"dictionary=KNeighborsClassifier\(\).*takes no sample_weight"):
-        LPBoostClassifier(dictionary=KNeighborsClassifier()).fit(X, y)
-    with pytest.raises(ValueError, match=r"dictionary=LinearRegression\(\) is no classifier"):
-        LPBoostClassifier(dictionary=LinearRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="'dictionary' parameter"):
-        LPBoostClassifier(dictionary="bushes").fit(X, y)
 
 
 def test_a_classifier_that_learns_nothing_ends_the_run():

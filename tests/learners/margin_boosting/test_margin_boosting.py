@@ -12,7 +12,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import committee
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier, LPBoostClassifier, MDBoostClassifier
 from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from tests.examples import examples
@@ -29,7 +28,7 @@ from tests.oracles.margins import (
     mean_sigmoid_cost,
     sigmoid_slopes,
 )
-from tests.subjects import assert_same_bits, everything, numbers, weights
+from tests.subjects import everything, numbers, weights
 
 seeds = st.integers(0, 2**32 - 1)
 ALL = [ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier]
@@ -141,19 +140,13 @@ def test_no_voter_better_than_chance_is_told(learner):
 
 @pytest.mark.parametrize("learner", ALL)
 @pytest.mark.parametrize("params", [{}, {"max_depth": 2}, {"max_leaf_nodes": 4, "max_depth": None}])
-def test_gaps_and_categories_are_learned_from(learner, params, tmp_path):
+def test_gaps_and_categories_are_learned_from(learner, params):
     table, y = everything(missing=True, n=300)
     frame = pd.DataFrame(table)
     model = learner(n_estimators=30, max_bins=16, **params)
     if learner is MDBoostClassifier:
         model.set_params(n_estimators=500)
-    model.fit(frame, y)
-    assert model.score(frame, y) > 0.7
-    model.save(tmp_path / "model.committee")
-    back = committee.load(tmp_path / "model.committee")
-    assert_same_bits(back, model, frame)
-    for name in model.stored_attributes:
-        assert_array_equal(getattr(back, name), getattr(model, name))
+    assert model.fit(frame, y).score(frame, y) > 0.7
 
 
 @pytest.mark.parametrize("learner", ALL)
@@ -213,9 +206,6 @@ def test_bad_input_is_refused(learner):
         learner(voter=KNeighborsClassifier()).fit(X, y)
     with pytest.raises(ValueError, match=r"voter=LinearRegression\(\) is no classifier"):
         learner(voter=LinearRegression()).fit(X, y)
-    for params in ({"n_estimators": 0}, {"max_depth": 0}, {"voter": "bushes"}, {"n_iter_no_change": 0}):
-        with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter"):
-            learner(**params).fit(X, y)
 
 
 def votes_after(signed, weights, t):

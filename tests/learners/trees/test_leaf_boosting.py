@@ -132,11 +132,6 @@ def test_model_trees_by_cross_validation(params, n_classes, tmp_path):
     assert_array_equal(load(tmp_path / "model.safetensors").predict_proba(X), one.predict_proba(X))
 
 
-def test_steps_that_are_no_number_and_not_cv_are_refused():
-    with pytest.raises(ValueError, match=r"n_leaf_steps.*'cv'"):
-        SBPMTClassifier(n_leaf_steps="best").fit(np.eye(4), [0, 1, 0, 1])
-
-
 def grown(seed, n=300, n_classes=2, max_depth=5, n_threads=1):
     problem = random_problem(seed, n=n, q=3, n_outputs=n_classes if n_classes > 2 else 1)
     codes = np.argsort(np.argsort(problem.D, axis=0), axis=0).astype(np.uint8) % 16
@@ -247,10 +242,6 @@ def test_what_is_kept_errs_the_least(seed):
         else:
             error += errors[node]
     assert error == linear_boost.least_error(tree.left.tolist(), errors.tolist())
-
-
-def words(tree, node):
-    return tree.category_bits[tree.category_offset[node] : tree.category_offset[node + 1]]
 
 
 @given(seed=seeds)

@@ -1,7 +1,5 @@
 """Probit model trees against one grown and boosted by hand, and what tables they take."""
 
-from dataclasses import fields
-
 import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
@@ -21,6 +19,7 @@ from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.papers.sbpmt.table2 import SETTINGS
 from committee.voters.committees import BoostedCommittees
 from tests.oracles import grow, linear_boost, sbpmt
+from tests.subjects import assert_same_bits, assert_same_parts
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -34,18 +33,13 @@ def table(seed, n=90, n_classes=2, missing=0.0):
     return X, y
 
 
-def oracle_rows(model, X, y, weights):
+def oracle_scores(model, X, y, weights):
     encoded = model.table_.encode(X)
     binned = Binned.of(encoded, weights, model.table_, 255)
     design = Design.learn(encoded, np.ones(len(y)) if weights is None else weights, model.table_.n_categories)
     labels = np.searchsorted(model.classes_, y).astype(np.uint16)
-    return sbpmt.Rows(
-        binned.codes, binned.bins.n_bins, binned.bins.categorical, design.matrix(encoded), labels, len(model.classes_)
-    )
-
-
-def oracle_scores(model, X, y, weights):
-    rows = oracle_rows(model, X, y, weights)
+    columns = binned.codes, binned.bins.n_bins, binned.bins.categorical, design.matrix(encoded)
+    rows = sbpmt.Rows(*columns, labels, len(model.classes_))
     leaf = linear_boost.Settings(
         model.link, model.n_leaf_steps, model.tol, SCORE_CAP[model.link], model.selection == "likelihood"
     )
@@ -159,11 +153,9 @@ def test_a_weight_of_k_is_k_rows(tree, n_classes, seed):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_threads_change_no_bit(n_classes):
     X, y = table(0, 30_000, n_classes)
-    models = [ProbitModelTreeClassifier(20, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 5)]
-    for model in models[1:]:
-        for name in ("intercept", "coefficient", "model"):
-            assert_array_equal(getattr(model.committee_.voters, name), getattr(models[0].committee_.voters, name))
-        assert_array_equal(model.predict_proba(X), models[0].predict_proba(X))
+    one, *more = (ProbitModelTreeClassifier(20, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 5))
+    for model in more:
+        assert_same_bits(model, one, X)
 
 
 # --- tables -------------------------------------------------------------------------------------------------
@@ -266,14 +258,7 @@ def test_a_few_at_a_time_are_those_of_all_together(tree, at_once, monkeypatch):
     assert sum(made) == len(together.forest)
     assert max(made) == (1 if at_once == 1 else 2)  # of 140 rows, and eight columns of the design
     assert len(apart) == len(together) == 8
-    for name in ("model", "intercept", "coefficient"):
-        np.testing.assert_array_equal(getattr(apart, name), getattr(together, name))
-    assert apart.record is not None
-    assert together.record is not None
-    for each in fields(together.record):
-        np.testing.assert_array_equal(getattr(apart.record, each.name), getattr(together.record, each.name))
-    for name in ("feature", "threshold", "left", "label", "gain"):
-        np.testing.assert_array_equal(getattr(apart.forest, name), getattr(together.forest, name))
+    assert_same_parts(apart, together)
 
 
 def boxes(n, seed=0):

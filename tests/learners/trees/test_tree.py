@@ -20,11 +20,15 @@ from tests.oracles import adaboost as oracle
 seeds = st.integers(0, 2**32 - 1)
 
 
-def coarse(seed=0, n=400, n_classes=3):
+def coarse_numbers(seed=0, n=400):
     """Few distinct values, as bins keep them all, and noise, so that leaves stay impure."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-6, 7, size=(n, 5)) / 2.0
-    score = X[:, 0] + X[:, 1] * (X[:, 2] > 0) + rng.normal(size=n)
+    return X, X[:, 0] + X[:, 1] * (X[:, 2] > 0) + rng.normal(size=n)
+
+
+def coarse(seed=0, n=400, n_classes=3):
+    X, score = coarse_numbers(seed, n)
     return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
 
 
@@ -55,6 +59,10 @@ LIMITS = [
 ]
 
 
+def of_scikit_learn(limits):
+    return {{"min_weight_leaf": "min_weight_fraction_leaf"}.get(name, name): value for name, value in limits.items()}
+
+
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -64,8 +72,7 @@ def test_same_partition_as_scikit_learn(limits, criterion, n_classes):
     w = random_weights()
     limits = {"min_samples_leaf": 5} | limits
     ours = TreeVoter(criterion=criterion, **limits).fit(X, y, w)
-    theirs_of = {"min_weight_leaf": "min_weight_fraction_leaf"}
-    named = {theirs_of.get(name, name): value for name, value in limits.items()}
+    named = of_scikit_learn(limits)
     if criterion == "entropy" and "min_impurity_decrease" in named:
         named["min_impurity_decrease"] /= np.log(2)  # bits there, nats here
     theirs = DecisionTreeClassifier(criterion=criterion, random_state=0, **named).fit(X, y, w)
@@ -136,16 +143,12 @@ def test_two_classes_find_the_best_of_all_subsets(seed, k, criterion):
 def test_more_categories_than_fit_a_word():
     rng = np.random.default_rng(0)
     code = rng.integers(0, 300, 3000)
-    good = rng.random(300) < 0.5
+    y = (rng.random(300) < 0.5)[code]
+    tree, numbers = TreeVoter(max_depth=1, max_bins=1000), code[:, None] / 2
+    assert tree.fit(numbers, y).score(numbers, y) < 0.7
     frame = pl.DataFrame({"code": [f"c{c}" for c in code]})
-    tree = TreeVoter(max_depth=1, max_bins=1000).fit(frame, good[code])
-    assert tree.score(frame, good[code]) == 1.0
-    numbers = TreeVoter(max_depth=1, max_bins=1000, categorical_features=[0]).fit(code[:, None] / 2, good[code])
-    assert numbers.score(code[:, None] / 2, good[code]) == 1.0
-    assert (
-        TreeVoter(max_depth=1, max_bins=1000).fit(code[:, None] / 2, good[code]).score(code[:, None] / 2, good[code])
-        < 0.7
-    )
+    assert tree.fit(frame, y).score(frame, y) == 1.0
+    assert tree.set_params(categorical_features=[0]).fit(numbers, y).score(numbers, y) == 1.0
 
 
 # --- missing values -----------------------------------------------------------------------------------------
@@ -204,34 +207,11 @@ def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
     assert TreeVoter(max_depth=2, min_impurity_decrease=-np.inf).fit(X, y).score(X, y) == 1.0
 
 
-def coarse_numbers(seed=0, n=400):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-6, 7, size=(n, 5)) / 2.0
-    return X, X[:, 0] + X[:, 1] * (X[:, 2] > 0) + rng.normal(size=n)
-
-
-def uniform_weights(n=400):
-    return np.random.default_rng(1).exponential(size=n)
-
-
-REGRESSOR_LIMITS = [
-    {"max_depth": 1},
-    {"max_depth": 5},
-    {"max_leaf_nodes": 9},
-    {"max_leaf_nodes": 20, "max_depth": 4},
-    {"min_samples_leaf": 25},
-    {"min_impurity_decrease": 0.03},
-    {"min_weight_leaf": 0.04},
-    {"min_samples_leaf": 5, "min_weight_leaf": 0.02, "max_leaf_nodes": 12, "min_impurity_decrease": 0.005},
-]
-
-
-@pytest.mark.parametrize("limits", REGRESSOR_LIMITS, ids=str)
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_same_tree_as_scikit_learn(limits):
     X, y = coarse_numbers()
-    w = uniform_weights()
-    theirs = {{"min_weight_leaf": "min_weight_fraction_leaf"}.get(name, name): v for name, v in limits.items()}
-    peer = DecisionTreeRegressor(**theirs, random_state=0).fit(X, y, w)
+    w = random_weights()
+    peer = DecisionTreeRegressor(**of_scikit_learn(limits), random_state=0).fit(X, y, w)
     tree = TreeRegressor(**limits).fit(X, y, w)
     assert tree.committee_.n_nodes == peer.tree_.node_count
     assert_allclose(tree.predict(X), peer.predict(X), rtol=1e-9)
@@ -243,7 +223,7 @@ def test_same_tree_as_scikit_learn(limits):
 
 def test_leaves_are_weighted_means():
     X, y = coarse_numbers()
-    w = uniform_weights()
+    w = random_weights()
     tree = TreeRegressor(max_leaf_nodes=7).fit(X, y, w)
     leaf = tree.committee_.voters.apply(X)[:, 0]
     for number in np.unique(leaf):
