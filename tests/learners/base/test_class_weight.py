@@ -1,8 +1,5 @@
 """`class_weight` of every classifier: the same fit as with weights that are multiplied, bit for bit."""
 
-import warnings
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -23,10 +20,11 @@ from committee import (
     SubaggingClassifier,
     TreeVoter,
 )
+from committee.learners.bagging.forest_trees import RowDraw
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.trained_ensembles import for_sbpmt
-from tests.learners.base.test_capabilities import SUBJECTS
+from tests.learners.base.test_capabilities import SUBJECTS, words
 from tests.subjects import assert_same_bits, numbers, weights
 
 NAMES = np.array(["ant", "bee", "cow"])
@@ -36,8 +34,8 @@ BALANCED = [subject for subject in CLASSIFIERS if not subject.model.get_params()
 DRAWING = (RandomForestClassifier, SBPMTClassifier, SubaggingClassifier)
 
 
-def words(model):
-    return " ".join(repr(model).split())
+each_classifier = pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: words(subject.model))
+quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def table(n_classes: int, seed: int = 0):
@@ -55,49 +53,45 @@ def balanced_by_hand(y, w):
 
 
 @pytest.mark.one_in(8)
+@quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: " ".join(repr(subject.model).split()))
+@each_classifier
 def test_same_bits_as_multiplied_weights(subject, n_classes):
     X, y = table(n_classes)
     w = weights(len(y))
     given = {"ant": 0.3, "bee": 4}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of rounds and chance, which both fits say
-        plain = subject.fit(X, y, compute_sample_weight(given, y))
-        assert_same_bits(subject.fit(X, y, class_weight=given), plain, X)
-        assert_same_bits(
-            subject.fit(X, y, w, class_weight=given), subject.fit(X, y, w * compute_sample_weight(given, y)), X
-        )
+    factors = compute_sample_weight(given, y)
+    assert_same_bits(subject.fit(X, y, class_weight=given), subject.fit(X, y, factors), X)
+    assert_same_bits(subject.fit(X, y, w, class_weight=given), subject.fit(X, y, w * factors), X)
 
 
 @pytest.mark.one_in(8)
+@quiet
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("subject", BALANCED, ids=lambda subject: " ".join(repr(subject.model).split()))
+@pytest.mark.parametrize("subject", BALANCED, ids=lambda subject: words(subject.model))
 def test_same_bits_as_balanced_by_hand(subject, n_classes):
     X, y = table(n_classes)
     w = weights(len(y))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of rounds and chance, which both fits say
-        balanced = subject.fit(X, y, balanced_by_hand(y, w))
-        assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), balanced, X)
-        w[y == "bee"] = 0.0
-        absent = y != "bee"
-        fewer = subject.fit(X[absent], y[absent], w[absent], class_weight="balanced")
-        assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), fewer, X)
+    balanced = subject.fit(X, y, balanced_by_hand(y, w))
+    assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), balanced, X)
+    w[y == "bee"] = 0.0
+    absent = y != "bee"
+    fewer = subject.fit(X[absent], y[absent], w[absent], class_weight="balanced")
+    assert_same_bits(subject.fit(X, y, w, class_weight="balanced"), fewer, X)
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: " ".join(repr(subject.model).split()))
+@quiet
+@each_classifier
 def test_a_heavier_class_is_elected_more_often(subject):
     X, y = numbers(2, 300, 5)
     y = np.where(np.random.default_rng(0).random(300) < 0.3, 1 - y, y)
+    params: dict = {}
     if "min_weight_leaf" in subject.model.get_params():  # a leaf of one class elects it, whatever it weighs
-        subject = replace(subject, model=clone(subject.model).set_params(min_weight_leaf=0.05))
+        params = {"min_weight_leaf": 0.05}
     elif isinstance(subject.model, SubaggingClassifier):
-        subject = replace(subject, model=clone(subject.model).set_params(estimator=TreeVoter(min_weight_leaf=0.05)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        light, heavy = (subject.fit(X[::2], y[::2], class_weight={1: factor}) for factor in (0.1, 10.0))
+        params = {"estimator": TreeVoter(min_weight_leaf=0.05)}
+    light, heavy = (subject.fit(X[::2], y[::2], class_weight={1: factor}, **params) for factor in (0.1, 10.0))
     assert (light.predict(X[1::2]) == 1).mean() <= (heavy.predict(X[1::2]) == 1).mean()
 
 
@@ -208,7 +202,7 @@ def test_out_of_bag_figures_are_of_weighted_rows():
         SubaggingClassifier(TreeVoter(max_depth=2), 4, random_state=0, bootstrap=True, voting="soft"),
         SBPMTClassifier(3, 2, 8, min_samples_leaf=8, random_state=0),
     ],
-    ids=lambda model: " ".join(repr(model).split()),
+    ids=words,
 )
 @pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
 def test_balanced_subsample_takes_back_what_classes_weighed_before(model):
@@ -222,11 +216,10 @@ def test_balanced_subsample_takes_back_what_classes_weighed_before(model):
 
 
 class Recording(LogisticRegression):
-    """Remembers the weights of the classes."""
+    """Records the weights of the classes."""
 
     def fit(self, X, y, sample_weight=None):
-        self.totals_ = np.unique(y, return_inverse=True)[1]
-        self.totals_ = np.bincount(self.totals_, sample_weight)
+        self.totals_ = np.bincount(np.unique(y, return_inverse=True)[1], sample_weight)
         return super().fit(X, y, sample_weight)
 
 
@@ -253,21 +246,12 @@ def test_trees_that_balance_their_own_rows_are_those_of_balanced_draws(bootstrap
 def test_a_tree_of_balanced_draws_is_that_of_balanced_weights():
     X, y = table(3)
     forest = RandomForestClassifier(5, max_features=None, class_weight="balanced_subsample", random_state=4).fit(X, y)
-    drawn = forest_draws(forest, len(y))
-    for t, counts in enumerate(drawn):
-        times = counts.astype(float)
-        share = forest.committee_.voters[t].tally(X)
-        root = share[counts > 0]
-        leaf_share = np.average(root, axis=0, weights=balanced_by_hand(y[counts > 0], times[counts > 0]))
-        assert_allclose(leaf_share, 1 / 3, atol=1e-9)  # leaves' shares add up to the balanced root's
-
-
-def forest_draws(forest, n):
-    from committee.learners.bagging.forest_trees import RowDraw
-
-    random = np.random.RandomState(forest.random_state)
-    seeds = random.randint(2**31 - 1, size=forest.n_estimators)
-    return [RowDraw(n, n, True).times(int(seed)) for seed in seeds]
+    for t, seed in enumerate(np.random.RandomState(4).randint(2**31 - 1, size=5)):
+        times = RowDraw(len(y), len(y), True).times(int(seed)).astype(float)
+        drawn = times > 0
+        root = forest.committee_.voters[t].tally(X)[drawn]
+        # leaves' shares add up to the balanced root's
+        assert_allclose(np.average(root, axis=0, weights=balanced_by_hand(y[drawn], times[drawn])), 1 / 3, atol=1e-9)
 
 
 # --- files, checkpoints, trained ensembles ---------------------------------------------------------------------------

@@ -41,16 +41,11 @@ LEARNERS = [
     AdaBoostClassifier(8, vote="abstaining"),
     AdaBoostClassifier(8, max_leaf_nodes=5, max_depth=None, early_stopping=True, random_state=0),
     GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2, random_state=0),
-    GradientBoostingClassifier(
-        n_estimators=3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4, random_state=0
-    ),
+    GradientBoostingClassifier("log_loss", 3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4),
     GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, early_stopping=True, random_state=0),
-    GradientBoostingRegressor(  # leaves with lines are for dense rows
-        n_estimators=5, leaf="constant", min_samples_leaf=1, subsample=0.6, max_features=0.7, random_state=2
-    ),
-    GradientBoostingRegressor(
-        "absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1], random_state=0
-    ),
+    # leaves with lines are for dense rows
+    GradientBoostingRegressor("squared_error", 5, leaf="constant", min_samples_leaf=1, subsample=0.6, max_features=0.7),
+    GradientBoostingRegressor("absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1]),
     GradientBoostingRegressor(
         n_estimators=4, leaf="constant", extra_trees=True, interaction_constraints="pairwise", random_state=0
     ),
@@ -62,6 +57,11 @@ LEARNERS = [
     QuadBoostClassifier("linf", n_estimators=15, dictionary="all_stumps", max_bins=5),
     QuadBoostRegressor(n_estimators=15, thresholds="even", n_thresholds=4, reweight="every_k"),
 ]
+for _learner in LEARNERS:
+    if _learner.get_params().get("random_state", 0) is None:
+        _learner.set_params(random_state=0)
+each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def table(n: int, seed: int, *, density: float = 0.3, n_values: int = 5, missing: bool = True):
@@ -91,8 +91,8 @@ def fits(learner, X, y, w=None, **params):
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@quiet
+@each_learner
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(40, 120),
@@ -124,11 +124,9 @@ def test_models_have_the_bits_of_the_dense_table(learner, seed, n, density, n_va
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@quiet
+@each_learner
 def test_any_number_of_threads(learner):
-    if "n_jobs" not in learner.get_params():
-        pytest.fail("every learner that takes sparse tables has threads")
     X = scipy.sparse.random_array((30_000, 6), density=0.3, format="csr", rng=np.random.default_rng(0))
     X.data = np.round(X.data, 2)
     y = targets(X, 1, None if is_regressor(learner) else 2)
@@ -137,8 +135,8 @@ def test_any_number_of_threads(learner):
     assert_same_bits(one, four, X)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@quiet
+@each_learner
 def test_columns_that_outnumber_the_rows(learner):
     """Most columns of a text matrix hold one value or none; neither is a split."""
     X = scipy.sparse.random_array((60, 900), density=0.01, format="csr", rng=np.random.default_rng(0))
@@ -199,21 +197,13 @@ def test_stages_and_a_held_out_table():
     assert_array_equal(dense.committee_.votes(X), dense.committee_.votes(X.toarray()))
 
 
-def test_a_warm_start_goes_on():
+def test_warm_starts_and_checkpoints(tmp_path):
     X = table(150, 0)
     y = targets(X, 0, 2)
-    short = GradientBoostingClassifier(
-        n_estimators=4, learning_rate=0.1, min_samples_leaf=2, warm_start=True, random_state=0
-    ).fit(X, y)
-    longer = short.set_params(n_estimators=9).fit(X, y)
-    assert_same_bits(longer, clone(longer).set_params(warm_start=False).fit(X.toarray(), y), X.toarray())
-
-
-def test_a_checkpoint_knows_its_sparse_rows(tmp_path):
-    X = table(150, 0)
-    y = targets(X, 0, 2)
-    model = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2, random_state=0)
+    model = GradientBoostingClassifier("log_loss", 9, learning_rate=0.1, min_samples_leaf=2, random_state=0)
     whole = clone(model).fit(X, y, checkpoint=tmp_path / "fit")
+    short = clone(model).set_params(n_estimators=4, warm_start=True).fit(X, y)
+    assert_same_bits(short.set_params(n_estimators=9).fit(X, y), clone(model).fit(X.toarray(), y), X.toarray())
     assert_same_bits(clone(model).fit(X, y, checkpoint=tmp_path / "fit"), whole, X.toarray())
     other = X.copy()
     other.data[0] += 1.0
@@ -273,30 +263,24 @@ def test_categories_of_a_sparse_table_are_refused():
         SBPMTClassifier(n_estimators=2),
         AdaBoostClassifier(3, voter=LogisticRegression()),
         QuadBoostClassifier(n_estimators=5, dictionary="trees"),
+        None,
     ],
     ids=repr,
 )
-def test_other_learners_say_what_to_do_in_a_pipeline(learner):
-    rng = np.random.default_rng(0)
-    letters = rng.choice(list("abcd"), size=(80, 2))
-    y = (letters[:, 0] == letters[:, 1]).astype(int) ^ (rng.random(80) < 0.1)
-    with pytest.raises(
-        TypeError, match=rf"sparse csr_matrix, which {type(learner).__name__} .* OneHotEncoder\(sparse_"
-    ):
-        make_pipeline(OneHotEncoder(), clone(learner)).fit(letters, y)
-    remedied = make_pipeline(OneHotEncoder(sparse_output=False), clone(learner)).fit(letters, y)
-    assert remedied.score(letters, y) > 0.5
-
-
-def test_a_pipeline_of_one_hot_columns():
+def test_pipelines_of_one_hot_columns(learner):
     rng = np.random.default_rng(0)
     letters = rng.choice(list("abcd"), size=(200, 2))
     y = (letters[:, 0] == letters[:, 1]).astype(int) ^ (rng.random(200) < 0.1)
-    encode = ColumnTransformer([("letters", OneHotEncoder(), [0, 1])], sparse_threshold=1.0)
-    model = make_pipeline(encode, GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5, random_state=0)).fit(
-        letters, y
-    )
-    assert model.score(letters, y) > 0.8
+    if learner is None:
+        encode = ColumnTransformer([("letters", OneHotEncoder(), [0, 1])], sparse_threshold=1.0)
+        boosting = GradientBoostingClassifier(n_estimators=20, min_samples_leaf=5, random_state=0)
+        assert make_pipeline(encode, boosting).fit(letters, y).score(letters, y) > 0.8
+        return
+    message = rf"sparse csr_matrix, which {type(learner).__name__} .* OneHotEncoder\(sparse_"
+    with pytest.raises(TypeError, match=message):
+        make_pipeline(OneHotEncoder(), clone(learner)).fit(letters, y)
+    remedied = make_pipeline(OneHotEncoder(sparse_output=False), clone(learner)).fit(letters, y)
+    assert remedied.score(letters, y) > 0.5
 
 
 def test_a_committee_of_other_voters_refuses_sparse_rows():
