@@ -135,15 +135,7 @@ def test_without_a_reserve_nothing_changes_and_nothing_is_remembered():
     assert [name for name in model.stored_attributes if hasattr(model, name)] == ["temperature_"]
 
 
-def test_more_trees_begin_with_fewer_and_have_the_same_reserve():
-    X, y = table()
-    few = RandomForestClassifier(20, reserve=0.25, random_state=5).fit(X, y)
-    many = RandomForestClassifier(40, reserve=0.25, random_state=5).fit(X, y)
-    assert_array_equal(few.reserved_rows_, many.reserved_rows_)
-    assert_array_equal(few.predict(X), many.committee_.select(slice(20)).predict(X))
-
-
-def test_same_bits_for_any_number_of_jobs_after_saving_and_cloning(tmp_path):
+def test_threads_files_clones_and_more_trees_have_the_same_reserve(tmp_path):
     X, y = table()
     models = [RandomForestClassifier(25, reserve=0.25, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 3)]
     models[0].save(tmp_path / "forest")
@@ -152,6 +144,9 @@ def test_same_bits_for_any_number_of_jobs_after_saving_and_cloning(tmp_path):
         assert_same_bits(models[0], other, X)
         for name in ("reserved_rows_", "oob_decision_function_", "oob_curve_", "oob_score_"):
             assert_array_equal(getattr(other, name), getattr(models[0], name))
+    many = clone(models[0]).set_params(n_estimators=40).fit(X, y)
+    assert_array_equal(models[0].reserved_rows_, many.reserved_rows_)
+    assert_array_equal(models[0].predict(X), many.committee_.select(slice(25)).predict(X))
 
 
 # --- a test in the strict sense -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import hypothesis.strategies as st
@@ -45,10 +46,19 @@ def voters(model: SBPMTClassifier) -> BoostedCommittees:
     return found
 
 
+def sizes(model: SBPMTClassifier) -> Integers:
+    """Number of trees of each committee."""
+    return np.diff(voters(model).start)
+
+
+def parts(model: SBPMTClassifier) -> list[slice]:
+    """Trees of each committee."""
+    return [slice(a, b) for a, b in pairwise(voters(model).start)]
+
+
 def boosted_of(model: SBPMTClassifier, X: Any) -> list[sbpmt.Boosted]:
     ours, votes = voters(model), voters(model).members.votes(X).astype(np.int64)
-    parts = [slice(a, b) for a, b in zip(ours.start[:-1], ours.start[1:], strict=True)]
-    return [sbpmt.Boosted(ours.alpha[part].tolist(), [], votes[:, part]) for part in parts]
+    return [sbpmt.Boosted(ours.alpha[part].tolist(), [], votes[:, part]) for part in parts(model)]
 
 
 def committees_by_hand(model: SBPMTClassifier, X: Any, y: Any, weights: Floats | None) -> list[sbpmt.Boosted]:
@@ -56,17 +66,19 @@ def committees_by_hand(model: SBPMTClassifier, X: Any, y: Any, weights: Floats |
     encoded = model.table_.encode(X)
     w = np.ones(len(y)) if weights is None else weights
     binned = Binned.of(encoded, weights, model.table_, 255)
-    design = Design.learn(encoded, w, model.table_.n_categories)
-    labels = np.searchsorted(model.classes_, y).astype(np.uint16)
-    rows = sbpmt.Rows(
-        binned.codes, binned.bins.n_bins, binned.bins.categorical, design.matrix(encoded), labels, len(model.classes_)
-    )
-    leaf = linear_boost.Settings(
-        model.link, model.n_leaf_steps, model.tol, SCORE_CAP[model.link], model.selection == "likelihood"
-    )
+    bins, design = binned.bins, Design.learn(encoded, w, model.table_.n_categories)
+    labels, K = np.searchsorted(model.classes_, y).astype(np.uint16), len(model.classes_)
+    rows = sbpmt.Rows(binned.codes, bins.n_bins, bins.categorical, design.matrix(encoded), labels, K)
+    likelihood = model.selection == "likelihood"
+    leaf = linear_boost.Settings(model.link, model.n_leaf_steps, model.tol, SCORE_CAP[model.link], likelihood)
     limits = grow.Limits(model.max_depth or 0, 0, model.min_samples_leaf, 0.0, model.min_impurity_decrease)
     recipe = sbpmt.Recipe(limits, leaf, model.tree == "per_class", model.emphasis, model.n_boosting_rounds)
     return [sbpmt.boost(rows, w, drawn, recipe) for drawn in model.estimators_samples_]
+
+
+def weighted_table(seed: int, n_classes: int, weighted: bool) -> tuple[Floats, Integers, Floats | None]:
+    X, y = table(seed, n_classes=n_classes)
+    return X, y, np.random.default_rng(seed).exponential(size=len(y)) + 0.05 if weighted else None
 
 
 # --- the algorithm ------------------------------------------------------------------------------------------
@@ -88,17 +100,12 @@ CONFIGURATIONS: list[dict[str, Any]] = [
 @settings(max_examples=8)
 @given(seed=seeds, weighted=st.booleans())
 def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
-    X, y = table(seed, n_classes=n_classes)
-    w = np.random.default_rng(seed).exponential(size=len(y)) + 0.05 if weighted else None
+    X, y, w = weighted_table(seed, n_classes, weighted)
     model = small(**params, random_state=seed).fit(X, y, w)
-    ours, expected = voters(model), committees_by_hand(model, X, y, w)
-    same = 0
-    for m, committee in enumerate(expected):
-        mine = slice(ours.start[m], ours.start[m + 1])
-        if len(committee.alpha) != ours.start[m + 1] - ours.start[m]:
+    ours, same = voters(model), 0
+    for m, (mine, committee) in enumerate(zip(parts(model), committees_by_hand(model, X, y, w), strict=True)):
+        if len(committee.alpha) != sizes(model)[m] or not np.allclose(ours.alpha[mine], committee.alpha, rtol=1e-6):
             continue  # one row on the border, or one tie, and the next weights are others
-        if not np.allclose(ours.alpha[mine], committee.alpha, rtol=1e-6):
-            continue
         assert_allclose(model.errors_[mine], committee.errors, rtol=1e-6)
         assert (replace(ours[m].members, soft=False).votes(X) == committee.votes).mean() > 0.98
         same += 1
@@ -120,12 +127,10 @@ def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_other_adaboosts_are_those_by_hand(params, n_classes, weighted):
     for seed in range(3):
-        X, y = table(seed, n_classes=n_classes)
-        w = np.random.default_rng(seed).exponential(size=len(y)) + 0.05 if weighted else None
+        X, y, w = weighted_table(seed, n_classes, weighted)
         model = small(**params, random_state=seed).fit(X, y, w)
         ours = voters(model)
-        for m, committee in enumerate(committees_by_hand(model, X, y, w)):
-            mine = slice(ours.start[m], ours.start[m + 1])
+        for m, (mine, committee) in enumerate(zip(parts(model), committees_by_hand(model, X, y, w), strict=True)):
             assert_allclose(ours.alpha[mine], committee.alpha, rtol=1e-6)
             assert_allclose(model.errors_[mine], committee.errors, rtol=1e-6)
             assert_array_equal(replace(ours[m].members, soft=False).votes(X), committee.votes)
@@ -136,12 +141,11 @@ def test_adaboost_m2_goes_on_while_a_tree_is_in_doubt():
     X, y = load_iris(return_X_y=True)
     deep = {"max_depth": 4, "min_samples_leaf": 2, "n_boosting_rounds": 4, "random_state": 0}
     samme, m2 = (SBPMTClassifier(3, emphasis=name, **deep).fit(X, y) for name in ("samme", "m2"))
-    right = [m for m, first in enumerate(voters(m2).start[:-1]) if m2.errors_[first] == 0.0]
-    assert len(right) > 0
-    assert all(np.diff(voters(m2).start)[m] == 4 for m in right)
+    right = m2.errors_[voters(m2).start[:-1]] == 0.0
+    assert right.any() and (sizes(m2)[right] == 4).all()
     assert (voters(m2).alpha > 0.0).all()
-    alone = np.diff(voters(samme).start) == 1  # the first trees are the same, and one that errs nowhere is the last
-    assert alone[right].all()
+    # the first trees are the same, and one that errs nowhere is the last
+    assert (sizes(samme)[right] == 1).all()
 
 
 def test_for_two_classes_three_adaboosts_are_one():
@@ -157,37 +161,26 @@ def test_for_two_classes_three_adaboosts_are_one():
 def test_adaboost_m1_ends_where_half_of_the_weight_is_wrong():
     X, y = table(0, 200, 5, noise=8.0)
     model = small(emphasis="m1", n_boosting_rounds=10, voting="shares").fit(X, y)
-    alone = np.diff(voters(model).start) == 1
+    alone = sizes(model) == 1
     assert alone.any() and (model.errors_[voters(model).start[:-1]][alone] >= 0.5).any()
-    others = np.diff(voters(small(emphasis="samme", n_boosting_rounds=10).fit(X, y)).start)
-    assert others.sum() > len(model.errors_)
+    assert sizes(small(emphasis="samme", n_boosting_rounds=10).fit(X, y)).sum() > len(model.errors_)
 
 
-@pytest.mark.parametrize("voting", ["hard", "shares"])
+@pytest.mark.parametrize("voting", ["hard", "shares", "soft"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 def test_vote_is_that_of_the_committees(voting, n_classes, tree):
     X, y = table(0, 200, n_classes)
     model = small(n_estimators=7, voting=voting, tree=tree, calibrate=None).fit(X, y)
-    share = sbpmt.subagged(boosted_of(model, X), n_classes, voting == "shares")
-    assert_allclose(model.predict_proba(X), share, atol=1e-12)
+    assert_array_equal(model.committee_.weights, 1.0)
+    if voting == "soft":  # members' probabilities, averaged by their weights
+        P, alpha = voters(model).members.probabilities(X), voters(model).alpha
+        share = np.mean([np.average(P[:, mine], axis=1, weights=alpha[mine]) for mine in parts(model)], axis=0)
+    else:
+        share = sbpmt.subagged(boosted_of(model, X), n_classes, voting == "shares")
+    assert_allclose(model.predict_proba(X), share, rtol=1e-9, atol=1e-12)
     clear = np.diff(np.sort(share, axis=1)[:, -2:])[:, 0] > 1e-9
     assert_array_equal(model.predict(X)[clear], share.argmax(axis=1)[clear])
-    assert_array_equal(model.committee_.weights, 1.0)
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("tree", ["shared", "per_class"])
-def test_soft_committees_average_their_members_probabilities(n_classes, tree):
-    X, y = table(0, 200, n_classes)
-    model = small(n_estimators=4, voting="soft", tree=tree, calibrate=None).fit(X, y)
-    ours = voters(model)
-    P = ours.members.probabilities(X)
-    expected = np.zeros((len(X), n_classes))
-    for m in range(4):
-        mine = slice(ours.start[m], ours.start[m + 1])
-        expected += np.average(P[:, mine], axis=1, weights=ours.alpha[mine])
-    assert_allclose(model.predict_proba(X), expected / 4, rtol=1e-9, atol=1e-12)
 
 
 def first_tree(model: SBPMTClassifier, X: Floats, y: Integers, m: int) -> tuple[Floats, NDArray[np.bool_]]:
@@ -226,8 +219,7 @@ def test_a_late_perfect_tree_decides_alone():
     for seed in range(60):
         X, y = table(seed, 40, noise=0.1)
         model = small(random_state=seed, n_boosting_rounds=8, emphasis="samme", n_leaf_steps=10).fit(X, y)
-        sizes = np.diff(voters(model).start)
-        for m in np.flatnonzero((sizes == 1) & (model.errors_[voters(model).start[:-1]] == 0)):
+        for m in np.flatnonzero((sizes(model) == 1) & (model.errors_[voters(model).start[:-1]] == 0)):
             drawn, wrong = first_tree(model, X, y, int(m))
             assert not wrong.any()
             first = ProbitModelTreeClassifier(10, max_depth=2, min_samples_leaf=10).fit(X[drawn], y[drawn])
@@ -236,48 +228,18 @@ def test_a_late_perfect_tree_decides_alone():
     pytest.fail("no committee was decided by a later tree")
 
 
-def test_chance_alone_is_kept_and_said():
-    """Labels that no column knows of: the first tree is no better than chance, and stays as the only one."""
+def test_chance_alone_is_kept_and_later_trees_without_skill_are_left_out():
     X, y = np.zeros((40, 1)), np.arange(40) % 2
     with pytest.warns(UserWarning, match="No model tree beats chance on any of 3 subsamples"):
         model = small(max_samples=1.0).fit(X, y)
-    assert_array_equal(np.diff(voters(model).start), 1)
+    assert_array_equal(sizes(model), 1)
     assert_array_equal(voters(model).alpha, 1.0)
     assert_allclose(model.errors_, 0.5)
     assert_array_equal(model.predict(X), 0)
-
-
-def test_chance_later_is_left_out():
     model = small(n_estimators=11, n_boosting_rounds=10).fit(*table(0, 60, noise=50.0))
-    sizes = np.diff(voters(model).start)
-    assert sizes.min() < 10  # some end early
+    assert sizes(model).min() < 10  # some end early
     assert (model.errors_ < 0.5).all() and (voters(model).alpha > 0).all()
-    assert len(model.errors_) == len(voters(model).alpha) == sizes.sum()
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_callback_can_end_the_training(n_jobs):
-    class Impatient:
-        tasks = 0
-
-        def setup(self, estimator: Any, context: Any) -> None: ...
-
-        def teardown(self, estimator: Any, context: Any) -> None: ...
-
-        def on_fit_task_begin(self, estimator: Any, context: Any, *, X: Any = None, y: Any = None) -> None: ...
-
-        def on_fit_task_end(
-            self, estimator: Any, context: Any, *, X: Any = None, y: Any = None, fitted_estimator: Any = None
-        ) -> bool:
-            self.tasks += 1
-            assert fitted_estimator.predict(X).shape == y.shape
-            return self.tasks == 4
-
-    X, y = table(0, 200)
-    model = small(n_estimators=9, n_jobs=n_jobs).set_callbacks(Impatient()).fit(X, y)
-    assert model.committee_.n_voters == len(model.estimators_samples_) == 4
-    whole = small(n_estimators=9).fit(X, y)
-    assert_array_equal(voters(model).votes(X), voters(whole).votes(X)[:, :4])
+    assert len(model.errors_) == len(voters(model).alpha) == sizes(model).sum()
 
 
 # --- draws --------------------------------------------------------------------------------------------------
@@ -338,16 +300,6 @@ def test_jobs_change_no_bit(params):
         assert_array_equal(other.predict_proba(X), one.predict_proba(X))
 
 
-def test_stages_are_committees_one_after_the_other():
-    X, y = table(0, 200, 3)
-    model = small(n_estimators=6, calibrate=None).fit(X, y)
-    stages = list(model.staged_predict_proba(X))
-    assert len(stages) == 6
-    for m, stage in enumerate(stages):
-        votes = voters(model).votes(X)[:, : m + 1]
-        assert_allclose(stage, (votes[:, :, None] == np.arange(3)).mean(axis=1), atol=1e-12)
-
-
 def test_risk_bounds_the_error_of_every_tree():
     X, y = table(0, 300, 3)
     for tree in ("shared", "per_class"):
@@ -359,9 +311,9 @@ def test_risk_bounds_the_error_of_every_tree():
 def test_scale_of_the_weights_changes_nothing():
     X, y = table(0, 200, 3)
     w = np.random.default_rng(0).exponential(size=200)
-    one = small().fit(X, y, w)
-    for factor in (1e-100, 1e100):
-        assert_allclose(voters(small().fit(X, y, factor * w)).alpha, voters(one).alpha, rtol=1e-9)
+    one, *others = (small().fit(X, y, factor * w) for factor in (1.0, 1e-100, 1e100))
+    for other in others:
+        assert_allclose(voters(other).alpha, voters(one).alpha, rtol=1e-9)
 
 
 def test_categories_gaps_and_text_labels():

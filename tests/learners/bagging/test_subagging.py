@@ -97,13 +97,9 @@ def test_rows_are_drawn_equally_often_and_each_draw_anew():
     often = np.bincount(np.concatenate([member.rows_ for member in members]), minlength=40)
     assert np.abs(often - 200).max() < 50  # five standard deviations
     assert len({tuple(sorted(member.rows_)) for member in members}) == 400
-
-
-def test_small_classes_are_not_drawn_more_than_they_must():
-    """A class is put in only where the draw had lost it."""
-    y = np.array([0] * 90 + [1] * 10)
-    members = numbered(100, y, max_samples=0.5, n_estimators=300, random_state=0)
-    assert np.mean([(member.y_ == 1).sum() for member in members]) == pytest.approx(5, abs=0.3)
+    # a small class is put in only where the draw had lost it
+    members = numbered(100, np.arange(100) >= 90, max_samples=0.5, n_estimators=300, random_state=0)
+    assert np.mean([member.y_.sum() for member in members]) == pytest.approx(5, abs=0.3)
 
 
 def test_weights_go_to_the_voters():
@@ -182,10 +178,9 @@ def test_trees_on_shared_bins_are_the_trees_on_their_own(voting, bootstrap, weig
 def test_any_classifier_can_be_the_voter():
     X, y = noisy(200, 3)
     pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier())
-    for estimator in (KNeighborsClassifier(), LogisticRegression(), LinearSVC(), pipeline, SubaggingClassifier()):
+    for estimator in (LogisticRegression(), LinearSVC(), pipeline, SubaggingClassifier()):
         model = SubaggingClassifier(estimator, 3, random_state=0).fit(X, y)
-        assert model.score(X, y) > 0.4
-        assert len(model.committee_.voters) == 3
+        assert model.score(X, y) > 0.4 and len(model.committee_.voters) == 3
         assert not hasattr(estimator, "classes_")
 
 
@@ -210,13 +205,6 @@ def test_seeds_of_the_voters():
     assert {member.random_state for member in fixed.committee_.voters.estimators} == {7}
     other = SubaggingClassifier(tree, 4, random_state=np.random.RandomState(3)).fit(X, y)
     assert_array_equal(other.predict_proba(X), SubaggingClassifier(tree, 4, random_state=3).fit(X, y).predict_proba(X))
-
-
-def test_parameters_of_the_tree_are_checked():
-    X, y = noisy()
-    for params in ({"max_depth": 0}, {"criterion": "variance"}, {"max_bins": 1}):
-        with pytest.raises(ValueError, match=next(iter(params))):
-            SubaggingClassifier(TreeVoter(**params)).fit(X, y)
 
 
 # --- out of bag ---------------------------------------------------------------------------------------------
@@ -286,13 +274,6 @@ def test_rows_that_every_voter_saw_are_counted():
     with pytest.warns(UserWarning, match="300 rows were left out of no draw"):
         model = SubaggingClassifier(n_estimators=2, max_samples=1.0, oob_score=True).fit(X, y)
     assert np.isnan(model.oob_score_)
-    assert not hasattr(SubaggingClassifier(n_estimators=2).fit(X, y), "oob_score_")
-
-
-def test_a_refit_without_out_of_bag_forgets_the_old_one():
-    X, y = noisy()
-    model = SubaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, y)
-    assert model.oob_margins_.shape == (300,)
     model.set_params(oob_score=False).fit(X[:100], y[:100])
     assert not hasattr(model, "oob_score_") and not hasattr(model, "oob_margins_")
 
@@ -313,6 +294,7 @@ def test_a_refit_without_out_of_bag_forgets_the_old_one():
         ({"estimator": LinearSVC(), "voting": "soft"}, r"voting='soft' needs predict_proba.*LinearSVC\(\).*use 'hard'"),
         ({"estimator": 3}, "'estimator' parameter.*Got 3 instead"),
         ({"estimator": StandardScaler()}, "'estimator' parameter.*Got StandardScaler"),
+        ({"estimator": TreeVoter(max_depth=0)}, "'max_depth' parameter of TreeVoter"),
     ],
 )
 def test_parameters_are_checked(params, message):
@@ -322,12 +304,14 @@ def test_parameters_are_checked(params, message):
 
 def test_weights_need_a_voter_that_takes_them():
     X, y = noisy()
-    with pytest.raises(
-        ValueError, match=r"sample_weight is given, but the fit of estimator=KNeighbors.*leave the weights"
-    ):
+    message = r"sample_weight is given, but the fit of estimator=KNeighbors.*leave the weights"
+    with pytest.raises(ValueError, match=message):
         SubaggingClassifier(KNeighborsClassifier()).fit(X, y, np.ones(300))
     with pytest.raises(ValueError, match="only 2 have weight"):
         SubaggingClassifier(max_samples=5).fit(X, np.arange(300) % 2, (np.arange(300) < 2).astype(float))
+
+
+# --- the variance of the vote ----------------------------------------------------------------------------------------
 
 
 def rows_of_few_values(seed, n=8):
@@ -449,12 +433,7 @@ def test_all_subsamples_are_drawn_once():
     [
         (30, {}, r"every subsample of 21 of the 30 rows, and there are 14,307,150; .*max_samples=29 for the 30"),
         (900, {}, r"every subsample of 630 of the 900 rows, and there are more than 1e12; at most 10,000"),
-        (
-            9000,
-            {},
-            "of 6300 of the 9000 rows, and there are more than 1e12; at most 1,111 of so many rows are drawn. "
-            "Give a number of them.$",
-        ),
+        (9000, {}, "of 6300 of the 9000 rows, .* at most 1,111 of so many rows are drawn. Give a number of them.$"),
         (30, {"bootstrap": True}, "n_estimators='all' is for draws without replacement"),
         (30, {"max_samples": 31}, "only 30 have weight"),
         (30, {"n_estimators": "every"}, "n_estimators"),

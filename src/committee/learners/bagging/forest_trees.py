@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ from committee import _core
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
-from committee.learners.bagging.subsamples import balanced_weights
+from committee.learners.bagging.subsamples import draw_weights
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, class_shares, forest_from_grown, leaf_labels, leaf_means, tree_grower
 
@@ -101,6 +101,7 @@ def _are_below(numbers: NDArray[Any], n: int) -> bool:
     return not numbers.size or bool(numbers.min() >= 0 and numbers.max() < n)
 
 
+@dataclass(eq=False)
 class ForestTrees(ABC, Generic[R]):
     """Grows the tree of a seed, from any number of threads at the same time.
 
@@ -109,26 +110,18 @@ class ForestTrees(ABC, Generic[R]):
     come with the seeds, whose votes need the values of cells.
     """
 
-    def __init__(
-        self,
-        rows: R,
-        binned: Binned,
-        draw: RowDraw,
-        criterion: DeepCriterion,
-        n_classes: int,
-        limits: GrowthLimits,
-        *,
-        out_of_bag: bool,
-        n_threads: int,
-    ) -> None:
-        self.rows: R = rows
-        self.binned = binned
-        self.draw: RowDraw = draw
-        self.limits: GrowthLimits = limits
-        self.criterion = criterion
-        self.n_classes: int = n_classes
-        self.out_of_bag: bool = out_of_bag
-        self.has_earlier = False
+    rows: R
+    binned: Binned
+    draw: RowDraw
+    criterion: DeepCriterion
+    n_classes: int
+    limits: GrowthLimits
+    _: KW_ONLY
+    out_of_bag: bool
+    n_threads: InitVar[int]
+    has_earlier: bool = False
+
+    def __post_init__(self, n_threads: int) -> None:
         self.deep = self._deep_grower(n_threads)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -203,12 +196,16 @@ class ForestTrees(ABC, Generic[R]):
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]: ...
 
 
+@dataclass(eq=False)
 class ClassTrees(ForestTrees[Rows]):
     """Trees whose leaves have class shares, or with `hard` the heaviest class."""
 
-    def __init__(self, *settings: Any, hard: bool, **more: Any) -> None:
-        super().__init__(*settings, **more)
-        self.hard = hard
+    _: KW_ONLY
+    hard: bool
+    class_weight: Any
+
+    def _weights(self, times: NDArray[np.int64]) -> F64:
+        return draw_weights(self.rows, self.n_classes, self.class_weight, times)
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
@@ -217,19 +214,13 @@ class ClassTrees(ForestTrees[Rows]):
         return tree, forest_from_grown([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
 
 
-class BalancedTrees(ClassTrees):
-    """Trees in whose draws all classes have equal weight."""
-
-    def _weights(self, times: NDArray[np.int64]) -> F64:
-        return balanced_weights(self.rows.labels, self.n_classes, self.rows.weights, times)
-
-
+@dataclass(eq=False)
 class TargetTrees(ForestTrees[TargetRows]):
     """Trees whose leaves have means."""
 
-    def __init__(self, rows: TargetRows, *settings: Any, **more: Any) -> None:
-        super().__init__(rows, *settings, **more)
-        self.target: F64 = rows.comparable
+    def __post_init__(self, n_threads: int) -> None:
+        super().__post_init__(n_threads)
+        self.target: F64 = self.rows.comparable
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_targets(self.target, weights, drawn, seed)

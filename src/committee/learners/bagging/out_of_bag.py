@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
@@ -110,12 +111,14 @@ class OobCurve(ABC):
         np.divide(self.tally, self.n_votes[:, None], out=mean, where=self.has_vote[:, None])
         return mean
 
-    @abstractmethod
-    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64: ...
-
-    @abstractmethod
     def afresh(self) -> Self:
         """A copy without trees."""
+        again = copy(self)
+        OobCurve.__init__(again, self.weights, self.tally.shape[1])
+        return again
+
+    @abstractmethod
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64: ...
 
 
 class ClassOobCurve(OobCurve):
@@ -129,9 +132,6 @@ class ClassOobCurve(OobCurve):
         wrong: F64 = (elected(mean) != self.labels[rows]).astype(np.float64)
         return wrong
 
-    def afresh(self) -> Self:
-        return type(self)(self.labels, self.weights, self.tally.shape[1])
-
 
 class TargetOobCurve(OobCurve):
     """Predictions, and their squared errors, summed over targets in units of `scale`, ``(q,)``."""
@@ -144,9 +144,6 @@ class TargetOobCurve(OobCurve):
     def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
         losses: F64 = (((self.target[rows] - mean) / self.scale) ** 2).sum(axis=1)
         return losses
-
-    def afresh(self) -> Self:
-        return type(self)(self.target, self.weights, self.scale)
 
 
 def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:

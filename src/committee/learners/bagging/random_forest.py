@@ -15,11 +15,9 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
-from committee.data.bins import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.learners.bagging.forest_trees import (
-    BalancedTrees,
     ClassTrees,
     DeepCriterion,
     ForestTrees,
@@ -118,10 +116,19 @@ class ForestEstimator(WarmStart, Generic[R]):
         draw = self._draw(len(rows))
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
         seeds = random.randint(2**31 - 1, size=self._most_trees)
-        oob = self._oob_curve(rows) if self._needs_oob(draw) else None
+        needs_oob = draw.leaves_out and (self._wants_oob or self._calibrates)
+        oob = self._oob_curve(rows) if needs_oob else None
         forest = GrowingForest(oob, self.oob_rule if oob is not None and self.n_estimators == "oob" else None)
-        grow = self._trees(rows, binned, draw)
-        grow.has_earlier = bool(earlier)
+        grow = self._trees(
+            rows,
+            binned=binned,
+            draw=draw,
+            criterion=self.criterion,
+            limits=self._limits(),
+            out_of_bag=needs_oob,
+            n_threads=n_threads(self.n_jobs),
+            has_earlier=bool(earlier),
+        )
         form = partial(drawn_tree_codec, len(rows), rows.X.shape[1], grow.n_classes)
         jobs = (delayed(grow)(int(seed), tree) for seed, tree in zip_longest(seeds, earlier[: len(seeds)]))
         with tasks.in_parallel(jobs, self.n_jobs, form) as grown:
@@ -167,9 +174,6 @@ class ForestEstimator(WarmStart, Generic[R]):
     def _wants_oob(self) -> bool:
         return self.oob_score or self.n_estimators == "oob" or self.reserve > 0.0
 
-    def _needs_oob(self, draw: RowDraw) -> bool:
-        return draw.leaves_out and (self._wants_oob or self._calibrates)
-
     def _finished_out_of_bag(
         self, fitted: dict[str, Any], rows: R, oob: OobCurve | None, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
@@ -197,7 +201,7 @@ class ForestEstimator(WarmStart, Generic[R]):
         return rows, None
 
     @abstractmethod
-    def _trees(self, rows: R, binned: Binned, draw: RowDraw) -> ForestTrees[R]: ...
+    def _trees(self, rows: R, **settings: Any) -> ForestTrees[R]: ...
 
     @abstractmethod
     def _oob_curve(self, rows: R) -> OobCurve: ...
@@ -313,12 +317,9 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         self.table_ = table
         return rows, reserve
 
-    def _trees(self, rows: Rows, binned: Binned, draw: RowDraw) -> ClassTrees:
-        n_classes, threads = len(self.classes_), n_threads(self.n_jobs)
-        kind = BalancedTrees if self.class_weight == "balanced_subsample" else ClassTrees
-        settings = (draw, self.criterion, n_classes, self._limits())
-        hard = self.voting == "hard"
-        return kind(rows, binned, *settings, hard=hard, out_of_bag=self._needs_oob(draw), n_threads=threads)
+    def _trees(self, rows: Rows, **settings: Any) -> ClassTrees:
+        more = {"hard": self.voting == "hard", "class_weight": self.class_weight}
+        return ClassTrees(rows, n_classes=len(self.classes_), **more, **settings)
 
     def _oob_curve(self, rows: Rows) -> ClassOobCurve:
         return ClassOobCurve(rows.labels, rows.weights, len(self.classes_))
@@ -394,9 +395,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
         anywhere.""",
     )
 
-    def _trees(self, rows: TargetRows, binned: Binned, draw: RowDraw) -> TargetTrees:
-        settings = (draw, self.criterion, rows.n_targets, self._limits())
-        return TargetTrees(rows, binned, *settings, out_of_bag=self._needs_oob(draw), n_threads=n_threads(self.n_jobs))
+    def _trees(self, rows: TargetRows, **settings: Any) -> TargetTrees:
+        return TargetTrees(rows, n_classes=rows.n_targets, **settings)
 
     def _oob_curve(self, rows: TargetRows) -> TargetOobCurve:
         return TargetOobCurve(rows.target, rows.weights, rows.scale)

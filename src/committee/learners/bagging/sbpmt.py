@@ -19,7 +19,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost import is_chance, samme_weight
 from committee.learners.bagging.subagging import SubsampledVote
-from committee.learners.bagging.subsamples import Counts, balanced_weights, draw_subsamples
+from committee.learners.bagging.subsamples import Counts, draw_subsamples, draw_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
@@ -53,21 +53,26 @@ EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
 # --- emphasis ---------------------------------------------------------------------------------------------------------
 
 
-class TreeEmphasis(ABC):
-    """Row and label weights of one run of AdaBoost on model trees.
+class Samme:
+    """Row and label weights of one run of AdaBoost on model trees; these are SAMME's (Zhu et al. 2009).
 
-    A tree names a class G(x) and has a probability for each. "samme", "half" and "m1" keep one weight for each row,
+    alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha). A weight alpha is twice that of
+    the sources which write 1/2 ln. The initial row weights sum to 1, and are 0 for rows that are not drawn.
+
+    A tree names a class G(x) and has a probability for each. "samme", "half" and "m1" have one weight for each row,
     "m2" and "mh" one for each row and label: "m2" for each wrong label, against which the tree is to prefer the right
     one, "mh" for each question "class k or not?". There the score of a class in a leaf is boosted by that class's own
     weights (but not along the gradient, which has one likelihood for all), and the tree grown by their sums over the
-    classes. A weight alpha is twice that of the sources which write 1/2 ln. The initial row weights sum to 1, and are 0
-    for rows that are not drawn.
+    classes.
 
     Equation: sbpmt-emphasis (docs/theory.md).
     """
 
+    _share_of_odds = 1.0
+    _binary = False
+    """Chance is a loss of 1/2, for any number of classes."""
+
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
-        self.labels: NDArray[np.uint16] = labels
         self.w: F64 = weights
         self.n_classes: int = n_classes
         self.link = link
@@ -77,31 +82,20 @@ class TreeEmphasis(ABC):
         """Row weights for each class's score, ``(n, K)``; None if they are those of the rows."""
         return None
 
-    def is_perfect(self, tree: ModelTree, error: float) -> bool:
-        """Return whether the tree has no training error, so that boosting stops and keeps it alone."""
-        return error <= 0.0
+    def loss(self, tree: ModelTree, wrong: Mask) -> float:
+        """Weighted loss of a tree, by the `wrong` rows of ``tree.drawn``; 0 stops boosting and keeps it alone."""
+        return float(self.w[tree.drawn][wrong].sum())
 
-    @abstractmethod
-    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
-        """Weight of a tree with the `wrong` rows of ``tree.drawn`` and their weight; None if no better than chance."""
+    def alpha(self, loss: float) -> float | None:
+        """Weight of a tree; None if it is no better than chance."""
+        n_guesses = 2 if self._binary else self.n_classes
+        if is_chance(loss, n_guesses):
+            return None
+        many = np.log(n_guesses - 1.0)
+        return float(self._share_of_odds * (samme_weight(loss, loss, n_guesses) - many) + many)
 
-    @abstractmethod
     def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
         """Update the weights for the next tree."""
-
-
-class Samme(TreeEmphasis):
-    """SAMME (Zhu et al. 2009): alpha = ln((1 - err) / err) + ln(K - 1); wrong rows' weights grow by exp(alpha)."""
-
-    _share_of_odds = 1.0
-
-    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
-        if is_chance(error, self.n_classes):
-            return None
-        many = np.log(self.n_classes - 1.0)
-        return float(self._share_of_odds * (samme_weight(error, error, self.n_classes) - many) + many)
-
-    def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
         self.w[tree.drawn[wrong]] *= np.exp(alpha)
         self.w /= self.w.sum()
 
@@ -115,12 +109,13 @@ class Half(Samme):
 class M1(Samme):
     """AdaBoost.M1 (Freund and Schapire 1997): alpha = ln((1 - err) / err) for any number of classes; err < 1/2."""
 
-    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
-        return None if is_chance(error, 2) else samme_weight(error, error, 2)
+    _binary = True
 
 
-class LabelEmphasis(TreeEmphasis):
+class LabelEmphasis(Samme, ABC):
     """A weight D[i, k] for each row and label; they sum to 1."""
+
+    _binary = True
 
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
         super().__init__(labels, weights, n_classes, link)
@@ -154,21 +149,14 @@ class M2(LabelEmphasis):
         # of a row's own class, the sum over the others
         return None if self.n_classes == 2 else np.where(self.own, self.w[:, None], self.D)
 
-    def is_perfect(self, tree: ModelTree, error: float) -> bool:
-        return self._pseudo_loss(tree) <= 0.0
-
-    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
-        loss = self._pseudo_loss(tree)
-        return None if is_chance(loss, 2) else samme_weight(loss, loss, 2)
+    def loss(self, tree: ModelTree, wrong: Mask) -> float:
+        return float((self.D[tree.drawn] * self._doubts(tree)).sum())
 
     def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
         doubts = self._doubts(tree)
         # the common factor exp(-alpha) goes when they are divided by their sum
         self.D[tree.drawn] *= np.exp(alpha * (doubts - doubts.max()))
         self._settle()
-
-    def _pseudo_loss(self, tree: ModelTree) -> float:
-        return float((self.D[tree.drawn] * self._doubts(tree)).sum())
 
     def _doubts(self, tree: ModelTree) -> F64:
         # (1 - p_y + p_k) / 2 of the drawn rows
@@ -192,9 +180,8 @@ class MH(LabelEmphasis):
     def of_scores(self) -> F64 | None:
         return None if self.n_classes == 2 else self.D
 
-    def alpha(self, tree: ModelTree, wrong: Mask, error: float) -> float | None:
-        loss = float(self.D[tree.drawn][self._errors(tree)].sum())  # (1 - r) / 2
-        return None if is_chance(loss, 2) else samme_weight(loss, loss, 2)
+    def loss(self, tree: ModelTree, wrong: Mask) -> float:
+        return float(self.D[tree.drawn][self._errors(tree)].sum())  # (1 - r) / 2
 
     def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
         self.D[tree.drawn] *= np.where(self._errors(tree), np.exp(alpha), 1.0)
@@ -206,7 +193,7 @@ class MH(LabelEmphasis):
         return errors
 
 
-EMPHASES: dict[str, type[TreeEmphasis]] = {"samme": Samme, "half": Half, "m1": M1, "m2": M2, "mh": MH}
+EMPHASES: dict[str, type[Samme]] = {"samme": Samme, "half": Half, "m1": M1, "m2": M2, "mh": MH}
 
 
 # --- boosting on a subsample ------------------------------------------------------------------------------------------
@@ -273,9 +260,9 @@ def boost(
         wrong = tree.predicted != table.labels[drawn]
         error = float(w[drawn][wrong].sum())
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
-        alone = weighing.is_perfect(tree, error)
-        alpha = None if alone else weighing.alpha(tree, wrong, error)
-        if alone:
+        loss = weighing.loss(tree, wrong)
+        alpha = None if loss <= 0.0 else weighing.alpha(loss)
+        if loss <= 0.0:
             voters, figures = ModelTreeVoters(table, limits.link), []
         elif alpha is None and figures:
             break
@@ -428,9 +415,7 @@ class SBPMTClassifier(SubsampledVote):
         limits = ModelTreeLimits.of(self, int(draws[0].sum()))
         for counts, seed in zip(draws, seeds, strict=True):
             drawn = np.flatnonzero(counts).astype(np.int32)
-            weights = rows.weights
-            if self.class_weight == "balanced_subsample":
-                weights = balanced_weights(rows.labels, len(self.classes_), weights, counts)
+            weights = draw_weights(rows, len(self.classes_), self.class_weight, counts)
             yield delayed(boost)(table, limits, weights, drawn, self.n_boosting_rounds, self.emphasis, int(seed))
 
     @property

@@ -15,15 +15,14 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.subsamples import unpack_draws
-from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.bagging.out_of_bag import oob_attributes, oob_votes
 from committee.learners.bagging.subsamples import (
     Counts,
     VoteVariance,
-    balanced_weights,
     draw_subsamples,
+    draw_weights,
     infinitesimal_jackknife,
     pack_draws,
 )
@@ -254,11 +253,7 @@ class SubaggingClassifier(SubsampledVote):
         if type(template) is TreeVoter:
             return _TreeTrainer(self, template, rows)
         weighted = weight_argument(template) is not None
-        return partial(_train, template, rows, self.classes_, weighted, self._balances)
-
-    @property
-    def _balances(self) -> bool:
-        return bool(self.class_weight == "balanced_subsample")
+        return partial(_train, template, rows, self.classes_, weighted, self.class_weight)
 
     def _vote_of(self, trained: list[Any]) -> Committee:
         voters: Voters
@@ -280,26 +275,22 @@ class _TreeTrainer:
 
     def __init__(self, model: SubaggingClassifier, template: TreeVoter, rows: Rows) -> None:
         self.template, self.rows, self.soft = template.validated(), rows, model.voting == "soft"
-        self.classes, self.n_classes, self.balances = model.classes_, len(model.classes_), model._balances
+        self.classes, self.class_weight = model.classes_, model.class_weight
         self.binned = rows.binned(model.table_, template.max_bins, n_threads(model.n_jobs))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"rows": self.rows.without_cells()}
 
     def __call__(self, counts: Counts, seed: int) -> Forest:
-        drawn = np.flatnonzero(counts).astype(np.int32)
-        grower = self.template.grower(self.binned, self.n_classes, n_threads(self.template.n_jobs))
-        weights = _weights_of_draw(self.rows, self.n_classes, self.balances, counts) * counts
+        drawn, n_classes = np.flatnonzero(counts).astype(np.int32), len(self.classes)
+        grower = self.template.grower(self.binned, n_classes, n_threads(self.template.n_jobs))
+        weights = draw_weights(self.rows, n_classes, self.class_weight, counts) * counts
         if self.template.class_weight is not None:
             weights[drawn] = self.template.fit_weights(self.classes[self.rows.labels[drawn]], weights[drawn])
         tree = grower.grow_classes(self.rows.labels, weights, drawn, seed)
         if self.soft:
-            return forest_from_grown([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
-        return forest_from_grown([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
-
-
-def _weights_of_draw(rows: Rows, n_classes: int, balances: bool, counts: Counts) -> F64:
-    return balanced_weights(rows.labels, n_classes, rows.weights, counts) if balances else rows.weights
+            return forest_from_grown([tree], self.binned.bins, n_classes, value=[class_shares(tree)])
+        return forest_from_grown([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
 
 
 def _train(
@@ -307,14 +298,14 @@ def _train(
     rows: Rows,
     classes: NDArray[Any],
     weighted: bool,
-    balances: bool,
+    class_weight: Any,
     counts: Counts,
     seed: int,
 ) -> Any:
     member: Any = seeded(clone(template), seed)
     if weighted:
         drawn = np.flatnonzero(counts)
-        weights = _weights_of_draw(rows, len(classes), balances, counts) * counts
+        weights = draw_weights(rows, len(classes), class_weight, counts) * counts
         return fit_weighted(member, rows.cells[drawn], classes[rows.labels[drawn]], weights[drawn])
     drawn = np.repeat(np.arange(len(counts)), counts)
     return member.fit(rows.cells[drawn], classes[rows.labels[drawn]])

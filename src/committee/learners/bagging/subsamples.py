@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import comb, inf, lgamma, log
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
-from committee.data.rows import balanced_class_factors, nonzero_sample_weights
+from committee.data.rows import Rows, balanced_class_factors, nonzero_sample_weights
 
 MOST_DRAWS = 10_000
 """Most subsamples of complete subagging."""
@@ -111,14 +111,18 @@ def count_subsamples(n_rows: int, size: int) -> float:
     return float(comb(n_rows, size)) if logarithm < log(1e12) else inf
 
 
-def balanced_weights(labels: NDArray[np.uint16], n_classes: int, weights: F64, counts: Counts) -> F64:
-    """Row weights ``(n,)`` under which the classes of one draw have equal weight.
+def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
+    """Row weights ``(n,)`` of a draw; with "balanced_subsample" the classes have equal weight in it.
 
-    >>> labels, counts = np.array([0, 1, 1], dtype=np.uint16), np.array([1, 2, 1])
-    >>> balanced_weights(labels, 2, np.ones(3), counts).round(3).tolist()
+    >>> rows = Rows(np.zeros((3, 1)), np.array([0, 1, 1], dtype=np.uint16), np.ones(3), uniform=True)
+    >>> draw_weights(rows, 2, "balanced_subsample", np.array([1, 2, 1])).round(3).tolist()
     [2.0, 0.667, 0.667]
     """
-    return weights * balanced_class_factors(np.bincount(labels, weights * counts, n_classes))[labels]
+    if class_weight != "balanced_subsample":
+        return rows.weights
+    return (
+        rows.weights * balanced_class_factors(np.bincount(rows.labels, rows.weights * counts, n_classes))[rows.labels]
+    )
 
 
 def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:

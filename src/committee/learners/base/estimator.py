@@ -40,7 +40,6 @@ from committee.data.matrices import (
     reject_sparse,
 )
 from committee.data.number_types import MAX_CLASSES
-from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, check_total_weight, nonzero_weights, row_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
@@ -426,18 +425,15 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score after each voter."""
-        check_is_fitted(self)
-        return self.committee_.staged_decision_function(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._staged(X, "staged_decision_function")
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Elected classes after each voter."""
-        check_is_fitted(self)
-        return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._staged(X, "staged_predict")
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Class probabilities after each voter."""
-        check_is_fitted(self)
-        return self.committee_.staged_predict_proba(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._staged(X, "staged_predict_proba")
 
 
 class BaseRegressor(RegressorMixin, CommitteeEstimator):
@@ -477,8 +473,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions after each voter."""
-        check_is_fitted(self)
-        return self.committee_.staged_predict(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        return self._staged(X, "staged_predict")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

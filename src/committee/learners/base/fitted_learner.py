@@ -59,7 +59,7 @@ class FittedLearner(ABC):
         return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))
 
     def contributions(self, X: Any, *, output: Output = "score") -> Any:
-        """Shapley values of the features in the trees' output for each row, exactly.
+        """Exact Shapley values of the features in the trees' output for each row.
 
         Where leaves have lines these are the Shapley values of the leaves' weights, and what a line adds beyond its
         leaf's weight goes to the line's column. See `committee.vote.explain.tree_contributions`.
@@ -69,24 +69,21 @@ class FittedLearner(ABC):
         X : table or array-like (n, p)
             Rows to explain.
         output : {"score", "probability", "prediction"}, default="score"
-            "score": the weighted sum over the trees. "probability", of forests and other means of class shares: that
-            mean, which is `predict_proba` with ``calibrate=None``; a temperature keeps the elected class, but its
-            probabilities are no sum over trees. "prediction", of numbers that are a sum or a mean over the trees:
-            `predict`.
+            "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
+            `predict_proba` with ``calibrate=None``. "prediction": numbers that are a sum or a mean over the trees.
 
         Returns
         -------
         float64 array
-            Features in order, and last the expectation over the training rows; they add up to the output.
-            ``(n, p + 1, K)`` for probabilities, of any number K of classes, and for scores of more than two classes or
-            K numbers; else ``(n, p + 1)``.
+            Features in order, and last the expectation over the training rows; they add up to the output. ``(n, p + 1,
+            K)`` for probabilities, for scores of K > 2 classes and for K numbers; else ``(n, p + 1)``.
 
         Raises
         ------
         TypeError
-            If the voters are no native trees, or `X` is sparse.
+            If the voters are not native trees, or `X` is sparse.
         ValueError
-            If the learner's `output` is no sum over its trees.
+            If the learner's `output` is not a sum over its trees.
         """
         check_is_fitted(self)
         from committee.vote.explain.tree_contributions import tree_contributions
@@ -98,7 +95,7 @@ class FittedLearner(ABC):
         """Interventional Shapley values: features outside a coalition have the values of background rows.
 
         Unlike in `contributions`, a column that the model does not use gets nothing, however it is correlated with
-        others. See `committee.vote.explain.tree_contributions`.
+        others.
 
         Parameters
         ----------
@@ -116,10 +113,8 @@ class FittedLearner(ABC):
 
         Raises
         ------
-        TypeError
-            If the voters are no native trees, or a table is sparse.
-        ValueError
-            If there is no background row, or the learner's `output` is no sum over its trees.
+        TypeError, ValueError
+            As `contributions`, or if there is no background row.
 
         Examples
         --------
@@ -142,8 +137,6 @@ class FittedLearner(ABC):
     def interactions(self, X: Any, *, output: Output = "score") -> Any:
         """Shapley interaction values of trees of at most 64 leaves.
 
-        See `committee.vote.explain.tree_contributions`.
-
         Parameters
         ----------
         X : table or array-like (n, p)
@@ -155,23 +148,20 @@ class FittedLearner(ABC):
         -------
         float64 array
             ``(n, p, p)``, or ``(n, p, p, K)`` where `contributions` has K numbers: symmetric, with half of the
-            interaction of two features in each of its two places. Summed over the second p they are `contributions`
-            without its last place.
+            interaction of two features in each of its two places. Sums over the second p are `contributions` without
+            its last place.
 
         Raises
         ------
-        TypeError
-            If the voters are no native trees, or `X` is sparse.
-        ValueError
-            If a tree has more than 64 leaves, or the learner's `output` is no sum over its trees.
+        TypeError, ValueError
+            As `contributions`, or if a tree has more than 64 leaves.
 
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from committee import GradientBoostingRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
-        >>> model.interactions(X[:5]).shape
+        >>> GradientBoostingRegressor(n_estimators=20).fit(X, y).interactions(X[:5]).shape
         (5, 10, 10)
         """
         check_is_fitted(self)
@@ -188,15 +178,15 @@ class FittedLearner(ABC):
         X : table or array-like (n, p)
             Rows to explain.
         output : {"score", "probability", "prediction"}, default=None
-            Sum of the values. None is the default of the learner's `contributions`.
+            Sum of the values. None: the default of the learner's `contributions`.
         background : table or array-like (m, p), default=None
-            Rows for `interventional_contributions`. If None, `contributions` are explained.
+            Rows for `interventional_contributions`; None: `contributions`.
 
         Returns
         -------
         shap.Explanation
-            Values and base values, the columns' names, the rows as the model reads them, with the numbers of
-            categories, and as they were given in ``display_data``. Several classes are its last axis, with their names.
+            Values and base values, the columns' names, the encoded rows, and the rows as given in ``display_data``.
+            Several classes are its last axis, with their names.
 
         Raises
         ------
@@ -236,10 +226,14 @@ class FittedLearner(ABC):
         Raises
         ------
         TypeError
-            If the voters are no native trees.
+            If the voters are not native trees.
         """
         check_is_fitted(self)
         return self.committee_.apply(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+
+    def _staged(self, X: Any, method: str) -> Any:
+        check_is_fitted(self)
+        return getattr(self.committee_, method)(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -250,8 +244,7 @@ class FittedLearner(ABC):
     def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
         """Share of each feature in the splits of the voters' trees, ``(p,)``, by gain, number or rows of these.
 
-        Parameters, result and errors are those of the committee's `feature_importances`, but for "gain", which is
-        `feature_importances_`, of voters of any kind.
+        As the committee's `feature_importances`; "gain" is `feature_importances_`, of voters of any kind.
         """
         check_is_fitted(self)
         return self.feature_importances_ if kind == "gain" else self.committee_.feature_importances(kind)
