@@ -44,9 +44,7 @@ TESTS = {
     "learners.certificates.certificates": (
         "tests/learners/certificates/test_certificates.py",
         "tests/learners/certificates/test_fitted_bounds.py",
-        "tests/objectives/margins/test_tandem.py",
-        "tests/bounds/test_pac_bayes.py",
-        "tests/cli/test_trained_models.py",
+        "tests/learners/blend/test_reserve.py",
     ),
     "files.store": ("tests/files/test_store.py", "tests/test_golden_files.py"),
 }

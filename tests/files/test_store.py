@@ -217,6 +217,15 @@ def test_a_text_of_too_many_values_is_not_taken_apart(where, tmp_path, monkeypat
         refused(tmp_path / "model", len(text).to_bytes(8, "little") + text, "header holds up to 1,0.. values")
 
 
+def test_a_text_of_the_most_values_is_parsed(monkeypatch):
+    text = '{"a": [0, 1, 2, 3], "b": "[,,,,,,"}'  # 2 brackets, 4 commas and 2 colons outside of strings
+    monkeypatch.setattr(store, "MAX_VALUES", 8)
+    assert store.parse_json(text, "document")["a"] == [0, 1, 2, 3]
+    monkeypatch.setattr(store, "MAX_VALUES", 7)
+    with pytest.raises(ValueError, match="holds up to 8 values; at most 7"):
+        store.parse_json(text, "document")
+
+
 def test_a_file_longer_than_any_is_not_read(tmp_path, monkeypatch):
     content = small_file()[0]
     monkeypatch.setattr(store, "MAX_FILE", len(content))

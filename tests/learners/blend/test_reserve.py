@@ -100,3 +100,8 @@ def test_refused(arguments, message):
 def test_forests_refuse_weights_learned_from_all_labels():
     with pytest.raises(ValueError, match="class_weight='balanced' counts the labels of all rows"):
         RandomForestClassifier(5, reserve=0.2, class_weight="balanced").fit(X, y)
+
+
+def test_a_certificate_of_other_rows_is_refused():
+    with pytest.raises(ValueError, match="X and y are not the rows that the CommitteeClassifier was trained on"):
+        certify(FITTED, X[::-1], y[::-1], on="oob")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -33,9 +34,10 @@ from committee import (
     load,
 )
 from committee.bounds import first_order, held_out_errors, tandem
-from committee.learners.certificates.certificates import CERTIFICATES, WHOLE_VOTE
+from committee.learners.certificates.certificates import CERTIFICATES, WHOLE_VOTE, percent
 from committee.learners.trained_ensembles import certify, voter_losses
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
+from committee.vote.signed_votes import SignedVotes
 from committee.voters.estimators import RegressorVoters
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -104,6 +106,36 @@ def test_negative_weights_turn_votes_round_and_cost_a_larger_prior():
     losses = voter_losses(turned, X, y)
     assert losses.turned and losses.ln_prior == pytest.approx(np.log(10))
     np.testing.assert_allclose(1 - 2 * losses.gibbs(), turned.margins(X, y), atol=1e-12)
+
+
+@pytest.mark.parametrize(("table", "named"), [(CANCER, True), (WINE, False)], ids=["two", "three"])
+def test_a_turned_voter_votes_against_its_class(table, named):
+    X, y = table
+    committee = AdaBoostClassifier(n_estimators=5).fit(X, y).committee_
+    signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    losses = voter_losses(committee.select(np.arange(5), weights=committee.weights * signs), X, y)
+    votes = np.stack([committee.select([t]).predict(X) for t in range(5)], axis=1)
+    K = committee.n_classes
+    against = np.where(votes == y[:, None], -1, 1 if K == 2 else 0)
+    np.testing.assert_array_equal(losses.least, np.where(signs > 0, np.where(votes == y[:, None], 1, -1), against))
+    assert losses.turned and losses.names_classes is named
+    unused = voter_losses(committee.select(np.arange(5), weights=committee.weights * [1, 0, 1, 0, 1]), X, y)
+    assert not unused.turned and unused.names_classes
+
+
+def test_a_single_voter_of_three_classes_is_compared_with_all_rivals():
+    X, y = WINE
+    committee = RandomForestClassifier(1, max_depth=1, random_state=0).fit(X, y).committee_
+    alone, twice = (voter_losses(committee.select(trees), X, y).least for trees in ([0], [0, 0]))
+    np.testing.assert_array_equal(twice, np.hstack([alone, alone]))
+
+
+def test_votes_of_regressors_are_clipped():
+    X, y = CANCER
+    model = FunctionalGradientBoostingClassifier(base=LinearRegression(), n_estimators=2, line_search=False).fit(X, y)
+    unbounded = SignedVotes.of(model.committee_, 100 * X, y).matrix
+    assert np.abs(unbounded).max() > 2
+    np.testing.assert_array_equal(voter_losses(model, 100 * X, y).least, np.clip(unbounded, -1, 1))
 
 
 @pytest.mark.filterwarnings("ignore:y holds one class only")
@@ -559,3 +591,24 @@ def test_the_partition_bound_of_held_out_rows_takes_no_share_of_delta():
     both = certify(voting, X[1::2], y[1::2], bounds=("binomial", "partition"))
     alone = certify(voting, X[1::2], y[1::2], bounds=("binomial",))
     assert both["binomial"].value == alone["binomial"].value
+
+
+def test_percents_are_rounded_against_the_reader():
+    assert (percent(0.05), percent(0.0501), percent(0.0501, down=True)) == ("5 %", "5.1 %", "5 %")
+    X, y = CANCER
+    model = forest(reserve=0.2).fit(X, y)
+    several = certify(model, X, y, on="oob", bounds=("tandem", "first_order"), delta=0.0004)
+    assert several.sentences()[0].startswith("With probability 99.9 % at most")
+    assert "the least of 2 bounds that share delta" in several.sentences()[1]
+    (how,) = certify(model, X, y, on="oob", bounds=("tandem",)).sentences()[1:2]
+    assert "the least of" not in how
+
+
+def test_a_certificate_is_vacuous_if_all_its_bounds_are():
+    X, y = CANCER
+    few = forest(max_samples=0.2).fit(X[:40], y[:40])
+    found = certify(few, X[:40], y[:40], on="oob")
+    loose = replace(found.best, value=0.6, trivial=0.5)
+    tight = replace(loose, value=0.4)
+    for headline, other, vacuous in ((loose, loose, True), (loose, tight, False), (tight, loose, False)):
+        assert replace(found, headline=headline, bounds={"tandem": other}).vacuous is vacuous
