@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +20,7 @@ from committee.cli.options import (
     check_time_limit,
     parameters_of_models,
     split_names,
-    takes_table_options,
+    takes_options,
 )
 from committee.cli.terminal import INTERRUPTED, Debug, error_lines, info, notes_on_warnings, print_comparison
 from committee.report.models import PEERS
@@ -33,7 +34,59 @@ if TYPE_CHECKING:
     from committee.report.comparison import Comparison
 
 
-@takes_table_options
+@dataclass(frozen=True)
+class CompareOptions:
+    """Options of the command besides those of its table."""
+
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None
+    example: Annotated[
+        str | None, typer.Option(help="In place of DATA: breast_cancer, diabetes, digits, iris or wine.")
+    ] = None
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help=f"Of {', '.join([*MODELS, *PEERS])}; all: every one except abstaining_stump. Default: a small"
+            " selection.",
+        ),
+    ] = None
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter", "-p", metavar="MODEL:NAME=VALUE", help="Set a parameter of a model; repeat for more."
+        ),
+    ] = None
+    task: TaskOption = None
+    sample: Annotated[int | None, typer.Option(help="Compare on a sample of this many rows, stratified by class.")] = (
+        None
+    )
+    folds: Annotated[int, typer.Option(help="Cross-validation folds, stratified by class.")] = 10
+    repeats: Annotated[int, typer.Option(help="Repeats of the cross-validation with other folds.")] = 1
+    seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0
+    jobs: Annotated[int, typer.Option(help="Processes. With more than one, measured times are less exact.")] = 1
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="Metrics to show; the first ranks and tests the models. Classes: accuracy (default),"
+            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision. Numbers: rmse (default),"
+            " mae, r2.",
+        ),
+    ] = None
+    categorical: Categorical = None
+    report: Annotated[Path | None, typer.Option(help="File of an HTML report.")] = None
+    json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Checkpoint file: the same comparison resumes from its finished fits.")
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which no fit starts; models are compared on their common finished folds."),
+    ] = None
+    progress: Progress = None
+
+
+@takes_options
 def compare(
     data: Annotated[
         list[Path] | None,
@@ -43,52 +96,7 @@ def compare(
     ] = None,
     *,
     table: TrainingOptions,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None,
-    example: Annotated[
-        str | None, typer.Option(help="In place of DATA: breast_cancer, diabetes, digits, iris or wine.")
-    ] = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help=f"Of {', '.join([*MODELS, *PEERS])}; all: every one except abstaining_stump. Default: a small"
-            " selection.",
-        ),
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--parameter", "-p", metavar="MODEL:NAME=VALUE", help="Set a parameter of a model; repeat for more."
-        ),
-    ] = None,
-    task: TaskOption = None,
-    sample: Annotated[
-        int | None, typer.Option(help="Compare on a sample of this many rows, stratified by class.")
-    ] = None,
-    folds: Annotated[int, typer.Option(help="Cross-validation folds, stratified by class.")] = 10,
-    repeats: Annotated[int, typer.Option(help="Repeats of the cross-validation with other folds.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes. With more than one, measured times are less exact.")] = 1,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help="Metrics to show; the first ranks and tests the models. Classes: accuracy (default),"
-            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision. Numbers: rmse (default),"
-            " mae, r2.",
-        ),
-    ] = None,
-    categorical: Categorical = None,
-    report: Annotated[Path | None, typer.Option(help="File of an HTML report.")] = None,
-    json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Checkpoint file: the same comparison resumes from its finished fits.")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which no fit starts; models are compared on their common finished folds."),
-    ] = None,
-    progress: Progress = None,
+    options: CompareOptions,
     debug: Debug = False,
 ) -> None:
     """Compare models on the same cross-validation folds, and test which differences are significant.
@@ -98,59 +106,53 @@ def compare(
 
     Example: committee compare patients.csv --target outcome --report report.html
     """
-    with error_lines(debug, report, json, checkpoint):
+    with error_lines(debug, options.report, options.json, options.checkpoint):
         from committee.cli.progress import comparison_progress
         from committee.report.comparison import compare as run
         from committee.report.metrics import chosen_metrics
         from committee.report.models import compared_models
 
         data = data or []
-        check_writable(report, json, checkpoint, read=data)
-        check_time_limit(time_limit)
-        check_task(task)
+        check_writable(options.report, options.json, options.checkpoint, read=data)
+        check_time_limit(options.time_limit)
+        check_task(options.task)
         # options are checked before the table is read
-        chosen, metrics = list(split_names(models)) or None, list(split_names(metric)) or None
-        settings = parameters_of_models(parameter or [])
-        known = None if task is None else task == "numbers"
+        chosen, metrics = list(split_names(options.models)) or None, list(split_names(options.metric)) or None
+        settings = parameters_of_models(options.parameter or [])
+        known = None if options.task is None else options.task == "numbers"
         chosen_metrics(metrics, known)
         compared_models(chosen, numbers=known, parameters=settings)
-        rows, target, name = _read(data, example, target, split_names(categorical), table, sample, progress)
-        task = _task(target, rows.y, task)
+        rows, target, name = _read(data, table, options)
+        task = _task(target, rows.y, options.task)
         metrics = list(chosen_metrics(metrics, task == "numbers"))
         names = [each.name for each in compared_models(chosen, numbers=task == "numbers", parameters=settings)]
-        with notes_on_warnings(), comparison_progress(progress, names, metrics[0]) as hook:
+        with notes_on_warnings(), comparison_progress(options.progress, names, metrics[0]) as hook:
             result = run(
                 rows.X,
                 rows.y,
                 names,
                 task=task,
                 parameters=settings,
-                folds=folds,
-                repeats=repeats,
-                seed=seed,
-                jobs=jobs,
+                folds=options.folds,
+                repeats=options.repeats,
+                seed=options.seed,
+                jobs=options.jobs,
                 metric=metrics,
                 name=name,
                 target=target,
                 progress=hook,
-                checkpoint=checkpoint,
-                time_limit=time_limit,
+                checkpoint=options.checkpoint,
+                time_limit=options.time_limit,
                 on_interrupt="keep",
             )
-        _finish(result, json=json, report=report, notes=list(rows.notes), checkpoint=checkpoint)
+        _finish(result, list(rows.notes), options)
 
 
-def _read(
-    data: list[Path],
-    example: str | None,
-    target: str | None,
-    categorical: tuple[str, ...],
-    table: TrainingOptions,
-    sample: int | None,
-    progress: bool | None,
-) -> tuple[TrainingTable, str, str]:
+def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> tuple[TrainingTable, str, str]:
     from committee.cli.training_table import TrainingTable, whole_table
 
+    example, target, sample = options.example, options.target, options.sample
+    categorical = split_names(options.categorical)
     if bool(data) == (example is not None):
         raise ValueError("name one table: either DATA or --example")
     if example is not None:
@@ -166,7 +168,7 @@ def _read(
     if sample is not None:
         from committee.cli.chunks import sample_rows
 
-        rows, files = sample_rows(data, target, categorical, table, sample, progress)
+        rows, files = sample_rows(data, target, categorical, table, sample, options.progress)
         return rows, target, table_name(files)
     if reads_in_chunks(data):
         raise ValueError("several files, a folder or a pattern are compared on a sample; add, e.g., --sample 100000")
@@ -200,9 +202,8 @@ def _task(target: str, y: NDArray[Any], task: str | None) -> Task:
     return "numbers" if task == "numbers" else "classes"
 
 
-def _finish(
-    result: Comparison, *, json: Path | None, report: Path | None, notes: list[str], checkpoint: Path | None
-) -> None:
+def _finish(result: Comparison, notes: list[str], options: CompareOptions) -> None:
+    json, report, checkpoint = options.json, options.report, options.checkpoint
     if not any(model.fold_results for model in result.models):
         info(f"stopped by {result.stopped} before a fit was finished; nothing is written")
         raise typer.Exit(INTERRUPTED if result.stopped == "an interrupt" else 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ from committee.cli.options import (
     check_time_limit,
     set_parameters,
     split_names,
-    takes_table_options,
+    takes_options,
 )
 from committee.cli.terminal import (
     Debug,
@@ -54,77 +54,117 @@ TIMED_ROWS = 1000
 EFFORTS = ("fast", "default", "best")
 NOT_KNOWN = "on rows not seen in training: not known"
 
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Model file, usually .safetensors. Default: the model is not saved."),
-]
-ModelName = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        "-m",
-        help="auto: the committee of ensembles, which needs no tuning. Or a single learner:"
-        f" {', '.join(MODELS)}; for numbers: {', '.join(MODELS_OF_NUMBERS)}.",
-    ),
-]
-Effort = Annotated[
-    str | None, typer.Option(metavar="|".join(EFFORTS), help="Committee: how many candidates are tried.")
-]
-TimeLimit = Annotated[
-    float | None, typer.Option(help="Committee: seconds after which no further candidate is trained.")
-]
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        help="Such as '3 GB': the table is read in chunks, and bin numbers above the limit are mapped from a file. The"
-        " committee samples fewer rows or tries fewer candidates."
-    ),
-]
-Settings = Annotated[
-    list[str] | None, typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more.")
-]
-Folds = Annotated[
-    int | None,
-    typer.Option(
-        help="Single learner: cross-validation folds for the estimate of its quality, each one more fit; 0: no"
-        " estimate. Default: 5."
-    ),
-]
-ConformalAlpha = Annotated[
-    float | None,
-    typer.Option(
-        "--conformal",
-        metavar="ALPHA",
-        help="Add prediction sets of classes, or intervals of numbers, that miss a share of about ALPHA of new rows,"
-        " such as 0.1. Scores come from out-of-bag or out-of-fold rows of the fit (committee, random_forest, sbpmt,"
-        " subagging), else from 5 more fits.",
-    ),
-]
-CheckpointFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="Checkpoint file: the same command resumes from it after an interrupt. Removed when the fit is complete."
-    ),
-]
-RowDigests = Annotated[
-    bool,
-    typer.Option(
-        "--row-digests/--no-row-digests",
-        help="Store digests of at most 4,096 training rows in the model file, by which evaluate detects them. Anyone"
-        " with the file and all columns of a row can then test whether that row was used in training.",
-    ),
-]
-MemberProgress = Annotated[
-    bool | None,
-    typer.Option(
-        "--progress/--no-progress",
-        help="Show a line per candidate of the committee, and the progress of reading chunks. Default: if stderr is a"
-        " terminal.",
-    ),
-]
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of the command besides those of its table."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Model file, usually .safetensors. Default: the model is not saved."),
+    ] = None
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="auto: the committee of ensembles, which needs no tuning. Or a single learner:"
+            f" {', '.join(MODELS)}; for numbers: {', '.join(MODELS_OF_NUMBERS)}.",
+        ),
+    ] = "auto"
+    effort: Annotated[
+        str | None, typer.Option(metavar="|".join(EFFORTS), help="Committee: how many candidates are tried.")
+    ] = None
+    time_limit: Annotated[
+        float | None, typer.Option(help="Committee: seconds after which no further candidate is trained.")
+    ] = None
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Such as '3 GB': the table is read in chunks, and bin numbers above the limit are mapped from a file."
+            " The committee samples fewer rows or tries fewer candidates."
+        ),
+    ] = None
+    scratch: Scratch = None
+    task: TaskOption = None
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Set a parameter; repeat for more."),
+    ] = None
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            help="Single learner: cross-validation folds for the estimate of its quality, each one more fit; 0: no"
+            " estimate. Default: 5."
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(help="random_state, unless set by -p.")] = 0
+    categorical: Categorical = None
+    conformal: Annotated[
+        float | None,
+        typer.Option(
+            "--conformal",
+            metavar="ALPHA",
+            help="Add prediction sets of classes, or intervals of numbers, that miss a share of about ALPHA of new"
+            " rows, such as 0.1. Scores come from out-of-bag or out-of-fold rows of the fit (committee, random_forest,"
+            " sbpmt, subagging), else from 5 more fits.",
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Checkpoint file: the same command resumes from it after an interrupt. Removed when the fit is"
+            " complete."
+        ),
+    ] = None
+    row_digests: Annotated[
+        bool,
+        typer.Option(
+            "--row-digests/--no-row-digests",
+            help="Store digests of at most 4,096 training rows in the model file, by which evaluate detects them."
+            " Anyone with the file and all columns of a row can then test whether that row was used in training.",
+        ),
+    ] = True
+    progress: Annotated[
+        bool | None,
+        typer.Option(
+            "--progress/--no-progress",
+            help="Show a line per candidate of the committee, and the progress of reading chunks. Default: if stderr is"
+            " a terminal.",
+        ),
+    ] = None
+
+    @property
+    def model_name(self) -> str:
+        """Name of the learner in `MODELS`."""
+        return "committee" if self.model == "auto" else self.model
+
+    def check(self) -> None:
+        """Refuse unknown or invalid values, and options that do not go together."""
+        from committee.data.text import suggest_names
+
+        model, folds, conformal = self.model_name, self.folds, self.conformal
+        if model in PEERS and model not in MODELS:
+            raise ValueError(f"{model} is only for committee compare; choose one of {', '.join(MODELS)}")
+        if model not in MODELS:
+            raise ValueError(f"there is no model {model!r}; {suggest_names(model, list(MODELS))}")
+        if folds is not None and model == "committee":
+            raise ValueError("--folds is for single learners; set the folds of the committee by -p cv=NUMBER")
+        if folds is not None and (folds < 0 or folds == 1):
+            raise ValueError(f"--folds {folds} must be at least 2, or 0 for no estimate")
+        check_task(self.task)
+        if self.task == "numbers" and model not in MODELS_OF_NUMBERS:
+            raise ValueError(f"{model} predicts classes only; for numbers choose one of {', '.join(MODELS_OF_NUMBERS)}")
+        if conformal is not None and not 0.0 < conformal < 1.0:
+            raise ValueError(f"--conformal {conformal:g} must be above 0 and below 1, such as 0.1")
+        if conformal is not None and self.checkpoint is not None:
+            raise ValueError("--checkpoint does not store the fits of --conformal; leave one of them out")
+        if self.effort is not None:
+            check_choice("--effort", self.effort, EFFORTS)
+        check_time_limit(self.time_limit)
 
 
-@takes_table_options
+@takes_options
 def fit(
     data: Annotated[
         list[Path],
@@ -135,21 +175,7 @@ def fit(
     ],
     target: Annotated[str, typer.Option("--target", "-t", help="Column to predict: classes or numbers.")],
     table: TrainingOptions,
-    output: Output = None,
-    model: ModelName = "auto",
-    effort: Effort = None,
-    time_limit: TimeLimit = None,
-    memory_limit: MemoryLimit = None,
-    scratch: Scratch = None,
-    task: TaskOption = None,
-    parameter: Settings = None,
-    folds: Folds = None,
-    seed: Annotated[int, typer.Option(help="random_state, unless set by -p.")] = 0,
-    categorical: Categorical = None,
-    conformal: ConformalAlpha = None,
-    checkpoint: CheckpointFile = None,
-    row_digests: RowDigests = True,
-    progress: MemberProgress = None,
+    options: FitOptions,
     debug: Debug = False,
 ) -> None:
     """Fit a committee of ensembles, or a single learner, and print an estimate of its quality on unseen rows.
@@ -158,21 +184,11 @@ def fit(
 
     Ctrl-C ends the training of a committee, which keeps the members trained so far. A second Ctrl-C ends the command.
     """
+    output, checkpoint = options.output, options.checkpoint
     with error_lines(debug, output, checkpoint):
-        model = "committee" if model == "auto" else model
-        _check_options(model, task, folds, effort, conformal, checkpoint)
-        check_time_limit(time_limit)
+        options.check()
         check_writable(output, checkpoint, read=data)
-        names = split_names(categorical)
-        if reads_in_chunks(data, memory_limit, scratch):
-            from committee.cli.chunks import training_chunks
-
-            bar = model != "committee"  # which has a bar of its own
-            rows = training_chunks(data, target, table, names, memory_limit, scratch, progress, bar=bar)
-        else:
-            from committee.cli.training_table import whole_table
-
-            rows = whole_table(data[0], target, table, names, numbers=task == "numbers")
+        rows = _read(data, target, table, options)
         from committee.cli.progress import member_progress
         from committee.cli.training_table import describe_target
         from committee.data.readers.cells import missing_marks_note
@@ -181,10 +197,9 @@ def fit(
         from committee.report.provenance import row_sketch
 
         check_writable(output, checkpoint, read=rows.paths)
-        numbers = _predicts_numbers(target, rows.y, model, task)
-        learner = _learner(model, parameter or [], seed, numbers=numbers)
-        of_committee = {"memory_limit": memory_limit} if model == "committee" or rows.files is None else {}
-        _set_options(learner, model, effort=effort, time_limit=time_limit, **of_committee)
+        model = options.model_name
+        numbers = _predicts_numbers(target, rows.y, model, options.task)
+        learner = _learner(options, numbers=numbers, in_chunks=rows.files is not None)
         info(describe_target(target, rows.y, numbers))
         provenance = Provenance(target, name_of_data(data), len(rows.y), written=rows.target_form if numbers else None)
         if output is None:
@@ -192,8 +207,8 @@ def fit(
         if checkpoint is not None and checkpoint.exists():
             note(f"resuming from {checkpoint}")
         start = time.perf_counter()
-        with notes_on_warnings(), member_progress(learner, wanted=progress if model == "committee" else False):
-            learner = _fitted(learner, rows, conformal, checkpoint)
+        with notes_on_warnings(), member_progress(learner, wanted=options.progress if model == "committee" else False):
+            learner = _fitted(learner, rows, options.conformal, checkpoint)
         seconds = time.perf_counter() - start
         if rows.files is not None:
             rows.files.check_unchanged()
@@ -202,42 +217,26 @@ def fit(
         learner.provenance_ = provenance
         if output is not None:
             _save(learner, output, checkpoint)
-        estimate = describe_fit(model_inside(learner), model, rows, seconds, FOLDS if folds is None else folds)
+        folds = FOLDS if options.folds is None else options.folds
+        estimate = describe_fit(model_inside(learner), model, rows, seconds, folds)
         if (sets := sets_grid(learner)) is not None:
             print_tables([sets])
         if output is not None:
-            sketch = row_sketch(learner, rows.X) if row_digests else None
+            sketch = row_sketch(learner, rows.X) if options.row_digests else None
             learner.provenance_ = replace(provenance, estimate=estimate, rows=sketch)
             save_model(learner, output)  # the model saved before stays valid if one of the last steps is interrupted
 
 
-def _check_options(
-    model: str,
-    task: str | None,
-    folds: int | None,
-    effort: str | None,
-    conformal: float | None,
-    checkpoint: Path | None,
-) -> None:
-    from committee.data.text import suggest_names
+def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOptions) -> TrainingTable:
+    categorical, memory_limit, scratch = split_names(options.categorical), options.memory_limit, options.scratch
+    if reads_in_chunks(data, memory_limit, scratch):
+        from committee.cli.chunks import training_chunks
 
-    if model in PEERS and model not in MODELS:
-        raise ValueError(f"{model} is only for committee compare; choose one of {', '.join(MODELS)}")
-    if model not in MODELS:
-        raise ValueError(f"there is no model {model!r}; {suggest_names(model, list(MODELS))}")
-    if folds is not None and model == "committee":
-        raise ValueError("--folds is for single learners; set the folds of the committee by -p cv=NUMBER")
-    if folds is not None and (folds < 0 or folds == 1):
-        raise ValueError(f"--folds {folds} must be at least 2, or 0 for no estimate")
-    check_task(task)
-    if task == "numbers" and model not in MODELS_OF_NUMBERS:
-        raise ValueError(f"{model} predicts classes only; for numbers choose one of {', '.join(MODELS_OF_NUMBERS)}")
-    if conformal is not None and not 0.0 < conformal < 1.0:
-        raise ValueError(f"--conformal {conformal:g} must be above 0 and below 1, such as 0.1")
-    if conformal is not None and checkpoint is not None:
-        raise ValueError("--checkpoint does not store the fits of --conformal; leave one of them out")
-    if effort is not None:
-        check_choice("--effort", effort, EFFORTS)
+        bar = options.model_name != "committee"  # which has a bar of its own
+        return training_chunks(data, target, table, categorical, memory_limit, scratch, options.progress, bar=bar)
+    from committee.cli.training_table import whole_table
+
+    return whole_table(data[0], target, table, categorical, numbers=options.task == "numbers")
 
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
@@ -259,24 +258,25 @@ def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None
     return infer_task(y) == "numbers"
 
 
-def _learner(name: str, settings: list[str], seed: int, *, numbers: bool) -> Any:
+def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
     from committee import model as new_model
 
-    model = new_model(name, numbers=numbers)
+    name, seed = options.model_name, options.seed
+    learner = new_model(name, numbers=numbers)
     if name == "committee":
-        model.set_params(on_interrupt="keep")
-    set_parameters(model, name, settings)
-    if model.get_params().get("random_state", seed) is None:
-        model.set_params(random_state=seed)
-    return model
-
-
-def _set_options(learner: Any, model: str, **options: Any) -> None:
-    for name, value in options.items():
+        learner.set_params(on_interrupt="keep")
+    set_parameters(learner, name, options.parameter or [])
+    if learner.get_params().get("random_state", seed) is None:
+        learner.set_params(random_state=seed)
+    of_committee: dict[str, Any] = {"effort": options.effort, "time_limit": options.time_limit}
+    if name == "committee" or not in_chunks:
+        of_committee["memory_limit"] = options.memory_limit
+    for option, value in of_committee.items():
         if value is not None:
-            if model != "committee":
-                raise ValueError(f"--{name.replace('_', '-')} is for the committee; leave out this or --model {model}")
-            learner.set_params(**{name: value})
+            if name != "committee":
+                raise ValueError(f"--{option.replace('_', '-')} is for the committee; leave out this or --model {name}")
+            learner.set_params(**{option: value})
+    return learner
 
 
 def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoint: Path | None) -> Any:

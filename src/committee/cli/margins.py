@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +28,7 @@ from committee.cli.options import (
     TableOptions,
     check_choice,
     set_parameters,
-    takes_table_options,
+    takes_options,
 )
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings, print_tables
 from committee.data.text import pluralize
@@ -48,30 +49,49 @@ FEW = 0.05
 """Share of voters that keep a weight below which a note is printed."""
 
 
-@takes_table_options
-def margins(
-    model: ModelFile,
-    data: Annotated[Path, typer.Argument(help="Labelled rows.")],
-    table: TableOptions,
-    target: LabelColumn = None,
-    on: RowsAre = "validation",
+@dataclass(frozen=True)
+class MarginsOptions:
+    """Options of the command besides those of its table."""
+
+    target: LabelColumn = None
+    on: RowsAre = "validation"
     objective: Annotated[
         str | None,
         typer.Option(metavar="NAME", help=f"Fit new voter weights by an objective: {', '.join(OBJECTIVES)}."),
-    ] = None,
+    ] = None
     parameter: Annotated[
         list[str] | None,
         typer.Option(
             "--parameter", "-p", metavar="NAME=VALUE", help="Parameter of the objective, as nu=0.3; repeat for more."
         ),
-    ] = None,
+    ] = None
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="With --objective: file of the reweighted model.")
-    ] = None,
-    rows: Annotated[
-        Path | None, typer.Option(help="File of the margin of every row: .csv, .parquet or .feather.")
-    ] = None,
-    picture: Annotated[Path | None, typer.Option(help="File of a picture: .svg, .png or .pdf.")] = None,
+    ] = None
+    rows: Annotated[Path | None, typer.Option(help="File of the margin of every row: .csv, .parquet or .feather.")] = (
+        None
+    )
+    picture: Annotated[Path | None, typer.Option(help="File of a picture: .svg, .png or .pdf.")] = None
+
+    def check(self) -> None:
+        """Refuse unknown values, and options that need an objective."""
+        check_choice("--on", self.on, ("oob", "validation", "train"))
+        if self.objective is not None:
+            check_choice("--objective", self.objective, OBJECTIVES)
+        else:
+            for option, value in (("--output", self.output), ("--parameter", self.parameter)):
+                if value:
+                    raise ValueError(f"{option} is for new weights; add --objective, or leave out {option}")
+        check_ending(self.picture, "a picture", FIGURES)
+        check_ending(self.rows, "a table of margins", PREDICTIONS)
+
+
+@takes_options
+def margins(
+    model: ModelFile,
+    data: Annotated[Path, typer.Argument(help="Labelled rows.")],
+    table: TableOptions,
+    options: MarginsOptions,
     debug: Debug = False,
 ) -> None:
     """Show the margins of rows: the votes for the true class less those for the strongest other class.
@@ -81,32 +101,25 @@ def margins(
 
     Example: committee margins forest.safetensors patients.csv --on oob --objective soft_margin -o clearer.safetensors
     """
+    output, rows, picture = options.output, options.rows, options.picture
     with error_lines(debug, output, rows, picture):
         from committee.cli.labelled_rows import read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
-        check_choice("--on", on, ("oob", "validation", "train"))
-        if objective is not None:
-            check_choice("--objective", objective, OBJECTIVES)
-        else:
-            for option, value in (("--output", output), ("--parameter", parameter)):
-                if value:
-                    raise ValueError(f"{option} is for new weights; add --objective, or leave out {option}")
-        check_ending(picture, "a picture", FIGURES)
-        check_ending(rows, "a table of margins", PREDICTIONS)
+        options.check()
         check_writable(output, rows, picture, read=[model, data])
         learner = load_learner(model)
         instead = "use committee evaluate to measure errors, and --report to see on which rows"
         require_classes(learner, model, "examined by margins", instead)
-        given = read_labelled_rows(learner, data, target, table)
-        if on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
+        given = read_labelled_rows(learner, data, options.target, table)
+        if options.on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
             note(f"{known}; margins of new rows are smaller. --on oob uses the out-of-bag voters of each row")
-        voting = _voting(learner, given, on)
+        voting = _voting(learner, given, options.on)
         before = _distribution(learner, given, voting)
         after: MarginDistribution | None = None
         found: Any = None
-        if objective is not None:
-            found = _reweighted(learner, given, objective, parameter or [], on)
+        if options.objective is not None:
+            found = _reweighted(learner, given, options.objective, options.parameter or [], options.on)
             copy_metadata(learner, found)
             after = _distribution(found, given, None if voting is None else voting[:, found.voters_])
         print_tables(_tables(before, after, learner, found))
@@ -114,7 +127,7 @@ def margins(
             note(
                 "the new weights were fitted to these rows, whose margins after are optimistic; evaluate on other rows"
             )
-            if doubts := _doubts(before, after, learner, found, on):
+            if doubts := _doubts(before, after, learner, found, options.on):
                 note(doubts)
         if rows is not None:
             write_predictions(_row_frame(learner, given, before, after), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,38 +119,39 @@ class TrainingOptions(TableOptions):
         return split_names(self.keep)
 
 
-def takes_table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the class that annotates its parameter ``table``; its `data` may be ``-``.
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of the dataclasses among its parameters as options; its `data` may be ``-``.
 
     Examples
     --------
-    >>> @takes_table_options
+    >>> @takes_options
     ... def show(data: str, table: TableOptions) -> None:
     ...     print(data, table.dropped)
     >>> show("a.csv", drop=["x,y"])
     a.csv ('x', 'y')
     """
     signature = inspect.signature(command, eval_str=True)
-    kind: type[TableOptions] = signature.parameters["table"].annotation
-    names = [field.name for field in fields(kind)]
+    groups: dict[str, Any] = {
+        name: each.annotation for name, each in signature.parameters.items() if is_dataclass(each.annotation)
+    }
 
     @functools.wraps(command)
     def with_options(*arguments: Any, **options: Any) -> None:
-        table = kind(**{name: options.pop(name) for name in names if name in options})
-        given = options.get("data")
-        if given is None:
-            command(*arguments, table=table, **options)
+        for name, kind in groups.items():
+            given = {field.name: options.pop(field.name) for field in fields(kind) if field.name in options}
+            options[name] = kind(**given)
+        data = options.get("data")
+        if data is None:
+            command(*arguments, **options)
             return
-        paths = given if isinstance(given, list) else [given]
-        with error_lines(options.get("debug", False)), standard_input_as_file(paths) as data:
-            options["data"] = data if isinstance(given, list) else data[0]
-            command(*arguments, table=table, **options)
+        paths = data if isinstance(data, list) else [data]
+        with error_lines(options.get("debug", False)), standard_input_as_file(paths) as files:
+            command(*arguments, **options | {"data": files if isinstance(data, list) else files[0]})
 
-    own = inspect.signature(kind, eval_str=True).parameters
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        added = own.values() if name == "table" else [parameter]
-        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+        own = inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [parameter]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_options
 

@@ -21,7 +21,7 @@ from committee.cli.files import (
     reads_in_chunks,
     write_predictions,
 )
-from committee.cli.options import ModelFile, Progress, TableOptions, split_names, takes_table_options
+from committee.cli.options import ModelFile, Progress, TableOptions, split_names, takes_options
 from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_notes
 from committee.data.text import printable
 
@@ -31,7 +31,44 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@takes_table_options
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options of the command besides those of its tables."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="CSV, Parquet or Feather, by the ending. Default, or -: CSV on stdout."),
+    ] = None
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False
+    safe_cells: Annotated[
+        bool, typer.Option("--safe-cells", help="Put ' before text that a spreadsheet would run as a formula.")
+    ] = False
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of rows that prediction sets or intervals may miss. Default: that of fit --conformal."
+        ),
+    ] = None
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, unchanged."),
+    ] = None
+    progress: Progress = None
+
+    def check(self, learner: Any, model: Path) -> None:
+        """Refuse options that the learner of a model file cannot fulfil."""
+        kind, alpha = type(learner).__name__, self.alpha
+        if self.proba and not hasattr(learner, "predict_proba"):
+            raise ValueError(f"{model} holds a {kind}, which predicts numbers; leave out --proba")
+        if alpha is None:
+            return
+        if not (hasattr(learner, "predict_set") or hasattr(learner, "predict_interval")):
+            raise ValueError(f"--alpha is for models fitted with --conformal, and {model} holds a {kind}; leave it out")
+        if not 0.0 < alpha < 1.0:
+            raise ValueError(f"--alpha {alpha:g} must be above 0 and below 1")
+
+
+@takes_options
 def predict(
     model: ModelFile,
     data: Annotated[
@@ -42,25 +79,7 @@ def predict(
         ),
     ],
     table: TableOptions,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="CSV, Parquet or Feather, by the ending. Default, or -: CSV on stdout."),
-    ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
-    safe_cells: Annotated[
-        bool, typer.Option("--safe-cells", help="Put ' before text that a spreadsheet would run as a formula.")
-    ] = False,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of rows that prediction sets or intervals may miss. Default: that of fit --conformal."
-        ),
-    ] = None,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, unchanged."),
-    ] = None,
-    progress: Progress = None,
+    options: PredictOptions,
     debug: Debug = False,
 ) -> None:
     """Predict the rows of one or several tables.
@@ -68,46 +87,32 @@ def predict(
     Columns are matched by name, in any order; a note names the columns that the model does not use. A model fitted with
     --conformal adds the columns lower and upper, or one for each class with true for classes in the prediction set.
     """
-    with error_lines(debug, output), notes_on_warnings():
+    with error_lines(debug, options.output), notes_on_warnings():
         import polars as pl
 
         from committee.cli.model_rows import read_for_model, select_features
         from committee.data.readers.tables import read_raw_cells
 
-        to_stdout = output is None or output == STANDARD
-        place = None if to_stdout else output
-        check_writable(place, read=[model, *data])
-        check_ending(place, "predictions", PREDICTIONS)
+        output = None if options.output == STANDARD else options.output
+        check_writable(output, read=[model, *data])
+        check_ending(output, "predictions", PREDICTIONS)
         learner = load_learner(model)
-        if proba and not hasattr(learner, "predict_proba"):
-            raise ValueError(f"{model} holds a {type(learner).__name__}, which predicts numbers; leave out --proba")
-        if alpha is not None:
-            _check_alpha(learner, model, alpha)
-        names = tuple(dict.fromkeys(split_names(ids)))
-        predictions = Predictions(learner, proba, safe_cells, names, alpha)
+        options.check(learner, model)
+        names = tuple(dict.fromkeys(split_names(options.ids)))
+        predictions = Predictions(learner, options.proba, options.safe_cells, names, options.alpha)
         if reads_in_chunks(data) or is_large(data[0]):
-            if to_stdout and sys.stdout.isatty():
-                progress = False  # predictions and a bar would be mixed up
-            _predict_chunks(predictions, data, table, place, progress)
+            mixed_up = output is None and sys.stdout.isatty()  # predictions and a bar
+            _predict_chunks(predictions, data, table, output, False if mixed_up else options.progress)
         else:
             frame = read_for_model(learner, data[0], table, ids=names, rows_needed=False)
             cells = read_raw_cells(data[0], names, table.form, "--id") if names else pl.DataFrame()
             result = predictions.of(select_features(learner, frame, str(data[0]), names), cells)
-            if place is None:
+            if output is None:
                 _print(result.write_csv())
             else:
-                write_predictions(result, place)
-                info(f"{result.height:,} predictions written to {place}")
+                write_predictions(result, output)
+                info(f"{result.height:,} predictions written to {output}")
         print_notes(predictions.unknown.notes())
-
-
-def _check_alpha(learner: Any, model: Path, alpha: float) -> None:
-    if not (hasattr(learner, "predict_set") or hasattr(learner, "predict_interval")):
-        raise ValueError(
-            f"--alpha is for models fitted with --conformal, and {model} holds a {type(learner).__name__}; leave it out"
-        )
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"--alpha {alpha:g} must be above 0 and below 1")
 
 
 def _predict_chunks(

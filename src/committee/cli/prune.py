@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,7 @@ import typer
 
 from committee.cli.files import check_writable, copy_metadata, load_learner, save_model, store_formats
 from committee.cli.margins import OBJECTIVES
-from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_table_options
+from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_options
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings, print_tables
 from committee.data.text import pluralize
 
@@ -24,7 +24,71 @@ BLEND_SHARE = 0.33
 LEVELS = ("leaf", "subtree", "depth", "tree", "voter")
 
 
-@takes_table_options
+@dataclass(frozen=True)
+class PruneOptions:
+    """Options of the command besides those of its tables."""
+
+    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the pruned model.")] = None
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(LEVELS),
+            help="leaf: drop trees or subtrees, whichever is best; subtree, depth, tree: drop only subtrees, lowest"
+            " levels or trees. Leaf values are fitted anew. voter: drop whole voters, and fit new weights.",
+        ),
+    ] = "leaf"
+    max_nodes: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE|NUMBER", help="Nodes to keep: a share as 0.05, or a number as 500. Default: 0.1."),
+    ] = None
+    max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None
+    min_gain: Annotated[
+        float | None, typer.Option(help="Take the smallest model that loses less accuracy, or R2, than this.")
+    ] = None
+    max_loss: Annotated[
+        float | None,
+        typer.Option(help="Take the smallest model that loses at most this much of --metric against the whole model."),
+    ] = None
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Metric of --max-loss: accuracy (default), log_loss or brier; for numbers squared_error,"
+            " absolute_error or pinball, as a share of the loss of the whole model. Or a score of scikit-learn:"
+            " roc_auc, f1, balanced_accuracy, r2 and others.",
+        ),
+    ] = None
+    quantile: Annotated[
+        float | None, typer.Option(help="Quantile that the model predicts, if the model does not specify it.")
+    ] = None
+    objective: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Objective of the new weights, with --level voter; see committee margins."),
+    ] = "doom"
+    on: RowsAre = "oob"
+    trees: Annotated[int, typer.Option(min=1, help="With a table: trees of the forest.")] = 300
+    seed: Annotated[int, typer.Option(help="With a table: seed of the forest.")] = 0
+    test: Annotated[Path | None, typer.Option(help="Labelled table of further rows, to evaluate both models on.")] = (
+        None
+    )
+
+    def check(self) -> None:
+        """Refuse unknown or invalid values."""
+        check_choice("--level", self.level, LEVELS)
+        check_choice("--objective", self.objective, OBJECTIVES)
+        check_choice("--on", self.on, ("oob", "validation", "train"))
+        if self.max_loss is not None and not 0.0 <= self.max_loss < float("inf"):
+            raise ValueError(f"--max-loss {self.max_loss:g} must be a finite number of at least 0")
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Arguments of `committee.prune` that limit the size and the loss of the pruned model."""
+        names = ("max_voters", "min_gain", "max_loss", "metric")
+        return {"max_nodes": _share_or_number(self.max_nodes)} | {name: getattr(self, name) for name in names}
+
+
+@takes_options
 def prune(
     source: Annotated[
         Path,
@@ -36,50 +100,7 @@ def prune(
     ] = None,
     *,
     table: TrainingOptions,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the pruned model.")] = None,
-    level: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(LEVELS),
-            help="leaf: drop trees or subtrees, whichever is best; subtree, depth, tree: drop only subtrees, lowest"
-            " levels or trees. Leaf values are fitted anew. voter: drop whole voters, and fit new weights.",
-        ),
-    ] = "leaf",
-    max_nodes: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE|NUMBER", help="Nodes to keep: a share as 0.05, or a number as 500. Default: 0.1."),
-    ] = None,
-    max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None,
-    min_gain: Annotated[
-        float | None, typer.Option(help="Take the smallest model that loses less accuracy, or R2, than this.")
-    ] = None,
-    max_loss: Annotated[
-        float | None,
-        typer.Option(help="Take the smallest model that loses at most this much of --metric against the whole model."),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Metric of --max-loss: accuracy (default), log_loss or brier; for numbers squared_error,"
-            " absolute_error or pinball, as a share of the loss of the whole model. Or a score of scikit-learn:"
-            " roc_auc, f1, balanced_accuracy, r2 and others.",
-        ),
-    ] = None,
-    quantile: Annotated[
-        float | None, typer.Option(help="Quantile that the model predicts, if the model does not specify it.")
-    ] = None,
-    objective: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Objective of the new weights, with --level voter; see committee margins."),
-    ] = "doom",
-    on: RowsAre = "oob",
-    trees: Annotated[int, typer.Option(min=1, help="With a table: trees of the forest.")] = 300,
-    seed: Annotated[int, typer.Option(help="With a table: seed of the forest.")] = 0,
-    test: Annotated[
-        Path | None, typer.Option(help="Labelled table of further rows, to evaluate both models on.")
-    ] = None,
+    options: PruneOptions,
     debug: Debug = False,
 ) -> None:
     """Prune a fitted model, by default to a tenth of its nodes, and fit its leaf values anew.
@@ -88,48 +109,38 @@ def prune(
 
     Example: committee prune forest.safetensors patients.csv --target outcome --max-nodes 0.05 -o small.safetensors
     """
-    with error_lines(debug, output):
+    with error_lines(debug, options.output):
         from committee.cli.labelled_rows import read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
-        check_choice("--level", level, LEVELS)
-        check_choice("--objective", objective, OBJECTIVES)
-        check_choice("--on", on, ("oob", "validation", "train"))
-        if max_loss is not None and not 0.0 <= max_loss < float("inf"):
-            raise ValueError(f"--max-loss {max_loss:g} must be a finite number of at least 0")
-        check_writable(output, read=[source, data, test])
-        limits: dict[str, Any] = {
-            "max_nodes": _share_or_number(max_nodes),
-            "max_voters": max_voters,
-            "min_gain": min_gain,
-            "max_loss": max_loss,
-            "metric": metric,
-        }
-        rows: LabelledRows | None
+        options.check()
+        limits, target = options.limits, options.target
+        check_writable(options.output, read=[source, data, options.test])
         if not source.exists():
             raise FileNotFoundError(f"there is no file {str(source)!r}")
-        if not _is_model(source):
+        rows: LabelledRows | None
+        if _is_model(source):
+            if table.kept:
+                raise ValueError("--keep is for a table on which a forest is fitted; leave it out with a model")
+            before, on = load_learner(source), options.on
+            rows = None if data is None else read_labelled_rows(before, data, target, table)
+        else:
             if data is not None:
                 raise ValueError(
                     f"{source} is no model, and {data} is given too; name a model and its rows, or one table"
                 )
-            before, rows = _forest(source, target, table, trees, seed)
+            before, rows = _forest(source, table, options)
             on = "oob"
-        else:
-            if table.kept:
-                raise ValueError("--keep is for a table on which a forest is fitted; leave it out with a model")
-            before = load_learner(source)
-            rows = None if data is None else read_labelled_rows(before, data, target, table)
-        _check_metric(metric, classes=hasattr(before, "classes_"))
+        _check_metric(options.metric, classes=hasattr(before, "classes_"))
         if rows is not None and on == "validation" and (known := learned_from(before, known_rows(before, rows.X))):
             note(f"{known}; use --on train, or for a forest --on oob")
-        after = _pruned(before, rows, str(source), level, {"on": on, "objective": objective}, limits, quantile)
+        after = _pruned(before, rows, str(source), replace(options, on=on), limits)
         copy_metadata(before, after)
-        test_rows = None if test is None else read_labelled_rows(before, test, target, table)
-        print_tables([_sizes(before, after, test_rows, test)])
-        for sentence in _scores(before, after, rows, on, max_loss):
+        test_rows = None if options.test is None else read_labelled_rows(before, options.test, target, table)
+        print_tables([_sizes(before, after, test_rows, options.test)])
+        for sentence in _scores(before, after, rows, on, options.max_loss):
             info(sentence)
-        save_model(after, output)
+        save_model(after, options.output)
 
 
 def _check_metric(metric: str | None, *, classes: bool) -> None:
@@ -150,42 +161,33 @@ def _is_model(source: Path) -> bool:
     return start[8:] == b"{" and int.from_bytes(start[:8], "little") < source.stat().st_size
 
 
-def _forest(
-    source: Path, target: str | None, table: TrainingOptions, trees: int, seed: int
-) -> tuple[Any, LabelledRows]:
+def _forest(source: Path, table: TrainingOptions, options: PruneOptions) -> tuple[Any, LabelledRows]:
     from committee import RandomForestClassifier, RandomForestRegressor
     from committee.cli.labelled_rows import LabelledRows
     from committee.cli.training_table import whole_table
     from committee.data.labels import infer_task
     from committee.report.provenance import provenance_of
 
+    target = options.target
     if target is None:
         raise ValueError("--target is missing: name the column of the labels or numbers")
     read = whole_table(source, target, table, ())
     kind = RandomForestRegressor if infer_task(read.y) == "numbers" else RandomForestClassifier
     with notes_on_warnings():
-        forest: Any = kind(trees, oob_score=True, random_state=seed).fit(read.X, read.y)
+        forest: Any = kind(options.trees, oob_score=True, random_state=options.seed).fit(read.X, read.y)
     store_formats(forest, read.forms, read.missing)
     made = provenance_of(forest, read.X, target=target, data=source.name)
     forest.provenance_ = replace(made, written=None if hasattr(forest, "classes_") else read.target_form)
-    info(f"forest of {pluralize(trees, 'tree')}, fitted on {pluralize(len(read.y), 'row')}")
+    info(f"forest of {pluralize(options.trees, 'tree')}, fitted on {pluralize(len(read.y), 'row')}")
     return forest, LabelledRows(read.X, read.y, target)
 
 
-def _pruned(
-    model: Any,
-    rows: LabelledRows | None,
-    name: str,
-    level: str,
-    by: dict[str, str],
-    limits: dict[str, Any],
-    quantile: float | None,
-) -> Any:
+def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOptions, limits: dict[str, Any]) -> Any:
     from committee import prune as run
     from committee.learners.blend.blend import Blend
 
     with notes_on_warnings():
-        if isinstance(model, Blend) and (level != "voter" or rows is None or not hasattr(model, "classes_")):
+        if isinstance(model, Blend) and (options.level != "voter" or rows is None or not hasattr(model, "classes_")):
             if any(limits[option] is not None for option in ("max_voters", "min_gain", "max_loss")):
                 raise ValueError(
                     f"{name} holds a committee of ensembles; give --max-nodes alone, or --level voter with DATA"
@@ -195,10 +197,11 @@ def _pruned(
             return model.prune(BLEND_SHARE if limits["max_nodes"] is None else limits["max_nodes"])
         if rows is None:
             raise ValueError(f"DATA is missing: a {type(model).__name__} is pruned by labelled rows; name their table")
-        if level != "voter" and limits["max_voters"] is not None:
+        if options.level != "voter" and limits["max_voters"] is not None:
             raise ValueError("--max-voters is for whole voters; add --level voter, or give --max-nodes")
         try:
-            return run(model, rows.X, rows.y, level=level, quantile=quantile, **by, **limits)  # type: ignore[arg-type]  # checked
+            by = {name: getattr(options, name) for name in ("level", "on", "objective", "quantile")}
+            return run(model, rows.X, rows.y, **by, **limits)
         except TypeError as error:
             raise ValueError(f"{name} cannot be pruned: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +26,7 @@ from committee.cli.options import (
     TableOptions,
     check_choice,
     split_names,
-    takes_table_options,
+    takes_options,
 )
 from committee.cli.terminal import Debug, error_lines, info, note, print_sentences, print_tables
 from committee.data.text import pluralize
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from committee.report.grid import Grid
 
 
-@takes_table_options
+@takes_options
 def evaluate(
     model: ModelFile,
     data: Annotated[
@@ -93,7 +94,7 @@ def _nan_to_null(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-@takes_table_options
+@takes_options
 def inspect(
     model: ModelFile,
     table: TableOptions,
@@ -139,7 +140,7 @@ def inspect(
             write_page(page, report)
 
 
-@takes_table_options
+@takes_options
 def explain(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Table with the columns of the model.")],
@@ -233,26 +234,33 @@ def _quantile(learner: Any, quantile: float) -> float:
     return quantile
 
 
-@takes_table_options
+@dataclass(frozen=True)
+class CertifyOptions:
+    """Options of ``committee certify`` besides those of its tables."""
+
+    target: LabelColumn = None
+    on: RowsAre = "validation"
+    delta: Annotated[
+        float,
+        typer.Option(help="Probability that the bound fails; and, separately, that any bound of the table fails."),
+    ] = 0.05
+    bounds: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Names of bounds. Default: all that the rows allow.")
+    ] = None
+    votes: Annotated[
+        str,
+        typer.Option(metavar="own|labels", help="own: the vote of the model; labels: each voter votes for one class."),
+    ] = "own"
+    test: Annotated[Path | None, typer.Option(help="Labelled table whose error is shown beside the bounds.")] = None
+    unlabelled: Annotated[Path | None, typer.Option(help="Table of unlabelled rows, for one more bound.")] = None
+
+
+@takes_options
 def certify(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Labelled rows, see --on.")],
     table: TableOptions,
-    target: LabelColumn = None,
-    on: RowsAre = "validation",
-    delta: Annotated[
-        float,
-        typer.Option(help="Probability that the bound fails; and, separately, that any bound of the table fails."),
-    ] = 0.05,
-    bounds: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Names of bounds. Default: all that the rows allow.")
-    ] = None,
-    votes: Annotated[
-        str,
-        typer.Option(metavar="own|labels", help="own: the vote of the model; labels: each voter votes for one class."),
-    ] = "own",
-    test: Annotated[Path | None, typer.Option(help="Labelled table whose error is shown beside the bounds.")] = None,
-    unlabelled: Annotated[Path | None, typer.Option(help="Table of unlabelled rows, for one more bound.")] = None,
+    options: CertifyOptions,
     debug: Debug = False,
 ) -> None:
     """Bound the error of a classifier on new rows, with probability 1 - delta.
@@ -271,29 +279,30 @@ def certify(
         from committee.cli.model_rows import read_features
         from committee.report.provenance import known_rows, learned_from
 
+        on, votes = options.on, options.votes
         check_choice("--on", on, ("validation", "oob"))
         check_choice("--votes", votes, ("own", "labels"))
         learner = load_learner(model)
         require_classes(learner, model, "certified", "use committee evaluate to measure errors on new rows")
-        rows = read_labelled_rows(learner, data, target, table)
+        rows = read_labelled_rows(learner, data, options.target, table)
         if on == "validation" and (learned := learned_from(learner, known_rows(learner, rows.X))):
             raise ValueError(
                 f"{learned}: they prove nothing about new rows; give rows not used in training, or --on oob to use"
                 " out-of-bag voters"
             )
-        further = None if test is None else read_labelled_rows(learner, test, target, table)
+        further = None if options.test is None else read_labelled_rows(learner, options.test, options.target, table)
         try:
             found = run(
                 learner,
                 rows.X,
                 rows.y,
-                delta,
+                options.delta,
                 on,  # type: ignore[arg-type]  # checked above
                 None if further is None else further.X,
                 None if further is None else further.y,
-                bounds=split_names(bounds) or None,
+                bounds=split_names(options.bounds) or None,
                 votes=votes,  # type: ignore[arg-type]
-                X_unlabelled=None if unlabelled is None else read_features(learner, unlabelled, table),
+                X_unlabelled=None if options.unlabelled is None else read_features(learner, options.unlabelled, table),
             )
         except TypeError as error:
             raise ValueError(f"{model} cannot be certified: {error}") from error
