@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +34,11 @@ from tests.learners.conformal.test_conformal_learners import ToldClassifier, Tol
 from tests.oracles import conformal as naive
 from tests.subjects import noisy_scores, numbers
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*rows are scored")  # a rare class may have too few
+
 ALPHA, N_TRAIN, N_NEW = 0.2, 80, 60
+DIFFICULTY = RandomForestRegressor(10, max_samples=0.6, min_samples_leaf=5)
+QUANTILES = GradientBoostingRegressor("quantile", 5, quantile=[0.1, 0.9], max_leaf_nodes=4, learning_rate=0.5)
 
 
 def classes(rng: Any, n: int) -> tuple[Any, Any]:
@@ -56,15 +59,13 @@ def shares(model: Any, draw: Callable[[Any, int], tuple[Any, Any]], n_draws: int
     found = np.empty(n_draws)
     for k in range(n_draws):
         rng = np.random.default_rng(k)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a rare class may have too few rows
-            model.fit(*draw(rng, N_TRAIN))
-            X, y = draw(rng, N_NEW)
-            if hasattr(model, "predict_set"):
-                found[k] = model.predict_set(X)[np.arange(N_NEW), np.searchsorted(model.classes_, y)].mean()
-            else:
-                low, high = model.predict_interval(X).T
-                found[k] = ((low <= y) & (y <= high)).mean()
+        model.fit(*draw(rng, N_TRAIN))
+        X, y = draw(rng, N_NEW)
+        if hasattr(model, "predict_set"):
+            found[k] = model.predict_set(X)[np.arange(N_NEW), np.searchsorted(model.classes_, y)].mean()
+        else:
+            low, high = model.predict_interval(X).T
+            found[k] = ((low <= y) & (y <= high)).mean()
     return found
 
 
@@ -85,24 +86,8 @@ def about(found: Any) -> tuple[float, float]:
         (ConformalRegressor(RandomForestRegressor(15, max_samples=0.6), ALPHA), amounts),
         (ConformalRegressor(RandomForestRegressor(15, max_samples=0.6), ALPHA, method="plus"), amounts),
         (ConformalRegressor(LinearRegression(), ALPHA, cv=4, method="plus"), amounts),
-        (
-            ConformalRegressor(
-                LinearRegression(),
-                ALPHA,
-                nonconformity="normalised",
-                difficulty=RandomForestRegressor(10, max_samples=0.6, min_samples_leaf=5),
-            ),
-            amounts,
-        ),
-        (
-            ConformalRegressor(
-                GradientBoostingRegressor("quantile", 5, quantile=[0.1, 0.9], max_leaf_nodes=4, learning_rate=0.5),
-                ALPHA,
-                cv=2,
-                nonconformity="quantile",
-            ),
-            amounts,
-        ),
+        (ConformalRegressor(LinearRegression(), ALPHA, nonconformity="normalised", difficulty=DIFFICULTY), amounts),
+        (ConformalRegressor(QUANTILES, ALPHA, cv=2, nonconformity="quantile"), amounts),
     ],
     ids=lambda part: part.__name__ if callable(part) and not hasattr(part, "fit") else " ".join(repr(part).split()),
 )
@@ -174,16 +159,7 @@ def told(seed: int, n: int, K: int, ties: bool) -> tuple[Any, Any]:
 
 def around(model: Any, X: Any, y: Any, *args: Any, kind: Any = ConformalClassifier, **params: Any) -> Any:
     """A conformal model around one that is told, scored on rows."""
-    frozen = FrozenEstimator(model.fit(X, y))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return kind(frozen, on="validation", **params).fit(X, y, *args)
-
-
-def sets_of(model: Any, X: Any, *args: Any, **given: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return (model.predict_set if hasattr(model, "predict_set") else model.predict_interval)(X, *args, **given)
+    return kind(FrozenEstimator(model.fit(X, y)), on="validation", **params).fit(X, y, *args)
 
 
 @settings(max_examples=40)
@@ -207,10 +183,10 @@ def test_sets_are_those_of_sadinle_and_romano(seed, n, K, ties, kind, per_class,
         return naive.quantile([s for other, s in known if other == label or not per_class], alpha)
 
     expected = [naive.label_set(row, score, threshold) for row in new.tolist()]
-    found = sets_of(model, new, alpha)
+    found = model.predict_set(new, alpha)
     # sums of the same probabilities in another order, and one minus a number, round alike but for ties
     assert [set(np.flatnonzero(row).tolist()) for row in found] == expected
-    assert_allclose(sets_of(model, new, 0.5) <= sets_of(model, new, 0.2), True)
+    assert_allclose(model.predict_set(new, 0.5) <= model.predict_set(new, 0.2), True)
 
 
 @settings(max_examples=30)
@@ -219,15 +195,14 @@ def test_intervals_are_those_of_split_conformal_and_of_quantile_regression(seed,
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.integers(0, 9, (n, 2 if quantiles else 1)).astype(float), axis=1)
     X, y = np.column_stack([ends, np.zeros(n)]), rng.integers(0, 9, n).astype(float)
-    model = around(
-        ToldRegressor(), X, y, kind=ConformalRegressor, nonconformity="quantile" if quantiles else "absolute"
-    )
+    kind = "quantile" if quantiles else "absolute"
+    model = around(ToldRegressor(), X, y, kind=ConformalRegressor, nonconformity=kind)
     low, high = ends[:, 0], ends[:, -1]
     q = naive.quantile(np.maximum(low - y, y - high).tolist(), alpha)
     expected = np.column_stack([low - q, high + q])
     middle = (low + high) / 2
     expected[expected[:, 0] > expected[:, 1]] = middle[expected[:, 0] > expected[:, 1], None]
-    assert_allclose(sets_of(model, X, alpha), expected, rtol=1e-14, atol=1e-14)
+    assert_allclose(model.predict_interval(X, alpha), expected, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["lac", "aps"])
@@ -242,9 +217,8 @@ def test_sets_of_folds_are_those_of_cv_plus(kind):
         without[test] = fit.predict_proba(new)
         scores[test] = [score(p, k) for p, k in zip(fit.predict_proba(X[test]).tolist(), y[test], strict=True)]
     for alpha in (0.1, 0.4):
-        expected = [
-            naive.cross_conformal_set(row.tolist(), scores.tolist(), score, alpha) for row in without.swapaxes(0, 1)
-        ]
+        rows = without.swapaxes(0, 1).tolist()
+        expected = [naive.cross_conformal_set(row, scores.tolist(), score, alpha) for row in rows]
         assert [set(np.flatnonzero(row).tolist()) for row in model.predict_set(new, alpha)] == expected
 
 
@@ -260,7 +234,7 @@ def test_intervals_without_each_row_are_those_of_the_jackknife_plus():
     for alpha in (0.1, 0.3):
         expected = [naive.jackknife_plus(column, errors.tolist(), alpha) for column in without.T.tolist()]
         assert_allclose(model.predict_interval(new, alpha), expected, rtol=1e-12)
-    assert_allclose(np.abs(sets_of(model, new, 0.01)), np.inf)
+    assert_allclose(np.abs(model.predict_interval(new, 0.01)), np.inf)
 
 
 def test_out_of_bag_answers_without_a_row_are_those_of_the_trees_that_have_not_seen_it():
@@ -304,31 +278,27 @@ def test_order_and_repetition_of_scored_rows(seed, kind, per_class, grouped):
     def fitted(rows, weights=None):
         groups = {"groups": group[rows]} if grouped else {}
         frozen = FrozenEstimator(ToldClassifier().fit(p, y))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ConformalClassifier(frozen, on="validation", **params).fit(p[rows], y[rows], weights, **groups)
+        return ConformalClassifier(frozen, on="validation", **params).fit(p[rows], y[rows], weights, **groups)
 
     every = np.arange(40)
     times[0] = 1
     plain, shuffled = fitted(every), fitted(order)
     weighted, repeated = fitted(every, times), fitted(np.repeat(every, times))
     for one, other in ((plain, shuffled), (weighted, repeated)):
-        ours, theirs = (sets_of(model, new, 0.2, **given_groups) for model in (one, other))
+        ours, theirs = (model.predict_set(new, 0.2, **given_groups) for model in (one, other))
         assert_array_equal(ours, theirs)
-    larger = sets_of(plain, new, 0.05, **given_groups)
-    assert (sets_of(plain, new, 0.2, **given_groups) <= larger).all()
+    larger = plain.predict_set(new, 0.05, **given_groups)
+    assert (plain.predict_set(new, 0.2, **given_groups) <= larger).all()
     p_values = plain.p_values(new, **given_groups)
-    assert_array_equal(p_values > 0.21, sets_of(plain, new, 0.21, **given_groups))
+    assert_array_equal(p_values > 0.21, plain.predict_set(new, 0.21, **given_groups))
 
 
 def test_equal_scores_are_all_in_or_all_out():
     p = np.full((30, 2), 0.5)
     model = around(ToldClassifier(), p, np.arange(30) % 2)
     assert model.predict_set(p).all()
-    low, high = around(ToldRegressor(), np.zeros((30, 2)), np.ones(30), kind=ConformalRegressor).predict_interval(
-        np.zeros((1, 2))
-    )[0]
-    assert_allclose((low, high), (-1.0, 1.0), rtol=1e-15)
+    flat = around(ToldRegressor(), np.zeros((30, 2)), np.ones(30), kind=ConformalRegressor)
+    assert_allclose(flat.predict_interval(np.zeros((1, 2))), [(-1.0, 1.0)], rtol=1e-15)
 
 
 def test_rounding_leaves_no_number_out_whose_score_is_the_threshold():
@@ -340,7 +310,7 @@ def test_rounding_leaves_no_number_out_whose_score_is_the_threshold():
         low, high = intervals(f, f, 3.7, interval_scores(y, f, f, 3.7)).T
         assert ((low <= y) & (y <= high)).all()
         model = around(ToldRegressor(), X, y, kind=ConformalRegressor)
-        low, high = sets_of(model, X, 0.3).T
+        low, high = model.predict_interval(X, 0.3).T
         assert ((low <= y) & (y <= high)).sum() >= 15  # the 15th smallest of 20 scores, where ends are rounded too
 
 
@@ -392,9 +362,8 @@ def test_rows_of_one_leaf_have_shares_of_their_own():
     labels, right = (y > np.median(y)).astype(int), (known > np.median(y)).astype(int)
     shares = []
     for seed in range(12):
-        model = ConformalClassifier(
-            TreeVoter(max_depth=1), cv=3, nonconformity="aps", randomised=True, random_state=seed
-        ).fit(X, labels)
+        options = {"nonconformity": "aps", "randomised": True, "random_state": seed}
+        model = ConformalClassifier(TreeVoter(max_depth=1), cv=3, **options).fit(X, labels)
         shares.append(model.predict_set(new)[np.arange(1000), right].mean())
     assert np.std(shares) < 0.03
     assert_array_equal(model.predict_set(new[:9]), model.predict_set(new)[:9])

@@ -1,4 +1,4 @@
-"""One call for a smaller vote: which class makes it, and whose limits count."""
+"""`prune`: its levels, limits, and checks of the rows."""
 
 from __future__ import annotations
 
@@ -87,6 +87,10 @@ def test_another_number_of_rows_than_the_fit_had_is_refused(level, others):
     for rows in (slice(100), slice(299), np.r_[:300, :50]):
         with pytest.raises(ValueError, match="X and y are not the rows that the RandomForestClassifier was trained on"):
             prune(own, X[rows], y[rows], level=level, max_nodes=0.3, sample_weight=weight[rows])
+    own = committee.SubaggingClassifier(n_estimators=9, random_state=0).fit(X, y)
+    assert prune(own, X, y, level=level, max_nodes=0.3).committee_.n_nodes
+    with pytest.raises(ValueError, match=r"X has 100 rows of positive weight; the SubaggingClassifier .* on 300"):
+        prune(own, X[:100], y[:100], level=level, max_nodes=0.3)
 
 
 def test_a_forest_of_numbers_and_a_stored_one_refuse_other_rows_too(tmp_path):
@@ -105,13 +109,6 @@ def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():
     with pytest.warns(UserWarning, match="y holds one class only"):
         own = committee.RandomForestClassifier(5, random_state=0).fit(X, np.zeros(300))
     assert out_of_bag_mask(own, own.committee_.n_voters, np.zeros(300)).any()
-
-
-def test_a_vote_of_subsamples_refuses_another_number_of_rows():
-    own = committee.SubaggingClassifier(n_estimators=9, random_state=0).fit(X, y)
-    assert prune(own, X, y, max_nodes=0.3).committee_.n_nodes
-    with pytest.raises(ValueError, match=r"X has 100 rows of positive weight; the SubaggingClassifier .* on 300"):
-        prune(own, X[:100], y[:100], max_nodes=0.3)
 
 
 @pytest.mark.parametrize(

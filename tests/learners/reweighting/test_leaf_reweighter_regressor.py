@@ -1,9 +1,8 @@
-"""Ensembles of numbers with new votes of leaves: the optimum, whole contracts, files, and what is refused."""
+"""Regression trees with refitted leaf votes."""
 
 from __future__ import annotations
 
 import pickle
-import warnings
 from dataclasses import replace
 
 import lightgbm
@@ -165,12 +164,12 @@ def test_weights_are_repetitions():
     tree = TreeRegressor(max_leaf_nodes=40).fit(X, y)
     times = np.random.default_rng(0).integers(0, 4, 600)
     fixed = {"on": "validation", "max_nodes": 0.5, "growth": 1.0, "C": 1.0}
-    ones = np.flatnonzero(times)
-    rows = np.repeat(np.arange(600), times)
+    ones, rows = np.flatnonzero(times), np.repeat(np.arange(600), times)
     # folds choose nothing here, and any will do
-    weighted = LeafReweighterRegressor(tree, **fixed).fit(X_new, y_new, times.astype(float))
-    absent = LeafReweighterRegressor(tree, **fixed).fit(X_new[ones], y_new[ones], times[ones].astype(float))
-    repeated = LeafReweighterRegressor(tree, **fixed).fit(X_new[rows], y_new[rows])
+    weighted, absent, repeated = (
+        LeafReweighterRegressor(tree, **fixed).fit(X_new[some], y_new[some], weight)
+        for some, weight in ((slice(None), times), (ones, times[ones]), (rows, None))
+    )
     assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
     assert_array_equal(weighted.predict(X), absent.predict(X))
 
@@ -222,9 +221,8 @@ def test_boosters(booster):
 def test_quantiles(booster, tmp_path):
     booster.fit(X, y)
     seen, new = np.arange(0, 600, 2), np.arange(1, 600, 2)
-    small = LeafReweighterRegressor(booster, on="validation", max_nodes=0.5, growth=(2.0,)).fit(
-        X_new[seen], y_new[seen]
-    )
+    small = LeafReweighterRegressor(booster, on="validation", max_nodes=0.5, growth=(2.0,))
+    small.fit(X_new[seen], y_new[seen])
     small.save(tmp_path / "small")
     assert small.quantile_ == load(tmp_path / "small").quantile_ == quantile_level(small) == Q
     losses = [mean_pinball_loss(y_new[new], each.predict(X_new[new]), alpha=Q) for each in (booster, small)]
@@ -268,16 +266,13 @@ def test_an_ensemble_that_no_cut_is_as_good_as_comes_back_whole(tmp_path):
     assert_allclose(model.predict(X_new), boosted.predict(X_new), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_is_lost_is_estimated_without_bias():
     off = []
     for seed in range(6):
         rows, numbers = make_friedman1(2200, noise=1.0, random_state=seed)
         forest = PeerForest(15, random_state=seed).fit(rows[:200], numbers[:200])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            small = LeafReweighterRegressor(forest, max_nodes=0.3, growth=(2.0,), C=(0.1,)).fit(
-                rows[:200], numbers[:200]
-            )
+        small = LeafReweighterRegressor(forest, **QUICK | {"cv": 5}).fit(rows[:200], numbers[:200])
         errors = [((each.predict(rows[200:]) - numbers[200:]) ** 2).mean() for each in (small, forest)]
         off.append(small.lost_ - (errors[0] / errors[1] - 1.0))
     # a row in eleven of these is new to one of the nine trees alone: as if these cost no more, it would be 0.13
@@ -287,6 +282,10 @@ def test_what_is_lost_is_estimated_without_bias():
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 
+def two_quantiles():
+    return GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9]).fit(X, y)
+
+
 def poisson():
     return xgboost.XGBRegressor(n_estimators=3, objective="count:poisson").fit(X, y - y.min())
 
@@ -294,36 +293,20 @@ def poisson():
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [
-        (
-            lambda: FOREST,
-            {"X": X[::-1]},
-            "The out-of-bag prediction of row 0 differs from the one that ensemble has stored",
-        ),
+        (lambda: FOREST, {"X": X[::-1]}, "The out-of-bag prediction of row 0 differs from the one that ensemble has"),
         (lambda: FOREST, {"level": "voter"}, "level='voter' weighs voters by margins"),
         (lambda: FOREST, {"metric": "accuracy"}, "metric"),
         (lambda: FOREST, {"metric": "pinball"}, "metric='pinball' needs a quantile, and the ensemble is taken"),
         (lambda: FOREST, {"y": y[:10]}, "y has 10 numbers; X has 300 rows"),
         (lambda: FOREST, {"y": np.full(300, np.nan)}, "y"),
         (lambda: FOREST, {"max_loss": 0.1, "metric": lambda truth, said: said[:3]}, "gave an array of shape"),
-        (
-            lambda: FOREST,
-            {"max_loss": 0.1, "metric": lambda truth, said: truth - said},
-            "gave negative numbers for 300",
-        ),
+        (lambda: FOREST, {"max_loss": 0.1, "metric": lambda truth, said: truth - said}, "gave negative numbers for 3"),
         (lambda: RandomForestRegressor(3), {}, "not fitted yet"),
         (poisson, {"on": "validation"}, "ensemble predicts the exponential of its score"),
         (lambda: GradientBoostingRegressor(n_estimators=3).fit(X, y), {"on": "train"}, r"train it.*leaf='constant'"),
         (lambda: PeerForest(3).fit(X, np.column_stack([y, y])), {}, "2 outputs"),
-        (
-            lambda: GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9]).fit(X, y),
-            {"on": "train"},
-            "ensemble predicts 2 numbers of each row",
-        ),
-        (
-            lambda: xgboost.XGBRegressor(n_estimators=3).fit(X, y),
-            {},
-            "on='oob' needs an ensemble with the training rows",
-        ),
+        (two_quantiles, {"on": "train"}, "ensemble predicts 2 numbers of each row"),
+        (lambda: xgboost.XGBRegressor(n_estimators=3).fit(X, y), {}, "on='oob' needs an ensemble with the training"),
     ],
 )
 def test_refused(make, arguments, message):

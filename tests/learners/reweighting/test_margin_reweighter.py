@@ -1,4 +1,4 @@
-"""A trained ensemble with new weights: frozen, refused where it must be, and smaller where it can be."""
+"""New weights of a trained ensemble, and their pruning."""
 
 from __future__ import annotations
 
@@ -45,9 +45,18 @@ X_new, y_new = make_classification(400, 8, n_informative=4, flip_y=0.1, random_s
 IRIS = load_iris(return_X_y=True)
 
 
-@pytest.fixture(scope="module")
+FOREST = RandomForestClassifier(40, max_depth=4, random_state=0).fit(X, y)
+FOREST_VOTERS = Committee.from_estimator(FOREST)
+REGRESSOR = r"is the regressor .* only classifiers cast votes for classes"
+
+
+@pytest.fixture
 def forest():
-    return RandomForestClassifier(40, max_depth=4, random_state=0).fit(X, y)
+    return FOREST
+
+
+def iris_forest(n_trees, depth):
+    return RandomForestClassifier(n_trees, max_depth=depth, random_state=0).fit(*IRIS)
 
 
 # --- new weights ----------------------------------------------------------------------------------------------
@@ -111,17 +120,10 @@ def test_all_kinds_of_ensembles_and_more_than_two_classes(ensemble, name):
 
 
 def test_a_committee_may_be_given_and_negative_weights_count_as_opposites(forest):
-    own = Committee.from_estimator(forest)
-    turned = own.select(slice(None), np.where(np.arange(40) < 5, -1.0, 1.0), link=Softmax())
+    turned = FOREST_VOTERS.select(slice(None), np.where(np.arange(40) < 5, -1.0, 1.0), link=Softmax())
     model = MarginReweighter(turned, "uniform", slack=0.1).fit(X, y)
     assert (model.weights_[:5] <= 0.0).all() and (model.weights_[5:] >= 0.0).all()
     assert (model.margins(X, y) - turned.margins(X, y)).min() >= -0.1 - 2e-8
-
-
-def test_votes_without_any_weight_are_refused(forest):
-    weightless = Committee.from_estimator(forest).select(slice(None), np.zeros(40))
-    with pytest.raises(ValueError, match="No voter of the ensemble has any weight; there is nothing to re-weight"):
-        MarginReweighter(weightless).fit(X, y)
 
 
 class Threshold:
@@ -164,14 +166,11 @@ def test_rows_of_no_weight_do_not_count(forest):
 # --- frozen ---------------------------------------------------------------------------------------------------
 
 
-def test_the_ensemble_stays_as_it_is_and_clones_share_it(forest):
-    before = pickle.dumps(forest)
+def test_clones_share_the_ensemble(forest):
     model = MarginReweighter(forest, "mincq", on="oob").fit(X, y)
-    model.prune(max_voters=5)
     copy = clone(model)
     assert copy.ensemble is forest and not hasattr(copy, "committee_")
     assert copy.get_params() == model.get_params() and "ensemble__max_depth" not in model.get_params()
-    assert pickle.dumps(forest) == before
     with pytest.raises(ValueError, match="ensemble__max_depth: parameters of a trained ensemble cannot be set here"):
         model.set_params(ensemble__max_depth=2)
     assert model.set_params(objective="doom").objective == "doom"
@@ -229,26 +228,20 @@ def test_weights_of_zero_were_no_rows_to_draw():
 
 
 @pytest.mark.parametrize(
-    ("ensemble", "message"),
+    ("ensemble", "n_rows", "message"),
     [
-        (AdaBoostClassifier(n_estimators=4), "AdaBoostClassifier has none"),
-        (RandomForestClassifier(4, bootstrap=False), "every voter of the RandomForestClassifier saw them all"),
-        (committee.RandomForestClassifier(4), "its random_state is None; train it with a whole number"),
-        (committee.SubaggingClassifier(n_estimators=4), "its random_state is None"),
-        (committee.RandomForestClassifier(4, bootstrap=False, random_state=0), "saw them all"),
+        (AdaBoostClassifier(n_estimators=4), 400, "AdaBoostClassifier has none"),
+        (RandomForestClassifier(4, bootstrap=False), 400, "every voter of the RandomForestClassifier saw them all"),
+        (committee.RandomForestClassifier(4), 400, "its random_state is None; train it with a whole number"),
+        (committee.SubaggingClassifier(n_estimators=4), 400, "its random_state is None"),
+        (committee.RandomForestClassifier(4, bootstrap=False, random_state=0), 400, "saw them all"),
+        (RandomForestClassifier(4), 300, "X has 300 rows; the RandomForestClassifier was trained on 400"),
+        (committee.RandomForestClassifier(15, random_state=0, oob_score=True), 300, "not the rows that the RandomFor"),
     ],
 )
-def test_draws_that_are_not_known_are_refused(ensemble, message):
+def test_unknown_draws_and_other_rows_are_refused(ensemble, n_rows, message):
     with pytest.raises(ValueError, match=message):
-        MarginReweighter(clone(ensemble).fit(X, y), on="oob").fit(X, y)
-
-
-def test_other_rows_than_those_of_training_are_refused(forest):
-    with pytest.raises(ValueError, match=r"X has 300 rows; the RandomForestClassifier was trained on 400"):
-        MarginReweighter(forest, on="oob").fit(X[:300], y[:300])
-    ours = committee.RandomForestClassifier(15, random_state=0, oob_score=True).fit(X, y)
-    with pytest.raises(ValueError, match="not the rows that the RandomForestClassifier was trained on"):
-        MarginReweighter(ours, on="oob").fit(X[:300], y[:300])
+        MarginReweighter(ensemble.fit(X, y), on="oob").fit(X[:n_rows], y[:n_rows])
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, committee.RandomForestClassifier])
@@ -310,26 +303,40 @@ def test_accuracy_and_margins_on_the_path_are_those_of_the_committee(forest):
         assert_allclose(pruned.score(X_new, y_new), step.accuracy, atol=0.01)
 
 
-# --- bad input ------------------------------------------------------------------------------------------------
+# --- refused --------------------------------------------------------------------------------------------------
 
 
-def test_what_is_no_trained_classifier_is_refused(forest):
-    for ensemble in (
-        FrozenEstimator(RandomForestClassifier()),
-        BaggingClassifier(),
-        VotingClassifier([("a", GaussianNB())]),
-        committee.RandomForestClassifier(),
-    ):
+@pytest.mark.parametrize(
+    ("ensemble", "error", "message"),
+    [
+        (FrozenEstimator(RandomForestClassifier()), NotFittedError, "not fitted"),
+        (BaggingClassifier(), NotFittedError, "not fitted"),
+        (VotingClassifier([("a", GaussianNB())]), NotFittedError, "not fitted"),
+        (committee.RandomForestClassifier(), NotFittedError, "not fitted"),
+        (LogisticRegression().fit(X, y), TypeError, "no adapter"),
+        (committee.RandomForestRegressor(3).fit(X, y).committee_, TypeError, "predicts numbers"),
+        (committee.RandomForestRegressor(3).fit(X, y), TypeError, REGRESSOR),
+        (committee.GradientBoostingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
+        (GradientBoostingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
+        (BaggingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
+        (None, TypeError, "must be a fitted classifier"),
+        ("forest", TypeError, "must be a fitted classifier"),
+        (RandomForestClassifier, TypeError, "must be a fitted classifier"),
+        (FOREST_VOTERS.select(slice(0, 1)), ValueError, "1 voter; weights need at least 2 to share out"),
+        (FOREST_VOTERS.select(slice(None), np.zeros(40)), ValueError, "No voter of the ensemble has any weight"),
+        (RandomForestClassifier(3).fit(X, np.zeros(400)), ValueError, "has one class; margins need at least 2"),
+    ],
+    ids=lambda part: type(part).__name__ if not isinstance(part, str | type) else "",
+)
+def test_ensembles_are_refused(ensemble, error, message):
+    with pytest.raises(error, match=message):
+        MarginReweighter(ensemble).fit(X, y)
+
+
+def test_what_is_not_fitted_neither_predicts_nor_is_pruned(forest):
+    for method, arguments in (("predict", (X,)), ("prune", ())):
         with pytest.raises(NotFittedError):
-            MarginReweighter(ensemble).fit(X, y)
-    with pytest.raises(TypeError, match="predicts numbers"):
-        MarginReweighter(committee.RandomForestRegressor(3).fit(X, y).committee_).fit(X, y)
-    with pytest.raises(TypeError, match="no adapter"):
-        MarginReweighter(LogisticRegression().fit(X, y)).fit(X, y)
-    with pytest.raises(NotFittedError):
-        MarginReweighter(forest).predict(X)
-    with pytest.raises(NotFittedError):
-        MarginReweighter(forest).prune()
+            getattr(MarginReweighter(forest), method)(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -339,8 +346,10 @@ def test_what_is_no_trained_classifier_is_refused(forest):
         ({"on": "test"}, "'on' parameter of MarginReweighter must be a str among"),
         ({"slack": 0.1}, r"slack=0\.1 has no meaning for objective='soft_margin', only for uniform, rank, percentile"),
         ({"xi": 0.1}, r"xi=0\.1 has no meaning for objective='soft_margin', only for percentile, range"),
-        ({"objective": "percentile", "xi": 0.0}, r"xi=0\.0 is not in \(0, 1\]"),
-        ({"objective": "range", "xi": 1.1}, r"xi=1\.1 is not in \(0, 1\]"),
+        ({"objective": "percentile", "xi": 0}, r"xi=0 is not in \(0, 1\]; it is a share of the rows"),
+        ({"objective": "range", "xi": 1.1}, r"xi=1\.1 is not in \(0, 1\]; it is a share of the rows"),
+        ({"objective": "range", "xi": np.inf}, r"xi=inf is not in \(0, 1\]; it is a share of the rows"),
+        ({"objective": "range", "xi": np.nan}, r"The 'xi' parameter of MarginReweighter must be .* Got nan instead"),
         ({"objective": "range", "xi": 1.0}, r"xi=1\.0 asks for margins .* the largest xi"),
         ({"nu": 2.0}, r"nu=2\.0 is not in"),
         ({"objective": Uniform(), "slack": 0.1}, "cannot be combined with an Objective"),
@@ -354,21 +363,6 @@ def test_parameters_are_refused_by_name_and_nothing_is_half_changed(forest, opti
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert model.weights_ is before and model.objective_ == OBJECTIVES["min_margin"]()
-
-
-def test_other_columns_and_labels_are_refused(forest):
-    with pytest.raises(ValueError, match=r"y has 10 labels; X has 400 rows"):
-        MarginReweighter(forest).fit(X, y[:10])
-    with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
-        MarginReweighter(forest).fit(X, y, sample_weight=[1, 1, 1])
-    for weight, message in (
-        (np.nan, "contains NaN"),
-        (np.inf, "contains infinity"),
-        (-1.0, "weights must not be negative"),
-        (0.0, "zero for every row"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            MarginReweighter(forest).fit(X, y, sample_weight=np.full(400, weight))
 
 
 @pytest.mark.parametrize(
@@ -396,70 +390,36 @@ def test_a_solver_that_fails_is_reported_and_changes_nothing(forest, monkeypatch
     assert model.weights_ is before
 
 
-def three_classes() -> MarginMatrix:
-    """Two rows of three classes, two voters who are wrong on one each."""
-    S = np.array([[1, 0], [1, -1], [-1, 1], [0, 1]], dtype=np.int8)
-    return MarginMatrix.of(SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3])))
-
-
 def with_value(value):
     Z = X.copy()
     Z[3, 2] = value
     return Z
 
 
-# --- ensembles ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    "ensemble",
+    ("rows", "labels", "weight", "message"),
     [
-        committee.RandomForestRegressor(3),
-        committee.GradientBoostingRegressor(),
-        GradientBoostingRegressor(n_estimators=3),
-        BaggingRegressor(n_estimators=3),
-    ],
-    ids=lambda ensemble: type(ensemble).__module__.split(".")[0] + "." + type(ensemble).__name__,
-)
-def test_ensembles_of_regression_are_refused(ensemble):
-    with pytest.raises(TypeError, match=r"is the regressor .* only classifiers cast votes for classes"):
-        MarginReweighter(ensemble.fit(X, y)).fit(X, y)
-
-
-@pytest.mark.parametrize("ensemble", [None, "forest", 3, RandomForestClassifier])
-def test_what_is_no_ensemble_is_refused(ensemble):
-    with pytest.raises(TypeError, match="must be a fitted classifier"):
-        MarginReweighter(ensemble).fit(X, y)
-
-
-def test_one_voter_and_one_class_are_refused(forest):
-    with pytest.raises(ValueError, match="1 voter; weights need at least 2 to share out"):
-        MarginReweighter(Committee.from_estimator(forest).select(slice(0, 1))).fit(X, y)
-    with pytest.raises(ValueError, match="has one class; margins need at least 2"):
-        MarginReweighter(RandomForestClassifier(3).fit(X, np.zeros(400))).fit(X, np.zeros(400))
-
-
-# --- rows -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rows", "labels", "message"),
-    [
-        (X, y.astype(str), r"labels that the committee does not know: \['0', '1'\]"),
-        (X, np.where(y > 0, np.nan, y), r"labels that the committee does not know: \[nan\]"),
-        (X, np.c_[y, y], "y should be a 1d array"),
-        (X[:, :4], y, "X has 4 features, but 8 features were learned"),
-        (X[:, 0], y, "Expected 2D array, got 1D array"),
-        (X[:0], y[:0], "No row is left"),
-        (with_value(np.inf), y, "column 'x2' holds infinity at row 3"),
-        (with_value(-np.inf), y, "column 'x2' holds infinity at row 3"),
+        (X, y.astype(str), None, r"labels that the committee does not know: \['0', '1'\]"),
+        (X, np.where(y > 0, np.nan, y), None, r"labels that the committee does not know: \[nan\]"),
+        (X, np.c_[y, y], None, "y should be a 1d array"),
+        (X, y[:10], None, r"y has 10 labels; X has 400 rows"),
+        (X[:, :4], y, None, "X has 4 features, but 8 features were learned"),
+        (X[:, 0], y, None, "Expected 2D array, got 1D array"),
+        (X[:0], y[:0], None, "No row is left"),
+        (with_value(np.inf), y, None, "column 'x2' holds infinity at row 3"),
+        (with_value(-np.inf), y, None, "column 'x2' holds infinity at row 3"),
+        (X, y, np.ones(3), r"sample_weight.shape == \(3,\)"),
+        (X, y, np.full(400, np.nan), "contains NaN"),
+        (X, y, np.full(400, np.inf), "contains infinity"),
+        (X, y, np.full(400, -1.0), "weights must not be negative"),
+        (X, y, np.zeros(400), "zero for every row"),
     ],
 )
-def test_rows_and_labels_that_do_not_suit_are_refused_and_nothing_is_half_changed(forest, rows, labels, message):
+def test_rows_labels_and_weights_are_refused_and_nothing_is_half_changed(forest, rows, labels, weight, message):
     model = MarginReweighter(forest, "min_margin").fit(X, y)
     before = dict(vars(model))
     with pytest.raises(ValueError, match=message):
-        model.fit(rows, labels)
+        model.fit(rows, labels, weight)
     assert vars(model).keys() == before.keys()
     assert all(value is before[name] for name, value in vars(model).items())
 
@@ -483,85 +443,60 @@ def test_missing_values_are_taken_where_the_ensemble_takes_them(forest):
     assert MarginReweighter(forest, "min_margin").fit(with_value(np.nan), y).value_ <= 1.0
 
 
-# --- parameters -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["range", "percentile"])
-@pytest.mark.parametrize("xi", [0, -0.1, 1.0001, np.inf])
-def test_shares_outside_of_0_and_1_are_refused(forest, name, xi):
-    with pytest.raises(ValueError, match=rf"xi={xi!r} is not in \(0, 1\]; it is a share of the rows"):
-        MarginReweighter(forest, name, xi=xi).fit(X, y)
-
-
-def test_a_share_that_is_no_number_is_refused(forest):
-    with pytest.raises(ValueError, match=r"The 'xi' parameter of MarginReweighter must be .* Got nan instead"):
-        MarginReweighter(forest, "range", xi=np.nan).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        ("range", "xi"),
-        ("percentile", "xi"),
-        ("soft_margin", "nu"),
-        ("rank", "k"),
-        ("mincq", "mu"),
-        ("doom", "steepness"),
-        ("uniform", "slack"),
-        ("variance", "form"),
-    ],
-)
-def test_what_is_no_number_is_refused_by_name(name, option):
-    with pytest.raises(ValueError, match=f"{option}='a' (is not in|must be|is unknown)"):
-        OBJECTIVES[name](**{option: "a"})
-
-
-def test_a_range_that_no_weights_reach_names_the_largest_share_with_three_classes_too():
-    U, v = IRIS
-    lines = MarginMatrix.of(
-        SignedVotes.of(
-            Committee.from_estimator(RandomForestClassifier(20, max_depth=2, random_state=0).fit(U, v)), U, v
-        )
-    )
-    with pytest.raises(ValueError, match=r"xi=0\.9 asks for margins of at least .* for which some do is ") as refused:
-        Range(0.9).solve(lines)
-    largest = float(str(refused.value).split("some do is ")[1].rstrip("."))
-    assert Range(largest).solve(lines).weights.min() >= 0.0
-    with pytest.raises(ValueError, match="asks for margins"):
-        Range(largest + 2.0 / 150.0).solve(lines)
+def test_options_that_are_not_numbers_are_refused_by_name():
+    names = {"xi": ("range", "percentile"), "nu": ("soft_margin",), "k": ("rank",), "mu": ("mincq",)}
+    names |= {"steepness": ("doom",), "slack": ("uniform",), "form": ("variance",)}
+    for option, objectives in names.items():
+        for name in objectives:
+            with pytest.raises(ValueError, match=f"{option}='a' (is not in|must be|is unknown)"):
+                OBJECTIVES[name](**{option: "a"})
 
 
 # --- solvers --------------------------------------------------------------------------------------------------
 
 
 class Stuck:
-    """HiGHS as it is, but for what it says in the end."""
+    """HiGHS with another final status."""
 
-    def __init__(self, highs, says):
-        self._highs, self._says = highs, says
+    def __init__(self, highs, status):
+        self._highs, self._status = highs, status
 
     def __getattr__(self, name):
-        return (lambda: self._says) if name == "getModelStatus" else getattr(self._highs, name)
+        return (lambda: self._status) if name == "getModelStatus" else getattr(self._highs, name)
 
 
-def test_a_failure_of_highs_is_reported_in_its_words():
-    says = highspy.HighsModelStatus
-    reports = {
-        says.kSolveError: (RuntimeError, "'Solve error'"),
-        says.kUnbounded: (InfeasibleError, "No weights satisfy"),
-    }
-    for total in (1.0, None):
-        for status, (kind, message) in reports.items():
-            program = MulticlassDual(np.zeros(2), np.ones(2), np.zeros(2), total)
-            program.add_voters(np.array([[1, -1], [-1, 1]], dtype=np.int8))
-            program.highs = Stuck(program.highs, status)
-            with pytest.raises(kind, match=message):
-                program.solve()
+@pytest.mark.parametrize(
+    ("status", "error", "message"),
+    [("kSolveError", RuntimeError, "'Solve error'"), ("kUnbounded", InfeasibleError, "No weights satisfy")],
+)
+@pytest.mark.parametrize("total", [1.0, None])
+def test_a_failure_of_highs_is_reported_in_its_words(total, status, error, message):
+    program = MulticlassDual(np.zeros(2), np.ones(2), np.zeros(2), total)
+    program.add_voters(np.array([[1, -1], [-1, 1]], dtype=np.int8))
+    program.highs = Stuck(program.highs, getattr(highspy.HighsModelStatus, status))
+    with pytest.raises(error, match=message):
+        program.solve()
 
 
 def test_bounds_that_no_weights_reach_are_infeasible():
+    # two rows of three classes, two voters that are wrong on one each
+    S = np.array([[1, 0], [1, -1], [-1, 1], [0, 1]], dtype=np.int8)
+    votes = SignedVotes(S, np.repeat([0, 1], 2), np.tile([1, 2], 2), 2, np.array([0.7, 0.3]))
     with pytest.raises(InfeasibleError, match="No weights satisfy all lines of the program of"):
-        sum_of_margins(three_classes(), np.full(2, 0.5), np.full(2, 0.9))
+        sum_of_margins(MarginMatrix.of(votes), np.full(2, 0.5), np.full(2, 0.9))
+
+
+def test_three_classes_have_a_largest_share_and_may_leave_no_room():
+    lines = MarginMatrix.of(SignedVotes.of(Committee.from_estimator(iris_forest(20, 2)), *IRIS))
+    with pytest.raises(ValueError, match=r"xi=0\.9 asks for margins of at least .* for which some do is ") as refused:
+        Range(0.9).solve(lines)
+    largest = float(str(refused.value).split("some do is ")[1].rstrip("."))
+    assert Range(largest).solve(lines).weights.min() >= 0.0
+    with pytest.raises(ValueError, match="asks for margins"):
+        Range(largest + 2.0 / 150.0).solve(lines)
+    with pytest.warns(ConvergenceWarning, match="raise slack"):
+        model = MarginReweighter(iris_forest(3, 1), "uniform").fit(*IRIS)
+    assert_array_equal(model.weights_, model.own_weights_)
 
 
 # --- the ensemble ---------------------------------------------------------------------------------------------
@@ -572,7 +507,7 @@ def test_bounds_that_no_weights_reach_are_infeasible():
 def test_the_bytes_of_an_ensemble_are_the_same_after_work_and_refusals(name):
     U, v = IRIS
     for ensemble in (
-        RandomForestClassifier(12, max_depth=3, random_state=0).fit(U, v),
+        iris_forest(12, 3),
         committee.RandomForestClassifier(12, max_depth=3, random_state=0).fit(U, v),
         Committee.from_estimator(VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())]).fit(U, v)),
     ):
@@ -586,11 +521,3 @@ def test_the_bytes_of_an_ensemble_are_the_same_after_work_and_refusals(name):
         with pytest.raises(ValueError):
             model.fit(U[:, :2], v)
         assert pickle.dumps(ensemble) == before
-
-
-def test_no_room_is_told_with_three_classes_too():
-    U, v = IRIS
-    few = RandomForestClassifier(3, max_depth=1, random_state=0).fit(U, v)
-    with pytest.warns(ConvergenceWarning, match="raise slack"):
-        model = MarginReweighter(few, "uniform").fit(U, v)
-    np.testing.assert_array_equal(model.weights_, model.own_weights_)

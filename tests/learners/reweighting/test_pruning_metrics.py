@@ -1,8 +1,6 @@
-"""Cuts that lose no more than a contract allows: what is counted, on which rows, and what happens if none keeps it."""
+"""Metrics of pruning, and cuts that lose no more than `max_loss`."""
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 import pytest
@@ -71,9 +69,7 @@ def test_a_committee_of_named_classes_votes_by_the_voters_that_have_not_seen_a_r
     mask = np.random.default_rng(0).random((len(X), 10)) < 0.5
     mask[:, 0] = True
     found = oob_class_votes(own, score_trees(own)[0], X, y, mask).predicted
-    by_hand = np.array(
-        [own.select(np.flatnonzero(of)).decision_function(row[None])[0] for row, of in zip(X, mask, strict=True)]
-    )
+    by_hand = np.array([own.select(np.flatnonzero(of)).decision_function(X[i : i + 1])[0] for i, of in enumerate(mask)])
     assert_array_equal(found.argmax(axis=1)[by_hand != 0.0], (by_hand > 0.0)[by_hand != 0.0])
     every = oob_class_votes(own, score_trees(own)[0], X, y, np.ones_like(mask)).predicted
     assert_allclose(every, own.predict_proba(X), atol=1e-12)
@@ -111,10 +107,7 @@ def test_a_function_of_the_users_counts_what_it_likes():
         (lambda labels, p: p, r"gave an array of shape \(300, 2\) for 300 rows; it must give one finite loss for each"),
         (lambda labels, p: np.nan * p[:, 0], "gave numbers that are not finite for 300 rows; it must give one"),
         (lambda labels, p: 0.5, "gave one number for 300 rows; .* Make a scorer of a metric of all rows together"),
-        (
-            lambda labels: labels,
-            r"cannot be called for the losses of 300 rows with class numbers \(n,\)",
-        ),
+        (lambda labels: labels, r"cannot be called for the losses of 300 rows with class numbers \(n,\)"),
     ):
         with pytest.raises(ValueError, match=message):
             LeafReweighter(FOREST, max_loss=0.05, metric=wrong, **QUICK).fit(X, y)
@@ -136,11 +129,10 @@ def test_an_ensemble_that_no_cut_is_as_good_as_comes_back_whole(tmp_path):
     assert_allclose(load(tmp_path / "rounds").predict_proba(rows), booster.predict_proba(rows), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("error")
 def test_held_out_rows_judge_boosters():
     booster = XGBClassifier(n_estimators=60, max_depth=4).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = prune(booster, X_new[:200], y_new[:200], on="validation", max_loss=0.1)
+    model = prune(booster, X_new[:200], y_new[:200], on="validation", max_loss=0.1)
     assert model.lost_ + model.lost_error_ <= 0.1 and model.committee_.n_nodes < model.n_nodes_before_ / 3
     assert model.score(X_new[200:], y_new[200:]) > booster.score(X_new[200:], y_new[200:]) - 0.12
 
@@ -198,16 +190,14 @@ def test_the_whole_is_judged_as_its_cuts_are():
         forest = RandomForestClassifier(15, random_state=seed).fit(rows[:300], labels[:300])
         whole = Committee.from_estimator(forest)
         unseen = out_of_bag_mask(forest, 15, labels[:300])
-        counted = unseen.any(axis=1)
-        vote = oob_class_votes(
-            whole, score_trees(whole)[0], rows[:300][counted], labels[:300][counted], unseen[counted]
-        )
+        counted = np.flatnonzero(unseen.any(axis=1))
+        truth, unseen = labels[counted], unseen[counted]
+        vote = oob_class_votes(whole, score_trees(whole)[0], rows[counted], truth, unseen)
         error = 1.0 - forest.score(rows[300:], labels[300:])
-        by_these = CLASS_LOSSES["accuracy"](labels[:300][counted], vote.predicted).mean()
-        as_if_all = RowLossMetric(CLASS_LOSSES["accuracy"]).statistics(
-            labels[:300][counted], vote.predicted, vote.by_halves, unseen[counted]
-        )
-        differences.append([by_these - error, as_if_all.mean() - error])
+        by_these = CLASS_LOSSES["accuracy"](truth, vote.predicted)
+        metric = RowLossMetric(CLASS_LOSSES["accuracy"])
+        as_if_all = metric.statistics(truth, vote.predicted, vote.by_halves, unseen)
+        differences.append([by_these.mean() - error, as_if_all.mean() - error])
     plain, as_all = np.mean(differences, axis=0)
     assert plain > 0.02 and abs(as_all) < 0.5 * plain
 
@@ -219,13 +209,10 @@ def test_a_forest_that_drew_heavy_rows_more_often_has_no_rows_like_new_ones():
     assert np.isnan(prune(forest, X, y).lost_)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::UserWarning")
 def test_few_rows_judge_few_cuts():
     small = RandomForestClassifier(20, random_state=0).fit(X[:10], y[:10])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        model = prune(small, X[:10], y[:10], max_loss=0.01)
-    assert np.isfinite(model.lost_)
+    assert np.isfinite(prune(small, X[:10], y[:10], max_loss=0.01).lost_)
 
 
 def test_whole_voters_keep_a_contract_too(tmp_path):

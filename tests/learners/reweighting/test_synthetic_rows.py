@@ -1,4 +1,4 @@
-"""Rows made between near ones: where they lie, and what they do not depend on."""
+"""Synthetic rows between near rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_wine, make_classification
+from sklearn.metrics import log_loss
 from xgboost import XGBClassifier
 
 from committee import GradientBoostingClassifier, LeafReweighter, RandomForestClassifier
@@ -40,13 +41,9 @@ def test_a_made_row_lies_between_two_rows_and_nearer_to_one(case):
     made = interpolated_rows(X, None, schema, seed)
     different = len({row.tobytes() for row in np.where(np.isnan(X), -9.0, X)})
     assert len(made.matrix) == len(made.beside) == COPIES * different
+    tests = (_is_between, _is_one_of, _is_one_of, _is_between)
     for row, beside in zip(made.matrix[::7], X[made.beside[::7]], strict=True):
-        between = np.zeros(len(X), dtype=bool)
-        for k, other in enumerate(X):
-            numbers = (0, 3)
-            inside = all(_is_between(row[j], beside[j], other[j]) for j in numbers)
-            between[k] = inside and all(_is_one_of(row[j], beside[j], other[j]) for j in (1, 2))
-        assert between.any()
+        assert any(all(test(*cells) for test, *cells in zip(tests, row, beside, other, strict=True)) for other in X)
 
 
 def _is_between(value, one, other):
@@ -80,9 +77,8 @@ def test_neither_has_the_order_of_columns_nor_whether_cells_are_stored():
     X = np.random.default_rng(0).poisson(0.5, (80, 5)) * np.random.default_rng(1).normal(size=(80, 5))
     made = interpolated_rows(X, None, None, 0)
     order = np.array([3, 0, 4, 1, 2])
-    assert_array_equal(
-        interpolated_rows(np.ascontiguousarray(X[:, order]), None, None, 0).matrix, made.matrix[:, order]
-    )
+    other = interpolated_rows(np.ascontiguousarray(X[:, order]), None, None, 0)
+    assert_array_equal(other.matrix, made.matrix[:, order])
     stored = SparseMatrix.read(csr_array(X))
     sparse = interpolated_rows(stored, None, None, 0)
     assert_array_equal(sparse.matrix, made.matrix)
@@ -100,11 +96,6 @@ def test_there_are_no_more_than_so_many(monkeypatch):
     assert len(interpolated_rows(X, None, None, 0).matrix) == 10  # between ten rows
 
 
-def log_loss(model, X, y):
-    p = model.predict_proba(X)
-    return -np.log(np.maximum(p[np.arange(len(y)), np.searchsorted(model.classes_, y)], 1e-12)).mean()
-
-
 def test_a_cut_of_a_booster_is_nearer_to_the_whole_on_new_rows(monkeypatch):
     X, y = make_classification(1500, 12, n_informative=6, flip_y=0.1, random_state=0)
     booster = XGBClassifier(n_estimators=60, n_jobs=1).fit(X[:700], y[:700])
@@ -116,10 +107,10 @@ def test_a_cut_of_a_booster_is_nearer_to_the_whole_on_new_rows(monkeypatch):
     none = SyntheticRows(np.empty((0, 12)), np.empty(0, dtype=np.intp), np.empty(0))
     monkeypatch.setattr(base_leaf_reweighter, "interpolated_rows", lambda *_: none)
     without = cut()
-    assert log_loss(with_made, X[700:], y[700:]) < log_loss(without, X[700:], y[700:])
+    new, far = (each.predict_proba(X[700:]) for each in (with_made, without))
+    assert log_loss(y[700:], new) < log_loss(y[700:], far)
     whole = booster.predict_proba(X[700:])
-    apart = [np.abs(each.predict_proba(X[700:]) - whole).mean() for each in (with_made, without)]
-    assert apart[0] < apart[1]
+    assert np.abs(new - whole).mean() < np.abs(far - whole).mean()
 
 
 @pytest.mark.parametrize("on", ["oob", "validation"])
