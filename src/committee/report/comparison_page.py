@@ -32,30 +32,7 @@ MOST_FOLDS = 20
 
 
 def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
-    """Render the report of a comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Result of `committee.report.comparison.compare`.
-    notes : iterable of str, default=()
-        Notes to show beside those of the comparison.
-
-    Returns
-    -------
-    str
-        A whole HTML page. The same comparison gives the same text.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from committee.report.comparison import compare
-    >>> from committee.report.comparison_page import render_report
-    >>> page = render_report(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()}))
-    >>> page.splitlines()[0]
-    '<!DOCTYPE html>'
-    """
+    """Render a comparison and `notes` as one HTML page; the same comparison gives the same text."""
     warnings = [f"{model.name} warned: {text}" for model in comparison.models for text in model.warnings]
     parameters = parameters_set(comparison)
     return render_page(

@@ -120,14 +120,7 @@ class Numbers(Labels):
 
 
 def read_target(y: Any, name: str | None = None, task: Task | None = None) -> Labels:
-    """Read labels or numbers from a series or an array; the task is inferred by default.
-
-    Examples
-    --------
-    >>> from committee.report.crossvalidation import read_target
-    >>> read_target([1.5, 2.5, 1.0]).values.tolist(), read_target(["a", "b"]).classes.tolist()
-    ([1.5, 2.5, 1.0], ['a', 'b'])
-    """
+    """Read labels or numbers from a series or an array; the task is inferred by default."""
     if task not in (None, "classes", "numbers"):
         raise ValueError(f"task={task!r} is neither 'classes' nor 'numbers'")
     values, name = _one_column(y, name)

@@ -47,14 +47,7 @@ class Measured:
 
 
 def number_figures(y: F64, predicted: F64) -> list[Measured]:
-    """Return RMSE, MAE, median absolute error and R2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [figure.value for figure in number_figures(np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 3.0]))][1:3]
-    [1.0, 0.0]
-    """
+    """Return RMSE, MAE, median absolute error and R2."""
     from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
 
     by_mean = f"{float(np.std(y)):.4g} by the mean alone"
@@ -70,16 +63,7 @@ def number_figures(y: F64, predicted: F64) -> list[Measured]:
 
 
 def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
-    """Return the quantiles that a regressor predicts, by its columns; empty if it predicts other numbers.
-
-    Examples
-    --------
-    >>> from committee import GradientBoostingRegressor
-    >>> quantile_levels(GradientBoostingRegressor("quantile", quantile=0.9)), quantile_levels(
-    ...     GradientBoostingRegressor()
-    ... )
-    ((0.9,), ())
-    """
+    """Return the quantiles that a regressor predicts, by its columns; empty if it predicts other numbers."""
     loss = getattr(model, "loss", None)
     if isinstance(loss, str):
         if loss not in ("quantile", "quantiles"):
@@ -91,15 +75,7 @@ def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
 
 
 def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[Measured]:
-    """Return pinball loss and coverage of each quantile, and of the outer two as an interval; `predicted` is (n, q).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y, q = np.array([1.0, 2.0]), np.array([[0.0, 3.0], [3.0, 4.0]])
-    >>> {figure.name: figure.value for figure in quantile_figures(y, q, (0.1, 0.9))}["interval_coverage"]
-    0.5
-    """
+    """Return pinball loss and coverage of each quantile, and of the outer two as an interval; `predicted` is (n, q)."""
     from sklearn.metrics import mean_pinball_loss
 
     figures = []
@@ -123,17 +99,7 @@ def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[
 
 
 def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
-    """Return coverage and pinball loss of quantiles in sentences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> figures = quantile_figures(np.arange(5.0), np.tile([1.0, 3.0], (5, 1)), (0.2, 0.8))
-    >>> print(*quantile_sentences(figures), sep="\\n")
-    60.0% of the rows lie between the quantiles 0.2 and 0.8; the target is 60%.
-    40.0% lie at or below 0.2, 80.0% lie at or below 0.8.
-    Pinball loss: 0.4 for 0.2 (0.4 by the quantile alone), 0.4 for 0.8 (0.4 by the quantile alone).
-    """
+    """Return coverage and pinball loss of quantiles in sentences."""
     by_name = {figure.name: figure for figure in figures}
     levels = [name.removeprefix("pinball_") for name in by_name if name.startswith("pinball_")]
     losses = [by_name[f"pinball_{q}"] for q in levels]
@@ -158,15 +124,7 @@ def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
 
 
 def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of the accuracy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> low, high = accuracy_interval(np.array([0, 1] * 50), np.ones(100, dtype=int))
-    >>> f"{low:.3f} to {high:.3f}"
-    '0.404 to 0.596'
-    """
+    """Return Wilson's 95 % interval of the accuracy."""
     from scipy.stats import binomtest
 
     interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
@@ -174,16 +132,7 @@ def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, 
 
 
 def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple[float, float] | None:
-    """Return the interval of "rmse", "mae" or "r2"; `None` for other figures.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.arange(100.0)
-    >>> low, high = interval_of_number("mae", 1.0, y, y + np.where(y % 2, 0.5, 1.5))
-    >>> f"{low:.3f} to {high:.3f}"
-    '0.902 to 1.098'
-    """
+    """Return the interval of "rmse", "mae" or "r2"; `None` for other figures."""
     error = predicted - y
     if name == "mae":
         influence = np.abs(error)

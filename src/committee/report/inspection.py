@@ -31,15 +31,6 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
     `file_bytes` is the size of its file, `margins` (n,) those on a table. The tables are those that apply of: model,
     sets, training, parameters, members or heaviest voters, fitted attributes, margins, features, leaves of the first
     model tree.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import AdaBoostClassifier
-    >>> from committee.report.inspection import inspection
-    >>> model = AdaBoostClassifier(n_estimators=5).fit(*load_iris(return_X_y=True))
-    >>> inspection(model)[0].rows[0]
-    ('learner', 'AdaBoostClassifier')
     """
     inside, committee = model_inside(model), model_inside(model).committee_
     grids: list[Grid | None] = [
@@ -119,15 +110,6 @@ def _stored_values(model: Any) -> Grid:
 
 
 def describe_margins(margins: NDArray[np.float64]) -> tuple[tuple[str, str], ...]:
-    """Return statistics of margins as text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.report.inspection import describe_margins
-    >>> describe_margins(np.array([-0.5, 0.5, 1.0]))[1]
-    ('mean', '0.333')
-    """
     return (
         ("rows", f"{margins.size:,}"),
         ("mean", f"{margins.mean():.3f}"),
@@ -187,15 +169,7 @@ def _leaves(model: Any) -> Grid:
 def score_in_words(
     intercept: float, coefficients: Sequence[float], names: Sequence[str], importance: NDArray[np.float64]
 ) -> str:
-    """Return a linear score as text, with the terms of the most important columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.report.inspection import score_in_words
-    >>> score_in_words(-1.5, [0.25, 0.0, -2.0], ["age", "size", "colour = red"], np.array([0.1, 0.2, 0.7]))
-    '-1.5 - 2 (colour = red) + 0.25 age'
-    """
+    """Return a linear score as text, with the terms of the most important columns."""
     used = [c for c in np.argsort(-importance, kind="stable").tolist() if coefficients[c] != 0.0]
     terms = [f"{intercept:.3g}"]
     for c in used[:MOST_TERMS]:

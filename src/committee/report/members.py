@@ -133,15 +133,6 @@ class MemberAnswers:
 
     `weights` (m,) sum to 1. `answers` (m, n, K) and `vote` (n, K) are class probabilities; for numbers K = 1. `truth`
     (n,) are class indices or numbers, `None` if unknown, and `loss` is the loss of the fit.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from committee import CommitteeClassifier
-    >>> X, y = load_wine(return_X_y=True)
-    >>> answers = MemberAnswers.of(CommitteeClassifier("fast", random_state=0).fit(X, y), X, y)
-    >>> answers.answers.shape == (len(answers.names), 178, 3), answers.errors().shape == (len(answers.names) + 1,)
-    (True, True)
     """
 
     names: tuple[str, ...]
@@ -182,7 +173,6 @@ class MemberAnswers:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.vote)
 
     def elected(self) -> Index:
@@ -215,13 +205,9 @@ class MemberAnswers:
     def divergence(self) -> F64:
         """Return the disagreement of the members on each row, shape (n,).
 
-        For classes it is the Jensen-Shannon divergence [1]_ with the weights of the vote, in nats: the entropy of the
-        vote less the mean entropy of the members. For numbers it is the standard deviation with these weights.
-
-        References
-        ----------
-        .. [1] J. Lin (1991). Divergence measures based on the Shannon entropy. IEEE Transactions on Information Theory
-           37(1).
+        For classes it is the Jensen-Shannon divergence (J. Lin 1991, IEEE Transactions on Information Theory 37) with
+        the weights of the vote, in nats: the entropy of the vote less the mean entropy of the members. For numbers it
+        is the standard deviation with these weights.
         """
         mean = np.einsum("m,mnk->nk", self.weights, self.answers)
         if self.classes is None:

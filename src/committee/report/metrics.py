@@ -75,22 +75,10 @@ class FittedFold:
 class Metric:
     """A figure of a model on a fold, and a column of the comparison.
 
-    Attributes
-    ----------
-    heading : str
-        Heading of the column.
-    table : {"quality", "cost"}
-        Table of the column.
-    measure : callable ``(FittedFold) -> float, int or None``
-        `None` where the model or the fold has no such figure.
-    text : callable ``(values over folds) -> str``
-        Text of a cell.
-    note : tuple of two str, default=None
-        Name and explanation for the list of metrics; ``{run}`` stands for the way that fits were run.
-    best : {"highest", "lowest"}, default=None
-        The better direction; `None` for a figure by which models are not ranked.
-    shown : bool, default=True
-        Whether the column is shown by default.
+    `measure` returns `None` where the model or the fold has no such figure, `text` formats the values over folds.
+    `note` is a name and an explanation for the list of metrics; ``{run}`` in it stands for the way that fits were run.
+    `best` is the better direction, `None` for a figure by which models are not ranked. `shown` columns are shown by
+    default.
     """
 
     heading: str
@@ -168,14 +156,7 @@ def _mean_and_deviation(values: F64) -> str:
 
 
 def four_digits(values: F64) -> str:
-    """Return mean and standard deviation (n - 1) with the decimals that give the mean four digits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> four_digits(np.array([51234.0, 53219.0])), four_digits(np.array([0.012, 0.014]))
-    ('52,226 ±1,404', '0.01300 ±0.00141')
-    """
+    """Return mean and standard deviation (n - 1) with the decimals that give the mean four digits."""
     mean = float(values.mean())
     if not np.isfinite(mean) or abs(mean) >= 1e12 or 0.0 < abs(mean) < 1e-4:
         return f"{mean:.4g}" + _deviation(values, ".2g")
@@ -342,37 +323,19 @@ def known_metric(name: str) -> Metric:
 
 
 def metric_words(name: str) -> str:
-    """Return the name of a metric for sentences.
-
-    Examples
-    --------
-    >>> metric_words("log_loss"), metric_words("mcc"), metric_words("rmse")
-    ('log loss', 'MCC', 'RMSE')
-    """
+    """Return the name of a metric for sentences."""
     return {"f1_macro": "F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}.get(
         name, name.upper() if name in METRICS_OF_NUMBERS else name.replace("_", " ")
     )
 
 
 def ranking_metrics(numbers: bool = False) -> list[str]:
-    """Return the names of the metrics that models can be ranked by.
-
-    Examples
-    --------
-    >>> ranking_metrics()[:2], ranking_metrics(numbers=True)
-    (['accuracy', 'balanced_accuracy'], ['rmse', 'mae', 'r2'])
-    """
+    """Return the names of the metrics that models can be ranked by."""
     return [name for name, metric in metrics_of(numbers).items() if metric.best is not None]
 
 
 def chosen_metrics(metric: str | Iterable[str] | None, numbers: bool | None = False) -> tuple[str, ...]:
-    """Validate names of metrics, the first of which ranks the models; `numbers` is `None` before the task is known.
-
-    Examples
-    --------
-    >>> chosen_metrics("mcc"), chosen_metrics(["f1_macro", "mcc"]), chosen_metrics(None, numbers=True)
-    (('mcc',), ('f1_macro', 'mcc'), ('rmse',))
-    """
+    """Validate names of metrics, the first of which ranks the models; `numbers` is `None` before the task is known."""
     from committee.data.text import suggest_names
 
     if metric is None:
@@ -397,15 +360,6 @@ class Reliability:
 
     `weight` is the number of rows (or their weight), `expected` the sum of their probabilities, `right` the number of
     correct predictions; each has shape (10,).
-
-    Examples
-    --------
-    >>> from committee.report.metrics import Reliability
-    >>> reliability = Reliability.of([[0.1, 0.9], [0.2, 0.8], [0.05, 0.95], [0.6, 0.4]], [True, True, False, True])
-    >>> reliability.weight.tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 2.0]
-    >>> round(reliability.calibration_error, 4)
-    0.3625
     """
 
     weight: F64

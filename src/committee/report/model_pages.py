@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from committee.report.displays.curves import RiskPathDisplay
 from committee.report.displays.ensemble_text import is_small
 from committee.report.displays.small_ensembles import SmallEnsembleDisplay
-from committee.report.drawing.rows import Bar, bars
-from committee.report.drawing.scale import format_number
+from committee.report.drawing.rows import Bar, bars, rest_bar
+from committee.report.drawing.scale import format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend
 from committee.report.explained.column_effects import effect_pictures, encoded_rows
 from committee.report.explained.model_card import model_card
@@ -43,33 +43,7 @@ from committee.report.row_explanation import RowExplanation, row_grid, row_sente
 def evaluation_page(model: Any, X: Any, y: ArrayLike, *, title: str = "", data: str = "") -> str:
     """Render a self-contained HTML page of the evaluation of a fitted model on labelled rows.
 
-    Parameters
-    ----------
-    model : fitted learner
-        Of classes, numbers, or quantiles of one number.
-    X : table or array-like (n, p)
-        Rows not used in training.
-    y : array-like (n,)
-        Labels or numbers.
-    title : str, default=""
-        Heading; the class name by default.
-    data : str, default=""
-        Name of the rows, such as that of their file.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows, `y` has another length, or several targets are predicted.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import RandomForestClassifier
-    >>> from committee.report.model_pages import evaluation_page
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2])
-    >>> evaluation_page(model, X[1::2], y[1::2]).splitlines()[0]
-    '<!DOCTYPE html>'
+    `data` names the rows, such as by their file. The title is the class name by default.
     """
     found = Explanation.of(model, X, y)
     name = type(model).__name__
@@ -93,29 +67,8 @@ def render_model(
 ) -> str:
     """Render a self-contained HTML page that describes a fitted learner.
 
-    Parameters
-    ----------
-    model : BaseClassifier or BaseRegressor
-        Fitted.
-    X : frame or array (n, p), default=None
-        Rows, preferably not used in training: adds the effects of columns, and the disagreement of members.
-    y : array-like (n,), default=None
-        Labels or numbers of these rows: adds the evaluation.
-    name : str, default=None
-        Heading; the class name by default.
-    data : str, default=""
-        Name of the rows, such as that of their file.
-    file_bytes, margins
-        As for `committee.report.inspection.inspection`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import ProbitModelTreeClassifier
-    >>> from committee.report.model_pages import render_model
-    >>> X, y = load_iris(return_X_y=True)
-    >>> render_model(ProbitModelTreeClassifier().fit(X, y), X).splitlines()[0]
-    '<!DOCTYPE html>'
+    Rows `X`, preferably not used in training, add the effects of columns and the disagreement of members; their labels
+    or numbers `y` add the evaluation. `data` names the rows. `file_bytes` and `margins` are as for `inspection`.
     """
     found = Explanation.of(model, X, y)
     kind = type(found.model).__name__
@@ -138,29 +91,9 @@ def render_model(
 
 
 def row_page(model: Any, found: RowExplanation, *, row: str, title: str = "", most: int = 12) -> str:
-    """Render a self-contained HTML page of the explanation of one row.
+    """Render a self-contained HTML page of the explanation of the row named `row`.
 
-    Parameters
-    ----------
-    model : fitted learner
-    found : RowExplanation
-        The explanation.
-    row : str
-        Name of the row.
-    title : str, default=""
-        Heading; the class name by default.
-    most : int, default=12
-        Columns that have a bar; the others are summed up in one bar.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import RandomForestClassifier
-    >>> from committee.report.row_explanation import RowExplanation
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = RandomForestClassifier(10, random_state=0).fit(X, y)
-    >>> row_page(model, RowExplanation.of(model, X, 7), row="row 7 of iris").splitlines()[0]
-    '<!DOCTYPE html>'
+    At most so many columns (`most`) have a bar; the others are summed up in one bar.
     """
     return render_page(
         title or type(model).__name__,
@@ -177,9 +110,8 @@ def _contributions(found: RowExplanation, most: int) -> Picture:
     from markupsafe import Markup
 
     shown, (n_rest, rest) = found.largest(most)
-    lines = [Bar(name, value, _signed(value)) for name, value in shown]
-    if n_rest:
-        lines.append(Bar(f"{n_rest:,} other{'s' if n_rest > 1 else ''}, together", rest, _signed(rest), is_rest=True))
+    lines = [Bar(name, value, format_signed(value)) for name, value in shown]
+    lines += rest_bar(n_rest, rest, format_signed(rest))
     start, end = float(found.contributions[-1]), float(found.contributions.sum())
     subject = found.subject.partition(": ")[0]
     return Picture(
@@ -190,10 +122,6 @@ def _contributions(found: RowExplanation, most: int) -> Picture:
         if lines
         else Markup(""),
     )
-
-
-def _signed(value: float) -> str:
-    return ("+" if value >= 0.0 else "") + format_number(value, 3)
 
 
 def _rows_and_training(found: Explanation, n_rows: int, data: str) -> str:

@@ -138,8 +138,7 @@ class Peer:
     size : callable ``(fitted) -> (n_voters, n_nodes)``
         Number of trees, and of nodes (inner ones and leaves) in all of them.
     voting_part : callable ``(fitted, X) -> (fitted, X)``
-        The part that votes, and the matrix it votes on, for `Committee.from_estimator`. Default: the last step of a
-        pipeline.
+        The part that votes, and the matrix it votes on. Default: the last step of a pipeline.
     make_of_numbers : callable ``(schema, seed, jobs) -> estimator``, default=None
         Unfitted regressor; `None` for a model of classes only.
     """
@@ -183,14 +182,7 @@ PEERS: dict[str, Peer] = {
 
 
 def installed_peers() -> list[str]:
-    """Return the names of the peers whose package is installed.
-
-    Examples
-    --------
-    >>> from committee.report.models import installed_peers
-    >>> installed_peers()[:2]
-    ['scikit-learn:random_forest', 'scikit-learn:hist_gradient_boosting']
-    """
+    """Return the names of the peers whose package is installed."""
     return [name for name, peer in PEERS.items() if peer.installed]
 
 

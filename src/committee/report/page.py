@@ -71,13 +71,6 @@ def render_page(
     Sections without parts are left out. `lead` stands below the title, `verdict` and `notes` before the sections. A
     reader can hide and show each of `choices`, such as the names of models: table rows by `Grid.keys`, and parts of
     pictures by ``data-key``.
-
-    Examples
-    --------
-    >>> from committee.report.page import Section, render_page
-    >>> page = render_page("A model", [Section("Size", ["It has 3 voters."])])
-    >>> '<h2 id="size">Size</h2>' in page
-    True
     """
     require_package("jinja2", "a page")
     import jinja2

@@ -40,17 +40,7 @@ def _needs_groups(model: Any) -> bool:
 
 
 def model_inside(model: Any) -> Any:
-    """Return the learner inside a conformal model; any other model itself.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import ConformalClassifier, RandomForestClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ConformalClassifier(RandomForestClassifier(random_state=0)).fit(X, y)
-    >>> type(model_inside(model)).__name__
-    'RandomForestClassifier'
-    """
+    """Return the learner inside a conformal model; any other model itself."""
     if not is_conformal(model) or not hasattr(model.estimator_, "committee_"):
         return model
     inside = copy.copy(model.estimator_)
@@ -134,19 +124,8 @@ def set_of_row(model: Any, X: Any) -> str | None:
 class CoveredRows:
     """Coverage and size of the sets or intervals of a conformal model on labelled rows.
 
-    `asked` is the target coverage; `inside` (n,) tells if the true value is covered; `sizes` (n,) are the numbers of
-    classes in sets, `intervals` (n, 2) the ends of intervals.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import ConformalClassifier, RandomForestClassifier
-    >>> from committee.report.prediction_sets import CoveredRows
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ConformalClassifier(RandomForestClassifier(random_state=0), alpha=0.2).fit(X[::2], y[::2])
-    >>> found = CoveredRows.of(model, X[1::2], y[1::2])
-    >>> bool(found.inside.mean() > 0.8), len(found.sizes)
-    (True, 75)
+    `asked` is the target coverage; `inside` (n,) is True where the true value is covered; `sizes` (n,) are the numbers
+    of classes in sets, `intervals` (n, 2) the ends of intervals.
     """
 
     asked: float
@@ -172,7 +151,6 @@ class CoveredRows:
 
     @property
     def sentence(self) -> str:
-        """Coverage and size in a sentence."""
         covered = f"{self.inside.mean():.1%} (target: {self.asked:.4g})"
         if self.sizes is not None:
             return f"The sets contain the true class of {covered}; their mean size is {self.sizes.mean():.2f} classes."

@@ -25,23 +25,12 @@ NOT_KNOWN = "not recorded: the model was fitted in Python, or by an earlier vers
 def provenance_of(
     model: Any, X: Any, *, target: str = "", data: str = "", estimate: Estimate | None = None, sketch: bool = True
 ) -> Provenance:
-    """Return the record of the training of a fitted model, to be assigned to ``model.provenance_`` before it is saved.
+    """Return the record of the training of a fitted model on rows `X`, for ``model.provenance_`` before it is saved.
 
-    Parameters
-    ----------
-    model : fitted learner
-    X : table or array-like (n, p)
-        The training rows.
-    target : str, default=""
-        Name of the target column.
-    data : str, default=""
-        Name of the table.
-    estimate : Estimate or None, default=None
-        Figures of the model on rows not used in training.
-    sketch : bool, default=True
-        Whether to store digests of at most 4,096 of the rows, by which `evaluate` detects them. Rows cannot be
-        recovered from their digests, but anyone with the file and all columns of a row can test whether that row was
-        used in training.
+    `target` and `data` name the target column and the table; `estimate` has figures on rows not used in training. A
+    `sketch` stores digests of at most 4,096 of the rows, by which `evaluate` detects them. Rows cannot be recovered
+    from their digests, but anyone with the file and all columns of a row can test whether that row was used in
+    training.
 
     Examples
     --------
@@ -134,17 +123,7 @@ def _suspicious_accuracy(model: Any, found: Evaluation) -> str | None:
 
 
 def training_terms(model: Any) -> list[tuple[str, str]]:
-    """Return table, date, versions and estimate of the training of a model, each with a heading.
-
-    Examples
-    --------
-    >>> from committee import TreeVoter
-    >>> from committee.files.documents import Provenance
-    >>> model = TreeVoter().fit([[0.0], [1.0]], ["a", "b"])
-    >>> model.provenance_ = Provenance("letter", "letters.csv", 2, versions={"committee": "0.1.0"})
-    >>> training_terms(model)[0]
-    ('trained on', "letters.csv: 2 rows, target 'letter'")
-    """
+    """Return table, date, versions and estimate of the training of a model, each with a heading."""
     made: Provenance | None = getattr(model, "provenance_", None)
     if made is None:
         return [("trained on", NOT_KNOWN)]

@@ -33,16 +33,6 @@ class RowExplanation:
     `labels` are columns with the values of the row, as ``"age = 41"``; `contributions` (p + 1,) theirs, and last the
     start of the sum; `subject` the quantity that they add up to, `total` its kind: "score", "prediction" or
     "probability"; `remark` the prediction as text.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import RandomForestClassifier
-    >>> from committee.report.row_explanation import RowExplanation
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> row = RowExplanation.of(RandomForestClassifier(10, random_state=0).fit(X, y), X, 7)
-    >>> row.labels[2], row.subject, row.remark
-    ('petal length (cm) = 1.5', 'probability for 0', 'predicted 0 (99%)')
     """
 
     labels: tuple[str, ...]
@@ -205,18 +195,7 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
 
 
 def row_sentences(found: RowExplanation) -> list[str]:
-    """Return start and end of the sum, and the columns that raise and lower it most.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import RandomForestClassifier
-    >>> from committee.report.row_explanation import row_sentences
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> found = RowExplanation.of(RandomForestClassifier(10, random_state=0).fit(X, y), X, 7)
-    >>> row_sentences(found)[1].partition(" (+")[0]
-    'Raised most by: petal width (cm) = 0.2'
-    """
+    """Return start and end of the sum, and the columns that raise and lower it most."""
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
     # the link of the mean score is no mean of probabilities, so that it is not the share of the class

@@ -32,14 +32,14 @@ class PairedTest:
 
 
 def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> PairedTest:
-    r"""Corrected resampled paired t-test of Nadeau and Bengio.
+    r"""Corrected resampled paired t-test of Nadeau and Bengio [1]_.
 
     With :math:`J` differences of mean :math:`\bar d` and unbiased variance :math:`s^2`,
 
     .. math:: t = \frac{\bar d}{\sqrt{\left(\frac1J + \frac{n_\mathrm{test}}{n_\mathrm{train}}\right) s^2}},
 
     with :math:`J - 1` degrees of freedom. The second term corrects for the correlation of differences by shared
-    training rows. ``J`` counts folds x repeats, as in Bouckaert and Frank (2004).
+    training rows. ``J`` counts folds x repeats [2]_.
 
     `differences` (J,) are the scores of one model minus those of the other, one per test fold; `test_train_ratio` is
     ``1 / (k - 1)`` for k folds, and 0 for the ordinary paired t-test. If all differences are zero, p = 1. If all are
@@ -47,14 +47,12 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
 
     References
     ----------
-    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52, 239-281.
-
-    R. R. Bouckaert and E. Frank (2004), Evaluating the replicability of significance tests for comparing
-    learning algorithms, PAKDD, 3-12.
+    .. [1] C. Nadeau, Y. Bengio (2003). Inference for the generalization error. Machine Learning 52.
+    .. [2] R. R. Bouckaert, E. Frank (2004). Evaluating the replicability of significance tests for comparing learning
+       algorithms. PAKDD.
 
     Examples
     --------
-    >>> from committee.report.statistics import corrected_paired_t_test
     >>> test = corrected_paired_t_test([0.02, 0.01, 0.03, 0.02, 0.02], test_train_ratio=1 / 4)
     >>> round(test.statistic, 4), round(test.pvalue, 4)
     (4.2164, 0.0135)
@@ -78,19 +76,14 @@ def corrected_paired_t_test(differences: ArrayLike, test_train_ratio: float) -> 
 
 
 def holm(pvalues: ArrayLike) -> F64:
-    r"""Adjust p-values of several tests by Holm's step-down rule.
+    r"""Adjust p-values of several tests by the step-down rule of S. Holm (1979), Scand. J. Statistics 6.
 
     With :math:`p_{(1)} \le \dots \le p_{(m)}`, the adjusted value is
     :math:`\tilde p_{(i)} = \max_{j \le i} \min\{1, (m - j + 1)\, p_{(j)}\}`. With a threshold of 0.05 the probability
     of any false positive among the m tests is at most 0.05, whatever their dependence.
 
-    References
-    ----------
-    S. Holm (1979), A simple sequentially rejective multiple test procedure, Scand. J. Statistics 6, 65-70.
-
     Examples
     --------
-    >>> from committee.report.statistics import holm
     >>> holm([0.01, 0.04, 0.03, 0.005]).tolist()
     [0.03, 0.06, 0.06, 0.02]
     """
@@ -107,17 +100,12 @@ def holm(pvalues: ArrayLike) -> F64:
 
 
 def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> F64:
-    """Rank the models within every fold and average over folds; ties share the mean of their ranks.
+    """Rank the models within every fold, and average over folds (J. Demsar 2006, JMLR 7); ties share the mean rank.
 
     `scores` has shape (n_folds, n_models). Ranks (n_models,) sum to ``n_models * (n_models + 1) / 2``; 1 is best.
 
-    References
-    ----------
-    J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
-
     Examples
     --------
-    >>> from committee.report.statistics import average_ranks
     >>> average_ranks([[0.9, 0.8, 0.8], [0.7, 0.9, 0.8]]).tolist()
     [2.0, 1.75, 2.25]
     """
@@ -139,14 +127,8 @@ def chance_of_being_better(a_only: ArrayLike, b_only: ArrayLike) -> F64:
     `a_only` and `b_only` (n_tables,) are the test rows that A alone, and B alone, predicts right. Means over several
     splits need not be whole.
 
-    References
-    ----------
-    A. Lacoste, F. Laviolette and M. Marchand (2012), Bayesian comparison of machine learning algorithms on single
-    and multiple datasets, AISTATS, 665-675.
-
     Examples
     --------
-    >>> from committee.report.statistics import chance_of_being_better
     >>> chance_of_being_better([1, 0, 40], [0, 0, 20]).round(4).tolist()
     [0.75, 0.5, 0.9951]
     """
@@ -163,7 +145,7 @@ def chance_of_being_better(a_only: ArrayLike, b_only: ArrayLike) -> F64:
 
 
 def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About = "these tables") -> float:
-    r"""Poisson-binomial test of Lacoste, Laviolette and Marchand: the probability that A is better than B.
+    r"""Poisson-binomial test of Lacoste, Laviolette and Marchand [1]_: the probability that A is better than B.
 
     A is better on table i with the probability :math:`p_i` of `chance_of_being_better`, so the number K of tables on
     which it is has a Poisson-binomial distribution. A is better *on these N tables* if it is on more than half of them:
@@ -177,17 +159,16 @@ def poisson_binomial_test(a_only: ArrayLike, b_only: ArrayLike, *, about: About 
 
     Equation: poisson-binomial (docs/theory.md).
 
-    `a_only` and `b_only` (n_tables,) are the test rows that A alone, and B alone, predicts right. The result is 1/2 if
-    both predict alike; the probability of B is the complement.
+    `a_only` and `b_only` are as for `chance_of_being_better`. The result is 1/2 if both predict alike; the probability
+    of B is the complement.
 
     References
     ----------
-    A. Lacoste, F. Laviolette and M. Marchand (2012), Bayesian comparison of machine learning algorithms on single
-    and multiple datasets, AISTATS, 665-675.
+    .. [1] A. Lacoste, F. Laviolette, M. Marchand (2012). Bayesian comparison of machine learning algorithms on single
+       and multiple datasets. AISTATS.
 
     Examples
     --------
-    >>> from committee.report.statistics import poisson_binomial_test
     >>> poisson_binomial_test([1, 2, 0], [0, 0, 0])
     0.8125
     """
@@ -218,7 +199,7 @@ class SignTest:
 
 
 def sign_test(a: ArrayLike, b: ArrayLike) -> SignTest:
-    r"""Two-sided exact sign test of A against B.
+    r"""Two-sided exact sign test of A against B, given their errors `a` and `b` (n_tables,).
 
     With w wins, l losses and m = w + l,
 
@@ -226,17 +207,8 @@ def sign_test(a: ArrayLike, b: ArrayLike) -> SignTest:
 
     Ties are left out; without other tables p = 1.
 
-    `a` and `b` (n_tables,) are the errors of A and of B.
-
-    References
-    ----------
-    W. Mendenhall (1983), Nonparametric statistics, in Introduction to Probability and Statistics.
-
-    J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
-
     Examples
     --------
-    >>> from committee.report.statistics import sign_test
     >>> sign_test([0.1, 0.2, 0.3, 0.1, 0.2], [0.2, 0.3, 0.4, 0.2, 0.2])
     SignTest(wins=4, losses=0, ties=1, pvalue=0.125)
     """

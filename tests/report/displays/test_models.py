@@ -128,9 +128,9 @@ def test_map_refuses_what_it_cannot_draw(iris):
     n_trees = len(iris[2].committee_.voters.members)
     with pytest.raises(ValueError, match=f"tree={n_trees} is not there; trees are numbered from 0 to {n_trees - 1}"):
         CoefficientMapDisplay.from_estimator(iris[2], tree=n_trees)
-    with pytest.raises(ValueError, match="max_leaves='all' is no number of leaves to draw; give a whole number"):
+    with pytest.raises(ValueError, match="max_leaves='all' is not a number of leaves to draw; give a whole number"):
         CoefficientMapDisplay.from_estimator(iris[2], max_leaves="all")
-    with pytest.raises(ValueError, match="max_columns=0 is no number of columns to draw"):
+    with pytest.raises(ValueError, match="max_columns=0 is not a number of columns to draw"):
         CoefficientMapDisplay.from_estimator(iris[2], max_columns=0)
 
 
@@ -239,7 +239,9 @@ def test_contributions_refuse_what_is_not_there(iris):
         ContributionDisplay.from_estimator(model, X, 150)
     with pytest.raises(ValueError, match="row='a' is not there"):
         ContributionDisplay.from_estimator(model, X, "a")
-    with pytest.raises(ValueError, match="max_features=0 is no number of features to draw; give a whole number of 1"):
+    with pytest.raises(
+        ValueError, match="max_features=0 is not a number of features to draw; give a whole number of 1"
+    ):
         ContributionDisplay.from_estimator(model, X, max_features=0)
     peer = ScikitForest(2).fit(X, iris[1])
     for other in (3, peer, Committee.from_estimator(peer)):
@@ -431,7 +433,7 @@ def test_marks_of_numbers_and_the_truth(of_numbers):
 
 def test_rows_that_cannot_be_drawn(classes):
     model, X, _ = classes
-    with pytest.raises(ValueError, match="max_rows=0 is no number of rows to draw"):
+    with pytest.raises(ValueError, match="max_rows=0 is not a number of rows to draw"):
         MemberVotesDisplay.from_estimator(model, X, max_rows=0)
     p = np.full((1, 4, 2), 0.5)
     with pytest.raises(ValueError, match="agree on every row"):

@@ -352,7 +352,7 @@ def test_classes_without_a_score_are_refused(nest, flowers, Display):
         (lambda: BoundDisplay.from_estimators({}), "bounds is empty"),
         (lambda: BoundDisplay({"a": [0.5, 0.0]}), "above 0"),
         (lambda: BoundDisplay({"a": [0.5]}, edge=0.5), r"edge=0.5"),
-        (lambda: BoundDisplay.from_estimators({}, edge="largest"), "edge='largest' is no edge"),
+        (lambda: BoundDisplay.from_estimators({}, edge="largest"), "edge='largest' is not an edge"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make, message):
@@ -588,12 +588,14 @@ def test_it_refuses_what_does_not_fit_together(path):
         QuadBoostPathDisplay([1.0, 0.5], errors=[0.1, 0.2, 0.3])
     with pytest.raises(ValueError, match=r"standard_errors has shape \(2,\); 2 alphas and 2 rounds need \(2, 2\)"):
         QuadBoostPathDisplay([1.0, 0.5], errors=np.ones((2, 2)), standard_errors=[0.1, 0.2], rounds=[1, 2])
-    with pytest.raises(ValueError, match=r"chosen=2 is no position; there are 2 alphas and 1 rounds, counted from 0"):
+    with pytest.raises(
+        ValueError, match=r"chosen=2 is not a position; there are 2 alphas and 1 rounds, counted from 0"
+    ):
         QuadBoostPathDisplay([1.0, 0.5], errors=[0.1, 0.2], chosen=2)
-    with pytest.raises(ValueError, match=r"chosen=\(0, -1\) is no position"):
+    with pytest.raises(ValueError, match=r"chosen=\(0, -1\) is not a position"):
         QuadBoostPathDisplay([1.0, 0.5], errors=np.ones((2, 2)), rounds=[1, 2], chosen=(0, -1))
     X, y = cancer()
     with pytest.raises(ValueError, match="X and y belong together"):
         QuadBoostPathDisplay.from_path(path, X)
-    with pytest.raises(ValueError, match="y holds 'ill', which is no class of the path"):
+    with pytest.raises(ValueError, match="y holds 'ill', which is not a class of the path"):
         QuadBoostPathDisplay.from_path(path, X, np.full(len(y), "ill"))

@@ -324,12 +324,12 @@ def test_what_is_not_there_is_refused():
         ([], np.empty((0, 2)), {}, "at least one node"),
         (["a"], [[-1, -1], [-1, -1]], {}, "children has shape"),
         (["a"], [[-1, -1]], {"shares": [1.0, 2.0]}, "the others .* nodes"),
-        (["a", "b", "c"], [[1, 1], [-1, -1], [-1, -1]], {}, "children make no tree"),
-        (["a", "b", "c"], [[-1, -1], [0, 2], [-1, -1]], {}, "children make no tree"),
-        (["a", "b"], [[1, -1], [-1, -1]], {}, "children make no tree"),
-        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 is no number of leaves to draw; give a whole number of 1"),
-        (["a"], [[-1, -1]], {"max_leaves": "all"}, "max_leaves='all' is no number of leaves .* or None for all"),
-        (["a"], [[-1, -1]], {"max_leaves": 1.5}, "max_leaves=1.5 is no number of leaves to draw"),
+        (["a", "b", "c"], [[1, 1], [-1, -1], [-1, -1]], {}, "children do not make a tree"),
+        (["a", "b", "c"], [[-1, -1], [0, 2], [-1, -1]], {}, "children do not make a tree"),
+        (["a", "b"], [[1, -1], [-1, -1]], {}, "children do not make a tree"),
+        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 is not a number of leaves to draw"),
+        (["a"], [[-1, -1]], {"max_leaves": "all"}, "is not a number of leaves .* or None for all"),
+        (["a"], [[-1, -1]], {"max_leaves": 1.5}, "max_leaves=1.5 is not a number of leaves to draw"),
     ],
 )
 def test_what_makes_no_tree_is_refused(words, children, options, message):

@@ -86,12 +86,7 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+            Axes to draw on; `None` makes a new figure.
         """
         require_package("matplotlib", "a picture")
         self._draw(ax)
@@ -123,7 +118,7 @@ class CurvesDisplay(ChartDisplay):
     Parameters
     ----------
     curves : mapping of str
-        What is drawn of each model.
+        The curve of each model.
     colors : mapping of str to int, default=None
         Place of each name in the palette; `None` uses the order of ``curves``.
     """
@@ -152,26 +147,19 @@ class CurvesDisplay(ChartDisplay):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; `None` counts all the same.
+            Weights of the rows.
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        TypeError
-            If the classifiers have no names.
+            Axes to draw on.
 
         Examples
         --------
         >>> from sklearn.datasets import load_breast_cancer
         >>> from committee import RandomForestClassifier
-        >>> from committee.report import MarginDisplay, ReliabilityDisplay
+        >>> from committee.report import ReliabilityDisplay
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> forests = {"forest": RandomForestClassifier(random_state=0).fit(X[::2], y[::2])}
         >>> ReliabilityDisplay.from_estimators(forests, X[1::2], y[1::2]).curves["forest"].calibration_error < 0.05
         True
-        >>> MarginDisplay.from_estimators(forests, X[1::2], y[1::2]).distributions["forest"].n_rows
-        284
         """
         if not isinstance(estimators, Mapping):
             raise TypeError(
@@ -381,8 +369,8 @@ def legend_beside(ax: Axes, loc: Literal["upper left", "center left"] = "upper l
     ax.legend(**_LEGEND | beside | options)
 
 
-def log_ticks(axis: Axis) -> None:
-    """Label few round numbers of a logarithmic axis."""
+def log_axis(axis: Axis) -> None:
+    """Make an axis logarithmic, with few round numbers as labels."""
     _put_scale(axis, Scale(1.0, 10.0, log=True))
 
 

@@ -50,15 +50,6 @@ class SizeDisplay(ChartDisplay):
     ----------
     comparison : Comparison
         Result of `committee.report.comparison.compare`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee.report.comparison import compare
-    >>> from committee.report import SizeDisplay
-    >>> result = compare(*load_iris(return_X_y=True), ["scikit-learn:random_forest"], folds=3)
-    >>> SizeDisplay(result).plot().ax_.get_xscale()
-    'log'
     """
 
     def __init__(self, comparison: Comparison) -> None:

@@ -29,21 +29,14 @@ class ContributionDisplay(Display):
         ``contributions(X)`` of one row, and of one class; the bias last.
     labels : sequence of str (p,)
         Features with their values, such as ``"age = 41"``.
-    subject : str, default="score"
-        Label of the axis.
-    total : str, default="score"
-        Name of the sum, at the end of the bars.
+    subject, total : str, default="score"
+        Label of the axis, and name of the sum at the end of the bars.
     from_zero : bool, default=True
         Whether the axis includes 0, as where the sign of a score decides on the class.
     remark : str, default=""
         Title, such as the prediction.
     max_features : int, default=12
-        At most so many features have a bar, the largest first; the others are summed in one.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each feature, or `max_features` is below 1.
+        Features with a bar, the largest first; the others are summed in one.
 
     Examples
     --------
@@ -71,12 +64,9 @@ class ContributionDisplay(Display):
                 " the bias last; of several classes, choose one"
             )
         check_most("max_features", max_features)
-        self.total: str = total
-        self.from_zero: bool = from_zero
         self.labels: list[str] = list(labels)
-        self.subject: str = subject
-        self.remark: str = remark
-        self.max_features: int = max_features
+        self.subject, self.total, self.remark = subject, total, remark
+        self.from_zero, self.max_features = from_zero, max_features
 
     @classmethod
     def from_estimator(
@@ -97,15 +87,6 @@ class ContributionDisplay(Display):
             quantile nearest to the median.
         max_features, ax
             As for the class and `plot`.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        TypeError
-            If the estimator has no contributions, or `X` is sparse.
-        ValueError
-            If the label is no class, target or quantile of the estimator, or there is no such row.
         """
         return cls.of(RowExplanation.of(estimator, X, row, label=label), max_features=max_features).plot(ax)
 
@@ -144,8 +125,7 @@ class ContributionDisplay(Display):
         ax.set_yticks(range(last + 1), [start_in_words(self.total), *labels, self.total], fontsize=9)
         ax.set(ylim=(last + 0.6, -0.6), xlabel=self.subject)
         ax.tick_params(axis="y", length=0)
-        if self.remark:
-            ax.set_title(self.remark, fontsize=10, loc="left")
+        ax.set_title(self.remark, fontsize=10, loc="left")
 
     def _write_values(self, edges: F64, steps: list[float]) -> None:
         shown = np.append(edges, 0.0) if self.from_zero else edges
@@ -170,14 +150,9 @@ class MeanContributionDisplay(Display):
     labels : sequence of str (p,)
         Names of the columns.
     subject : str, default="score"
-        What the contributions add up to, for the axis.
+        Sum of the contributions, for the axis.
     max_features : int, default=12
-        At most so many columns have a bar; the others are summed in one.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each size, or `max_features` is below 1.
+        Columns with a bar; the others are summed in one.
 
     Examples
     --------
@@ -195,8 +170,7 @@ class MeanContributionDisplay(Display):
         self.labels: list[str] = list(labels)
         if self.sizes.shape != (len(self.labels),):
             raise ValueError(f"sizes has shape {self.sizes.shape}; {len(self.labels)} labels need one each")
-        self.subject: str = subject
-        self.max_features: int = max_features
+        self.subject, self.max_features = subject, max_features
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, max_features: int = 12, ax: Axes | None = None) -> Self:
@@ -210,11 +184,6 @@ class MeanContributionDisplay(Display):
             Rows; a few hundred are enough.
         max_features, ax
             As for the class and `plot`.
-
-        Raises
-        ------
-        TypeError
-            If the estimator is no committee of ensembles, or `X` is sparse.
         """
         return cls.of(estimator, X, max_features=max_features).plot(ax)
 
@@ -252,12 +221,6 @@ def mean_sizes(contributions: F64) -> F64:
 
     For contributions of shape (n, p + 1) it is the mean absolute value; for those to probabilities, (n, p + 1, K), half
     of the sum over classes, which is the probability that a column moves between classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> mean_sizes(np.array([[[0.2, -0.2], [0.5, 0.5]]])).tolist()
-    [0.2]
     """
     sizes = np.abs(contributions[:, :-1])
     return np.asarray((sizes if sizes.ndim == 2 else sizes.sum(axis=2) / 2.0).mean(axis=0))
@@ -280,12 +243,7 @@ class CoefficientMapDisplay(Display):
     subject : str, default="score"
         Name of the score, for the title.
     max_leaves, max_columns : int, default=20
-        At most so many are drawn: the first leaves, and the columns with the largest entries.
-
-    Raises
-    ------
-    ValueError
-        If names and coefficients differ in number, or nothing is to be drawn.
+        Leaves drawn, the first, and columns drawn, those with the largest entries.
 
     Examples
     --------
@@ -326,9 +284,8 @@ class CoefficientMapDisplay(Display):
         self.values = values[:max_leaves, kept]
         self.rules: list[str] = list(rules[:max_leaves])
         self.columns: list[str] = [columns[c] for c in kept]
-        self.subject: str = subject
-        self.n_leaves: int = len(rules)
-        self.n_columns: int = len(columns)
+        self.subject = subject
+        self.n_leaves, self.n_columns = len(rules), len(columns)
 
     @classmethod
     def from_estimator(
@@ -356,11 +313,6 @@ class CoefficientMapDisplay(Display):
             Class of the score; two classes have one score, of the second. `None`: the first score that is not constant.
         max_leaves, max_columns, ax
             As for the class and `plot`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such tree, or it has no score for that label.
         """
         from committee.vote.explain.rules import leaf_models, model_trees
 

@@ -38,14 +38,14 @@ class MarginDisplay(CurvesDisplay):
     """Cumulative margin curves: the share of rows whose margin is at most theta.
 
     The further right a curve, the more unanimous the vote. Its height at 0 is the share of rows that are misclassified
-    or tied.
+    or tied [1]_.
 
     Parameters
     ----------
     margins : mapping of str to MarginDistribution or array-like of shape (n,)
         Margins of the rows under each vote, in [-1, 1]; an array gives all rows the same weight.
     colors : mapping of str to int, default=None
-        Place of each name in the palette, so that several pictures agree; `None` uses the order of ``margins``.
+        Place of each name in the palette; `None` uses the order of ``margins``.
     title : str, default=None
         Title of the legend.
 
@@ -54,21 +54,15 @@ class MarginDisplay(CurvesDisplay):
     distributions : dict of str to MarginDistribution
         The curves.
 
-    Raises
-    ------
-    ValueError
-        If there is no committee, or margins are empty or outside [-1, 1].
-
     References
     ----------
-    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin: a new explanation for the effectiveness
-    of voting methods. Annals of Statistics 26(5).
+    .. [1] R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin: a new explanation for the
+       effectiveness of voting methods. Annals of Statistics 26(5).
 
     Examples
     --------
     >>> from committee.report import MarginDisplay
-    >>> display = MarginDisplay({"a": [-0.2, 0.1, 0.5], "b": [0.0, 0.2, 0.3]}).plot()
-    >>> display.ax_.get_xlabel()
+    >>> MarginDisplay({"a": [-0.2, 0.1, 0.5], "b": [0.0, 0.2, 0.3]}).plot().ax_.get_xlabel()
     'margin'
     """
 
@@ -151,21 +145,6 @@ class MarginDisplay(CurvesDisplay):
             As for `from_estimators`.
         rounds : sequence of int, default=None
             Numbers of voters; `None` uses all T of them, T / 4, T / 16 and T / 64, down to 10.
-
-        Raises
-        ------
-        ValueError
-            If `rounds` are not between 1 and the number of voters.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from committee import AdaBoostClassifier
-        >>> from committee.report import MarginDisplay
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> display = MarginDisplay.from_stages(AdaBoostClassifier(40).fit(X, y), X, y, rounds=(5, 40))
-        >>> list(display.distributions)
-        ['5', '40']
         """
         T = _committee(estimator).n_voters
         if rounds is None:
@@ -197,9 +176,7 @@ def _committee(estimator: Any) -> Committee:
 def _margins(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, n_voters: int | None = None
 ) -> MarginDistribution:
-    committee = _committee(estimator)
-    if n_voters is not None:
-        committee = committee.select(slice(n_voters))
+    committee = _committee(estimator).select(slice(n_voters))
     checked = estimator.validate_rows(X) if hasattr(estimator, "validate_rows") else X
     margins = committee.margins(checked, y)
     weight = np.ones(len(margins)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -231,11 +208,6 @@ class MarginChangeDisplay:
         The marked rows.
     axes_, figure_
         List of axes, and figure drawn on.
-
-    Raises
-    ------
-    ValueError
-        If the rows differ, or `names` or `highlighted` do not fit.
 
     Examples
     --------
@@ -289,27 +261,10 @@ class MarginChangeDisplay:
         ----------
         before, after : classifier or Committee
             Fitted learners of this library, or models that `committee.Committee.from_estimator` takes.
-        X : table or array-like (n, p)
-            Rows.
-        y : array-like (n,)
-            Labels.
-        sample_weight : array-like (n,), default=None
-            Weights of the rows.
-        names, highlighted
-            As for the class.
-        axes : matplotlib Axes or pair of Axes, default=None
-            As for `plot`.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from committee import AdaBoostClassifier
-        >>> from committee.report import MarginChangeDisplay
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> boosted = AdaBoostClassifier(40).fit(X, y)
-        >>> display = MarginChangeDisplay.from_estimators(boosted.committee_[:10], boosted, X, y)
-        >>> len(display.axes_)
-        2
+        X, y, sample_weight
+            As for `MarginDisplay.from_estimators`.
+        names, highlighted, axes
+            As for the class and `plot`.
         """
         margins = [_margins(each, X, y, sample_weight) for each in (before, after)]
         return cls(*margins, names=names, highlighted=highlighted).plot(axes)
@@ -331,11 +286,6 @@ class MarginChangeDisplay:
         ----------
         axes : matplotlib Axes or pair of Axes, default=None
             One for the points alone, two for curves and points; `None` makes a new figure of two.
-
-        Raises
-        ------
-        ValueError
-            If `axes` are more than two.
         """
         if axes is None:
             axes = new_figure(8.6, 4.1).subplots(1, 2, width_ratios=(1.0, 1.0))
@@ -355,6 +305,7 @@ class MarginChangeDisplay:
         return self
 
     def _draw_points(self, ax: Axes) -> None:
+        from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
         x, y = self.before.margins, self.after.margins
@@ -386,16 +337,11 @@ class MarginChangeDisplay:
         title = f"larger for {self.share_raised:.1%} of the rows, smaller for {self.share_lowered:.1%}"
         ax.set_title(title, fontsize="small", color="#444444", loc="left", pad=24 if marked.any() else 6)
         if marked.any():
-            self._add_legend(ax, int(marked.sum()))
-
-    def _add_legend(self, ax: Axes, n_marked: int) -> None:
-        from matplotlib.lines import Line2D
-
-        labels = (f"{self.highlighted_name or 'marked rows'} ({n_marked:,})", "other rows")
-        # of one size, however small the points of many rows are
-        points: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5.0, "markeredgewidth": 0.0}
-        handles = [Line2D([], [], color=COLORS[1 - i], label=label, **points) for i, label in enumerate(labels)]
-        legend_above(ax, handles=handles, bbox_to_anchor=(0.0, 1.0), handletextpad=0.2)
+            labels = (f"{self.highlighted_name or 'marked rows'} ({marked.sum():,})", "other rows")
+            # of one size, however small the points of many rows are
+            points: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5.0, "markeredgewidth": 0.0}
+            handles = [Line2D([], [], color=COLORS[1 - i], label=label, **points) for i, label in enumerate(labels)]
+            legend_above(ax, handles=handles, bbox_to_anchor=(0.0, 1.0), handletextpad=0.2)
 
 
 def _highlighted(highlighted: Any, margins: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -423,24 +369,19 @@ def _highlighted(highlighted: Any, margins: NDArray[np.float64]) -> NDArray[np.b
 class ReliabilityDisplay(CurvesDisplay):
     """Reliability curves: share of predictions that are right, against the probability of the predicted class.
 
-    Calibrated probabilities lie on the diagonal; below it they are too high. Bins of less than half a per cent of the
-    rows are left out. A marker's area grows with the rows of its bin.
+    Calibrated probabilities lie on the diagonal [1]_; below it they are too high. Bins of less than half a per cent of
+    the rows are left out. A marker's area grows with the rows of its bin.
 
     Parameters
     ----------
     curves : mapping of str to Reliability
         Rows by the probability of their predicted class, for each model.
     colors : mapping of str to int, default=None
-        Place of each name in the palette, so that several pictures agree; `None` uses the order of ``curves``.
-
-    Raises
-    ------
-    ValueError
-        If there is no curve.
+        Place of each name in the palette; `None` uses the order of ``curves``.
 
     References
     ----------
-    A. Niculescu-Mizil, R. Caruana (2005). Predicting good probabilities with supervised learning. ICML.
+    .. [1] A. Niculescu-Mizil, R. Caruana (2005). Predicting good probabilities with supervised learning. ICML.
 
     Examples
     --------
@@ -482,11 +423,6 @@ class RiskPathDisplay(ChartDisplay):
     weights : array-like (curves,), default=None
         Weights in the mean, which is drawn if there are more than 7 curves; `None` weights all the same.
 
-    Raises
-    ------
-    ValueError
-        If there is no curve, or not one name or weight for each.
-
     Examples
     --------
     >>> from committee.report import RiskPathDisplay
@@ -508,7 +444,7 @@ class RiskPathDisplay(ChartDisplay):
 
     @classmethod
     def of(cls, estimator: Any) -> RiskPathDisplay:
-        """Make the display of a fitted classifier, not yet drawn."""
+        """Make the display, not yet drawn."""
         path = getattr(estimator, "risk_path_", None)
         if path is None:
             raise ValueError(f"{type(estimator).__name__} has no risk_path_ to draw; is it fitted, and boosted?")
@@ -538,12 +474,7 @@ class RiskPathDisplay(ChartDisplay):
         estimator : classifier
             With ``risk_path_``: a boosted score, or a model tree, with a curve for each leaf and class.
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        ValueError
-            If it has none.
+            Axes to draw on.
         """
         return cls.of(estimator).plot(ax)
 

@@ -141,14 +141,7 @@ def _unit(votes: Any) -> tuple[float, str]:
 
 
 def plain_signed(number: float) -> str:
-    """Format a number with its sign, three digits, and at most two decimals.
-
-    Examples
-    --------
-    >>> from committee.report.displays.ensemble_text import plain_signed
-    >>> plain_signed(-1.2345), plain_signed(0.0)
-    ('−1.23', '0')
-    """
+    """Format a number with its sign, three digits, and at most two decimals."""
     form = "+.2f" if 0.1 <= abs(number) < 10.0 else "+.2g" if abs(number) < 0.1 else "+.3g"
     return f"{number:{form}}".replace("-", "−") if number else "0"
 

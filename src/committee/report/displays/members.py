@@ -34,11 +34,6 @@ class MemberDisagreementDisplay(Display):
     of_classes : bool, default=True
         Whether cells are shares of rows.
 
-    Raises
-    ------
-    ValueError
-        If there are not as many rows and columns as names, at least two.
-
     Examples
     --------
     >>> from committee.report import MemberDisagreementDisplay
@@ -66,12 +61,7 @@ class MemberDisagreementDisplay(Display):
         X : frame or array (n, p)
             Rows, preferably held out from training.
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `MemberAnswers.of`.
+            Axes to draw on.
         """
         return cls.from_answers(MemberAnswers.of(estimator, X)).plot(ax)
 
@@ -108,17 +98,12 @@ class MemberVotesDisplay(Display):
     answers : MemberAnswers
         Predictions of the members.
     max_rows : int, default=12
-        At most so many rows are drawn, those of greatest divergence first.
+        Rows drawn, those of greatest divergence first.
 
     Attributes
     ----------
     rows : int array
         Numbers of the rows drawn.
-
-    Raises
-    ------
-    ValueError
-        If `max_rows` is below 1, or the members agree on every row.
 
     Examples
     --------
@@ -148,17 +133,10 @@ class MemberVotesDisplay(Display):
         ----------
         estimator : CommitteeClassifier or CommitteeRegressor
             Fitted.
-        X : frame or array (n, p)
-            Rows, preferably held out from training.
-        y : array-like (n,), default=None
-            Their labels or numbers.
+        X, y : frame or array (n, p) and array-like (n,), default=None
+            Rows, preferably held out from training, and their labels or numbers.
         max_rows, ax
             As for the class and `plot`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `MemberAnswers.of`, and if the members agree on every row.
         """
         return cls(MemberAnswers.of(estimator, X, y), max_rows=max_rows).plot(ax)
 

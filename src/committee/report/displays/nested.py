@@ -74,7 +74,8 @@ class NestDisplay(Display):
     A voter reached by one answer is indented below the voter that gives it, with the sign of that answer. One reached
     by several answers, such as the next voter of a sum or of a matryoshka, stands below the last voter on all ways to
     it. For each answer the line has its addition to the score, and the number of the next voter, the score at the end,
-    or the number of voters left out there.
+    or the number of voters left out there. The graphs are those of E. Grossmann, A theory of probabilistic boosting,
+    decision trees and matryoshki.
 
     Parameters
     ----------
@@ -89,21 +90,12 @@ class NestDisplay(Display):
     subject : str, default="score"
         Name of the score, for the title.
     max_voters : int, default=20
-        At most so many voters are drawn: level by level, those of the last level that most rows reach.
+        Voters drawn: level by level, of the last level those that most rows reach.
 
     Attributes
     ----------
     drawn_ : list of int
         The voters drawn, from the top.
-
-    Raises
-    ------
-    ValueError
-        If there is no voter, lengths differ, or no voter is to be drawn.
-
-    References
-    ----------
-    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki.
 
     Examples
     --------
@@ -125,8 +117,7 @@ class NestDisplay(Display):
         max_voters: int = 20,
     ) -> None:
         self.words: list[str] = list(words)
-        self.subject: str = subject
-        self.max_voters: int = max_voters
+        self.subject, self.max_voters = subject, max_voters
         T = len(self.words)
         self.following = np.asarray(following, dtype=np.int64)
         self.vote: F64 = np.asarray(vote, dtype=np.float64)
@@ -157,13 +148,6 @@ class NestDisplay(Display):
             Class of the score, of more than two; `None` is the first.
         max_voters, ax
             As for the class and `plot`.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If it has no such graph, or no score for that class.
         """
         nodes, subject = nested_score(estimator, for_class)
         graph, reach = estimator.graph_, estimator.reach_
@@ -293,7 +277,8 @@ class BoundDisplay(ChartDisplay):
     """Bound C on the expected training error against the number of voters, on a logarithmic axis.
 
     Grey reference curves are the bounds of voters of one edge: a sum rho^T, a tree F(T, rho), and at powers of two the
-    2-matryoshka M_2(T, rho), with rho = sqrt(1 - 4 edge^2).
+    2-matryoshka M_2(T, rho), with rho = sqrt(1 - 4 edge^2); eqs. 3, 9 and 11 of E. Grossmann, A theory of probabilistic
+    boosting, decision trees and matryoshki.
 
     Parameters
     ----------
@@ -305,15 +290,6 @@ class BoundDisplay(ChartDisplay):
         Factor of the reference curves, where bounds are sums over several scores.
     subject : str, default="expected training error"
         Name of the bounded quantity, for the axis.
-
-    Raises
-    ------
-    ValueError
-        If there is no model, a bound is not above 0, or the edge is out of its range.
-
-    References
-    ----------
-    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eqs. 3, 9 and 11.
 
     Examples
     --------
@@ -341,9 +317,7 @@ class BoundDisplay(ChartDisplay):
             self.bounds[name] = values
         if edge is not None and not 0.0 < edge < 0.5:
             raise ValueError(f"edge={edge} has no bound; give a number in (0, 1/2), or None for no reference curves")
-        self.edge: float | None = edge
-        self.n_scores: int = n_scores
-        self.subject: str = subject
+        self.edge, self.n_scores, self.subject = edge, n_scores, subject
 
     @classmethod
     def from_estimator(
@@ -383,17 +357,12 @@ class BoundDisplay(ChartDisplay):
             if even a sum of such voters would stay above 0.99, as with the last voters of a long run. `None`: no
             curves.
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        NotFittedError
-            If an estimator is not fitted.
-        ValueError
-            If there is none, one has no such bounds, or no score for that class.
+            Axes to draw on.
         """
         if isinstance(edge, str) and edge != "smallest":
-            raise ValueError(f"edge={edge!r} is no edge; give a number in (0, 1/2), 'smallest', or None for no curves")
+            raise ValueError(
+                f"edge={edge!r} is not an edge; give a number in (0, 1/2), 'smallest', or None for no curves"
+            )
         scores = {name: _bounds_and_edges(estimator, for_class) for name, estimator in estimators.items()}
         if isinstance(edge, str):
             edge = None

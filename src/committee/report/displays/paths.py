@@ -22,7 +22,7 @@ from committee.report.displays.base import (
     grid,
     legend_above,
     legend_beside,
-    log_ticks,
+    log_axis,
     new_figure,
     open_axes,
 )
@@ -48,20 +48,15 @@ class PruningPathDisplay(Display):
     n_nodes : array-like (steps,)
         Nodes of each pruned ensemble.
     lost : array-like (steps,)
-        Its loss minus that of the whole ensemble, on held-out rows.
+        Its held-out loss minus that of the whole ensemble.
     lost_error : array-like (steps,), default=None
-        Standard errors, drawn as bars; `None` draws none.
+        Standard errors, drawn as bars.
     metric : str, default="accuracy"
         Name of the loss.
     max_loss : float, default=None
-        Accepted loss, drawn as a line; `None` draws none.
+        Accepted loss, drawn as a line.
     chosen : int, default=None
-        Nodes of the chosen ensemble, which gets a ring; `None` draws none.
-
-    Raises
-    ------
-    ValueError
-        If there is no step, or not one loss for each.
+        Nodes of the chosen ensemble, which gets a ring.
 
     Examples
     --------
@@ -86,9 +81,7 @@ class PruningPathDisplay(Display):
         shapes = [each.shape for each in (self.n_nodes, self.lost, self.lost_error) if each is not None]
         if len(set(shapes)) > 1 or self.n_nodes.ndim != 1 or not self.n_nodes.size:
             raise ValueError(f"n_nodes, lost and lost_error have shapes {shapes}; they must be of one length, not 0")
-        self.metric: str = metric
-        self.max_loss: float | None = max_loss
-        self.chosen: int | None = chosen
+        self.metric, self.max_loss, self.chosen = metric, max_loss, chosen
         self.unit = "nodes"
 
     @classmethod
@@ -101,12 +94,7 @@ class PruningPathDisplay(Display):
             Fitted with ``on="oob"`` or ``"validation"``; with `min_gain` or `max_loss` its path has several steps. A
             result of `committee.prune` with `max_loss`, which removes whole voters, is drawn against their number.
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        ValueError
-            If it has no path, or was fitted on training rows of its trees.
+            Axes to draw on.
         """
         path: Any = getattr(estimator, "path_", None)
         of_voters: Any = getattr(estimator, "pruning_path_", None)
@@ -120,15 +108,15 @@ class PruningPathDisplay(Display):
         if not np.isfinite(lost).all():
             remedy = "prune with max_loss" if path is None else "fit with on='oob' or 'validation'"
             raise ValueError(f"the path has no losses on held-out rows; {remedy}.")
+        errors = [step.lost_error for step in steps]
         if path is None:  # of whole voters, of which not all have nodes
             sizes, chosen = [len(step.voters) for step in steps], estimator.committee_.n_voters
-            metric, max_loss = of_voters.metric.replace("_", " "), of_voters.max_loss
+            metric, max_loss = of_voters.metric, of_voters.max_loss
         else:
             sizes, chosen = [step.cut.n_nodes for step in steps], estimator.committee_.n_nodes
-            metric, max_loss = estimator.metric_name.replace("_", " "), estimator.max_loss
-            metric = f"share of {metric}" if path.criterion.metric.in_shares else metric
-        errors = [step.lost_error for step in steps]
-        display = cls(sizes, lost, errors, metric=metric, max_loss=max_loss, chosen=chosen)
+            metric, max_loss = estimator.metric_name, estimator.max_loss
+        words = ("share of " if path is not None and path.criterion.metric.in_shares else "") + metric.replace("_", " ")
+        display = cls(sizes, lost, errors, metric=words, max_loss=max_loss, chosen=chosen)
         display.unit = "voters" if path is None else "nodes"
         return display.plot(ax)
 
@@ -143,8 +131,7 @@ class PruningPathDisplay(Display):
         if ring.any():
             style: dict[str, Any] = {"markersize": 10, "markerfacecolor": "none", "color": AGAINST}
             ax.plot(self.n_nodes[ring], self.lost[ring], "o", linestyle="none", label="chosen", **style)
-        ax.set_xscale("log")
-        log_ticks(ax.xaxis)
+        log_axis(ax.xaxis)
         ax.set(xlabel=self.unit, ylabel=f"{self.metric} lost")
         grid(ax)
         legend_above(ax)
@@ -153,8 +140,8 @@ class PruningPathDisplay(Display):
 class QuadBoostPathDisplay:
     """Weights and errors of QuadBoost against the strength of its penalty, weaker to the right.
 
-    There are up to two panels: the weights of the voters, coloured by their column; and the errors with one standard
-    error either side. Errors of several strengths and several numbers of rounds are a map.
+    One panel has the weights of the voters, coloured by column, another the errors with one standard error either side.
+    Errors of several strengths and several numbers of rounds are a map.
 
     Parameters
     ----------
@@ -163,8 +150,7 @@ class QuadBoostPathDisplay:
     penalty : {"l1", "l2", "linf"} or None, default="l1"
         The penalty.
     weights : array-like (S, N), default=None
-        Weights of the voters at each strength. A stump of positive weight votes for the second class (the larger
-        number) where its column is above the threshold, or is another category than the stump's.
+        Weights of the voters at each strength.
     columns : sequence of str (N,), default=None
         Column of each voter; needed with `weights`.
     errors : array-like (S,) or (S, R), default=None
@@ -176,21 +162,14 @@ class QuadBoostPathDisplay:
     chosen : int or pair of int, default=None
         Position of the chosen strength, or of strength and rounds.
     subject : str, default="error"
-        Name of the errors, for their axis.
-    max_columns : int, default=6
-        At most so many columns get a colour and a name, those with the largest weights; at most 6.
-    max_voters : int, default=150
-        At most so many voters are drawn, those with the largest weights.
+        Name of the errors.
+    max_columns, max_voters : int, default=6 and 150
+        Columns with a colour and a name (at most 6), and voters drawn: those of the largest weights.
 
     Attributes
     ----------
     axes_, figure_
         List of panels from the top, and figure drawn on.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, or shapes do not fit together.
 
     Examples
     --------
@@ -233,14 +212,12 @@ class QuadBoostPathDisplay:
         self.chosen = (int(chosen), 0) if isinstance(chosen, int | np.integer) else chosen
         if self.chosen is not None and not all(0 <= at < most for at, most in zip(self.chosen, shape, strict=True)):
             raise ValueError(
-                f"chosen={chosen} is no position; there are {shape[0]} alphas and {shape[1]} rounds, counted from 0"
+                f"chosen={chosen} is not a position; there are {shape[0]} alphas and {shape[1]} rounds, counted from 0"
             )
-        self.penalty: str | None = penalty
-        self.subject: str = subject
         check_most("max_columns", max_columns)
         check_most("max_voters", max_voters)
-        self.max_columns: int = min(max_columns, MOST_NAMED)
-        self.max_voters: int = max_voters
+        self.penalty, self.subject = penalty, subject
+        self.max_columns, self.max_voters = min(max_columns, MOST_NAMED), max_voters
 
     @classmethod
     def from_path(
@@ -259,19 +236,13 @@ class QuadBoostPathDisplay:
         ----------
         path : QuadBoostPath
             Result of `quadboost_path`.
-        X : frame or array (n, p), default=None
-            Held-out rows; `None` draws the risk of the training rows, which always decreases.
-        y : array-like (n,), default=None
-            Their labels or numbers; needed with `X`.
-        max_columns, max_voters : int, default=6 and 150
-            At most so many are named, and drawn.
+        X, y : frame or array (n, p) and array-like (n,), default=None
+            Held-out rows with their labels or numbers; `None` draws the risk of the training rows, which always
+            decreases.
+        max_columns, max_voters
+            As for the class.
         axes : two matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure.
-
-        Raises
-        ------
-        ValueError
-            If a label is none of the path's, or only one of `X` and `y` is given.
+            Axes to draw on.
         """
         if (X is None) != (y is None):
             raise ValueError("X and y belong together; give both, or none for the risk of the training rows")
@@ -310,14 +281,9 @@ class QuadBoostPathDisplay:
             Fitted.
         path : QuadBoostPath, default=None
             The same strengths on all rows, ``quadboost_path(X, y, penalty=model.penalty, alphas=model.alphas_)``, for a
-            panel of weights; `None` draws none.
+            panel of weights.
         max_columns, max_voters, axes
-            As for `from_path`; one of `axes` for each panel.
-
-        Raises
-        ------
-        ValueError
-            If the path has other strengths.
+            As for the class and `plot`.
         """
         weights, columns = None, None
         if path is not None:
@@ -349,12 +315,7 @@ class QuadBoostPathDisplay:
         Parameters
         ----------
         axes : matplotlib Axes, default=None
-            Where to draw, one for each panel; `None` makes a new figure.
-
-        Raises
-        ------
-        ValueError
-            If there is not one of `axes` for each panel.
+            Axes to draw on, one for each panel; `None` makes a new figure.
         """
         panels: list[Callable[[Axes], None]] = [] if self.weights is None else [self._draw_weights]
         is_map = self.errors is not None and min(self.errors.shape) > 1
@@ -388,9 +349,9 @@ class QuadBoostPathDisplay:
 
     def _put_strengths(self, ax: Axes) -> None:
         x = self._positions
-        ax.set(xlabel=self._strength_label, xscale="log")
+        ax.set(xlabel=self._strength_label)
         positive = x[self.alphas > 0.0]
-        log_ticks(ax.xaxis)
+        log_axis(ax.xaxis)
         low, high = float(x.min()), float(x.max())
         margin = (high / low) ** 0.02 if high > low else 2.0
         limits = low / margin, high * margin
@@ -470,8 +431,8 @@ class QuadBoostPathDisplay:
             label = f"chosen{', the least' if at == least else ''}: {self._in_words(at, by_rounds)}"
             ax.plot(x[at], mean[at], "o", linestyle="", color=COLORS[1], markersize=7, zorder=5, label=label)
         if by_rounds:
-            ax.set(xlabel="rounds", xscale="log")
-            log_ticks(ax.xaxis)
+            ax.set(xlabel="rounds")
+            log_axis(ax.xaxis)
         else:
             self._put_strengths(ax)
         ax.set_ylabel(self.subject.partition(",")[0])
@@ -510,9 +471,7 @@ class QuadBoostPathDisplay:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         ax.set(xlabel=self._strength_label, ylabel="rounds")
-        figure = ax.get_figure(root=True)
-        assert figure is not None
-        bar = figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02, aspect=25)
+        bar = self.figure_.colorbar(image, ax=ax, fraction=0.05, pad=0.02, aspect=25)
         bar.ax.tick_params(labelsize=8)
         bar.set_label(self.subject, fontsize=9)
         legend_above(ax, handles=ax.get_legend_handles_labels()[0][::-1])
@@ -552,7 +511,7 @@ def _losses(path: QuadBoostPath, X: Any, y: NDArray[Any]) -> tuple[F64, str]:
     unknown = ~np.isin(y, classes)
     if unknown.any():
         raise ValueError(
-            f"y holds {y[unknown].tolist()[0]!r}, which is no class of the path; its classes are {classes.tolist()!r}"
+            f"y holds {y[unknown].tolist()[0]!r}, which is not a class of the path; it has {classes.tolist()!r}"
         )
     second = scores > 1e-12  # ties go to the first class, whatever the rounding
     return (second != (y == classes[1])[:, None]).astype(np.float64), "error"

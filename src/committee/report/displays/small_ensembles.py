@@ -32,14 +32,6 @@ class TreeShape:
     """Layout of a tree from its root down, its nodes as near to each other as their texts allow.
 
     `x` is the middle of each node, from the left edge of the leftmost; `level` is its depth.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.report.displays.small_ensembles import TreeShape
-    >>> shape = TreeShape.of(np.array([[1, 2], [-1, -1], [-1, -1]]), np.array([3.0, 1.0, 1.0]), gap=0.5)
-    >>> shape.x.tolist(), shape.level.tolist(), shape.width
-    ([1.5, 0.75, 2.25], [0, 1, 1], 3.0)
     """
 
     x: F64
@@ -91,14 +83,14 @@ class SmallEnsembleDisplay(Display):
     The sentence on top explains how the trees are combined. Trees with the largest effect on the vote come first. Where
     trees are summed, those of the same tests are drawn as one. Lines are wider for more training rows. A leaf has its
     number, its class, and a bar; all bars have one scale. The path of a given row is dark, and the last lines are its
-    sum. `text` is the same as text.
+    sum.
 
     Parameters
     ----------
     words : EnsembleText
         The ensemble as text.
     row : RowPath, default=None
-        A row to follow; `None` follows none.
+        A row to follow.
 
     Attributes
     ----------
@@ -111,19 +103,15 @@ class SmallEnsembleDisplay(Display):
     >>> from committee import AdaBoostClassifier
     >>> from committee.report import SmallEnsembleDisplay
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> display = SmallEnsembleDisplay.from_estimator(AdaBoostClassifier(2, max_depth=1).fit(X, y), X, row=13)
+    >>> display = SmallEnsembleDisplay.from_estimator(AdaBoostClassifier(1, max_depth=1).fit(X, y), X, row=13)
     >>> for line in str(display).splitlines()[1:]:
     ...     print(line)
     Tree 1
     worst radius ≤ 16.83 (100% of rows)
-    ├─ yes → +1.74 for 1 (67% of rows)
-    └─ no → −1.74 for 0 (33% of rows)
-    Tree 2
-    worst concave points ≤ 0.1358 (100% of rows)
-    ├─ yes → +1.43 for 1 (64% of rows)
-    └─ no → −1.43 for 0 (36% of rows)
-    row 13: worst radius = 16.84, worst concave points = 0.1119
-    tree 1 −1.74,  tree 2 +1.43 = −0.31  (probability of 1 42%)
+    ├─ yes → +2.16 for 1 (67% of rows)
+    └─ no → −2.16 for 0 (33% of rows)
+    row 13: worst radius = 16.84
+    tree 1 −2.16  (probability of 1 10%)
     """
 
     def __init__(self, words: EnsembleText, row: RowPath | None = None) -> None:
@@ -147,27 +135,13 @@ class SmallEnsembleDisplay(Display):
         row : int, default=0
             Number of the row to follow; -1 is the last.
         ax : matplotlib Axes, default=None
-            Where to draw; `None` makes a new figure of the size needed.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        TypeError
-            If it has no trees with numbers or classes in their leaves, or `X` is sparse.
-        ValueError
-            If it has more than 60 leaves, predicts several numbers, or there is no such row.
+            Axes to draw on.
         """
         return cls.of(estimator, X, row).plot(ax)
 
     @classmethod
     def of(cls, estimator: Any, X: Any = None, row: int = 0) -> SmallEnsembleDisplay:
-        """Make the display of a fitted ensemble, not yet drawn."""
-        from sklearn.base import BaseEstimator
-        from sklearn.utils.validation import check_is_fitted
-
-        if isinstance(estimator, BaseEstimator):
-            check_is_fitted(estimator)
+        """Make the display, not yet drawn."""
         words = EnsembleText.of(estimator)
         if X is None:
             return cls(words)

@@ -26,7 +26,7 @@ class TreeDisplay(Display):
 
     A star marks the answer for missing values and unseen categories. Lines are wider for more training rows. A large
     tree is drawn level by level, on the last level the nodes of the most rows; a node left closed has the number of its
-    leaves. `text` is the same as text. Node numbers are those of ``apply``.
+    leaves. Node numbers are those of ``apply``.
 
     Parameters
     ----------
@@ -42,22 +42,15 @@ class TreeDisplay(Display):
         `words` for the picture.
     colors : sequence of str (N,), default=None
         Colours of the leaves.
-    colors_tell : str, default=""
-        Meaning of the colours, for the key.
-    title : str, default="tree"
-        Title.
+    colors_tell, title : str, default="" and "tree"
+        Meaning of the colours, and title.
     max_leaves : int or None, default=16
-        At most so many ends are drawn; `None` draws all leaves.
+        Ends drawn at most; `None` draws all leaves.
 
     Attributes
     ----------
     text : str
         The tree as text, one node a line; ``str(display)`` is the same.
-
-    Raises
-    ------
-    ValueError
-        If there is no node, lengths differ, children do not make a tree, or nothing is to be drawn.
 
     Examples
     --------
@@ -84,9 +77,7 @@ class TreeDisplay(Display):
         max_leaves: int | None = 16,
     ) -> None:
         self.words: list[str] = list(words)
-        self.title: str = title
-        self.max_leaves: int | None = max_leaves
-        self.colors_tell: str = colors_tell
+        self.title, self.colors_tell, self.max_leaves = title, colors_tell, max_leaves
         N = len(self.words)
         self.children = np.asarray(children, dtype=np.int64)
         self.shares = None if shares is None else np.asarray(shares, dtype=np.float64)
@@ -103,7 +94,9 @@ class TreeDisplay(Display):
         child = self.children[~ends]
         later = (child > np.flatnonzero(~ends)[:, None]).all() and (self.children[ends] == -1).all()
         if not later or sorted(child.ravel().tolist()) != list(range(1, N)):
-            raise ValueError("children make no tree: each node but the first must follow exactly one node before it")
+            raise ValueError(
+                "children do not make a tree: each node but the first must follow exactly one node before it"
+            )
         check_most("max_leaves", max_leaves, none="all")
         self._n_leaves = self._count_leaves()
         self._opened = self._open()
@@ -133,23 +126,9 @@ class TreeDisplay(Display):
             Class, or number of the target or quantile, where each round has a tree for each; `None` is the first.
         max_leaves, ax
             As for the class and `plot`.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        TypeError
-            If it is no such estimator, or its voters are no native trees.
-        ValueError
-            If there is no such tree, or no leaves would be drawn.
         """
-        from sklearn.base import BaseEstimator
-        from sklearn.utils.validation import check_is_fitted
-
         from committee.report.displays.tree_text import TreeText
 
-        if isinstance(estimator, BaseEstimator):
-            check_is_fitted(estimator)
         found = TreeText.of(estimator, tree, for_class)
         left = found.forest.left
         display = cls(
@@ -245,9 +224,8 @@ class TreeDisplay(Display):
         ax.set_axis_off()
         for node, _, above, answer in shown:
             if above >= 0:
-                self._connect(
-                    ax, (x[above] + _TEXT + wide[above] + 0.05, y[above]), (x[node], y[node]), node, arm, shrink
-                )
+                start = (x[above] + _TEXT + wide[above] + 0.05, y[above])
+                self._connect(ax, start, (x[node], y[node]), node, arm, shrink)
                 at = (x[node] - arm + 0.05, y[node] - 0.02)
                 ax.text(*at, self._answer(above, answer, "*"), fontsize=_SMALL * shrink, color=GREY, va="bottom")
             self._write(ax, node, x[node], y[node], texts[node], shrink)

@@ -39,18 +39,6 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
     """Condition under which a probabilistic voter is likely to answer +; of a user's classifier its class name.
 
     ``x > c ± s`` stands for q(x) = Phi((x - c) / s). The table has the columns and categories of the voters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from committee.data.frames import TableSchema
-    >>> from committee.report.displays.tree_text import voter_words
-    >>> from committee.voters.probabilistic_voters import SoftStumps
-    >>> table = TableSchema(("width", "colour"), (None, ("blue", "green", "grey", "red")))
-    >>> words = np.array([0b1011], np.uint32)
-    >>> stumps = SoftStumps.of([(0, 1.6, 0.2, True, 0.5, None), (1, 0.0, 0.0, True, 1.0, words)], n_features=2)
-    >>> voter_words(stumps, 0, table), voter_words(stumps, 1, table)
-    ('width > 1.6 ± 0.2', 'colour ≠ grey or missing')
     """
     if isinstance(voters, OracleVoters):
         return type(voters.voters[t]).__name__
@@ -84,17 +72,7 @@ def split_words(forest: Forest, node: int, table: TableSchema) -> str:
 
 
 def plain_split(forest: Forest, node: int, table: TableSchema) -> tuple[str, str]:
-    """Column of a split, and the condition under which a row with a known value goes left.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import TreeVoter
-    >>> from committee.report.displays.tree_text import plain_split
-    >>> tree = TreeVoter(max_depth=1).fit(*load_iris(return_X_y=True))
-    >>> plain_split(tree.committee_.voters, 0, tree.table_)
-    ('x2', '≤ 2.45')
-    """
+    """Column of a split, and the condition under which a row with a known value goes left."""
     j, c, bits, known, goes_left = _split(forest, node, table)
     if goes_left is not None:
         return middle_cut(table.column(j)), "is known" if goes_left else "is missing"
@@ -348,6 +326,11 @@ def _output_number(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
 
 def votes_of(estimator: Any) -> WeightedVotes:
     """The committee of a fitted learner, of this library or another; a committee is returned as it is."""
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+
+    if isinstance(estimator, BaseEstimator):
+        check_is_fitted(estimator)
     votes = getattr(estimator, "committee_", estimator)
     if isinstance(votes, WeightedVotes):
         return votes

@@ -114,14 +114,6 @@ class Chart:
 
     `names` are the categories at 0, 1, ... of the x axis. A `small` chart is one of many, without a legend. `title` is
     that of the legend.
-
-    Examples
-    --------
-    >>> rates = [0.0, 0.2, 1.0]
-    >>> curve = Curve(rates, [0.0, 0.9, 1.0])
-    >>> chart = Chart(Scale(0.0, 1.0), Scale(0.0, 1.0), "false positives", "true positives", [curve])
-    >>> chart.svg("A curve from corner to corner").startswith("<svg")
-    True
     """
 
     x: Scale

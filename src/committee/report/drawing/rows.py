@@ -62,11 +62,6 @@ def bars(
     """Draw bars below their names, from zero to the right or left.
 
     `least` and `largest` give several pictures one scale; `most_lines` is the number of lines of a name.
-
-    Examples
-    --------
-    >>> bars([Bar("age", 0.7, "0.700"), Bar("city", 0.3, "0.300")], "Shares of two columns").count("<rect")
-    2
     """
     values = [bar.value for bar in rows]
     low = min([0.0, *values]) if least is None else min(0.0, least)
@@ -108,13 +103,7 @@ class Stack:
 
 
 def stacks(rows: Sequence[Stack], description: str, *, most_lines: int = 1) -> Markup:
-    """Draw bars of one length below their names, divided into shares.
-
-    Examples
-    --------
-    >>> stacks([Stack("x <= 1", ((0, 0.25, "a"), (1, 0.75, "b")), "b: 75%")], "A bar").count("<rect")
-    2
-    """
+    """Draw bars of one length below their names, divided into shares."""
     parts: list[Markup] = []
     y = 0.0
     for stack in rows:
@@ -168,12 +157,6 @@ class DotRows:
 
     With `series`, labels and colours, the values of each row are one of each; the series "true" has a stroke instead of
     a dot. A line across all rows stands at `reference`.
-
-    Examples
-    --------
-    >>> picture = DotRows([DotRow("a", [1.0, 3.0], "2.0")], "value").svg("Values of a")
-    >>> picture.count("<circle"), "2.0" in picture
-    (2, True)
     """
 
     rows: Sequence[DotRow]
@@ -261,14 +244,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellMap:
-    """A map of cells by row and column number, with the headings of rows and columns.
-
-    Examples
-    --------
-    >>> cells = {(0, 0): Cell(0, 1.0, "12", "12 rows")}
-    >>> CellMap(["a"], ["b"], cells, "is", "predicted as").svg("A cell").count("<rect")
-    2
-    """
+    """A map of cells by row and column number, with the headings of rows and columns."""
 
     rows: Sequence[str]
     columns: Sequence[str]

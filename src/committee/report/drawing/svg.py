@@ -24,13 +24,7 @@ def css(color: Color) -> str:
 
 
 def element(tag: str, content: str | Markup = "", **attributes: str | float | None) -> Markup:
-    """Make an element. Attribute names lose a trailing underscore, and others become hyphens.
-
-    Examples
-    --------
-    >>> element("text", "a < b", x=1.25, text_anchor="end")
-    Markup('<text x="1.25" text-anchor="end">a &lt; b</text>')
-    """
+    """Make an element. Attribute names lose a trailing underscore, and others become hyphens."""
     from markupsafe import Markup, escape
 
     written = (
@@ -46,13 +40,7 @@ def _short(value: str | float) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Allow line breaks after the signs between the words of a name.
-
-    Examples
-    --------
-    >>> breakable("many_leaves:3")
-    Markup('many_<wbr>leaves:<wbr>3')
-    """
+    """Allow line breaks after the signs between the words of a name."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"(?<=[_:/])(?=[^\W_])", "<wbr>", str(escape(text))))

@@ -14,13 +14,7 @@ Box = tuple[float, float, float, float]
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """Upper bound of the width of a text in any common sans-serif font, in the unit of `size`.
-
-    Examples
-    --------
-    >>> text_width("ab") < text_width("abc") < text_width("ab漢")
-    True
-    """
+    """Upper bound of the width of a text in any common sans-serif font, in the unit of `size`."""
     return size * sum(map(_character_width, text))
 
 
@@ -43,13 +37,7 @@ def middle_cut(text: str, most: int = 26) -> str:
 
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """Cut a text to a width, with an ellipsis.
-
-    Examples
-    --------
-    >>> fitted("mean concave points", 80.0), fitted("age", 80.0)
-    ('mean conc…', 'age')
-    """
+    """Cut a text to a width, with an ellipsis."""
     if text_width(text, size) <= width:
         return text
     while text and text_width(text + "…", size) > width:
@@ -58,13 +46,7 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def wrapped(text: str, width: float, most: int, size: float = SIZE) -> list[str]:
-    """Break a text between words into so many lines at most; the last line ends in an ellipsis if text is left.
-
-    Examples
-    --------
-    >>> wrapped("worst radius <= 16.8 and worst texture > 20", 170.0, 2)
-    ['worst radius <= 16.8', 'and worst texture > 20']
-    """
+    """Break a text between words into so many lines at most; the last line ends in an ellipsis if text is left."""
     lines, rest = [""], text.split()
     while rest:
         longer = f"{lines[-1]} {rest[0]}".strip()
@@ -85,13 +67,6 @@ def label_offsets(points: Sequence[tuple[float, float]], labels: Sequence[str]) 
     """Offsets of labels from their marks such that none overlap; `None` for a label without room.
 
     Earlier labels are placed first: right of their mark, left, above or below.
-
-    Examples
-    --------
-    >>> label_offsets([(10.0, 10.0), (90.0, 90.0)], ["1", "2"])
-    [(12.0, 0.0), (12.0, 0.0)]
-    >>> label_offsets([(50.0, 50.0)] * 6, list("123456"))[-1] is None
-    True
     """
     taken = [_box(point, (0.0, 0.0), _MARK, _MARK) for point in points]
     offsets: list[tuple[float, float] | None] = []

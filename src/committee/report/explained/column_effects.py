@@ -87,18 +87,11 @@ class TableRows:
 
 
 def spread_rows(n: int, most: int) -> Index:
-    """Numbers of at most so many rows, evenly spaced from the first to the last.
-
-    Examples
-    --------
-    >>> spread_rows(10, 4).tolist()
-    [0, 3, 6, 9]
-    """
+    """Numbers of at most so many rows, evenly spaced from the first to the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
 def encoded_rows(model: Any, X: Any) -> F64:
-    """Encode rows by the model's schema."""
     rows: F64 = model.table_.encode(model.validate_rows(X))
     return rows
 

@@ -27,15 +27,7 @@ MOST_EFFECTS, MOST_CURVES = 6, 6
 
 @dataclass(frozen=True, eq=False)
 class RankedClass:
-    """ROC curve and precision-recall curve of one class against all others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = RankedClass.of("b", np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8]))
-    >>> found.area, round(found.average_precision, 4), found.share
-    (0.75, 0.8333, 0.5)
-    """
+    """ROC curve and precision-recall curve of one class against all others."""
 
     name: str
     share: float
@@ -102,18 +94,7 @@ class Importances:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from committee import RandomForestClassifier
-    >>> from committee.report.explained.model_explanation import Explanation
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> found = Explanation.of(RandomForestClassifier(10, random_state=0).fit(X[::2], y[::2]), X[1::2], y[1::2])
-    >>> found.evaluation["accuracy"] > 0.9, len(found.effects), len(found.wrong_rows(3)) <= 3
-    (True, 4, True)
-    """
+    """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it."""
 
     model: Any
     X: Any = None
