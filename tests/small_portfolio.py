@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from committee import CommitteeClassifier, CommitteeRegressor, GradientBoostingRegressor
@@ -17,12 +18,29 @@ SMALL: dict[str, dict[str, Any]] = {
     "adaboost_trees": {"n_estimators": 5},
 }
 BOOSTING = {"n_estimators": 8, "min_samples_leaf": 4}
+FAST: dict[str, Any] = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
 BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
 
 
 def rows_for(kind: Any, n: int = 120, seed: int = 0, n_classes: int = 2) -> Any:
     """Rows with classes or numbers."""
     return numbers(n_classes, n, seed) if kind is CommitteeClassifier else noisy_scores(n, seed)
+
+
+def answers(model: Any, X: Any) -> Any:
+    """Probabilities, or predicted numbers."""
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+def out_of_fold(model: Any, folds: list[tuple[Any, Any]], X: Any) -> Any:
+    """The vote of members with a fit for each fold on the rows that their fits have not seen, fold by fold."""
+    n, members = len(folds), model.committee_.voters.members
+    return np.concatenate(
+        [
+            sum(w * answers(one, X[test]) for w, one in zip(model.member_weights_, members[f::n], strict=True))
+            for f, (_, test) in enumerate(folds)
+        ]
+    )
 
 
 def use_small_members(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,10 @@ from committee.bounds import VoterLosses
 from committee.bounds.held_out_rows import unlabelled_margins
 from committee.learners.certificates.certificates import CERTIFICATES, UNLABELLED
 from committee.learners.trained_ensembles import certify, voter_losses
+from tests.small_portfolio import FAST
 from tests.subjects import noisy_scores
 
 pytestmark = pytest.mark.usefixtures("small_members")
-
-FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
 
 
 def drawn(n, n_classes, seed):

@@ -2,8 +2,7 @@
 
 import signal
 import time
-import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,34 +10,24 @@ from numpy.testing import assert_array_equal
 
 from committee import CommitteeClassifier, CommitteeRegressor, load
 from committee.learners.blend.portfolio import candidates
+from tests.callbacks import Callback
 from tests.small_portfolio import BOTH, rows_for
-from tests.subjects import assert_same_bits, numbers
+from tests.subjects import assert_same_bits
 
 pytestmark = pytest.mark.usefixtures("small_members")
 
 
 @dataclass
-class CtrlC:
-    """Raises SIGINT, as Ctrl-C does, when a task of that name begins; keeps the tasks that it saw."""
+class CtrlC(Callback):
+    """Raises SIGINT, as Ctrl-C does, when a task of that name begins."""
 
     at: str
     times: int = 1
-    seen: list = field(default_factory=list)
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
 
     def on_fit_task_begin(self, estimator, context):
-        self.seen.append(context.task_name)
         if self.times and context.task_name == self.at:
             self.times -= 1
             signal.raise_signal(signal.SIGINT)
-
-    def on_fit_task_end(self, estimator, context):
-        pass
 
 
 @BOTH
@@ -158,10 +147,3 @@ def test_a_signal_ends_a_member_and_the_fit_soon_after(monkeypatch):
     assert time.process_time() - rung[0] < 2 * 0.5
     assert model.member_names_ == ["forest"] and model.left_out_ == {"lines": "interrupted"}
     assert_array_equal(np.sort(np.unique(model.predict(X))), [0, 1])
-
-
-def test_an_interrupt_says_nothing_where_there_is_none():
-    X, y = numbers(2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        CommitteeClassifier("fast", cv=2, on_interrupt="keep", random_state=0).fit(X, y)

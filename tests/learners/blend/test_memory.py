@@ -13,19 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from committee import CommitteeClassifier, CommitteeRegressor
+from committee import CommitteeClassifier
 from committee.data.matrices import as_sparse_matrix
 from committee.data.rows import TargetRows
 from committee.data.text import byte_text, parse_bytes
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.portfolio import LEAST_DRAWN, MOST_DRAWN, FitMemory, candidates
-from tests.subjects import assert_same_bits, noisy_scores, numbers
-
-BOTH = pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
-
-
-def rows_for(kind, n=120):
-    return numbers(2, n) if kind is CommitteeClassifier else noisy_scores(n)
+from tests.small_portfolio import BOTH, rows_for
+from tests.subjects import assert_same_bits, numbers
 
 
 def sizes(n, p=28, n_scores=2, n_folds=3, n_threads=1):
@@ -37,29 +32,24 @@ def sizes(n, p=28, n_scores=2, n_folds=3, n_threads=1):
 
 @pytest.mark.parametrize(
     ("text", "amount"),
-    [
-        ("3 GB", 3e9),
-        ("3gb", 3e9),
-        (" 1.5 GiB ", 1.5 * 2**30),
-        ("250 MB", 2.5e8),
-        ("7", 7.0),
-        (".5 TB", 5e11),
-        (12, 12.0),
-    ],
+    [("3 GB", 3e9), ("3gb", 3e9), (" 1.5 GiB ", 1.5 * 2**30), ("250 MB", 2.5e8), ("7", 7), (".5 TB", 5e11), (12, 12)],
 )
 def test_amounts(text, amount):
     assert parse_bytes(text) == amount
 
 
-@pytest.mark.parametrize("text", ["", "GB", "3 giga", "-3 GB", "0 GB", "3 GB more", "1e9", "nan"])
-def test_what_is_no_amount_is_refused(text):
-    with pytest.raises(ValueError, match=r"memory_limit=.* is no amount of memory; give bytes, or text such as '3 GB'"):
-        CommitteeClassifier(memory_limit=text).fit(*numbers(2))
+NO_AMOUNT = r"memory_limit=.* is no amount of memory; give bytes, or text such as '3 GB'"
 
 
-@pytest.mark.parametrize("limit", [0, -1, float("nan"), [3]])
-def test_numbers_that_are_no_amount_are_refused(limit):
-    with pytest.raises(ValueError, match="'memory_limit' parameter"):
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        *((text, NO_AMOUNT) for text in ("", "GB", "3 giga", "-3 GB", "0 GB", "3 GB more", "1e9", "nan")),
+        *((number, "'memory_limit' parameter") for number in (0, -1, float("nan"), [3])),
+    ],
+)
+def test_what_is_no_amount_is_refused(limit, message):
+    with pytest.raises(ValueError, match=message):
         CommitteeClassifier(memory_limit=limit).fit(*numbers(2))
 
 

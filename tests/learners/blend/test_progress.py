@@ -15,12 +15,11 @@ from committee.learners.blend import progress
 from committee.learners.blend.portfolio import candidates
 from committee.learners.blend.progress import TimeLeft, time_left_text
 from committee.learners.blend.training import OutOfTimeError, TimeLimit
-from tests.small_portfolio import BOTH, rows_for
+from tests.callbacks import Callback
+from tests.small_portfolio import BOTH, FAST, rows_for
 from tests.subjects import assert_same_bits, numbers
 
 pytestmark = pytest.mark.usefixtures("small_members")
-FAST = {"effort": "fast", "cv": 2, "random_state": 0}
-
 
 # --- time ------------------------------------------------------------------------------------------------------------
 
@@ -105,20 +104,11 @@ def test_a_fit_that_would_end_too_late_does_not_begin(limit, binding, late, time
 
 
 @dataclass
-class Diary:
-    """Keeps the tasks that ended, and what the model predicted then; wants the fit to end after so many."""
+class Diary(Callback):
+    """Records the tasks that ended, and what the model predicted then; ends the fit after so many."""
 
     stop_after: int = 99
     told: list[Any] = field(default_factory=list)
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
 
     def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
         told = None if fitted_estimator is None else fitted_estimator.predict(X)
@@ -214,8 +204,5 @@ def test_a_line_for_a_candidate_that_fails(monkeypatch):
     CommitteeClassifier(**FAST).set_callbacks(MemberLines(lines.append)).fit(*numbers(2))
     assert lines[0].startswith("sbpmt: left out; 1 of 5 candidates")
     assert lines[-1].startswith("sbpmt: left out (The 'n_estimators' parameter")
-
-
-def test_a_callback_is_no_learner():
     with pytest.raises(KeyError, match="MemberLines"):
         committee.learner("MemberLines")

@@ -16,10 +16,8 @@ from committee.learners.blend import distillation as module
 from committee.learners.blend import portfolio, reduction
 from committee.learners.blend.distillation import STUDENTS, Boosting, ClassDistillation, munged_rows, students
 from committee.learners.blend.reduction import _PrunableMember, most_nodes
-from tests.small_portfolio import BOTH, rows_for, use_small_members
+from tests.small_portfolio import BOTH, FAST, answers, rows_for, use_small_members
 from tests.subjects import noisy_scores, numbers
-
-FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +58,11 @@ def test_estimates_are_the_committees_own_and_by_how_much_they_get_worse(kind):
     assert small.tried[small.student] == min(small.tried.values()) > 0.0
     assert small.score < small.score_before
     assert 0.5 < small.agreement < 1.0
+    assert small.table["model"].to_list() == ["committee", small.student]
+    assert small.table["nodes"].to_list() == [small.nodes_before, small.nodes]
+    assert small.table["loss"].to_list() == [small.loss_before, small.loss]
+    assert str(small).startswith(f"{small.student}: {small.nodes} nodes in place of {small.nodes_before}; estimated: ")
+    assert repr(small) == str(small)
 
 
 @BOTH
@@ -75,17 +78,6 @@ def test_validation_rows_measure_both(kind):
         else:
             assert_allclose(loss, mean_squared_error(y_val, one.predict(X_val)))
             assert_allclose(score, r2_score(y_val, one.predict(X_val)))
-
-
-@BOTH
-def test_the_table_and_the_words_show_both(kind):
-    model, X, _ = fitted(kind)
-    small = model.distil(X, max_nodes=0.3)
-    assert small.table["model"].to_list() == ["committee", small.student]
-    assert small.table["nodes"].to_list() == [small.nodes_before, small.nodes]
-    assert small.table["loss"].to_list() == [small.loss_before, small.loss]
-    assert str(small).startswith(f"{small.student}: {small.nodes} nodes in place of {small.nodes_before}; estimated: ")
-    assert repr(small) == str(small)
 
 
 def mixed(n, seed=0):
@@ -140,21 +132,16 @@ def test_a_share_is_a_hundred_nodes_at_least_but_no_more_than_there_are(limit, n
 
 
 @BOTH
-def test_rows_of_no_weight_are_absent_and_weights_have_no_unit(kind):
+def test_rows_of_no_weight_are_absent_and_weights_have_no_unit_nor_threads_a_say(kind):
     model, X, _ = fitted(kind)
     weights = np.arange(len(X)) % 3.0
-    some = model.distil(X, sample_weight=weights, max_nodes=0.3)
-    again = model.distil(X[weights > 0], sample_weight=8.0 * weights[weights > 0], max_nodes=0.3)
-    assert some.tried == again.tried
-    assert_array_equal(some.model.predict(X), again.model.predict(X))
-
-
-@BOTH
-def test_threads_change_no_bits(kind):
-    model, X, _ = fitted(kind)
-    one, two = (model.set_params(n_jobs=jobs).distil(X, max_nodes=0.3) for jobs in (1, 2))
-    assert one.tried == two.tried
-    assert_array_equal(one.model.predict(X), two.model.predict(X))
+    one = model.distil(X, sample_weight=weights, max_nodes=0.3)
+    for other in (
+        model.distil(X[weights > 0], sample_weight=8.0 * weights[weights > 0], max_nodes=0.3),
+        model.set_params(n_jobs=2).distil(X, sample_weight=weights, max_nodes=0.3),
+    ):
+        assert one.tried == other.tried
+        assert_array_equal(one.model.predict(X), other.model.predict(X))
 
 
 def test_sparse_rows_are_to_be_made_dense():
@@ -252,8 +239,13 @@ def with_four_fits(kind):
     return fitted(kind, 200, cv=4, min_gain=0.0)
 
 
-def answers(one, X):
-    return one.predict_proba(X) if hasattr(one, "predict_proba") else one.predict(X)
+def fits_of_members(model):
+    """Name, weight, and fits of each member."""
+    ends = np.cumsum(model.member_sizes_)
+    fits = [
+        model.committee_.voters.members[end - size : end] for end, size in zip(ends, model.member_sizes_, strict=True)
+    ]
+    return list(zip(model.member_names_, model.member_weights_, fits, strict=True))
 
 
 @BOTH
@@ -279,13 +271,8 @@ def test_fewer_nodes_and_the_same_members_of_the_same_weights(kind, max_nodes):
 @BOTH
 def test_it_votes_by_the_first_parts_of_each_member(kind):
     model, X, _ = with_four_fits(kind)
-    small = model.prune(0.5)
-    expected, number = 0.0, 0
-    for name, weight, size, kept in zip(
-        model.member_names_, model.member_weights_, model.member_sizes_, small.member_sizes_, strict=True
-    ):
-        fits = model.committee_.voters.members[number : number + size]
-        number += size
+    small, expected = model.prune(0.5), 0.0
+    for (name, weight, fits), kept in zip(fits_of_members(model), small.member_sizes_, strict=True):
         parts = fits[:kept]
         if name in ("forest", "sbpmt"):
             n_voters = small.member(name).voters.members[0].n_voters
@@ -293,11 +280,8 @@ def test_it_votes_by_the_first_parts_of_each_member(kind):
             parts = [fits[0][:n_voters]]
         expected = expected + weight * np.mean([answers(one, X) for one in parts], axis=0)
     assert_allclose(answers(small, X), expected)
-
-
-@BOTH
-def test_all_nodes_are_all_members(kind):
-    model, X, _ = with_four_fits(kind)
+    if kind is CommitteeRegressor:
+        assert np.isnan([small.oof_loss_, small.oof_score_]).all()
     assert_array_equal(answers(model.prune(1.0), X), answers(model, X))
     assert model.prune(1.0).committee_.n_nodes == model.committee_.n_nodes
 
@@ -305,12 +289,7 @@ def test_all_nodes_are_all_members(kind):
 @BOTH
 def test_members_go_where_one_part_of_each_is_too_much(kind, tmp_path):
     model, X, _ = with_four_fits(kind)
-    least = sum(
-        int(_PrunableMember(name, model.committee_.voters.members[start : start + size]).nodes[0])
-        for name, start, size in zip(
-            model.member_names_, np.cumsum(model.member_sizes_) - model.member_sizes_, model.member_sizes_, strict=True
-        )
-    )
+    least = sum(int(_PrunableMember(name, fits).nodes[0]) for name, _, fits in fits_of_members(model))
     assert model.prune(least).member_names_ == model.member_names_
     small = model.prune(least - 1)
     gone = [name for name in model.member_names_ if name not in small.member_names_]
@@ -322,11 +301,6 @@ def test_members_go_where_one_part_of_each_is_too_much(kind, tmp_path):
     assert_allclose(small.member_weights_.sum(), 1.0)
     small.save(tmp_path / "small")
     assert_array_equal(answers(load(tmp_path / "small"), X), answers(small, X))
-
-
-def test_nothing_has_judged_it():
-    small = with_four_fits(CommitteeRegressor)[0].prune(0.5)
-    assert np.isnan([small.oof_loss_, small.oof_score_]).all()
 
 
 def test_what_cannot_be_pruned_is_refused():

@@ -9,12 +9,10 @@ import committee
 from committee import CommitteeClassifier, CommitteeRegressor
 from committee.data import matrices
 from committee.learners.blend.portfolio import candidates
-from tests.small_portfolio import BOTH, use_members_of_sparse_rows
+from tests.small_portfolio import BOTH, FAST, use_members_of_sparse_rows
 from tests.subjects import assert_same_bits
 
 pytestmark = pytest.mark.usefixtures("small_members")
-
-FAST = {"effort": "fast", "cv": 2, "random_state": 0, "n_jobs": 1}
 
 
 def rows_for(kind, n=150, seed=0):
