@@ -22,7 +22,7 @@ from committee.data.parallel import members_from_executor
 from committee.data.rows import nonzero_weights, row_weights
 from committee.files.writing import scratch_folder
 from committee.learners.base.estimator import CommitteeEstimator
-from committee.learners.gradient.fit import GradientBoosting
+from committee.learners.gradient.gradient_boosting import GradientBoosting
 
 E = TypeVar("E")
 

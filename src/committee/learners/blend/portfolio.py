@@ -22,8 +22,11 @@ from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.losses import fits_means
 from committee.learners.blend.members import Candidate, Effort, LeftOut
-from committee.learners.gradient.fit import leaves_by_rows
-from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.learners.gradient.gradient_boosting import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    leaves_by_rows,
+)
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -14,26 +13,23 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.boosting import Boosting, BoostingRun
+from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
-from committee.learners.base.parameters import SHARE, fitted, parameter, required, with_parameters
+from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.user_voter import regressor_template, weight_argument
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.rounds import Draws
-from committee.learners.gradient.target import Target, constant_scores
-from committee.learners.gradient.validation import added_votes, held_out_votes
+from committee.learners.gradient.target import LossBoosting, Target, constant_scores
 from committee.learners.pools.pool import Clones
 from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss
-from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.estimators import RegressorRounds, RegressorVoters, predict_numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
 
 LARGEST = 1e150  # upper limit of antigradients, as base learners square them
 
@@ -62,6 +58,7 @@ class FunctionalRun(BoostingRun):
     search: LineSearch | None
     n_classes: int
     n_threads: int
+    n_earlier = 0
     _idle = False
 
     def __post_init__(self) -> None:
@@ -126,7 +123,7 @@ class FunctionalRun(BoostingRun):
 
 
 @with_parameters
-class FunctionalGradientBoosting(Boosting):
+class FunctionalGradientBoosting(LossBoosting):
     """Base of the two learners: rounds of any regressor on the antigradient of a loss."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors", "regressor_rounds")
@@ -134,17 +131,6 @@ class FunctionalGradientBoosting(Boosting):
         *("validation_losses_", "validation_scores_", "best_iteration_", "training_objectives_"),
     )
 
-    validation_losses_: F64 | None = fitted(
-        """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is used; None
-        without held-out rows. Of the squared error it is half the mean square.""",
-        "float64 array or None",
-    )
-    training_objectives_: F64 | None = fitted(
-        "With line search: mean loss of the training rows before the first round and after each; it never rises.",
-        "float64 array or None",
-    )
-
-    loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
     base: Any = parameter(
         None,
         """Base learner: a scikit-learn regressor, of which each round fits a clone for each score. If rows weigh
@@ -169,16 +155,6 @@ class FunctionalGradientBoosting(Boosting):
     categorical_features: Any = shared.categorical_features()
     early_stopping: bool = shared.early_stopping("loss", "rounds up to the best one")
     random_state: Any = shared.random_state("the held-out rows, the rows of rounds and the base learners")
-
-    @abstractmethod
-    def _chosen_loss(self) -> Loss: ...
-
-    @property
-    @abstractmethod
-    def _n_classes(self) -> int | None: ...
-
-    @abstractmethod
-    def _vote(self, voters: RoundVoters, weights: F64, link: Any, intercept: F64) -> Any: ...
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -221,22 +197,6 @@ class FunctionalGradientBoosting(Boosting):
             n_classes=self._n_classes or len(intercept),
             n_threads=threads,
         )
-
-    def _early_stopping(self, run: FunctionalRun, held_out: Rows | TargetRows) -> EarlyStopping:
-        from committee.learners.base.early_stopping import EarlyStopping
-
-        return EarlyStopping(added_votes(run, held_out, held_out.dense), self.n_iter_no_change)
-
-    def _held_out_votes(self, run: FunctionalRun, held_out: Rows | TargetRows) -> HeldOutVotes:
-        return held_out_votes(run, held_out, held_out.dense)
-
-    def _fitted(self, run: FunctionalRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
-        objectives = None if run.search is None else np.array(run.search.objectives[: n_rounds + 1])
-        return {
-            "committee_": self._vote(*run.committee(n_rounds), run.target.loss.link, run.intercept),
-            "validation_losses_": None if losses is None else losses[:n_rounds],
-            "training_objectives_": objectives,
-        }
 
 
 @with_parameters
@@ -289,13 +249,6 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
     def _chosen_loss(self) -> Loss:
         return classification_loss(self.loss)
 
-    @property
-    def _n_classes(self) -> int | None:
-        return len(self.classes_)
-
-    def _vote(self, voters: RoundVoters, weights: F64, link: Any, intercept: F64) -> Committee:
-        return Committee(voters, weights, self.classes_, link, self.table_, intercept)
-
 
 @with_parameters
 class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoosting):
@@ -337,10 +290,6 @@ class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoost
     )
 
     _takes_several_targets = True
-    _n_classes = None
 
     def _chosen_loss(self) -> Loss:
         return regression_loss(self.loss)
-
-    def _vote(self, voters: RoundVoters, weights: F64, link: Any, intercept: F64) -> RegressionCommittee:
-        return RegressionCommittee(voters, weights, link, self.table_, intercept)

@@ -21,7 +21,8 @@ from committee.learners.base.fit_record import tree_from_arrays, tree_to_arrays
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
 from committee.learners.gradient.rounds import Draws, ScoredRows
-from committee.learners.gradient.target import Target, add_tree, constant_scores
+from committee.learners.gradient.target import Target, add_tree, constant_scores, refits
+from committee.objectives.losses import Loss
 from committee.voters.linear_leaves import LeafLines
 
 if TYPE_CHECKING:
@@ -456,3 +457,18 @@ class RowsOnShards(ScoredRows):
 
     def keep(self, record: FitRecord) -> None:
         self._record = record
+
+
+def check_on_shards(loss: Loss, learner: Any) -> None:
+    """Raise ValueError if a gradient boosting learner needs all rows on one machine."""
+    kinds = (
+        ("warm_start=True", learner.warm_start, "fit all rounds at once"),
+        ("line_search=True", learner.line_search, "set line_search=False"),
+        (f"loss={learner.loss!r}, whose leaves are medians or quantiles", refits(loss), "take loss='huber'"),
+    )
+    for name, is_there, remedy in kinds:
+        if is_there:
+            raise ValueError(
+                f"{name} needs all rows on one machine, and these are on the workers of a cluster; {remedy}, or "
+                "fit on one machine: committee.scan reads a table that does not fit in its memory."
+            )

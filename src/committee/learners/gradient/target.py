@@ -1,10 +1,11 @@
-"""Loss of scores: targets and weights of rows, gradients, best constants, and the scores of grown trees.
+"""Loss of scores: targets and weights of rows, gradients, best constants, scores of trees, base of the learners.
 
 Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,8 +15,13 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows, rounded_scale
+from committee.learners.base.boosting import Boosting
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss
+from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.gradient.leaf_values import add_lines
-from committee.objectives.losses import Loss, write_gradients
+from committee.objectives.losses import Loss, LossChoice, write_gradients
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
@@ -137,3 +143,70 @@ def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> N
             if isinstance(one, LinearLeaves):
                 nodes = np.arange(*forest.offset[k : k + 2])
                 add_lines(F, one.lines.take(nodes), X, leaf, step, k, n_threads)
+
+
+# --- learners ---------------------------------------------------------------------------------------------------------
+
+
+@with_parameters
+class LossBoosting(Boosting):
+    """Base of the learners that boost a loss: held-out losses, and the committee of classes or of numbers."""
+
+    validation_losses_: F64 | None = fitted(
+        """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is used; None
+        without held-out rows. Of the squared error it is half the mean square.""",
+        "float64 array or None",
+    )
+    training_objectives_: F64 | None = fitted(
+        """With line search: the mean loss of the training rows, and the penalties of leaves over their weight, before
+        the first and after each round of the last call of `fit`; it never rises.""",
+        "float64 array or None",
+    )
+
+    loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
+
+    @abstractmethod
+    def _chosen_loss(self) -> Loss: ...
+
+    @property
+    def _n_classes(self) -> int | None:
+        """Return the number of classes, or None if numbers are predicted."""
+        return len(self.classes_) if isinstance(self, BaseClassifier) else None
+
+    def _held_out_loss(self, run: Any, held_out: Rows | TargetRows) -> StagedLoss:
+        # votes of the rounds on held-out rows, (D, n), and the mean loss of their sum
+        target = Target.of(run.target.loss, held_out, run.target.scale)
+
+        def votes(t: int) -> F64:
+            tally: F64 = run.voters(t - 1, t).tally(held_out.cells, run.weights(t - 1, t))
+            return tally.T
+
+        def loss(F: F64) -> float:
+            return target.mean_loss(F[0] if len(F) == 1 else F)
+
+        return StagedLoss(votes, loss, np.repeat(run.intercept[:, None], len(held_out), axis=1))
+
+    def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
+        return EarlyStopping(self._held_out_loss(run, held_out), self.n_iter_no_change)
+
+    def _held_out_votes(self, run: Any, held_out: Rows | TargetRows) -> HeldOutVotes:
+        staged = self._held_out_loss(run, held_out)
+
+        def total_weight(t: int) -> float:
+            return float(np.abs(run.weights(0, t)).sum()) + 1.0
+
+        return HeldOutVotes(lambda t: staged.after(t).T, total_weight, run.target.loss.link)
+
+    def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+        (voters, weights), link = run.committee(n_rounds), run.target.loss.link
+        committee: Committee | RegressionCommittee
+        if isinstance(self, BaseClassifier):
+            committee = Committee(voters, weights, self.classes_, link, self.table_, run.intercept)
+        else:
+            committee = RegressionCommittee(voters, weights, link, self.table_, run.intercept)
+        n_new = max(0, n_rounds - run.n_earlier)
+        return {
+            "committee_": committee,
+            "validation_losses_": None if losses is None else losses[:n_rounds],
+            "training_objectives_": None if run.search is None else np.array(run.search.objectives[: n_new + 1]),
+        }

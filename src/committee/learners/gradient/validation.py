@@ -1,16 +1,14 @@
-"""Held-out rows of gradient boosting: early stopping, votes for scores, and trials of the learning rate."""
+"""Held-out rows of gradient boosting: parts of the table, losses by bins, and trials of the learning rate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.bins import Binned
-from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_record import leaf_of_rows
@@ -18,9 +16,6 @@ from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.rounds import GradientRun
 from committee.learners.gradient.target import Target, add_tree
 from committee.objectives.losses import Loss
-
-if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import HeldOutVotes, StagedLoss
 
 TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
 N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evaluated on the other
@@ -67,42 +62,14 @@ class PartedRows:
         return rows, Target.of(loss, self.rows).of_rows(rows, None if weights is None else weights[rows])
 
 
-def added_votes(run: Any, held_out: Rows | TargetRows, cells: Any) -> StagedLoss:
-    """Return the votes of the rounds of `run` on held-out rows, ``(D, n)``, and the mean loss of their sum."""
-    from committee.learners.base.early_stopping import StagedLoss
-
-    target = Target.of(run.target.loss, held_out, run.target.scale)
-
-    def votes(t: int) -> F64:
-        tally: F64 = run.voters(t - 1, t).tally(cells, run.weights(t - 1, t))
-        return tally.T
-
-    def loss(F: F64) -> float:
-        return target.mean_loss(F[0] if len(F) == 1 else F)
-
-    return StagedLoss(votes, loss, np.repeat(run.intercept[:, None], len(held_out), axis=1))
-
-
-def held_out_votes(run: Any, held_out: Rows | TargetRows, cells: Any) -> HeldOutVotes:
-    """Return the scores of held-out rows after each round, and the total weight, for scorers."""
-    from committee.learners.base.early_stopping import HeldOutVotes
-
-    added = added_votes(run, held_out, cells)
-
-    def total_weight(t: int) -> float:
-        return float(np.abs(run.weights(0, t)).sum()) + 1.0
-
-    return HeldOutVotes(lambda t: added.after(t).T, total_weight, run.target.loss.link)
-
-
-def binned_loss(run: GradientRun, held_out: Rows | TargetRows, cells: Any, n_threads: int) -> Callable[[int], float]:
+def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -> Callable[[int], float]:
     """Return the mean loss of held-out rows by the number of rounds, from their bins, without making voters.
 
     It is called for each round in turn, from the first on; leaves are constants.
     """
     F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
     target = Target.of(run.target.loss, held_out, run.target.scale)
-    binned = Binned(run.bins, run.bins.encode(cells, n_threads))
+    binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))
 
     def loss_after(t: int) -> float:
         step = run.steps[t - 1]
@@ -116,8 +83,16 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, cells: Any, n_thr
 # --- learning_rate="auto" ---------------------------------------------------------------------------------------------
 
 
-def n_trials(n: float) -> int:
-    return 2 if n < 10_000 else 1
+def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
+    """Return the rows of each trial: two up to 10,000 rows, then one; none if there are too few rows."""
+    units = RowUnits.of(rows, seed, n_threads)
+    part = units.parts(N_PARTS, labels_of(rows))  # stratified by class; rare classes are in none
+    held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
+    return [PartedRows(rows, units, each) for each in held[: 2 if rows.count < 10_000 else 1]]
+
+
+def labels_of(rows: Rows | TargetRows) -> NDArray[np.uint16] | None:
+    return rows.labels if isinstance(rows, Rows) else None
 
 
 def rate_by_trials(
@@ -150,9 +125,3 @@ def rate_by_trials(
             break
     rounds = max(0.5, float(np.argmin(stopping.losses)))
     return min(LARGEST_RATE, MORE_ROWS * TRIAL_RATE * rounds / n_estimators)
-
-
-def parts(units: RowUnits, labels: NDArray[np.uint16] | None, n_parts: int = N_PARTS) -> list[Mask]:
-    """Return masks of the units of each of equal parts, stratified by class; rare classes are in none."""
-    part = units.parts(n_parts, labels)
-    return [held for k in range(n_parts) if (held := part == k).any()]
