@@ -201,6 +201,8 @@ FEW_DRAWS = SubaggingClassifier(n_estimators=5, max_samples=0.3, oob_score=True,
         (forest(oob_score=False), slice(None), {}, "has no stored out-of-bag vote with which repeated draws"),
         (AdaBoostClassifier(n_estimators=3), slice(None), {}, "training rows of each voter; AdaBoostClassifier has no"),
         (TheirExtraTrees(5), slice(None), {}, "every voter of the ExtraTreesClassifier saw them all"),
+        (forest(bootstrap=False, oob_score=False), slice(None), {}, "RandomForestClassifier saw them all"),
+        (SubaggingClassifier(n_estimators=4), slice(None), {}, "its random_state is None; train it with a whole num"),
     ],
 )
 def test_other_rows_and_ensembles_without_known_draws_are_refused(model, rows, changed, message):
@@ -219,8 +221,9 @@ def test_draws_by_weight_leave_out_light_rows_and_are_refused(kind):
     model = kind(n_estimators=50, random_state=0).fit(X, y, sample_weight=weight)
     seen = ~out_of_bag_mask(model, 50, y)
     assert seen[coin == 1].mean() > 1.2 * seen[coin == 0].mean()
-    with pytest.raises(ValueError, match="drew rows of greater weight more often"):
-        certify(model, X, y, on="oob")
+    for drawn in (model, MarginReweighter(model, "doom", on="oob").fit(X, y)):
+        with pytest.raises(ValueError, match="drew rows of greater weight more often"):
+            certify(drawn, X, y, on="oob")
     certify(kind(n_estimators=50, random_state=0).fit(X, y, sample_weight=np.full(2000, 3.0)), X, y, on="oob")
 
 
@@ -264,20 +267,6 @@ def test_rows_by_which_weights_were_found_are_no_test_set_and_the_voters_are_tho
     by_others = MarginReweighter(reserved, "doom", on="validation").fit(*coins(400, 1))
     losses = voter_losses(by_others, X, y, on="oob")
     assert losses.untouched.sum() >= 80 and losses.ln_prior == np.log(by_others.committee_.n_voters)
-
-
-def test_draws_by_weight_are_refused_below_new_weights_too():
-    X, y = CANCER
-    theirs = TheirForest(20, random_state=0).fit(X, y, sample_weight=1.0 + y)
-    with pytest.raises(ValueError, match="drew rows of greater weight more often"):
-        certify(MarginReweighter(theirs, "doom", on="oob").fit(X, y), X, y, on="oob")
-
-
-def test_unseen_rows_of_a_committee_are_unknown():
-    X, y = WINE
-    committee = forest().fit(X, y).committee_
-    with pytest.raises(ValueError, match="Committee has none"):
-        out_of_bag_mask(committee, committee.n_voters, y)
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,8 @@ from committee import (
     load,
     prune,
 )
-from committee.learners.reweighting.leaf_cuts import LeafCutter
-from committee.learners.reweighting.leaf_regression import FREEDOM, HalfSquares, LeafRegression, SmoothPinball, VoteLoss
 from committee.learners.reweighting.leaf_reweighter import quantile_level
 from committee.learners.reweighting.out_of_bag_votes import oob_mean_votes
-from committee.learners.reweighting.pruning_metrics import pinball
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.report import PruningPathDisplay
 
@@ -43,68 +40,6 @@ X, X_new, y, y_new = X[:300], X[300:], y[:300], y[300:]
 FOREST = PeerForest(40, oob_score=True, random_state=0).fit(X, y)
 QUICK = {"max_nodes": 0.3, "growth": (2.0,), "C": (0.1,), "cv": 3}
 Q = 0.8
-
-
-# --- the regression -----------------------------------------------------------------------------------------------
-
-
-def regression_of(loss, weights):
-    """A regression on the leaves of a cut forest, and its columns written out, with what multiplies the penalty."""
-    committee = RegressionCommittee.from_estimator(FOREST)
-    forest = committee.voters[:6]
-    unseen = out_of_bag_mask(FOREST, 40, y)[:, :6]
-    rows = unseen.any(axis=1)
-    cut = LeafCutter.of(forest, np.full(6, 0.7)).cut(np.arange(6), int(0.2 * forest.offset[-1]), 3.0)
-    leaf = cut.stands[(forest.apply(X[rows]) + forest.offset[:-1])[:, cut.trees]]
-    unseen, target = unseen[rows][:, cut.trees], (y[rows] - y.mean()) / y.std()
-    rows = unseen.any(axis=1)
-    leaf, unseen, target = leaf[rows], unseen[rows], target[rows, None]
-    w = np.random.default_rng(0).random(len(target)) if weights else np.ones(len(target))
-    regression = LeafRegression(cut.columns, leaf, unseen, cut.versions, target, w if weights else None, loss=loss)
-    part = unseen.astype(float)
-    means = np.stack([(part * v[leaf, 0]).sum(axis=1) / part.sum(axis=1) for v in cut.versions], axis=1)
-    means -= np.average(means, axis=0, weights=w)
-    means *= FREEDOM / np.sqrt(np.average(means**2, axis=0, weights=w))
-    columns = [leaf[:, t] == node for t in range(leaf.shape[1]) for node in np.unique(leaf[:, t])]
-    indicators = np.column_stack(columns) / np.sqrt(leaf.shape[1])
-    return regression, np.column_stack([indicators, means, np.full(len(target), FREEDOM)]), target[:, 0], w
-
-
-@pytest.mark.parametrize("weights", [False, True])
-def test_votes_of_numbers_solve_the_normal_equations(weights):
-    regression, A, target, w = regression_of(HalfSquares(), weights)
-    for C in (0.01, 3.0):
-        regression.votes(C)
-        coefficients = np.linalg.solve(C * (A.T * w) @ A + np.eye(A.shape[1]), C * (A.T * w) @ target)
-        assert_allclose(regression.fitted_scores()[:, 0], A @ coefficients, atol=1e-6)
-
-
-def test_votes_of_a_quantile_leave_no_slope():
-    loss = SmoothPinball(Q, 0.2)
-    regression, A, target, w = regression_of(loss, True)
-    C = 3.0
-    regression.votes(C)
-    scores = regression.fitted_scores()
-    slope = loss.of(scores, target[:, None])[1][:, 0]
-    # at the optimum the coefficients are what the slopes say, and give the scores back
-    coefficients = -C * A.T @ (w * slope)
-    assert_allclose(A @ coefficients, scores[:, 0], atol=1e-3)
-    assert np.ptp(scores) > 1.0
-
-
-@pytest.mark.parametrize("loss", [HalfSquares(), SmoothPinball(Q, 0.3)], ids=["squares", "pinball"])
-def test_losses_have_their_derivatives(loss: VoteLoss):
-    off = np.array([-3.0, -0.29, -0.1, 0.0, 0.2, 0.31, 2.0])
-    target, step = np.linspace(-1.0, 1.0, 7)[:, None], 1e-6
-    scores = target - off[:, None]
-    value, slope = loss.of(scores, target)
-    ahead, slope_ahead = loss.of(scores + step, target)
-    assert_allclose((ahead - value) / step, slope[:, 0], atol=1e-5)
-    assert_allclose((slope_ahead - slope) / step, loss.curved(scores, target, np.ones_like(scores)), atol=1e-5)
-    assert (loss.curved(scores, target, np.ones_like(scores)) <= loss.curvature(1)).all()
-    if isinstance(loss, SmoothPinball):
-        far = np.abs(off) > 0.3
-        assert_allclose(value[far], pinball(target[far, 0], scores[far, 0], Q))
 
 
 # --- the whole ----------------------------------------------------------------------------------------------------

@@ -227,23 +227,6 @@ def test_weights_of_zero_were_no_rows_to_draw():
     assert_array_equal(out.any(axis=1), np.isfinite(model.oob_decision_function_[:, 0]))
 
 
-@pytest.mark.parametrize(
-    ("ensemble", "n_rows", "message"),
-    [
-        (AdaBoostClassifier(n_estimators=4), 400, "AdaBoostClassifier has none"),
-        (RandomForestClassifier(4, bootstrap=False), 400, "every voter of the RandomForestClassifier saw them all"),
-        (committee.RandomForestClassifier(4), 400, "its random_state is None; train it with a whole number"),
-        (committee.SubaggingClassifier(n_estimators=4), 400, "its random_state is None"),
-        (committee.RandomForestClassifier(4, bootstrap=False, random_state=0), 400, "saw them all"),
-        (RandomForestClassifier(4), 300, "X has 300 rows; the RandomForestClassifier was trained on 400"),
-        (committee.RandomForestClassifier(15, random_state=0, oob_score=True), 300, "not the rows that the RandomFor"),
-    ],
-)
-def test_unknown_draws_and_other_rows_are_refused(ensemble, n_rows, message):
-    with pytest.raises(ValueError, match=message):
-        MarginReweighter(ensemble.fit(X, y), on="oob").fit(X[:n_rows], y[:n_rows])
-
-
 @pytest.mark.parametrize("kind", [RandomForestClassifier, committee.RandomForestClassifier])
 def test_training_rows_in_another_order_are_refused_by_stored_votes(kind):
     ensemble = kind(30, oob_score=True, random_state=0).fit(X, y)

@@ -179,6 +179,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     ) -> Self:
         """Fit the estimator, unless it is trained, and score rows that it has not seen.
 
+        Warns if a class or a group has too few rows for `alpha`: sets and intervals are then unbounded.
+
         Parameters
         ----------
         X : table or array-like (n, p)
@@ -198,11 +200,6 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         ------
         ValueError
             If parameters contradict each other, no row can be scored, or from the estimator. Nothing is changed then.
-
-        Warns
-        -----
-        UserWarning
-            If a class or a group has too few rows for `alpha`: sets and intervals are then unbounded.
         """
         self._validate_params()
         reject_path(X)

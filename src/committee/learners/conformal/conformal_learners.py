@@ -125,6 +125,8 @@ class ConformalClassifier(Conformal, BaseClassifier):
     def predict_set(self, X: Any, alpha: float | None = None, *, groups: Any = None) -> NDArray[np.bool_]:
         """Return the prediction set of each row.
 
+        Warns if a group is new, or there are too few scored rows for another `alpha` than that of the fit.
+
         Parameters
         ----------
         X : table or array-like (n, p)
@@ -143,11 +145,6 @@ class ConformalClassifier(Conformal, BaseClassifier):
         ------
         ValueError
             If `alpha` is not between 0 and 1, or groups are missing or unexpected.
-
-        Warns
-        -----
-        UserWarning
-            If a group is new, or there are too few scored rows for another `alpha` than that of the fit.
         """
         level, X = self._checked_alpha(alpha), indexable_rows(X)
         return covered(self._p_values(X, self._groups_of(X, groups)), level)

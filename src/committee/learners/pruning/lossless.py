@@ -16,7 +16,7 @@ from committee.data.number_types import F64, Index, is_number
 from committee.data.packages import require_package
 from committee.learners.pruning.fewest_voters import FewestVotersSearch
 from committee.learners.pruning.vote_cells import VoteCells, VoteParts, unit_of
-from committee.learners.reweighting.leaf_cuts import leaf_votes
+from committee.learners.reweighting.leaf_cuts import leaf_votes, score_trees
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
@@ -45,19 +45,13 @@ class WeightedParts:
 
     @classmethod
     def of(cls, committee: Committee, fewest: Literal["trees", "leaves"]) -> WeightedParts:
-        voters = committee.voters
-        if isinstance(voters, Rounds):
-            forest = voters.forest
-            scores = np.zeros((len(forest.feature), voters.n_outputs))
-            tree = np.repeat(np.arange(len(forest)), forest.n_nodes)
-            weighted = leaf_votes(forest)[:, 0] * committee.weights[tree // voters.n_outputs]
-            scores[np.arange(len(scores)), tree % voters.n_outputs] = weighted
-            return cls(committee, forest, scores, fewest == "leaves")
-        assert isinstance(voters, Forest)
-        scores = leaf_votes(voters) * np.repeat(committee.weights, voters.n_nodes)[:, None]
+        forest, weights = score_trees(committee)
+        scores = leaf_votes(forest) * np.repeat(weights, forest.n_nodes)[:, None]
+        if isinstance(committee.voters, Rounds):
+            return cls(committee, committee.voters.forest, scores, fewest == "leaves")
         if scores.shape[1] == 1:
             scores = np.hstack([np.zeros_like(scores), scores])
-        return cls(committee, *_merged(voters, scores), fewest == "leaves")
+        return cls(committee, *_merged(forest, scores), fewest == "leaves")
 
     @property
     def has_merged(self) -> bool:

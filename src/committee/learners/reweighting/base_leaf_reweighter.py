@@ -59,6 +59,8 @@ class FitRows(NamedTuple):
     weight: F64 | None
     unseen: Mask | None
     """``(n, T)``: out-of-bag mask; `None` if the trees have seen all rows, or none."""
+    given: tuple[ArrayLike, ArrayLike | None]
+    """Labels or numbers, and weights, of all rows that `fit` was given."""
 
     def in_leaves(self, forest: Forest, trees: Index, n_threads: int) -> LeafRows:
         """Return the rows in the leaves of a forest of some of the trees."""
@@ -203,7 +205,7 @@ class BaseLeafReweighter(TrainedEnsemble):
 
         # in a fold, the order of the trees does not depend on its test rows
         parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
-        worth, criterion, statistics, with_target = self._whole_vote(committee, forest, rows, parts, y, sample_weight)
+        worth, criterion, statistics, with_target = self._whole_vote(committee, forest, rows, parts)
         orders = [np.argsort(-each, kind="stable").astype(np.intp) for each in worth]
         orders = [order[: trees_within(forest.n_nodes[order], limits[0], max(growth))] for order in orders]
         taken = np.unique(np.concatenate(orders))  # no cut has any of the others
@@ -256,15 +258,7 @@ class BaseLeafReweighter(TrainedEnsemble):
     def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask: ...
 
     @abstractmethod
-    def _whole_vote(
-        self,
-        committee: Any,
-        forest: Forest,
-        rows: FitRows,
-        parts: Sequence[Index],
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-    ) -> WholeVote: ...
+    def _whole_vote(self, committee: Any, forest: Forest, rows: FitRows, parts: Sequence[Index]) -> WholeVote: ...
 
     @abstractmethod
     def _small(self, committee: Any, voters: Forest, weights: F64) -> WeightedVotes: ...
@@ -327,12 +321,12 @@ class BaseLeafReweighter(TrainedEnsemble):
             unseen = self._out_of_bag_mask(committee, X, y, sample_weight)
             counts &= unseen.any(axis=1)
         self._check_target(target[counts])
-        place = np.flatnonzero(counts)
+        place, given = np.flatnonzero(counts), (y, sample_weight)
         if counts.all():
-            return FitRows(place, matrix, target, weight, unseen)  # without copies of large arrays
+            return FitRows(place, matrix, target, weight, unseen, given)  # without copies of large arrays
         weight = None if weight is None else weight[counts]
         unseen = None if unseen is None else unseen[counts]
-        return FitRows(place, matrix[counts], target[counts], weight, unseen)
+        return FitRows(place, matrix[counts], target[counts], weight, unseen, given)
 
     def _folds(self, X: Any, y: ArrayLike, counted: Index) -> list[Fold]:
         if isinstance(self.cv, Integral):
@@ -362,6 +356,7 @@ class BaseLeafReweighter(TrainedEnsemble):
             np.concatenate([rows.y, rows.y[beside]]),
             np.append(weight, new.weight),
             None,
+            rows.given,
         )
 
         def with_new(part: Index) -> Index:

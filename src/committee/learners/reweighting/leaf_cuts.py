@@ -76,11 +76,7 @@ class TreeNodes:
 
     def n_left(self, split: Mask) -> int:
         """Return the number of nodes that are left if only the nodes `split` ``(N,)`` stay split."""
-        stays = np.zeros(len(self), dtype=bool)
-        stays[self.offset[:-1]] = True
-        for node, parent in self.downwards():
-            stays[node] = stays[parent] & split[parent]
-        return int(stays.sum())
+        return int((self.stand_ins(split) == np.arange(len(self))).sum())
 
 
 def leaf_votes(forest: Forest) -> F64:
@@ -329,9 +325,8 @@ class LeafCut:
 
     def has_oob_tree(self, rows: LeafRows) -> Mask:
         """Return which rows at least one of the K trees has not seen, ``(n,)``."""
-        if rows.unseen is None:
-            return np.ones(len(rows), dtype=bool)
-        return np.asarray(rows.unseen[:, self.trees].any(axis=1))
+        unseen = self.unseen(rows)
+        return np.ones(len(rows), dtype=bool) if unseen is None else np.asarray(unseen.any(axis=1))
 
     def regression(self, rows: LeafRows, n_threads: int = 1) -> LeafRegression:
         """Return the regression on these rows, without those that all K trees have seen."""

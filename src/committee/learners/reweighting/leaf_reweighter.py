@@ -132,15 +132,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
     def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
         return checked_out_of_bag_mask(self.trained, committee, X, y, sample_weight)
 
-    def _whole_vote(
-        self,
-        committee: Any,
-        forest: Forest,
-        rows: FitRows,
-        parts: Sequence[Index],
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-    ) -> WholeVote:
+    def _whole_vote(self, committee: Any, forest: Forest, rows: FitRows, parts: Sequence[Index]) -> WholeVote:
         labels = np.asarray(rows.y, dtype=np.intp)
         metric = classification_metric(self.metric, committee.classes)
         votes = oob_class_votes(committee, forest, rows.matrix, labels, rows.unseen, n_threads(self.n_jobs))
@@ -149,7 +141,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         def with_target(reached: LeafRows) -> LeafRows:
             if self.on != "train":
                 return reached
-            return reached.towards(probability, self._weight_of_classes(committee, y, sample_weight))
+            return reached.towards(probability, self._weight_of_classes(committee, *rows.given))
 
         has_new_rows = self._has_new_rows
         if has_new_rows and rows.unseen is not None:
@@ -171,8 +163,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         found = np.ones(committee.n_classes)
         if self.class_weight is not None:
             labels = np.asarray(y)
-            weights = row_weights(sample_weight, labels)
-            known = self._class_weights(labels, weights)
+            known = self._class_weights(labels, row_weights(sample_weight, labels))
             found[committee.class_indices(known.classes)] = known.of_rows(known.classes)
         return found
 
@@ -276,22 +267,14 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
         return out_of_bag_mask(self.trained, committee.n_voters, target_vector(y), sample_weight)
 
-    def _whole_vote(
-        self,
-        committee: Any,
-        forest: Forest,
-        rows: FitRows,
-        parts: Sequence[Index],
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-    ) -> WholeVote:
+    def _whole_vote(self, committee: Any, forest: Forest, rows: FitRows, parts: Sequence[Index]) -> WholeVote:
         y = np.asarray(rows.y, dtype=np.float64)
         weight = np.ones(len(y)) if rows.weight is None else rows.weight
         TargetRows(rows.matrix, y, weight, rows.weight is None).check_squares()
         threads, quantile = n_threads(self.n_jobs), self._quantile
         metric = regression_metric(self.metric, quantile)
         votes = oob_mean_votes(committee, forest, rows.matrix, y, rows.unseen, rows.weight, parts, threads)
-        if sample_weight is None and self.on == "oob":
+        if rows.given[1] is None and self.on == "oob":
             check_oob_predictions(self.trained, rows.place, votes.predicted)
         statistics = None
         if self._has_new_rows:

@@ -70,24 +70,19 @@ class MarginReweighter(TrainedEnsembleClassifier):
         The voters of positive or negative weight. The sum of absolute weights is the ensemble's own, so that scores
         keep their scale, and so is the intercept (in the free form of the variance it shrinks as weights cancel). The
         link is the ensemble's, or `Softmax` in place of `Share` where weights are negative.
-    weights_ : float64 array (T,)
-        Weights of the ensemble's voters in units of spread; they sum to one if the ensemble's own are not negative.
+    weights_, own_weights_ : float64 array (T,)
+        New and own weights of the ensemble's voters in units of spread; they sum to one if the own ones are not
+        negative.
     voters_ : intp array
         Numbers of the voters of ``committee_`` in the ensemble.
-    own_weights_ : float64 array (T,)
-        The ensemble's own weights in the same units.
     objective_ : Objective
         The objective with its options.
     value_, value_before_ : float
         Value of the objective at the new and at the own weights.
     gap_ : float
         Bound on the distance of `value_` to the optimum; NaN if none is proved.
-    status_ : str
-        The solver's status.
-    n_rows_used_ : int
-        Lines of the program; with two classes, rows.
-    n_rounds_ : int
-        Programs solved.
+    status_, n_rounds_, n_rows_used_ : str, int, int
+        The solver's status, the programs that it solved, and their lines (with two classes, rows).
     pruning_path_ : PruningPath
         After `prune`, of the model that it returns.
     lost_, lost_error_ : float
@@ -183,12 +178,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
             self.objective_, self.classes_ = objective, committee.classes
             self.committee_, self.voters_ = weighed, voters
             self.weights_, self.own_weights_ = new, votes.weights
-            self.value_: float = solved.value
-            self.value_before_: float = solved.before
-            self.gap_: float = solved.gap
-            self.status_: str = solved.status
-            self.n_rows_used_: int = solved.n_rows_used
-            self.n_rounds_: int = solved.rounds
+            self.value_, self.value_before_, self.gap_ = solved.value, solved.before, solved.gap
+            self.status_, self.n_rows_used_, self.n_rounds_ = solved.status, solved.n_rows_used, solved.rounds
             self._all, self._lines = committee, lines
         return self
 

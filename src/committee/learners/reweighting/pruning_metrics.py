@@ -185,7 +185,8 @@ class ScorerMetric(PruningMetric):
             model, truth = FixedRegressor(predicted[0]), y
         else:
             truth = self.classes[np.asarray(y, dtype=np.intp)]
-            model = FixedClassifier(predicted.T, self.classes)
+            model = FixedClassifier(predicted.T)
+            model.classes_ = self.classes
         weights = {} if (weight == weight[0]).all() else {"sample_weight": weight}
         try:
             found = self.scorer(model, np.arange(len(y))[:, None], truth, **weights)
@@ -209,38 +210,29 @@ class ScorerMetric(PruningMetric):
         return (np.flatnonzero(group != i) for i in range(n_groups))
 
 
-class FixedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Fitted regressor with stored predictions; rows are their numbers ``(n, 1)``."""
+class FixedPredictions(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of fitted models with stored predictions; rows are their numbers ``(n, 1)``."""
 
-    def __init__(self, numbers: Any) -> None:
-        self.numbers = numbers
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> Any:
-        return self.numbers[X[:, 0]]
-
-
-class FixedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Fitted classifier with stored probabilities; rows are their numbers ``(n, 1)``."""
-
-    def __init__(self, probability: Any, classes: Any) -> None:
-        self.probability: Any = probability
-        self.classes: Any = classes
-
-    @property
-    def classes_(self) -> Any:
-        return self.classes
+    def __init__(self, stored: Any) -> None:
+        self.stored: Any = stored
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+
+class FixedRegressor(RegressorMixin, FixedPredictions):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
-        return self.classes[self.probability[X[:, 0]].argmax(axis=1)]
+        return self.stored[X[:, 0]]
+
+
+class FixedClassifier(ClassifierMixin, FixedPredictions):  # type: ignore[misc]
+    classes_: Any
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Any:
-        return self.probability[X[:, 0]]
+        return self.stored[X[:, 0]]
 
 
 # --- losses of rows --------------------------------------------------------------------------------------------------
@@ -248,40 +240,34 @@ class FixedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
 def classification_error(y: Index, probability: F64) -> F64:
     """Return 1 for each row whose most probable class is wrong, else 0."""
-    found: F64 = (probability.argmax(axis=1) != y).astype(np.float64)
-    return found
+    return np.asarray(probability.argmax(axis=1) != y, dtype=np.float64)
 
 
 def log_loss(y: Index, probability: F64) -> F64:
     """Return minus the logarithm of the probability of each row's class."""
-    found: F64 = -np.log(np.maximum(probability[np.arange(len(y)), y], np.finfo(float).eps))
-    return found
+    return np.asarray(-np.log(np.maximum(probability[np.arange(len(y)), y], np.finfo(float).eps)))
 
 
 def brier_score(y: Index, probability: F64) -> F64:
     """Return the squared distance of the probabilities to the class, half of it for two classes."""
     off = probability - (y[:, None] == np.arange(probability.shape[1]))
-    found: F64 = (off**2).sum(axis=1) / (2.0 if probability.shape[1] == 2 else 1.0)
-    return found
+    return np.asarray((off**2).sum(axis=1) / (2.0 if probability.shape[1] == 2 else 1.0))
 
 
 def squared_error(y: F64, predicted: F64) -> F64:
     """Return the squared error of each row."""
-    found: F64 = (predicted - y) ** 2
-    return found
+    return np.asarray((predicted - y) ** 2)
 
 
 def absolute_error(y: F64, predicted: F64) -> F64:
     """Return the absolute error of each row."""
-    found: F64 = np.abs(predicted - y)
-    return found
+    return np.asarray(np.abs(predicted - y))
 
 
 def pinball(y: F64, predicted: F64, quantile: float) -> F64:
     """Return the pinball loss of each row: `quantile` times the excess of y, or 1 - `quantile` times its shortfall."""
     above = y - predicted
-    found: F64 = np.maximum(quantile * above, (quantile - 1.0) * above)
-    return found
+    return np.asarray(np.maximum(quantile * above, (quantile - 1.0) * above))
 
 
 CLASS_LOSSES: dict[str, RowLoss] = {"accuracy": classification_error, "log_loss": log_loss, "brier": brier_score}
@@ -297,7 +283,6 @@ def regression_loss(quantile: float | None) -> RowLoss:
 
 
 def _row_losses(metric: Callable[[Any, F64], Any], arrays: str, least: float, y: Any, predicted: F64) -> F64:
-    regression = least == 0.0
     try:
         found = np.asarray(metric(y, predicted), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -314,13 +299,10 @@ def _row_losses(metric: Callable[[Any, F64], Any], arrays: str, least: float, y:
     if found.shape != y.shape or not np.isfinite(found).all() or (found < least).any():
         gave = "negative numbers" if np.isfinite(found).all() else "numbers that are not finite"
         gave = gave if found.shape == y.shape else f"an array of shape {found.shape}"
+        not_below = ", not below 0," if least == 0.0 else ""
         raise ValueError(
-            f"metric={metric!r} gave {gave} for {len(y)} rows; it must give one finite loss for each"
-            + (
-                ", not below 0, from numbers and predictions."
-                if regression
-                else ", from class numbers and probabilities."
-            )
+            f"metric={metric!r} gave {gave} for {len(y)} rows; it must give one finite loss for each{not_below} from "
+            f"{arrays}."
         )
     return found
 
