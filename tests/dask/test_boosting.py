@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from threading import Timer
 
@@ -72,6 +73,34 @@ def assert_same(ours, theirs, X) -> None:
             assert_array_equal(one, same)
 
 
+def collection_of(table: pd.DataFrame, npartitions: int = 5):
+    return dd.from_pandas(table, npartitions=npartitions, sort=False)
+
+
+def check_fit(client: Client, table: pd.DataFrame, rows=None, callbacks=(), settings=SMALL, **options) -> None:
+    """Compare a fit on a cluster with that of one machine."""
+    rows = collection_of(table) if rows is None else rows
+    model, other = (GradientBoostingClassifier(**settings) for _ in range(2))
+    model.set_callbacks(*callbacks)
+    cd.fit(model, rows[FEATURES], rows["label"], client=client, **options)
+    assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
+
+
+@contextmanager
+def sooner_than_usual() -> Iterator[None]:
+    """Check that an error or a loss is noticed by a timeout below the default of 60 s."""
+    begun = time.monotonic()
+    yield
+    assert time.monotonic() - begun < 50.0
+
+
+def wait_until_released(client: Client) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while any(client.run(holds).values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 @pytest.mark.parametrize(
     ("settings", "weighted"),
     [
@@ -86,7 +115,7 @@ def assert_same(ours, theirs, X) -> None:
 )
 def test_classes(client, settings, weighted):
     table = frame(900)
-    collection = dd.from_pandas(table, npartitions=7, sort=False)
+    collection = collection_of(table, 7)
     model, other = (GradientBoostingClassifier(**SMALL | settings) for _ in range(2))
     weight = "weight" if weighted else None
     columns = [*FEATURES, "label", *(["weight"] if weighted else [])]
@@ -110,23 +139,16 @@ def test_shards_of_very_different_size_some_empty_some_without_a_class(two_or_fo
     table = frame(700).sort_values("label", ignore_index=True)
     ends = [0, 1, 1, 3, 650, 650, 700]
     parts = [table.iloc[a:b] for a, b in pairwise(ends)]
-    collection = dd.from_map(lambda part: part, parts, meta=table.iloc[:0])
-    model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
-    cd.fit(model, collection[FEATURES], collection["label"], client=two_or_four_workers)
-    assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
+    check_fit(two_or_four_workers, table, dd.from_map(lambda part: part, parts, meta=table.iloc[:0]))
 
 
 @pytest.mark.slow
 def test_workers_below_others_add_up(client, monkeypatch):
-    monkeypatch.setattr("committee.dask.shards.FAN", 1)
     monkeypatch.setattr(shards, "FAN", 1)
     client.run(setattr, shards, "FAN", 1)
     try:
         table = frame(600)
-        model, other = (GradientBoostingClassifier(**SMALL) for _ in range(2))
-        collection = dd.from_pandas(table, npartitions=8, sort=False)
-        cd.fit(model, collection[FEATURES], collection["label"], client=client)
-        assert_same(model, other.fit(table[FEATURES], table["label"]), table[FEATURES])
+        check_fit(client, table, collection_of(table, 8))
     finally:
         client.run(setattr, shards, "FAN", 8)
 
@@ -141,20 +163,10 @@ def test_groups_hold_every_worker_once():
 @pytest.mark.slow
 def test_two_fits_at_once(client):
     table = frame(500)
-    collection = dd.from_pandas(table, npartitions=4, sort=False)
-    models = [GradientBoostingClassifier(**SMALL | {"random_state": seed}) for seed in (0, 1)]
-
-    def run(model):
-        cd.fit(model, collection[FEATURES], collection["label"], client=client)
-
-    threads = [threading.Thread(target=run, args=(model,)) for model in models]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for seed, model in enumerate(models):
-        other = GradientBoostingClassifier(**SMALL | {"random_state": seed}).fit(table[FEATURES], table["label"])
-        assert_same(model, other, table[FEATURES])
+    with ThreadPoolExecutor() as pool:
+        fits = [pool.submit(check_fit, client, table, settings=SMALL | {"random_state": seed}) for seed in (0, 1)]
+        for running in fits:
+            running.result()
 
 
 class KilledInRound:
@@ -178,40 +190,37 @@ class KilledInRound:
             self.what(self.client)
 
 
+def signal_worker(client: Client, number: int, random: np.random.Generator | None = None) -> int:
+    """Send a signal to the process of a worker, and return its number."""
+    pids = list(client.run(os.getpid).values())
+    pid = pids[0] if random is None else random.choice(pids)
+    os.kill(pid, number)
+    return pid
+
+
 def kill_one(client: Client) -> None:
-    pid = next(iter(client.run(os.getpid).values()))
-    os.kill(pid, signal.SIGKILL)
+    signal_worker(client, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_worker_killed_in_a_round_changes_no_bit(client, round_):
-    table = frame(800)
-    collection = dd.from_pandas(table, npartitions=5, sort=False)
-    model = GradientBoostingClassifier(**SMALL)
-    model.set_callbacks(killed := KilledInRound(client, round_, kill_one))
-    cd.fit(model, collection[FEATURES], collection["label"], client=client)
+    killed = KilledInRound(client, round_, kill_one)
+    check_fit(client, frame(800), callbacks=[killed])
     assert killed.seen >= round_
-    other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
-    assert_same(model, other, table[FEATURES])
 
 
 @pytest.mark.slow
 def test_a_worker_that_comes_takes_a_shard_of_one_that_has_two(monkeypatch):
     monkeypatch.setattr("committee.dask.shards.POLL_SECONDS", 0.0)
+    held = []
     with client_of(2) as client:
-        table = frame(800)
-        collection = dd.from_pandas(table, npartitions=5, sort=False)
-        model = GradientBoostingClassifier(**SMALL | {"n_estimators": 12})
-        held = []
-        model.set_callbacks(
+        callbacks = [
             KilledInRound(client, 2, kill_one),
             KilledInRound(client, 5, lambda client: client.wait_for_workers(2, timeout=PATIENCE)),
             KilledInRound(client, 10, lambda client: held.extend(client.run(holds).values())),
-        )
-        cd.fit(model, collection[FEATURES], collection["label"], client=client)
-        assert held == [1, 1]
-        other = GradientBoostingClassifier(**SMALL | {"n_estimators": 12}).fit(table[FEATURES], table["label"])
-        assert_same(model, other, table[FEATURES])
+        ]
+        check_fit(client, frame(800), callbacks=callbacks, settings=SMALL | {"n_estimators": 12})
+    assert held == [1, 1]
 
 
 def holds() -> int:
@@ -220,42 +229,29 @@ def holds() -> int:
 
 @pytest.mark.slow
 def test_a_worker_that_is_paused_is_waited_for_and_then_replaced():
+    paused = []
     with client_of(2) as client:
-        table = frame(800)
-        collection = dd.from_pandas(table, npartitions=5, sort=False)
-        paused = []
-
-        def pause(client):
-            paused.append(next(iter(client.run(os.getpid).values())))
-            os.kill(paused[0], signal.SIGSTOP)
-
-        model = GradientBoostingClassifier(**SMALL)
-        model.set_callbacks(KilledInRound(client, 2, pause))
+        pause = KilledInRound(client, 2, lambda client: paused.append(signal_worker(client, signal.SIGSTOP)))
         try:
-            begun = time.monotonic()
-            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=10.0)
-            assert time.monotonic() - begun < 50.0  # the default is 60 s
+            with sooner_than_usual():
+                check_fit(client, frame(800), callbacks=[pause], timeout=10.0)
         finally:
             os.kill(paused[0], signal.SIGCONT)
-        other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
-        assert_same(model, other, table[FEATURES])
 
 
 @pytest.mark.slow
-def test_no_worker_is_an_error_in_the_stated_time():
+@pytest.mark.parametrize(
+    ("loss", "timeout", "message"),
+    [(lambda client: client.cluster.scale(0), 3.0, "Add workers"), (lambda client: client.cluster.close(), 5.0, None)],
+    ids=["no worker", "no scheduler"],
+)
+def test_a_lost_cluster_is_an_error_in_the_stated_time(loss, timeout, message):
     with client_of(1) as client:
-        table = frame(300)
-        collection = dd.from_pandas(table, npartitions=2, sort=False)
+        rows = collection_of(frame(400), 3)
         model = GradientBoostingClassifier(**SMALL)
-
-        def retire(client):
-            client.cluster.scale(0)
-
-        model.set_callbacks(KilledInRound(client, 2, retire))
-        begun = time.monotonic()
-        with pytest.raises(ClusterError, match="Add workers"):
-            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=3.0)
-        assert time.monotonic() - begun < 50.0  # the default is 60 s
+        model.set_callbacks(KilledInRound(client, 2, loss))
+        with sooner_than_usual(), pytest.raises(ClusterError, match=message):
+            cd.fit(model, rows[FEATURES], rows["label"], client=client, timeout=timeout)
         assert not hasattr(model, "committee_")
 
 
@@ -283,7 +279,7 @@ def test_what_needs_all_rows_is_refused(client, settings, message):
 )
 def test_a_checkpoint_keeps_finished_rounds(client, tmp_path, Learner, target):
     table = frame(500)
-    collection = dd.from_pandas(table, npartitions=3, sort=False)
+    collection = collection_of(table, 3)
 
     def stop(_):
         raise RuntimeError("stopped")
@@ -298,30 +294,14 @@ def test_a_checkpoint_keeps_finished_rounds(client, tmp_path, Learner, target):
     assert path.stat().st_size > size
     assert_same(model, Learner(**SMALL).fit(table[FEATURES], table[target]), table[FEATURES])
     with pytest.raises(ValueError, match="other rows"):
-        other = dd.from_pandas(table.iloc[::-1], npartitions=3, sort=False)
+        other = collection_of(table.iloc[::-1], 3)
         cd.fit(model, other[FEATURES], other[target], client=client, checkpoint=path)
-
-
-@pytest.mark.slow
-def test_a_lost_scheduler_is_an_error_in_the_stated_time():
-    with client_of(2) as client:
-        table = frame(500)
-        collection = dd.from_pandas(table, npartitions=3, sort=False)
-        model = GradientBoostingClassifier(**SMALL)
-        model.set_callbacks(KilledInRound(client, 2, lambda client: client.cluster.close()))
-        begun = time.monotonic()
-        with pytest.raises(ClusterError):
-            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
-        assert time.monotonic() - begun < 50.0  # the default is 60 s
 
 
 def test_nothing_stays_on_the_workers(client):
     X = da.from_array(np.random.default_rng(0).normal(size=(60, 2)), chunks=(30, 2))
     cd.fit(GradientBoostingClassifier(**SMALL), X, X[:, 0] > 0, client=client)
-    deadline = time.monotonic() + PATIENCE
-    while any(client.run(lambda: len(shards.HELD)).values()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until_released(client)
 
 
 def test_nothing_stays_on_the_workers_when_the_client_is_gone(client):
@@ -337,28 +317,19 @@ def test_nothing_stays_on_the_workers_when_the_client_is_gone(client):
     with pytest.raises(ClusterError):
         cd.fit(model, X, X[:, 0] > 0, client=other, timeout=5.0)
     assert held == [1, 1]
-    deadline = time.monotonic() + PATIENCE
-    while any(client.run(holds).values()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until_released(client)
 
 
 @pytest.mark.slow
 def test_a_worker_that_stands_still_before_the_fit_begins_is_replaced():
     with client_of(2) as client:
-        table = frame(400)
-        collection = dd.from_pandas(table, npartitions=5, sort=False)
-        pid = next(iter(client.run(os.getpid).values()))
-        os.kill(pid, signal.SIGSTOP)
+        pid = signal_worker(client, signal.SIGSTOP)
         try:
-            model, begun = GradientBoostingClassifier(**SMALL), time.monotonic()
-            cd.fit(model, collection[FEATURES], collection["label"], client=client, timeout=5.0)
-            assert time.monotonic() - begun < 50.0  # the default is 60 s
+            with sooner_than_usual():
+                check_fit(client, frame(400), timeout=5.0)
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-        other = GradientBoostingClassifier(**SMALL).fit(table[FEATURES], table["label"])
-        assert_same(model, other, table[FEATURES])
 
 
 @pytest.mark.parametrize(
@@ -434,18 +405,11 @@ def case(seed: int, numbers: bool) -> tuple[pd.DataFrame, np.ndarray, np.ndarray
     X = X.mask(random.random(X.shape) < random.choice([0.0, 0.1]))
     if random.random() < 0.5:
         X["colour"] = pd.Categorical(random.choice(["red", "green", "blue"], n))
-    y = (
-        signal_.to_numpy()
-        if numbers
-        else np.digitize(signal_, np.quantile(signal_, [0.4, 0.7][: random.integers(1, 3)]))
-    )
+    y = signal_.to_numpy()
+    if not numbers:
+        y = np.digitize(signal_, np.quantile(signal_, [0.4, 0.7][: random.integers(1, 3)]))
     weights = random.integers(0, 3, n).astype(float) if random.random() < 0.5 else None
     return X, y, weights, random
-
-
-def kill_one_worker(client, random) -> None:
-    process = random.choice(list(client.run(os.getpid).values()))
-    os.kill(process, signal.SIGKILL)
 
 
 @pytest.mark.slow
@@ -457,7 +421,7 @@ def test_same_bits(workers, learner, monkeypatch):
         X, y, weights, random = case(seed, "Regressor" in type(learner).__name__)
         model = clone(learner).set_params(random_state=seed)
         here = clone(model).fit(X if "colour" in X else X.to_numpy(), y, weights)
-        loss = Timer(random.random() * 0.2, kill_one_worker, [workers, random])
+        loss = Timer(random.random() * 0.2, signal_worker, [workers, signal.SIGKILL, random])
         if seed % 2:
             loss.start()
         fit(model, partitions(X, random), y, weights, client=workers)

@@ -23,22 +23,22 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
 
 def check(lazy, expected):
     assert isinstance(lazy, da.Array)
-    assert lazy.dtype == expected.dtype
-    assert lazy.ndim == expected.ndim
-    assert lazy.shape[1:] == expected.shape[1:]
     computed = lazy.compute(scheduler="sync")
-    assert computed.dtype == expected.dtype
+    assert lazy.dtype == computed.dtype == expected.dtype
+    assert lazy.ndim == expected.ndim and lazy.shape[1:] == expected.shape[1:]
     assert np.array_equal(computed, expected)
+
+
+def check_answers(model, rows, here):
+    for answer in (predict, predict_proba, decision_function):
+        check(answer(model, rows), getattr(model, answer.__name__)(here))
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS == "high", (LABELS == "high").astype(np.int8)])
 @pytest.mark.parametrize("n_partitions", [1, 4])
 def test_of_a_dataframe(labels, n_partitions):
     model = RandomForestClassifier(5, random_state=0).fit(FRAME, labels)
-    rows = dd.from_pandas(FRAME, npartitions=n_partitions)
-    check(predict(model, rows), model.predict(FRAME))
-    check(predict_proba(model, rows), model.predict_proba(FRAME))
-    check(decision_function(model, rows), model.decision_function(FRAME))
+    check_answers(model, dd.from_pandas(FRAME, npartitions=n_partitions), FRAME)
 
 
 def test_of_partitions_without_rows():
@@ -70,10 +70,7 @@ def test_numbers(n_targets):
 def test_one_class():
     with pytest.warns(UserWarning, match="one class"):
         model = RandomForestClassifier(5).fit(X, ["only"] * 120)
-    rows = da.from_array(X, chunks=50)
-    check(predict(model, rows), model.predict(X))
-    check(predict_proba(model, rows), model.predict_proba(X))
-    check(decision_function(model, rows), model.decision_function(X))
+    check_answers(model, da.from_array(X, chunks=50), X)
 
 
 def test_score_with_weights():

@@ -8,50 +8,55 @@ import sys
 import pytest
 
 from committee import _core
-from committee.files import journal as digests
 from committee.files import journal as journal_module
 from committee.files.journal import Journal, code_digest, dependencies
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cells.jsonl"
+
+
+def write(path, *cells, run=None):
+    with Journal(path, run or {"seed": 0}) as journal:
+        for cell in cells:
+            journal.append(cell)
+
+
+def cells_of(path):
+    with Journal(path, {"seed": 0}) as journal:
+        return journal.cells
+
+
 def test_a_journal_keeps_what_was_appended(tmp_path):
-    path = tmp_path / "new" / "cells.jsonl"
-    with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
+    path, run = tmp_path / "new" / "cells.jsonl", {"seed": 0, "ratio": (1, 2)}
+    with Journal(path, run) as journal:
         journal.append({"fold": 0})
         assert path.read_text("utf-8").endswith('{"fold": 0}\n'), "on the disk before the next cell starts"
-    with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
-        journal.append({"fold": 1})
-    with Journal(path, {"seed": 0, "ratio": (1, 2)}) as journal:
+    write(path, {"fold": 1}, run=run)
+    with Journal(path, run) as journal:
         assert journal.cells == [{"fold": 0}, {"fold": 1}]
 
 
 @pytest.mark.parametrize("rest", ['{"fold": 1', '{"fold": 1}', "\x00\x00"])
-def test_a_line_cut_short_is_dropped(tmp_path, rest):
-    path = tmp_path / "cells.jsonl"
-    with Journal(path, {"seed": 0}) as journal:
-        journal.append({"fold": 0})
+def test_a_line_cut_short_is_dropped(path, rest):
+    write(path, {"fold": 0})
     with path.open("a", encoding="utf-8") as file:
         file.write(rest)
-    with Journal(path, {"seed": 0}) as journal:
-        assert journal.cells == [{"fold": 0}]
-        journal.append({"fold": 2})
-    with Journal(path, {"seed": 0}) as journal:
-        assert journal.cells == [{"fold": 0}, {"fold": 2}]
+    assert cells_of(path) == [{"fold": 0}]
+    write(path, {"fold": 2})
+    assert cells_of(path) == [{"fold": 0}, {"fold": 2}]
 
 
 @pytest.mark.parametrize("start", ["", '{"run": {"se'])
-def test_a_journal_cut_short_in_its_first_line_begins_anew(tmp_path, start):
-    path = tmp_path / "cells.jsonl"
+def test_a_journal_cut_short_in_its_first_line_begins_anew(path, start):
     path.write_text(start, "utf-8")
-    with Journal(path, {"seed": 0}) as journal:
-        journal.append({"fold": 0})
-    with Journal(path, {"seed": 0}) as journal:
-        assert journal.cells == [{"fold": 0}]
+    write(path, {"fold": 0})
+    assert cells_of(path) == [{"fold": 0}]
 
 
-def test_cells_of_another_run_are_not_mixed(tmp_path):
-    path = tmp_path / "cells.jsonl"
-    with Journal(path, {"seed": 0, "depth": 6}) as journal:
-        journal.append({"fold": 0})
+def test_cells_of_another_run_are_not_mixed(path):
+    write(path, {"fold": 0}, run={"seed": 0, "depth": 6})
     before = path.read_bytes()
     with pytest.raises(ValueError, match=r"another run, with depth=6 instead of None; name another file, or remove"):
         Journal(path, {"seed": 0})
@@ -61,45 +66,37 @@ def test_cells_of_another_run_are_not_mixed(tmp_path):
 @pytest.mark.parametrize(
     "text", ["no cells\n", "one line of notes", '{"fold": 1}\n', "[1]\n", '{"run": {"seed": 0}}\nbroken\n{"fold": 1}\n']
 )
-def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
-    path = tmp_path / "cells.jsonl"
+def test_a_file_that_is_no_journal_is_left_alone(path, text):
     path.write_text(text, "utf-8")
     with pytest.raises(ValueError, match=r"line \d of .* is no finished cell"):
         Journal(path, {"seed": 0})
     assert path.read_text("utf-8") == text
 
 
-def test_one_run_at_a_time_writes(tmp_path):
-    path = tmp_path / "cells.jsonl"
+def test_one_run_at_a_time_writes(path):
     with Journal(path, {"seed": 0}) as journal:
         journal.append({"fold": 0})
         with pytest.raises(ValueError, match=r"another run is writing its cells to .*cells.jsonl; wait until it ends"):
             Journal(path, {"seed": 0})
         journal.append({"fold": 1})
-    with Journal(path, {"seed": 0}) as journal:
-        assert journal.cells == [{"fold": 0}, {"fold": 1}]
+    assert cells_of(path) == [{"fold": 0}, {"fold": 1}]
 
 
-def test_a_file_system_without_locks_is_written_all_the_same(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_written_all_the_same(path, monkeypatch):
     def refuse(descriptor):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(journal_module, "lock", refuse)
-    path = tmp_path / "cells.jsonl"
-    with Journal(path, {"seed": 0}) as journal:
-        journal.append({"fold": 0})
-    with Journal(path, {"seed": 0}) as journal:
-        assert journal.cells == [{"fold": 0}]
+    write(path, {"fold": 0})
+    assert cells_of(path) == [{"fold": 0}]
 
 
-def test_what_somebody_else_adds_is_never_written_over(tmp_path):
-    path = tmp_path / "cells.jsonl"
+def test_what_somebody_else_adds_is_never_written_over(path):
     with Journal(path, {"seed": 0}) as journal, path.open("a", encoding="utf-8") as other:
         other.write('{"fold": 7}\n')
         other.flush()
         journal.append({"fold": 0})
-    with Journal(path, {"seed": 0}) as journal:
-        assert journal.cells == [{"fold": 7}, {"fold": 0}]
+    assert cells_of(path) == [{"fold": 7}, {"fold": 0}]
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):
@@ -134,13 +131,7 @@ def digest_of(tmp_path, monkeypatch):
     (tmp_path / "experiment").mkdir()
 
     def digest(**sources):
-        texts = {
-            "cell": CELL,
-            "inner": "from committee.bounds.result import Bound\nnumber = 2\n",
-            "told": "",
-            **sources,
-        }
-        for name, text in {"__init__": "", **texts}.items():
+        for name, text in {"__init__": "", "cell": CELL, "inner": INNER, "told": "", **sources}.items():
             (tmp_path / "experiment" / f"{name}.py").write_text(text, "utf-8")
         importlib.invalidate_caches()
         forget()
@@ -152,7 +143,7 @@ def digest_of(tmp_path, monkeypatch):
 
 
 def forget():
-    for known in (digests.code_digest, digests._defining, digests._source, digests._tree, digests._code):
+    for known in (code_digest, *(getattr(journal_module, name) for name in ("_defining", "_source", "_tree", "_code"))):
         known.cache_clear()
 
 
@@ -172,18 +163,12 @@ def test_the_kernels_count(digest_of, monkeypatch):
 def test_what_results_depend_on():
     of_cells = dependencies("committee.papers.quadboost.methods")
     assert {"committee.papers.quadboost.methods", "committee.learners.quadboost.quadboost"} <= of_cells
-    assert {"committee.objectives.programs.linear_programs", "committee.data.packages"} <= of_cells, (
-        "imports of functions too"
-    )
-    rooms = {name.split(".")[1] for name in of_cells if "." in name}
-    assert not rooms & {"cli", "dask"}
+    of_functions = {"committee.objectives.programs.linear_programs", "committee.data.packages"}
+    assert of_functions <= of_cells, "imports of functions too"
     assert "committee.report.crossvalidation" in of_cells, "which draws the folds"
-    assert "committee.report.models" in dependencies("committee.papers.sbpmt.rivals"), (
-        "which encodes columns for rivals"
-    )
-    assert not any(name.startswith("committee.report.displays") for name in of_cells)
-    for learner in ("nesting", "blend"):
-        assert not any(name.startswith(f"committee.learners.{learner}") for name in of_cells)
+    assert "committee.report.models" in dependencies("committee.papers.sbpmt.rivals"), "which encodes columns"
+    others = ("cli", "dask", "report.displays", "learners.nesting", "learners.blend")
+    assert not [name for name in of_cells if name.startswith(tuple(f"committee.{other}" for other in others))]
     assert not any(name.endswith((".report", ".figures")) for name in of_cells), "pages and pictures make no cells"
 
 

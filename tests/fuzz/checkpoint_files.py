@@ -33,7 +33,6 @@ class CheckpointFiles:
         self.path = folder / "fit.checkpoint"
 
     def case(self, random: Random) -> bytes:
-        """A seed's file, changed."""
         name = random.choice(sorted(CASES))
         content = whole(name)
         if random.random() < 0.1:
@@ -51,7 +50,6 @@ class CheckpointFiles:
         return name.encode() + b"\n" + craft(content, change)
 
     def run(self, case: bytes) -> str:
-        """Go on from a case."""
         name, _, content = case.partition(b"\n")
         self.path.write_bytes(content)
         model, X, y = unfitted(name.decode())
@@ -104,7 +102,6 @@ class Kills:
         self.path = folder / "fit.checkpoint"
 
     def case(self, random: Random) -> bytes:
-        """Make the next case."""
         moments = [random.random() * OUTLASTS for _ in range(random.randint(1, MOST_KILLS))]
         return json.dumps({"learner": random.choice(sorted(CASES)), "moments": moments}).encode()
 

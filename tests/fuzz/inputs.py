@@ -56,7 +56,6 @@ def check_classifier(model: Any, X: Any, n: int) -> None:
 
 
 def check_importances(model: Any) -> None:
-    """Importances are finite, where the learner has them."""
     importances = getattr(model, "feature_importances_", np.zeros(1))
     assert np.isfinite(importances).all(), f"importances {importances}"
 
@@ -84,15 +83,12 @@ class Inputs:
     """Whether numbers are of the whole range of float64 mostly."""
 
     def __init__(self, folder: Path) -> None:
-        """Models are saved in the folder."""
         self.folder = folder
 
     def case(self, random: Random) -> bytes:
-        """Make the next case: a learner, and the seed of all else."""
         return json.dumps({"learner": random.choice(LEARNERS), "seed": random.getrandbits(32)}).encode()
 
     def run(self, case: bytes) -> str:
-        """Fit, predict, save and load."""
         made = json.loads(case)
         rng = np.random.default_rng(made["seed"])
         n, p = self.size(rng)
@@ -111,7 +107,6 @@ class Inputs:
             return self.outcome(rng, model, X, y, weights, later)
 
     def size(self, rng: Generator) -> tuple[int, int]:
-        """Rows and columns, few mostly."""
         return int(rng.choice([1, 2, 3, 8, 20, 40, 60, 60, 250])), int(rng.choice([1, 1, 2, 3, 5, 9]))
 
     def outcome(self, rng: Generator, model: Any, X: Any, y: Any, weights: Any, later: Any) -> str:
@@ -167,24 +162,20 @@ class TreeOfUser(DecisionTreeClassifier):
     """A voter of the user's, which says nothing of the numbers that it cannot take but refuses them."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
-        """Grow the tree."""
         with np.errstate(all="ignore"):
             return super().fit(X, y, sample_weight, check_input)
 
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:
-        """Return the shares of the classes in the leaves."""
         with refusing():
             return super().predict_proba(X, check_input)
 
     def predict(self, X: Any, check_input: bool = True) -> Any:
-        """Return the classes."""
         with refusing():
             return super().predict(X, check_input)
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Say of an error that it is the voter's."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -225,7 +216,6 @@ def value_of(rng: Generator, name: str, constraints: Any) -> Any:
 
 
 def columns_that_are_categories(rng: Generator, names: list[str]) -> Any:
-    """None, names, numbers or a mask."""
     mask = rng.random(len(names)) < 0.4
     numbers = np.flatnonzero(mask).tolist()
     named = [names[j] for j in numbers] + (["absent"] if rng.random() < 0.1 else [])

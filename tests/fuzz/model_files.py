@@ -172,7 +172,6 @@ def change_provenance(random: Random, document: Document, arrays: Arrays) -> Non
 
 
 def nest(random: Random, document: Document, arrays: Arrays) -> None:
-    """The model inside of others."""
     for _ in range(random.choice((1, 2, 9, 40))):
         model = document["model"]
         inner = dict(arrays)
@@ -341,7 +340,6 @@ class ModelFiles:
         self.held = _most_memory()
 
     def case(self, random: Random) -> bytes:
-        """A seed's file, changed."""
         while True:
             name = random.choice(list(seeds()))
             document, arrays = parts(name)
@@ -356,7 +354,6 @@ class ModelFiles:
             return damage(random, content) if random.random() < 0.03 else content
 
     def run(self, case: bytes) -> str:
-        """Load a file, and use the model if there is one."""
         self.path.write_bytes(case)
         ended = self._load()
         before, self.held = self.held, _most_memory()

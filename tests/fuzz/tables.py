@@ -18,7 +18,6 @@ EXTREMES = (0.0, -0.0, 5e-324, 2.2e-308, 1e-300, 1e-17, 1.0, 1.0 + 2**-52, 2.0**
 
 
 def choose(rng: Generator, *options: Any) -> Any:
-    """One of the options, of any type."""
     return options[int(rng.integers(len(options)))]
 
 
