@@ -36,7 +36,7 @@ from committee.learners.pruning.lossless import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
 from committee.learners.quadboost.quadboost import QuadBoostClassifier as QuadBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostRegressor as QuadBoostRegressor
-from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV as QuadBoostClassifierCV
+from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV as QuadBoostClassifierCV
 from committee.learners.quadboost.quadboost_path import quadboost_path as quadboost_path
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter
 from committee.learners.reweighting.leaf_reweighter import LeafReweighterRegressor as LeafReweighterRegressor

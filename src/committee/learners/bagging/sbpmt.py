@@ -23,13 +23,13 @@ from committee.learners.bagging.subsamples import Counts, draw_subsamples, draw_
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.trees.leaf_boosting import leaf_losses
 from committee.learners.trees.model_tree import (
     ModelTree,
     ModelTreeLimits,
     ModelTreeTable,
     ModelTreeVoters,
     check_leaf_steps,
-    leaf_losses,
 )
 from committee.learners.trees.newton_boost import JointLikelihood
 from committee.vote.committee import Committee

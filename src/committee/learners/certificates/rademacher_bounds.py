@@ -19,7 +19,7 @@ from committee.data.number_types import F64
 from committee.learners.certificates.fitted_bounds import most_leaves
 from committee.learners.margin_boosting.lpboost import LPBoostClassifier
 from committee.learners.quadboost.quadboost import QuadBoostClassifier
-from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV
+from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
 from committee.objectives.complexity import Complexity, rademacher_of_stumps
 from committee.vote.committee import Committee
 from committee.voters.stump_dictionary import StumpDictionary

@@ -205,7 +205,7 @@ class QuadBoostSearch:
     quadratic: bool = True
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV
+        from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
 
         model = QuadBoostClassifierCV(
             self.penalty,

@@ -32,7 +32,8 @@ from committee.report.drawing.text import shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from committee.learners.quadboost.quadboost_path import QuadBoostClassifierCV, QuadBoostPath
+    from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+    from committee.learners.quadboost.quadboost_path import QuadBoostPath
 
 MOST_NAMED = len(COLORS) - 1
 """Columns with a colour of their own; the last colour of the palette is an ink."""
