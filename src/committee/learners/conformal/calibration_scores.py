@@ -126,6 +126,14 @@ def sorted_groups(groups: Iterable[Group]) -> list[Group]:
     return sorted(set(groups), key=key)
 
 
+def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded: str) -> None:
+    """Warn of groups without training rows, whose predictions are `unbounded`."""
+    new = sorted({group_words(group) for group in set(found).difference(known)})
+    if new:
+        many = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        warnings.warn(f"{new[0]}{many} has no training row; its rows get {unbounded}.", stacklevel=4)
+
+
 def group_of_rows(X: Any, groups: Any, column: str | int | None, n: int) -> list[Group] | None:
     """Return the group of each row, as given or from a column of the table; `None` without groups."""
     if column is None:

@@ -45,10 +45,10 @@ from committee.learners.conformal.calibration_scores import (
     Group,
     RowCategories,
     group_of_rows,
-    group_words,
     indexable_rows,
     sorted_groups,
     warn_of_few_scores,
+    warn_of_new_groups,
 )
 from committee.learners.conformal.out_of_sample import (
     N_FOLDS,
@@ -388,11 +388,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         if groups is None and self.group_by is None:
             raise ValueError("the fit had groups; give those of these rows as groups.")
         found = group_of_rows(X, groups, self.group_by, _num_samples(X)) or []
-        unknown = sorted({group_words(group) for group in set(found).difference(self.groups_)})
-        if unknown:
-            many = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-            what = "sets of all classes" if self._is_classifier else "infinite intervals"
-            warnings.warn(f"{unknown[0]}{many} has no training row; its rows get {what}.", stacklevel=3)
+        warn_of_new_groups(found, self.groups_, "sets of all classes" if self._is_classifier else "infinite intervals")
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -411,8 +407,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     def feature_importances_(self) -> F64:
         """Feature importances of the estimator."""
         check_is_fitted(self)
-        found: F64 = self.estimator_.feature_importances_
-        return found
+        return np.asarray(self.estimator_.feature_importances_)
 
     def validate_rows(self, X: Any) -> Any:
         check_is_fitted(self)

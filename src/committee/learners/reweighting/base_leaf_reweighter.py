@@ -193,7 +193,6 @@ class BaseLeafReweighter(TrainedEnsemble):
         self._validate_params()
         if self.max_loss is not None:
             check_max_loss(self.max_loss, self.min_gain, self.on)
-        growth, C = _sorted_values("growth", self.growth, least=1.0), _sorted_values("C", self.C, least=0.0)
         committee, threads = self._committee_of(self.trained), n_threads(self.n_jobs)
         refuse_missing(self.trained, committee, X)
         forest, weights = score_trees(committee)
@@ -202,19 +201,8 @@ class BaseLeafReweighter(TrainedEnsemble):
         folds = self._folds(X, y, rows.place)
         if self.on == "train":
             rows, folds = self._with_synthetic_rows(committee, rows, folds, threads)
-
-        # in a fold, the order of the trees does not depend on its test rows
-        parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
-        worth, criterion, statistics, with_target = self._whole_vote(committee, forest, rows, parts)
-        orders = [np.argsort(-each, kind="stable").astype(np.intp) for each in worth]
-        orders = [order[: trees_within(forest.n_nodes[order], limits[0], max(growth))] for order in orders]
-        taken = np.unique(np.concatenate(orders))  # no cut has any of the others
-        orders = [np.searchsorted(taken, order) for order in orders]
-        forest = forest[taken]
-        cutter = LeafCutter.of(forest, weights[taken] / criterion.unit, self.cut == "depth")
-        reached = with_target(rows.in_leaves(forest, taken, threads))
-        del rows  # arrays of all trees
-        search = LeafSearch(cutter, reached, folds, orders, growth, C, criterion, statistics)
+        search, taken = self._search(committee, forest, weights, rows, folds, limits[0])
+        del rows, forest  # arrays of all trees
         with one_blas_thread():  # folds are fitted in parallel, each with many small products
             path = search.path(limits, threads, self.max_loss)
             chosen = path.chosen(self.min_gain) if self.max_loss is None else path.within(self.max_loss)
@@ -231,7 +219,8 @@ class BaseLeafReweighter(TrainedEnsemble):
             self.lost_ = self.lost_error_ = 0.0
             if chosen is not None:
                 trees = step.cut.trees
-                voters = cut_forest(forest, step.cut.stands, criterion.centre + criterion.unit * value)[trees]
+                value = search.criterion.centre + search.criterion.unit * value
+                voters = cut_forest(search.cutter.forest, step.cut.stands, value)[trees]
                 small = self._small(committee, voters, np.full(len(trees), 1.0 / len(trees)))
                 self.voters_ = taken[trees]
                 self.C_, self.growth_ = step.C, step.growth
@@ -242,6 +231,23 @@ class BaseLeafReweighter(TrainedEnsemble):
             self.n_voters_before_ = committee.n_voters
             self._take_target(committee)
         return self
+
+    def _search(
+        self, committee: WeightedVotes, forest: Forest, weights: F64, rows: FitRows, folds: list[Fold], most: int
+    ) -> tuple[LeafSearch, Index]:
+        # with the numbers of the trees that any cut may have
+        growth, C = _sorted_values("growth", self.growth, least=1.0), _sorted_values("C", self.C, least=0.0)
+        # in a fold, the order of the trees does not depend on its test rows
+        parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
+        worth, criterion, statistics, with_target = self._whole_vote(committee, forest, rows, parts)
+        orders = [np.argsort(-each, kind="stable").astype(np.intp) for each in worth]
+        orders = [order[: trees_within(forest.n_nodes[order], most, max(growth))] for order in orders]
+        taken = np.unique(np.concatenate(orders))
+        orders = [np.searchsorted(taken, order) for order in orders]
+        forest = forest[taken]
+        cutter = LeafCutter.of(forest, weights[taken] / criterion.unit, self.cut == "depth")
+        reached = with_target(rows.in_leaves(forest, taken, n_threads(self.n_jobs)))
+        return LeafSearch(cutter, reached, folds, orders, growth, C, criterion, statistics), taken
 
     # --- classification or regression ----------------------------------------------------------------------------
 
