@@ -176,7 +176,7 @@ def test_rows_out_of_bag_are_those_that_the_fit_left_out():
         np.testing.assert_array_equal(voted, np.isfinite(model.oob_decision_function_[:, 0]))
 
 
-def test_trees_are_no_worse_than_they_say_out_of_bag():
+def test_out_of_bag_risk_is_that_of_held_out_rows():
     X, y = CANCER
     X, new, y, labels = train_test_split(X, y, test_size=0.5, random_state=0)
     model = forest().fit(X, y)
@@ -228,7 +228,7 @@ def test_draws_by_weight_leave_out_light_rows_and_are_refused(kind):
 
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore:invalid value")
-def test_rows_that_all_voters_have_seen_are_no_other_rows():
+def test_rows_that_all_voters_have_seen_are_still_checked():
     X, y = WINE
     for kind in (TheirForest, BaggingClassifier):
         model = kind(n_estimators=4, oob_score=True, random_state=0).fit(X, y)
@@ -280,7 +280,7 @@ def test_rows_by_which_weights_were_found_are_no_test_set_and_the_voters_are_tho
         (GradientBoostingClassifier(n_estimators=5), CANCER, "own", False),
     ],
 )
-def test_whose_voters_name_a_class_on_every_row(model, table, votes, named):
+def test_names_classes_is_true_for_voters_that_name_a_class_on_every_row(model, table, votes, named):
     losses = voter_losses(model.fit(*table), *table, votes=votes)
     assert losses.names_classes is named
     if named:
@@ -377,7 +377,7 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ({"y": WINE[1][:5]}, "y has 5 labels; X has 178 rows"),
     ],
 )
-def test_what_is_refused(change, message):
+def test_refused(change, message):
     X, y = WINE
     arguments = {"ensemble": forest().fit(X, y), "X": X, "y": y} | change
     with pytest.raises(ValueError, match=message):
@@ -582,7 +582,7 @@ def test_the_partition_bound_of_held_out_rows_takes_no_share_of_delta():
     assert both["binomial"].value == alone["binomial"].value
 
 
-def test_percents_are_rounded_against_the_reader():
+def test_percentages_are_rounded_up():
     assert (percent(0.05), percent(0.0501), percent(0.0501, down=True)) == ("5 %", "5.1 %", "5 %")
     X, y = CANCER
     model = forest(reserve=0.2).fit(X, y)

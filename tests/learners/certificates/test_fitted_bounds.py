@@ -246,7 +246,7 @@ def test_fitted_models_are_refused_other_rows():
             for_sbpmt(model, rows, labels, **options)
 
 
-def test_the_certificate_of_a_fitted_committee_holds_and_says_something():
+def test_the_voting_bound_of_a_fitted_committee_holds_and_is_below_half():
     rng = np.random.default_rng(0)
     X, y = draw(rng, 30_000)
     model = AdaBoostClassifier(n_estimators=3, max_bins=16).fit(X, y)
@@ -282,7 +282,7 @@ def test_trees_of_limited_growth_frames_and_more_classes():
     assert for_vote(few, frame, y)["certified"].inputs["rows_per_voter"] == 2 * (150 // 50 - 1)
 
 
-def test_where_the_class_is_unknown_it_is_said():
+def test_voters_of_unknown_complexity_are_refused():
     X, y = CANCER
     with pytest.raises(ValueError, match=r"\|B\| is unknown: the voters are trees of unlimited growth"):
         for_vote(SubaggingClassifier(n_estimators=3, random_state=0).fit(X, y), X, y)
@@ -315,7 +315,7 @@ def test_the_error_on_new_rows_stays_below(penalty):
 
 
 @pytest.mark.parametrize("n", [60, 1000])
-def test_no_bound_believes_in_labels_that_nothing_explains(n):
+def test_bounds_on_random_labels_are_above_half(n):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, 10)), rng.random(n) < 0.5
     for rounds in (1, 20, 300):
@@ -324,7 +324,7 @@ def test_no_bound_believes_in_labels_that_nothing_explains(n):
     assert np.mean(model.predict(X) != y) < 0.4  # it did fit them
 
 
-def test_it_is_made_of_the_theorems_for_the_committee():
+def test_bounds_of_quadboost_are_those_of_the_theorems():
     X, y = CANCER
     model = QuadBoostClassifier("l2", alpha=0.5, n_estimators=20, fit_intercept=False).fit(X, y)
     R = Complexity(estimate=0.1, standard_error=0.01, upper=0.12, delta=0.01, draws=30, n_rows=569)
@@ -357,7 +357,7 @@ def test_an_intercept_is_one_voter_more():
     assert bound.terms["norm"] == pytest.approx(np.abs(model.committee_.weights).sum() + abs(constant[0]))
 
 
-def test_several_classes_are_as_many_questions():
+def test_several_classes_are_one_problem_each():
     X, y = IRIS
     names = np.array(["a", "b", "c"])[y]
     model = QuadBoostClassifier("l1", alpha=0.05, fit_intercept=True).fit(X, names)
@@ -377,7 +377,7 @@ def test_several_classes_are_as_many_questions():
         )
 
 
-def test_votes_are_looked_at_a_part_of_the_rows_at_a_time(monkeypatch):
+def test_bounds_do_not_depend_on_the_number_of_rows_voted_at_a_time(monkeypatch):
     X, y = IRIS
     model = QuadBoostClassifier("l1", alpha=0.05).fit(X, y)
     whole = for_quadboost(model, X, y, complexity=0.1)
@@ -386,7 +386,7 @@ def test_votes_are_looked_at_a_part_of_the_rows_at_a_time(monkeypatch):
     assert values(parts) == values(whole)
 
 
-def test_a_class_without_a_voter_is_guessed():
+def test_a_class_without_a_voter_has_a_vacuous_bound():
     X, y = IRIS
     with_gaps = X.copy()
     with_gaps[::3, 2] = np.nan
@@ -417,7 +417,7 @@ def test_the_class_is_every_stump_wherever_its_threshold():
     assert found.upper == pytest.approx(dense.upper) and found.delta == pytest.approx(0.005)
 
 
-def test_categories_are_told_apart_as_the_dictionary_does():
+def test_the_complexity_of_categories_follows_the_dictionary():
     rng = np.random.default_rng(2)
     c = rng.integers(0, 5, size=200)
     frame = pl.DataFrame({"c": np.array(list("abcde"))[c], "x": rng.normal(size=200)})

@@ -79,7 +79,7 @@ SCORED_FOREST = c.RandomForestClassifier(20, max_samples=0.6, oob_score=True, ra
     ids=lambda part: " ".join(repr(part).split()),
 )
 @pytest.mark.filterwarnings("ignore")  # a few rows may be in all bags
-def test_rows_are_scored_by_what_has_not_seen_them(estimator, source, monkeypatch):
+def test_rows_are_scored_out_of_sample(estimator, source, monkeypatch):
     use_small_members(monkeypatch)
     of_numbers = hasattr(estimator, "predict") and not hasattr(estimator, "predict_proba")
     X, y = noisy_scores(120) if of_numbers else numbers(3, 120)
@@ -94,7 +94,7 @@ def test_rows_are_scored_by_what_has_not_seen_them(estimator, source, monkeypatc
     assert not hasattr(model.estimator_, "oof_decision_function_") and not getattr(model.estimator_, "keep_oof", False)
 
 
-def test_what_the_estimator_answers_is_what_it_answers_alone():
+def test_predictions_are_those_of_the_estimator():
     X, y = numbers(3)
     model, alone = ConformalClassifier(FOREST).fit(X, y), clone(FOREST).fit(X, y)
     for method in ("predict", "predict_proba", "decision_function", "contributions"):
@@ -131,7 +131,7 @@ def test_categories_missing_values_and_groups_by_a_column():
         ConformalClassifier(FOREST).fit(frame, y, groups=["a", "b", "c"])
 
 
-def test_too_few_rows_are_said_and_everything_is_covered():
+def test_too_few_rows_warn_and_everything_is_covered():
     X, y = numbers(2, 60)
     y[:55], y[55:] = 0, 1
     with pytest.warns(UserWarning, match="class 1: 5 rows are scored, and an alpha of 0.1 needs 9") as warned:
@@ -166,7 +166,7 @@ def test_rows_without_weight_are_absent_and_class_weights_are_for_training_alone
     assert heavy.known_.count.tolist() == [120.0] and not hasattr(heavy, "score_weights_")
 
 
-def test_many_levels_are_judged_by_folds():
+def test_many_levels_are_scored_by_folds():
     """Numbers that stand for them are means over all rows, those out of bag among them."""
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"place": [f"p{k}" for k in rng.integers(0, 60, 200)], "size": rng.normal(size=200)})
@@ -177,7 +177,7 @@ def test_many_levels_are_judged_by_folds():
         ConformalClassifier(forest, on="oob").fit(frame, y)
 
 
-def test_texts_are_parted_in_their_order_and_searches_reach_inside():
+def test_texts_are_split_in_their_order_and_searches_set_inner_parameters():
     texts, y = ["good day", "bad day", "good", "bad", "very good", "very bad"] * 10, ["up", "down"] * 30
     model = ConformalClassifier(make_pipeline(CountVectorizer(), LogisticRegression()), cv=3).fit(texts, y)
     assert model.predict_set(texts).sum() == 60
@@ -213,7 +213,7 @@ NORMALISED = {"nonconformity": "normalised", "difficulty": c.TreeRegressor(max_d
     ],
     ids=["oob", "aps", "trained", "frozen", "numbers"],
 )
-def test_a_file_has_all_of_it(make, fit_options, tmp_path: Path):
+def test_a_loaded_model_predicts_the_same(make, fit_options, tmp_path: Path):
     X, y = numbers(3)
     labels = np.array(["ant", "bee", "cow"])[y]
     model = make(X, labels)
@@ -231,7 +231,7 @@ def test_a_file_has_all_of_it(make, fit_options, tmp_path: Path):
     assert again.read_bytes() == (tmp_path / "model").read_bytes()
 
 
-def test_what_is_in_no_file(tmp_path: Path):
+def test_estimators_of_other_libraries_are_not_saved(tmp_path: Path):
     X, y = numbers(2)
     with pytest.raises(TypeError, match="cannot be saved: a model file holds only committee's own classes"):
         ConformalClassifier(LogisticRegression()).fit(X, y).save(tmp_path / "model")
@@ -265,7 +265,7 @@ def test_what_is_in_no_file(tmp_path: Path):
     ],
     ids=lambda part: "" if isinstance(part, str) else " ".join(repr(part).split()),
 )
-def test_what_cannot_be_is_refused(model, message, monkeypatch):
+def test_refused(model, message, monkeypatch):
     use_small_members(monkeypatch)
     X, y = numbers(2, 60)
     with pytest.raises((ValueError, TypeError), match=message):
@@ -273,7 +273,7 @@ def test_what_cannot_be_is_refused(model, message, monkeypatch):
     assert not hasattr(model, "estimator_")
 
 
-def test_trained_models_ask_what_the_rows_are():
+def test_trained_models_need_on():
     X, y = numbers(3)
     trained = FrozenEstimator(clone(SCORED_FOREST).fit(X[:60], y[:60]))
     with pytest.raises(ValueError, match="on='auto', cv=None do not define the rows"):
@@ -311,7 +311,7 @@ def test_trained_models_ask_what_the_rows_are():
 
 
 @pytest.mark.filterwarnings("ignore")  # some groups are small
-def test_sparse_tables_of_other_formats_and_a_bag_that_refuses_to_judge_itself():
+def test_sparse_formats_and_a_warm_started_bag():
     X, y = numbers(2, 60)
     X = np.rint(X)
     warm = BaggingClassifier(LogisticRegression(), 3, warm_start=True, random_state=0)
@@ -321,7 +321,7 @@ def test_sparse_tables_of_other_formats_and_a_bag_that_refuses_to_judge_itself()
     assert_array_equal(model.predict(coo_matrix(X)), model.predict(csr_matrix(X)))
 
 
-def test_what_is_said_to_be_proved():
+def test_guaranteed_coverage_of_the_report():
     X, y = noisy_scores(60)
     frozen = FrozenEstimator(Ridge().fit(X, y))
     held = ConformalRegressor(frozen, on="validation")
@@ -340,14 +340,14 @@ def test_what_is_said_to_be_proved():
         assert dict(grid.rows)["guaranteed coverage"].startswith(start)
 
 
-def test_splits_with_rows_that_are_never_judged():
+def test_splits_with_rows_in_no_test_set():
     X, y = noisy_scores(60)
     model = ConformalRegressor(Ridge(), cv=list(KFold(6).split(X))[:3]).fit(X, y)
     assert_array_equal(np.isfinite(model.scores_), np.arange(60) < 30)
     assert model.known_.count.tolist() == [30.0]
 
 
-def test_a_committee_of_ensembles_keeps_what_it_says_of_rows_it_has_not_seen(monkeypatch):
+def test_a_committee_keeps_its_out_of_fold_predictions(monkeypatch):
     use_small_members(monkeypatch)
     X, y = numbers(3, 100)
     X[50], y[50] = X[0], y[0]  # equal rows are one, and share an answer

@@ -91,7 +91,7 @@ def about(found: Any) -> tuple[float, float]:
     ],
     ids=lambda part: part.__name__ if callable(part) and not hasattr(part, "fit") else " ".join(repr(part).split()),
 )
-def test_covered_as_often_as_asked(model, draw):
+def test_coverage_is_about_the_target(model, draw):
     low, high = about(shares(model.set_params(random_state=0), draw, 30))
     assert high >= 1.0 - ALPHA  # and so far from the 1 - 2 alpha that is proved
     assert low <= 1.0 - ALPHA + 0.06
@@ -112,7 +112,7 @@ def test_coverage_of_held_out_rows_is_that_of_theory():
     assert binom.ppf(1e-5, n_draws, exact) <= inside <= binom.isf(1e-5, n_draws, exact)
 
 
-def test_each_class_and_each_group_is_covered_as_often_as_asked():
+def test_coverage_of_each_class_and_each_group():
     """By held-out rows of a model that is better for one class and one group than for the others."""
     rng, alpha = np.random.default_rng(1), 0.2
 
@@ -237,7 +237,7 @@ def test_intervals_without_each_row_are_those_of_the_jackknife_plus():
     assert_allclose(np.abs(model.predict_interval(new, 0.01)), np.inf)
 
 
-def test_out_of_bag_answers_without_a_row_are_those_of_the_trees_that_have_not_seen_it():
+def test_out_of_bag_intervals_are_those_of_the_trees_that_have_not_seen_a_row():
     X, y = noisy_scores(60)
     new, _ = noisy_scores(15, seed=5)
     model = ConformalRegressor(RandomForestRegressor(30, random_state=0), method="plus").fit(X, y)
@@ -252,7 +252,7 @@ def test_out_of_bag_answers_without_a_row_are_those_of_the_trees_that_have_not_s
     assert_allclose(frozen.scores_, model.scores_, atol=1e-12)
 
 
-def test_out_of_bag_scores_of_a_trained_forest_are_counted_again_from_its_draws():
+def test_out_of_bag_scores_of_a_trained_forest_follow_from_its_draws():
     X, y = numbers(3, 120)
     scored = TheirForest(40, random_state=0, oob_score=True).fit(X, y)
     bare = TheirForest(40, random_state=0).fit(X, y)
@@ -344,7 +344,7 @@ def test_folds_follow_from_the_rows_and_not_from_threads_or_their_order():
         assert_array_equal(model.set_params(n_jobs=3).fit(X, y).p_values(new), plain)
 
 
-def test_shares_of_randomised_sets_are_uniform_and_a_rows_own():
+def test_shares_of_randomised_sets_are_uniform_and_independent():
     p, y = told(0, 4000, 3, ties=False)
     model = around(ToldClassifier(), p, y, nonconformity="aps", randomised=True, random_state=0)
     numbers = row_hashes(p, None)

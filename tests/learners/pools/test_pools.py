@@ -114,7 +114,7 @@ def test_a_stand_in_of_categories_alone_is_a_subset() -> None:
     assert_array_equal(pool.votes(best), np.sign(sums)[codes[:, 1].astype(int)])
 
 
-def test_rows_that_look_the_same_are_one_row() -> None:
+def test_equal_rows_of_a_class_are_one_distinct_row() -> None:
     x, labels, weights = np.array([2.0, 1.0, 2.0, 0.0, -0.0, 2.0]), [0, 1, 0, 1, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     rows = Rows(x[:, None], np.array(labels, np.uint16), np.array(weights), uniform=False)
     distinct = DistinctRows(rows.X, rows)

@@ -69,7 +69,7 @@ def test_a_reweighted_ensemble_loses_leaves_too():
             model.prune(max_nodes=0.2, level="leaf", **given)
 
 
-def test_what_was_pruned_once_has_forgotten_its_draws():
+def test_a_pruned_ensemble_has_no_out_of_bag_rows():
     small = prune(FOREST, X, y)
     with pytest.raises(ValueError, match=r"this LeafReweighter has not kept its source ensemble\. Give the ensemble"):
         MarginReweighter(small, "doom", on="oob").fit(X, y)
@@ -114,7 +114,7 @@ def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():
 @pytest.mark.parametrize(
     "model", [committee.GradientBoostingClassifier(n_estimators=5), committee.AdaBoostClassifier(5)]
 )
-def test_what_draws_no_rows_names_the_two_other_kinds_of_rows(model):
+def test_ensembles_without_draws_are_refused_out_of_bag(model):
     model.fit(X, y)
     with pytest.raises(ValueError, match=r"held-out rows instead, with on='validation', or .* with on='train'"):
         prune(model, X, y)
@@ -123,7 +123,7 @@ def test_what_draws_no_rows_names_the_two_other_kinds_of_rows(model):
 
 
 @pytest.mark.parametrize("level", ["leaf", "voter"])
-def test_what_is_small_is_small_in_a_pickle_too(level):
+def test_pickles_of_pruned_ensembles_are_small(level):
     small = prune(FOREST, X, y, level=level, max_nodes=0.1, min_gain=0.02)
     stored = pickle.dumps(small)
     assert len(stored) < 0.25 * len(pickle.dumps(FOREST))

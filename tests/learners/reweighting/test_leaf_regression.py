@@ -155,7 +155,7 @@ def test_where_no_tree_has_seen_a_row_its_score_is_the_mean_of_its_leaves(n_clas
     assert_allclose(value[case.leaf].mean(axis=1), case.regression.fitted_scores(), atol=1e-9)
 
 
-def test_where_it_begins_does_not_matter():
+def test_votes_do_not_depend_on_the_starting_point():
     warm, cold = case_of(3).regression, case_of(3).regression
     warm.votes(0.1)
     assert_allclose(warm.votes(3.0), cold.votes(3.0), atol=2e-3)

@@ -59,7 +59,7 @@ def leaves_below(nodes, node):
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
-def test_what_flows_through_the_nodes(seed):
+def test_sums_votes_and_shrinkage_of_nodes(seed):
     forest = forest_of(seed)
     nodes = TreeNodes.of(forest)
     random = np.random.default_rng(seed)
@@ -189,7 +189,7 @@ def test_refit_beats_the_first_trees():
 
 
 @pytest.mark.slow
-def test_a_path_with_a_price():
+def test_min_gain_chooses_a_step_of_the_path():
     model = LeafReweighter(FOREST, max_nodes=0.5, min_gain=0.02).fit(X, y)
     table = model.path_.table()
     assert (np.diff(table["n_nodes"].to_numpy()) <= 0).all() and len(table) > 4
@@ -202,7 +202,7 @@ def test_a_path_with_a_price():
         assert str(path.table()) in repr(path) and len(repr(path)) < 4000
 
 
-def test_rows_that_all_trees_have_seen_judge_no_cut():
+def test_rows_that_all_trees_have_seen_do_not_evaluate_a_cut():
     # columns that tell the class: every tree is always right, and few trees have all seen many a row
     rows = np.column_stack([y, y, y]).astype(float)
     forest = RandomForestClassifier(60, random_state=0).fit(rows, y)
@@ -256,7 +256,7 @@ def test_weights_of_rows():
 
 @pytest.mark.parametrize("C", [1e-300, 1.0, 1e300])
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_wild_weights_come_to_an_end(scale, C):
+def test_extreme_weights_and_penalties_converge(scale, C):
     model = LeafReweighter(FOREST, on="validation", C=C, cv=2).fit(X_new, y_new, np.full(len(y_new), scale))
     assert np.isfinite(model.predict_proba(X)).all()
 
@@ -366,7 +366,7 @@ def test_boosters_of_several_classes_are_cut_too(missing, tmp_path):
     assert_array_equal(load(tmp_path / "small.safetensors").predict_proba(rows), model.predict_proba(rows))
 
 
-def test_folds_of_the_users():
+def test_folds_of_a_splitter_and_of_a_list():
     splits = list(StratifiedKFold(3).split(X_new, y_new))
     by_splitter = LeafReweighter(FOREST, on="validation", cv=StratifiedKFold(3)).fit(X_new, y_new)
     by_hand = LeafReweighter(FOREST, on="validation", cv=splits).fit(X_new, y_new)

@@ -189,7 +189,7 @@ def test_the_smallest_cut_that_loses_no_more_than_a_share(metric):
         assert display.ax_.get_ylabel() == "share of absolute error lost"
 
 
-def test_an_ensemble_that_no_cut_is_as_good_as_comes_back_whole(tmp_path):
+def test_the_ensemble_is_kept_whole_if_every_cut_loses_too_much(tmp_path):
     with pytest.warns(UserWarning, match=r"loses \d.* ± .* of the whole's squared_error, as a share, on rows"):
         model = prune(FOREST, X, y, max_nodes=5, max_loss=0.0)
     assert_allclose(model.predict(X_new), FOREST.predict(X_new))
@@ -202,7 +202,7 @@ def test_an_ensemble_that_no_cut_is_as_good_as_comes_back_whole(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_what_is_lost_is_estimated_without_bias():
+def test_the_loss_increase_is_estimated_without_bias():
     off = []
     for seed in range(6):
         rows, numbers = make_friedman1(2200, noise=1.0, random_state=seed)

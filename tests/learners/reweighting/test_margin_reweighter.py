@@ -64,7 +64,7 @@ def iris_forest(n_trees, depth):
 
 @pytest.mark.parametrize("name", sorted(OBJECTIVES))
 @pytest.mark.parametrize("on", ["train", "oob"])
-def test_every_objective_gives_a_classifier_that_says_what_it_changed(forest, name, on):
+def test_every_objective_gives_a_classifier_and_its_values(forest, name, on):
     options = {"slack": 0.1} if name in ("uniform", "rank", "percentile") else {}
     options |= {"xi": 0.005} if name == "range" else {}
     on = "validation" if on == "train" and OBJECTIVES[name].on_unseen_rows else on
@@ -136,7 +136,7 @@ class Threshold:
         return (X[:, self.column] > 0.0).astype(int)
 
 
-def test_voters_that_do_not_say_how_wide_their_rows_are():
+def test_voters_without_a_number_of_columns():
     voters = EstimatorVoters([Threshold(j) for j in range(4)], [0, 1])
     model = MarginReweighter(Committee(voters, np.ones(4), [0, 1], Share()), "mincq").fit(X, y)
     assert not hasattr(model, "n_features_in_") and model.table_ is None
@@ -144,7 +144,7 @@ def test_voters_that_do_not_say_how_wide_their_rows_are():
     assert_array_equal(model.predict(X), says > 0.0)
 
 
-def test_free_weights_below_zero_get_a_link_that_takes_them(forest):
+def test_negative_weights_get_the_softmax_link(forest):
     model = MarginReweighter(forest, "variance", form="free").fit(X, y)
     assert (model.weights_ < 0).any() and model.committee_.link == Softmax()
 
@@ -453,7 +453,7 @@ class Stuck:
     [("kSolveError", RuntimeError, "'Solve error'"), ("kUnbounded", InfeasibleError, "No weights satisfy")],
 )
 @pytest.mark.parametrize("total", [1.0, None])
-def test_a_failure_of_highs_is_reported_in_its_words(total, status, error, message):
+def test_failures_of_highs_are_reported(total, status, error, message):
     program = MulticlassDual(np.zeros(2), np.ones(2), np.zeros(2), total)
     program.add_voters(np.array([[1, -1], [-1, 1]], dtype=np.int8))
     program.highs = Stuck(program.highs, getattr(highspy.HighsModelStatus, status))

@@ -96,7 +96,7 @@ def test_the_smallest_cut_that_loses_no_more(metric):
     assert abs(off.mean() - model.lost_) < 4.0 * np.hypot(model.lost_error_, off.std() / len(off) ** 0.5)
 
 
-def test_a_function_of_the_users_counts_what_it_likes():
+def test_a_metric_may_be_a_function_of_rows():
     def missed(labels, probability):
         return 5.0 * ((labels == 1) & (probability[:, 1] < 0.5)) + 1.0 * ((labels == 0) & (probability[:, 1] >= 0.5))
 
@@ -113,7 +113,7 @@ def test_a_function_of_the_users_counts_what_it_likes():
             LeafReweighter(FOREST, max_loss=0.05, metric=wrong, **QUICK).fit(X, y)
 
 
-def test_an_ensemble_that_no_cut_is_as_good_as_comes_back_whole(tmp_path):
+def test_the_ensemble_is_kept_whole_if_every_cut_loses_too_much(tmp_path):
     with pytest.warns(UserWarning, match=r"a cut of 3 nodes loses 0\.\d+ ± 0\.\d+ of accuracy on rows"):
         model = LeafReweighter(FOREST, max_nodes=3, max_loss=0.0).fit(X, y)
     assert_array_equal(model.predict_proba(X_new), FOREST.predict_proba(X_new))
@@ -171,7 +171,7 @@ def test_refused(arguments, message):
         prune(FOREST, X, y, **arguments)
 
 
-def test_classes_weigh_what_votes_are_fitted_to():
+def test_class_weights_weigh_predicted_shares():
     # of blobs that no tree can part, and one class that outweighs all: the votes leave no doubt, where a step of
     # Newton's method that nobody checks goes astray
     rows, labels = make_blobs(100, centers=3, cluster_std=20.0, random_state=0)
@@ -182,7 +182,7 @@ def test_classes_weigh_what_votes_are_fitted_to():
     assert model.predict_proba(new)[:, 0].min() > 0.99
 
 
-def test_the_whole_is_judged_as_its_cuts_are():
+def test_the_whole_ensemble_is_extrapolated_as_its_cuts_are():
     # a third of a forest's trees errs more than all of them do, and the whole must not look worse for that
     differences = []
     for seed in range(6):
@@ -210,12 +210,12 @@ def test_a_forest_that_drew_heavy_rows_more_often_has_no_rows_like_new_ones():
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::UserWarning")
-def test_few_rows_judge_few_cuts():
+def test_ten_rows_give_a_finite_loss_increase():
     small = RandomForestClassifier(20, random_state=0).fit(X[:10], y[:10])
     assert np.isfinite(prune(small, X[:10], y[:10], max_loss=0.01).lost_)
 
 
-def test_whole_voters_keep_a_contract_too(tmp_path):
+def test_max_loss_of_whole_voters(tmp_path):
     model = prune(FOREST, X, y, level="voter", max_loss=0.05)
     path = model.pruning_path_
     chosen = next(i for i, step in enumerate(path.steps) if len(step.voters) == model.committee_.n_voters)
@@ -241,7 +241,7 @@ def test_whole_voters_keep_a_contract_too(tmp_path):
     assert held.lost_ + held.lost_error_ <= 0.05 and held.committee_.n_voters < 30
 
 
-def test_rows_that_few_trees_have_not_seen_tell_no_contract():
+def test_max_loss_needs_three_out_of_bag_trees_per_row():
     few = RandomForestClassifier(5, random_state=0).fit(X, y)
     assert np.isnan(LeafReweighter(few, **QUICK).fit(X, y).lost_)
     for level in ("leaf", "voter"):
@@ -258,7 +258,7 @@ RARE_FOREST = RandomForestClassifier(40, random_state=0).fit(X_RARE, Y_RARE)
 CLASSES = np.arange(2)
 
 
-def test_what_is_lost_is_the_scores_difference_and_its_error_the_bootstraps():
+def test_the_loss_increase_of_a_score_has_the_error_of_the_bootstrap():
     better = RARE_FOREST.predict_proba(X_RARE_NEW[:600])
     worse = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X_RARE, Y_RARE).predict_proba(X_RARE_NEW[:600])
     truth, even = Y_RARE_NEW[:600], np.ones(600)
@@ -296,7 +296,7 @@ def test_a_score_that_is_a_mean_over_rows_is_that_of_rows():
 
 
 @pytest.mark.slow
-def test_a_contract_on_the_area_under_the_curve(tmp_path):
+def test_max_loss_of_the_area_under_the_curve(tmp_path):
     model = prune(RARE_FOREST, X_RARE, Y_RARE, max_loss=0.2, metric=roc_auc_score, level="tree")
     assert model.metric_name == "roc_auc" and model.lost_ + model.lost_error_ <= 0.2
     assert model.committee_.n_nodes < model.n_nodes_before_ / 3

@@ -36,7 +36,7 @@ def tables(draw):
 
 @settings(max_examples=examples(15, 60), deadline=None)
 @given(tables())
-def test_a_made_row_lies_between_two_rows_and_nearer_to_one(case):
+def test_a_synthetic_row_lies_between_two_rows_and_nearer_to_one(case):
     X, schema, seed = case
     made = interpolated_rows(X, None, schema, seed)
     different = len({row.tobytes() for row in np.where(np.isnan(X), -9.0, X)})
@@ -59,7 +59,7 @@ def _is_one_of(value, *others):
 
 @settings(max_examples=40, deadline=None)
 @given(tables(), st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_their_number_has_a_part(case, random):
+def test_synthetic_rows_do_not_depend_on_order_or_copies_of_rows(case, random):
     X, schema, seed = case
     made = interpolated_rows(X, None, schema, seed, 2)
     order = np.arange(len(X))
@@ -73,7 +73,7 @@ def test_neither_the_order_of_rows_nor_their_number_has_a_part(case, random):
     assert_array_equal(interpolated_rows(X, weight, schema, seed).weight, other.weight)
 
 
-def test_neither_has_the_order_of_columns_nor_whether_cells_are_stored():
+def test_synthetic_rows_do_not_depend_on_column_order_or_sparsity():
     X = np.random.default_rng(0).poisson(0.5, (80, 5)) * np.random.default_rng(1).normal(size=(80, 5))
     made = interpolated_rows(X, None, None, 0)
     order = np.array([3, 0, 4, 1, 2])
@@ -86,7 +86,7 @@ def test_neither_has_the_order_of_columns_nor_whether_cells_are_stored():
     assert_array_equal(np.concatenate(list(both.blocks(np.arange(5)))), np.concatenate([X, made.matrix]))
 
 
-def test_there_are_no_more_than_so_many(monkeypatch):
+def test_the_number_of_synthetic_rows_is_limited(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 4))
     monkeypatch.setattr(synthetic_rows, "MAX_ROWS", 120)
     found = interpolated_rows(X, None, None, 0)
@@ -114,7 +114,7 @@ def test_a_cut_of_a_booster_is_nearer_to_the_whole_on_new_rows(monkeypatch):
 
 
 @pytest.mark.parametrize("on", ["oob", "validation"])
-def test_other_rows_have_none_made(on, monkeypatch):
+def test_out_of_bag_and_validation_rows_need_no_synthetic_rows(on, monkeypatch):
     monkeypatch.setattr(base_leaf_reweighter, "interpolated_rows", lambda *_: pytest.fail("rows are made"))
     X, y = load_wine(return_X_y=True)
     forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y)
