@@ -250,14 +250,14 @@ class VoterRun(AdaBoostRun):
     link = Softmax()
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
-        from committee.learners.base.user_voter import classifier_template
+        from committee.learners.base.user_voter import voter_template
         from committee.learners.pools.pool import Clones
 
         super().__init__(model, rows)
         self.classes: NDArray[Any] = model.classes_
         self.y: NDArray[Any] = model.classes_[rows.labels]
         self.learning_rate: float = model.learning_rate
-        voter = classifier_template("voter", model.voter, model.table_)
+        voter = voter_template("voter", model.voter, model.table_)
         self.clones = Clones(voter, np.random.RandomState(seed))
         self.estimators: list[Any] = []
 

@@ -25,31 +25,40 @@ class Killed(BaseException):
     """The end of an attempt."""
 
 
-def stop_after(monkeypatch: pytest.MonkeyPatch, n: float) -> list[int]:
-    """Make the next attempt end after n new results; returns a list whose only item counts them."""
-    counted, add = [0], FitRecord._add
+def each_addition(monkeypatch, then):
+    """Call `then` after each new result of the fits to come."""
+    add = FitRecord._add
 
-    def counting(self, *args):
+    def adding(self, *args):
         add(self, *args)
-        counted[0] += 1
-        if counted[0] == n:
-            raise Killed
+        then()
 
-    monkeypatch.setattr(FitRecord, "_add", counting)
-    return counted
+    monkeypatch.setattr(FitRecord, "_add", adding)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.checkpoint"
 
 
 def attempt(name, path, monkeypatch, n=float("inf"), **params):
     """A fit that ends after n new results, and how many there were."""
     np.random.seed(7)  # noqa: NPY002 - what a learner with no seed draws from
     model, X, y = unfitted(name)
+    new: list[None] = []
+
+    def count_down():
+        new.append(None)
+        if len(new) == n:
+            raise Killed
+
     with monkeypatch.context() as patched:
-        counted = stop_after(patched, n)
+        each_addition(patched, count_down)
         try:
             model.set_params(**params).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
         except Killed:
-            return None, counted[0]
-    return model, counted[0]
+            return None, len(new)
+    return model, len(new)
 
 
 def test_every_learner_has_a_case_or_is_trained_in_one_step():
@@ -68,8 +77,7 @@ def test_every_learner_has_a_case_or_is_trained_in_one_step():
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
-def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch, path):
     np.random.seed(7)  # noqa: NPY002
     model, X, y = unfitted(name)
     expected = bits(model.fit(X, y))
@@ -86,17 +94,10 @@ def test_a_fit_goes_on_and_ends_with_the_same_bits(name, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(path, monkeypatch):
     sizes, clock = [], count(0.0, 4.0)  # seconds from one look at the clock to the next
     monkeypatch.setattr(fit_tasks.time, "perf_counter", lambda: next(clock))
-    add = FitRecord._add
-
-    def adding(self, *args):
-        add(self, *args)
-        sizes.append(path.stat().st_size)
-
-    monkeypatch.setattr(FitRecord, "_add", adding)
+    each_addition(monkeypatch, lambda: sizes.append(path.stat().st_size))
     model, X, y = unfitted("adaboost")
     model.set_params(calibrate=None).fit(X, y, checkpoint=path)
     changes = np.flatnonzero(np.diff(sizes)) + 1
@@ -117,8 +118,7 @@ def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(tmp_path
         ),
     ],
 )
-def test_another_fit_does_not_go_on(tmp_path, monkeypatch, change, message):
-    path = tmp_path / "fit.checkpoint"
+def test_another_fit_does_not_go_on(path, monkeypatch, change, message):
     attempt("adaboost", path, monkeypatch, 5)
     before = path.read_bytes()
     model, X, y = unfitted(change.get("learner", "adaboost"))
@@ -130,16 +130,14 @@ def test_another_fit_does_not_go_on(tmp_path, monkeypatch, change, message):
     assert path.read_bytes() == before and not hasattr(model, "committee_")
 
 
-def test_any_number_of_threads_goes_on(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_any_number_of_threads_goes_on(path, monkeypatch):
     attempt("forest, enough trees", path, monkeypatch, 20)
     model, _ = attempt("forest, enough trees", path, monkeypatch, n_jobs=2)
     whole, X, y = unfitted("forest, enough trees")
     assert bits(model.set_params(n_jobs=None)) == bits(whole.fit(X, y))
 
 
-def test_a_generator_goes_on_where_the_first_attempt_began(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_a_generator_goes_on_where_the_first_attempt_began(path, monkeypatch):
     attempt("forest", path, monkeypatch, 4, random_state=np.random.RandomState(3))
     model, _ = attempt("forest", path, monkeypatch, random_state=np.random.RandomState(99))
     whole, X, y = unfitted("forest")
@@ -176,7 +174,7 @@ def test_a_warm_start_has_no_checkpoint(tmp_path):
     assert model.committee_.n_voters == 3
 
 
-def test_paths_and_intervals_are_checked(tmp_path):
+def test_paths_and_intervals_are_checked(tmp_path, path):
     X, y = tables()["two"]
     for bad in (5, b"fit"):
         with pytest.raises(TypeError, match="is no path; give the name of a file, or a Checkpoint"):
@@ -201,8 +199,7 @@ def test_parameters_that_cannot_be_compared_are_refused(tmp_path):
     ("error", "reason"),
     [(OSError(28, "No space left on device"), ".*No space left on device"), (MemoryError(), "MemoryError")],
 )
-def test_a_file_that_cannot_be_written_does_not_end_the_fit(tmp_path, monkeypatch, error, reason):
-    path = tmp_path / "fit.checkpoint"
+def test_a_file_that_cannot_be_written_does_not_end_the_fit(path, monkeypatch, error, reason):
     attempt("adaboost", path, monkeypatch, 3)
     before = path.read_bytes()
 
@@ -216,33 +213,27 @@ def test_a_file_that_cannot_be_written_does_not_end_the_fit(tmp_path, monkeypatc
     assert model.committee_.n_voters == 30 and path.read_bytes() == before
 
 
-def test_a_folder_that_takes_the_place_of_the_file_does_not_end_the_fit(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
-    add = FitRecord._add
-
-    def adding(self, *args):
-        add(self, *args)
+def test_a_folder_that_takes_the_place_of_the_file_does_not_end_the_fit(path, monkeypatch):
+    def folder():
         if path.is_file():
             path.unlink()
             path.mkdir()
 
-    monkeypatch.setattr(FitRecord, "_add", adding)
+    each_addition(monkeypatch, folder)
     model, X, y = unfitted("adaboost")
     with pytest.warns(UserWarning, match=r"cannot be written \(.*not a regular file.*the fit goes on"):
         model.fit(X, y, checkpoint=path)
     assert model.committee_.n_voters == 30
 
 
-def test_what_is_known_of_one_kind_stays_when_another_kind_gets_more(tmp_path, monkeypatch):
+def test_what_is_known_of_one_kind_stays_when_another_kind_gets_more(path, monkeypatch):
     """All searches are known, and the fits of folds come after them."""
-    path = tmp_path / "fit.checkpoint"
     for n in (6, float("inf")):
         attempt("lpboost", path, monkeypatch, n)
     assert attempt("lpboost", path, monkeypatch)[1] == 0
 
 
-def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_what_a_full_disk_did_not_take_is_written_at_the_end(path, monkeypatch):
     write, sizes = fit_tasks.write_contents, []
 
     def full_at_last(*args):
@@ -257,8 +248,7 @@ def test_what_a_full_disk_did_not_take_is_written_at_the_end(tmp_path, monkeypat
     assert sizes[0] == 0 and sizes[1] == sizes[2] > 0 and len(sizes) == 3
 
 
-def test_callbacks_see_rounds_that_are_known_too(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_callbacks_see_rounds_that_are_known_too(path, monkeypatch):
     attempt("adaboost", path, monkeypatch, 10)
     model, X, y = unfitted("adaboost")
     assert model.set_callbacks(ProgressBar()).fit(X, y, checkpoint=path).committee_.n_voters == 30
@@ -330,8 +320,7 @@ def test_what_no_fit_has_written_is_refused(some_checkpoint, tmp_path, change, m
     "state",
     [None, {}, {"keys": [1] * 624, "position": 10**6, "has_gauss": 0, "gauss": 0.0}, {"keys": [1], "position": 0}],
 )
-def test_a_state_of_draws_that_is_none_is_refused(tmp_path, monkeypatch, state):
-    path = tmp_path / "fit.checkpoint"
+def test_a_state_of_draws_that_is_none_is_refused(path, monkeypatch, state):
     attempt("adaboost", path, monkeypatch, 4)
     path.write_bytes(craft(path.read_bytes(), lambda document, _: document.update(random=state)))
     with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
@@ -349,56 +338,46 @@ def test_a_subclass_of_the_same_name_does_not_go_on(tmp_path, monkeypatch):
         AdaBoostClassifier(30).fit(X, y, checkpoint=tmp_path / "fit")
 
 
-def test_a_file_is_of_one_fit_at_a_time(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_a_file_is_of_one_fit_at_a_time(path, monkeypatch):
     X, y = tables()["two"]
     for written in (True, False):  # by an earlier attempt, or by the fit under way
         if written:
             attempt("adaboost", path, monkeypatch, 3)
 
-        model, add = unfitted("adaboost")[0], FitRecord._add
-
-        def adding(self, *args, add=add):
-            add(self, *args)
+        def second_fit():
             with pytest.raises(c.CheckpointError, match="is that of another fit under way; wait until it ends, or nam"):
                 c.AdaBoostClassifier(30).fit(X, y, checkpoint=path)
 
+        model = unfitted("adaboost")[0]
         with monkeypatch.context() as patched:
-            patched.setattr(FitRecord, "_add", adding)
+            each_addition(patched, second_fit)
             model.fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
         assert c.AdaBoostClassifier(30).fit(X, y, checkpoint=path).committee_.n_voters == 30, "it is free again"
         path.unlink()
 
 
 @pytest.mark.parametrize(("seconds", "written"), [(0.0, True), (1.0, False)])
-def test_an_interrupt_waits_for_what_is_written_in_a_moment(tmp_path, monkeypatch, seconds, written):
-    path = tmp_path / "fit.checkpoint"
+def test_an_interrupt_waits_for_what_is_written_in_a_moment(path, monkeypatch, seconds, written):
     write = fit_tasks.write_contents
 
     def slow(*args):
         fit_tasks.time.sleep(seconds)
         write(*args)
 
-    monkeypatch.setattr(fit_tasks, "write_contents", slow)
-    model, X, y = unfitted("adaboost")
-    model.set_params(calibrate=None)
-    add = FitRecord._add
-
-    def interrupted(self, *args):
-        add(self, *args)
+    def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(FitRecord, "_add", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y, checkpoint=path)
-    monkeypatch.setattr(FitRecord, "_add", add)
-    monkeypatch.setattr(fit_tasks, "write_contents", write)
+    model, X, y = unfitted("adaboost")
+    with monkeypatch.context() as patched:
+        patched.setattr(fit_tasks, "write_contents", slow)
+        each_addition(patched, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.set_params(calibrate=None).fit(X, y, checkpoint=path)
     _, new = attempt("adaboost", path, monkeypatch, calibrate=None)
     assert new == 30 - written
 
 
-def test_a_fit_that_fails_says_where_it_went_on_from(tmp_path, monkeypatch):
-    path = tmp_path / "fit.checkpoint"
+def test_a_fit_that_fails_says_where_it_went_on_from(path, monkeypatch):
     attempt("forest", path, monkeypatch, 4)
 
     def change(_, arrays):
@@ -434,27 +413,22 @@ def test_many_results_in_a_short_file_take_little_memory(some_checkpoint, tmp_pa
         tracemalloc.stop()
 
 
-def test_a_checkpoint_is_no_model(some_checkpoint, tmp_path):
-    path = tmp_path / "fit"
+def test_a_checkpoint_is_no_model_and_a_model_is_no_checkpoint(some_checkpoint, path):
     path.write_bytes(some_checkpoint)
     with pytest.raises(c.ModelFileError, match=r"it is the checkpoint of a fit; give it to fit\(\.\.\., checkpoint="):
         c.load(path)
-
-
-def test_a_model_is_no_checkpoint(tmp_path):
     X, y = tables()["two"]
     model = c.AdaBoostClassifier(3).fit(X, y)
-    model.save(tmp_path / "model")
+    model.save(path)
     with pytest.raises(c.CheckpointError, match="it is no checkpoint"):
-        model.fit(X, y, checkpoint=tmp_path / "model")
+        model.fit(X, y, checkpoint=path)
 
 
 # --- a process that is killed ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked, which Windows cannot (2026-11-22)")
-def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path):
-    path = tmp_path / "fit.checkpoint"
+def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path, path):
     model, X, y = unfitted("gradient, drawn rows")
     model.set_params(n_estimators=300, random_state=0)
     expected = bits(model.fit(X, y))

@@ -112,6 +112,7 @@ SHARED = [
 ]
 
 OWN_WORDING = {
+    "class_weight": {"RandomForestClassifier", "SBPMTClassifier", "SubaggingClassifier"},  # draws may be balanced too
     "early_stopping": {"GradientBoostingClassifier", "GradientBoostingRegressor"},  # leaves are refitted
     # a share of the vote; may be tried out
     "learning_rate": {"DOOMBoostClassifier", "GradientBoostingClassifier", "GradientBoostingRegressor"},

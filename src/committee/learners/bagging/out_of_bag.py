@@ -228,9 +228,7 @@ class GrowingForest:
 def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
     """Draw the mask of the reserve, ``(n,)``: floor(share n) rows, all sets of that size equally likely.
 
-    It is not stratified by class: so it is a sample independent of the other rows, and a test set in the strict sense.
-    Equal shares of each class would repeat the class frequencies of the other rows, and favour a forest that prefers
-    the class that is too frequent there.
+    It is not stratified by class, as a test set in the strict sense is independent of the other rows.
     """
     size = int(share * n)
     if not 0 < size < n:

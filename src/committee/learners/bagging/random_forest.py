@@ -223,8 +223,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         p_k(x) = 1/T sum_t W_tk(x) / W_t(x),
 
     with W_tk(x) the weight of class k in the leaf of tree t that x falls into, or with ``voting="hard"`` 1 for the
-    class of the largest and 0 for others; `predict_proba` tempers these shares (`calibrate`). Trees are grown on at
-    most `max_bins` bins of each column, with exact sums of weights: the forest has the same bits for any `n_jobs`.
+    class of the largest and 0 for others; `predict_proba` tempers these shares (`calibrate`).
 
     Attributes
     ----------
@@ -242,27 +241,23 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 
     Notes
     -----
-    With ``n_estimators="oob"`` trees are grown until the curve E(T) of out-of-bag errors is flat: after every 25
-    trees the rows' losses are compared with those 25 trees ago, over the rows that had a vote then. The batch has
-    gained nothing if the mean of the paired differences d_i is no more than its standard error
+    With ``n_estimators="oob"`` trees are grown until the curve E(T) of out-of-bag errors is flat: two batches of 25
+    trees in a row lower the rows' losses by no more than the standard error of the mean difference,
 
         se = sqrt(sum_i w_i^2 (d_i - mean)^2) / sum_i w_i,
 
-    and two such batches in a row end the growth. The larger the table, the smaller the gains that count, and the more
-    trees are grown. T counts as a candidate once 99% of the rows have a vote. "minimum" keeps the candidate of lowest
-    error, T_min. "one_standard_error" keeps the smallest candidate T for which the mean of loss_i(T) - loss_i(T_min),
-    over the rows with a vote after T trees, is no more than its standard error. If there is no candidate all trees
-    stay. The error at a T chosen on the same rows is slightly too low.
+    over the rows that had a vote before the batch. T is a candidate once 99% of the rows have a vote; without one all
+    trees stay. "minimum" keeps the candidate of lowest error, T_min; "one_standard_error" the smallest T for which the
+    mean of loss_i(T) - loss_i(T_min), over the rows with a vote after T trees, is no more than its standard error. The
+    error at a T chosen on the same rows is slightly too low.
 
-    Every draw is a function of `random_state` and the tree's number alone, so that a forest of 100 trees begins with
-    the forest of 50 trees. Rows of zero weight are left out; other weights count in splits, leaves and errors, while
-    a row is drawn or not drawn as a whole. A leaf's shares take 8 bytes a class, a node 53 bytes more: with many
-    classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
+    A draw depends on `random_state` and the tree's number alone: a forest of 100 trees begins with that of 50. Weights
+    count in splits, leaves and errors, but a row is drawn or not drawn as a whole. A leaf takes 8 bytes a class, a node
+    53 bytes more: with many classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
 
-    With `reserve` a share of the rows is drawn before the first tree, independently of their labels. The forest is
-    that of the other rows - of their bins, their categories, their out-of-bag curve - and all of it is new to the
-    reserve: ``certify(forest, X, y, on="oob")`` bounds its error by the plain test-set bound. Out-of-bag votes are then
-    counted even without `oob_score`.
+    With `reserve` a share of the rows is drawn before the first tree, independently of their labels; the forest, its
+    bins, categories and out-of-bag curve are those of the other rows. ``certify(forest, X, y, on="oob")`` bounds its
+    error by the test-set bound on the reserve. Out-of-bag votes are then counted even without `oob_score`.
 
     References
     ----------
@@ -273,8 +268,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from committee import RandomForestClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
-    >>> forest.oob_score_ > 0.95
+    >>> RandomForestClassifier(oob_score=True, random_state=0).fit(X, y).oob_score_ > 0.95
     True
     """
 
@@ -304,7 +298,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         Interval(Real, 0.0, 1.0, closed="left"),
         after="max_estimators",
     )
-    class_weight: Any = shared.class_weight_of_draws()
+    class_weight: Any = shared.class_weight(of_draws=True)
 
     def _reserved(
         self, rows: Rows, sample_weight: ArrayLike | None, random: np.random.RandomState
@@ -344,15 +338,11 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     """Random forest of regression trees.
 
-    As `RandomForestClassifier`, which describes draws, bins and ``n_estimators="oob"``: splits lower the
-    weighted squared error, leaves hold the weighted mean of their rows, and the forest predicts the mean of its
-    trees [1]_,
-
-        f(x) = 1/T sum_t mean_t(x).
+    As `RandomForestClassifier`, but splits lower the weighted squared error, leaves hold the weighted mean of their
+    rows, and the forest predicts the mean of its trees [1]_, f(x) = 1/T sum_t mean_t(x).
 
     `y` may have several columns. Then each tree is grown on all of them: leaves hold the mean of each target, and a
     split lowers the sum of their squared errors, each over the target's variance, so that units do not matter.
-    scikit-learn's forests do so where targets have been standardised.
 
     Attributes
     ----------
@@ -375,8 +365,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from committee import RandomForestRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> forest = RandomForestRegressor(oob_score=True, random_state=0).fit(X, y)
-    >>> forest.oob_score_ > 0.4
+    >>> RandomForestRegressor(oob_score=True, random_state=0).fit(X, y).oob_score_ > 0.4
     True
     """
 

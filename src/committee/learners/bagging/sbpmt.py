@@ -18,7 +18,7 @@ from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost import is_chance, samme_weight
-from committee.learners.bagging.subagging import SubsampledVote
+from committee.learners.bagging.subagging import DRAW_ATTRIBUTES, OOB_ATTRIBUTES, SubsampledVote
 from committee.learners.bagging.subsamples import Counts, draw_subsamples, draw_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
@@ -295,10 +295,8 @@ class SBPMTClassifier(SubsampledVote):
     `n_boosting_rounds` probit model trees are boosted on it by AdaBoost. These committees vote together: by
     their trees' probabilities, or, as in the paper, each with one vote for its weighted majority.
 
-    The defaults are one setting for all tables, near the best of those that were tried: more rounds or subsamples have
-    a lower log loss and take more than twice the time, and hard votes have fewer errors on some tables
-    (docs/defaults.md). The paper's own are ``max_depth=6, min_impurity_decrease=0, max_features=None, emphasis="half",
-    voting="hard"``.
+    The defaults are one setting for all tables, near the best of those that were tried (docs/defaults.md). The paper's
+    own are ``max_depth=6, min_impurity_decrease=0, max_features=None, emphasis="half", voting="hard"``.
 
     Attributes
     ----------
@@ -328,23 +326,12 @@ class SBPMTClassifier(SubsampledVote):
     >>> from sklearn.datasets import load_wine
     >>> from committee import SBPMTClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SBPMTClassifier(random_state=0, oob_score=True).fit(X, y)
-    >>> model.oob_score_ > 0.95
+    >>> SBPMTClassifier(random_state=0, oob_score=True).fit(X, y).oob_score_ > 0.95
     True
     """
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("committees",)
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        "oob_score_",
-        "oob_margins_",
-        "oob_decision_function_",
-        "errors_",
-        "risks_",
-        "draws_",
-        "n_samples_fit_",
-        "complete_",
-        "temperature_",
-    )
+    stored_attributes: ClassVar[tuple[str, ...]] = (*OOB_ATTRIBUTES, "errors_", "risks_", *DRAW_ATTRIBUTES)
 
     n_estimators: int | Literal["all"] = shared.n_subsamples("The paper's; it advises M > ln(n)^2 for its bound.")
     n_boosting_rounds: int = parameter(5, "Boosting rounds T on each subsample.", COUNT)
@@ -378,7 +365,7 @@ class SBPMTClassifier(SubsampledVote):
     selection: Literal["error", "likelihood"] = shared.selection()
     tol: float = shared.newton_tol("Boosting of a leaf")
     oob_score: bool = shared.oob_score()
-    class_weight: Any = shared.class_weight_of_draws()
+    class_weight: Any = shared.class_weight(of_draws=True)
     max_bins: int = shared.max_bins("For the trees.")
     categorical_features: Any = shared.categorical_features("Leaves use them as 0/1 columns.")
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
@@ -426,9 +413,8 @@ class SBPMTClassifier(SubsampledVote):
     def contributions(self, X: Any, *, output: Output = "score", return_vote: bool = False) -> F64 | tuple[F64, F64]:
         """Contributions of the features to a row's mean linear score over the trees.
 
-        The mean is over the committees, and within each over its trees by their weights alpha. The vote is of
-        probabilities or of the classes that trees name instead. The two nearly always agree, and where they do not the
-        contributions explain the mean score alone. ``return_vote`` gives both.
+        The mean is over the committees, and within each over its trees by their weights alpha. The vote, of
+        probabilities or of classes, may rarely elect another class; ``return_vote`` gives both.
 
         Parameters
         ----------

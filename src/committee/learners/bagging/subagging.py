@@ -30,7 +30,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.base.user_voter import classifier_template, fit_weighted, seeded, weight_argument
+from committee.learners.base.user_voter import fit_weighted, seeded, voter_template, weight_argument
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
@@ -42,6 +42,8 @@ from committee.voters.protocol import Voters
 if TYPE_CHECKING:
     from committee.learners.base.fit_record import Codec
 
+OOB_ATTRIBUTES = ("oob_score_", "oob_margins_", "oob_decision_function_")
+DRAW_ATTRIBUTES = ("draws_", "n_samples_fit_", "complete_", "temperature_")
 CELLS = 4_000_000
 """Votes, or covariances of rows and votes, in memory at a time."""
 
@@ -108,8 +110,7 @@ class SubsampledVote(CalibratedClassifier):
         Raises
         ------
         AttributeError
-            If the model has no record of its draws: it was trained on rows of one class, by a bootstrap, or by a
-            release that kept none.
+            If the model has no `draws_`.
         ValueError
             If no row was left out of a draw, or there is one voter only.
         """
@@ -150,15 +151,14 @@ class SubaggingClassifier(SubsampledVote):
     oob_score_ : float
         Accuracy of the out-of-bag vote over the rows that have one.
     oob_margins_ : float64 array (n,)
-        Out-of-bag margins of the training rows; NaN for rows in all draws.
+        Out-of-bag margins of the training rows; NaN for rows in all draws, and of zero weight.
     oob_decision_function_ : float64 array (n, n_classes)
-        Out-of-bag vote shares; NaN for rows in all draws.
+        Out-of-bag vote shares; NaN as above.
 
     Notes
     -----
-    ``sample_weight`` goes to the voters, whose ``fit`` must take it. Rows of zero weight are left out; a
-    weight of k counts as k rows in each voter, but a row is drawn or not drawn as a whole, so that weights
-    and repeated rows agree in the mean over draws, not draw by draw. Out-of-bag rows of zero weight are NaN.
+    ``sample_weight`` goes to the voters, whose ``fit`` must take it. A weight of k counts as k rows in each voter, but
+    a row is drawn or not drawn as a whole: weights and repeated rows agree in the mean over draws, not draw by draw.
 
     References
     ----------
@@ -170,22 +170,13 @@ class SubaggingClassifier(SubsampledVote):
     >>> from sklearn.datasets import load_wine
     >>> from committee import SubaggingClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = SubaggingClassifier(oob_score=True, random_state=0).fit(X, y)
-    >>> model.oob_score_ > 0.9
+    >>> SubaggingClassifier(oob_score=True, random_state=0).fit(X, y).oob_score_ > 0.9
     True
     """
 
     _voter_parameter = "estimator"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        "oob_score_",
-        "oob_margins_",
-        "oob_decision_function_",
-        "draws_",
-        "n_samples_fit_",
-        "complete_",
-        "temperature_",
-    )
+    stored_attributes: ClassVar[tuple[str, ...]] = (*OOB_ATTRIBUTES, *DRAW_ATTRIBUTES)
 
     estimator: Any = parameter(
         None,
@@ -203,7 +194,7 @@ class SubaggingClassifier(SubsampledVote):
     voting: Literal["hard", "soft"] = parameter(
         "hard", """"hard": one vote for the predicted class. "soft": class probabilities are averaged."""
     )
-    class_weight: Any = shared.class_weight_of_draws()
+    class_weight: Any = shared.class_weight(of_draws=True)
     categorical_features: Any = shared.categorical_features()
     n_jobs: int | None = shared.n_jobs("Voters trained at the same time")
     random_state: Any = shared.random_state("the rows of the draws and of each voter's own ``random_state``")
@@ -236,7 +227,7 @@ class SubaggingClassifier(SubsampledVote):
 
     def _template(self, weights_given: bool) -> BaseEstimator:
         given = TreeVoter() if self.estimator is None else self.estimator
-        template = classifier_template("estimator", given, self.table_, votes_by_class=self.voting == "hard")
+        template = voter_template("estimator", given, self.table_, votes_by_class=self.voting == "hard")
         if weights_given and weight_argument(template) is None:
             given_name = "sample_weight" if self.class_weight is None else "class_weight"
             raise ValueError(

@@ -95,8 +95,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         Raises
         ------
         ValueError
-            If `y` holds a value that cannot be predicted; a column holds infinity or an unsupported type;
-            parameters contradict each other or the rows; or the checkpoint is damaged or of another fit.
+            If rows or targets are invalid, parameters contradict each other or the rows, or the checkpoint is damaged
+            or of another fit.
 
         Warns
         -----
@@ -110,12 +110,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 return self
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random())
-            held_out = None
-            if X_val is not None or y_val is not None:
-                held_out = self._validation_rows(X_val, y_val, tasks.y, tasks.given_weight)
-            elif self._stops_early(rows):
-                rows, held_out = self._hold_out(rows, random)
-            elif scoring is not None:
+            rows, held_out = self._held_out_rows(rows, X_val, y_val, random, tasks)
+            if held_out is None and scoring is not None:
                 raise ValueError(
                     f"scoring={scoring!r} needs held-out rows, and there are none; set early_stopping=True, give "
                     "X_val and y_val to fit, or set scoring=None."
@@ -127,8 +123,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             kept = rows if self._calibrates and held_out is None else None
             del rows  # the run alone references what it needs of them
             stopping = None if held_out is None else self._stopping(run, held_out, scoring)
-            if stopping is not None and not self.early_stopping:
-                stopping.patience = None
 
             def fitted() -> dict[str, Any]:
                 best = stopping.best if stopping is not None and self.early_stopping else None
@@ -150,15 +144,25 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             tasks.end(self._finished(results, kept, held_out, random, tasks))
         return self
 
+    def _held_out_rows(
+        self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState, tasks: FitTasks
+    ) -> tuple[Any, Any]:
+        """Training rows and held-out ones; None if there are none."""
+        if X_val is not None or y_val is not None:
+            return rows, self._validation_rows(X_val, y_val, tasks.y, tasks.given_weight)
+        return self._hold_out(rows, random) if self._stops_early(rows) else (rows, None)
+
     def _stopping(self, run: Any, held_out: Any, scoring: Any) -> EarlyStopping:
         if scoring is None:
-            return self._early_stopping(run, held_out)
-        from committee.learners.base.early_stopping import EarlyStopping, HeldOutScore  # few fits are scored
+            stopping = self._early_stopping(run, held_out)
+        else:
+            from committee.learners.base.early_stopping import EarlyStopping, HeldOutScore  # few fits are scored
 
-        votes = self._held_out_votes(run, held_out)
-        return EarlyStopping(
-            HeldOutScore(scoring, held_out, votes, getattr(self, "classes_", None)), self.n_iter_no_change
-        )
+            votes, classes = self._held_out_votes(run, held_out), getattr(self, "classes_", None)
+            stopping = EarlyStopping(HeldOutScore(scoring, held_out, votes, classes), self.n_iter_no_change)
+        if not self.early_stopping:
+            stopping.patience = None
+        return stopping
 
     def _stops_early(self, rows: Any) -> bool:
         return bool(self.early_stopping)

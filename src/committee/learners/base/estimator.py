@@ -104,8 +104,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         Raises
         ------
         ValueError
-            If `y` holds a value that is no finite number to predict; a column holds infinity or an unsupported type;
-            parameters contradict each other or the rows; or the checkpoint is damaged or of another fit.
+            If rows or targets are invalid, parameters contradict each other or the rows, or the checkpoint is damaged
+            or of another fit.
 
         Warns
         -----

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -231,9 +232,12 @@ class FittedLearner(ABC):
         check_is_fitted(self)
         return self.committee_.apply(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
-    def _staged(self, X: Any, method: str) -> Any:
+    def _staged(self, X: Any, method: str) -> Iterator[NDArray[Any]]:
         check_is_fitted(self)
-        return getattr(self.committee_, method)(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+        stages: Iterator[NDArray[Any]] = getattr(self.committee_, method)(
+            self.validate_rows(X), n_threads=n_threads(self.n_jobs)
+        )
+        return stages
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

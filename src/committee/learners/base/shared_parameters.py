@@ -229,16 +229,11 @@ def n_jobs(at_once: str = "Threads") -> int | None:
     )
 
 
-def class_weight(more: str = "") -> Any:
-    return _class_weight(more, "balanced")
-
-
-def class_weight_of_draws() -> Any:
-    more = """"balanced_subsample": as "balanced", and the classes have equal weight within each draw of rows too."""
-    return _class_weight(more, "balanced", "balanced_subsample")
-
-
-def _class_weight(more: str, *options: str) -> Any:
+def class_weight(*, of_draws: bool = False) -> Any:
+    options, more = ["balanced"], ""
+    if of_draws:
+        options.append("balanced_subsample")
+        more = '"balanced_subsample": as "balanced", and the classes have equal weight within each draw of rows too.'
     return parameter(
         None,
         f"""Factor of the weight of each row by its class: a dict of labels and numbers above 0 (1 for a class that it

@@ -16,32 +16,22 @@ from committee.data.frames import TableSchema
 from committee.learners.base.stored_learner import BaseEstimator
 
 
-def classifier_template(
-    parameter: str, voter: Any, table: TableSchema, *, votes_by_class: bool = True
+def voter_template(
+    parameter: str, voter: Any, table: TableSchema, *, numbers: bool = False, votes_by_class: bool = True
 ) -> BaseEstimator:
-    """Copy a user's classifier, with the categorical columns of the encoded matrix set.
+    """Copy a user's classifier, or regressor for `numbers`, with the categorical columns of the encoded matrix set.
 
-    One that votes by its predicted class is not calibrated. ``ValueError`` if it is no classifier, or a column has more
-    categories than it takes.
+    A classifier that votes by its predicted class is not calibrated. ``ValueError`` if the estimator is of the other
+    kind, or a column has more categories than it takes.
     """
     copy: BaseEstimator = clone(voter)
-    if not is_classifier(copy):
-        raise ValueError(f"{parameter}={voter!r} is no classifier; a vote needs voters that name classes.")
-    if votes_by_class and "calibrate" in copy.get_params(deep=False):
-        copy.set_params(calibrate=None)
-    return _with_categories(copy, table)
-
-
-def regressor_template(parameter: str, voter: Any, table: TableSchema) -> BaseEstimator:
-    """Copy a user's regressor, with the categorical columns of the encoded matrix set."""
-    copy: BaseEstimator = clone(voter)
-    if not is_regressor(copy):
+    if numbers and not is_regressor(copy):
         raise ValueError(f"{parameter}={voter!r} is no regressor; it is to predict numbers.")
-    return _with_categories(copy, table)
-
-
-def _with_categories(copy: BaseEstimator, table: TableSchema) -> BaseEstimator:
+    if not numbers and not is_classifier(copy):
+        raise ValueError(f"{parameter}={voter!r} is no classifier; a vote needs voters that name classes.")
     params = copy.get_params(deep=False)
+    if not numbers and votes_by_class and "calibrate" in params:
+        copy.set_params(calibrate=None)
     categorical = np.flatnonzero(table.categorical)
     if len(categorical) and "categorical_features" in params:
         # voters see a matrix without names, so a column is refused here, where it has one

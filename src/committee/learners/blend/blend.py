@@ -187,14 +187,14 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Raises
         ------
         ValueError
-            If no member can be trained, `memory_limit` leaves no candidate room, `groups` comes without a `cv`, the
-            splits of `cv` share rows or lack a class, or rows are as in the other learners' fits.
+            If rows or targets are invalid, no member can be trained, `memory_limit` leaves no candidate room, `groups`
+            comes without a `cv`, or the splits of `cv` share rows or lack a class.
 
         Warns
         -----
         UserWarning
-            If `y` holds one class only, which is then predicted everywhere; rows are too few for folds; or
-            the fit is interrupted, and `on_interrupt` is "keep".
+            If `y` holds one class only, rows are too few for folds, or the fit is interrupted and `on_interrupt` is
+            "keep".
         """
         if groups is not None and not self._has_splitter:
             raise ValueError(
@@ -407,20 +407,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Parameters
         ----------
         name : str
-            One of `member_names_`.
+            One of `member_names_`; ``ValueError`` for another one.
 
         Returns
         -------
         Committee or RegressionCommittee
-
-        Raises
-        ------
-        ValueError
-            If no member has that name.
-
-        Examples
-        --------
-        ``model.member("forest").predict_proba(X)`` are the probabilities of the forest alone.
         """
         check_is_fitted(self)
         names = getattr(self, "member_names_", [])  # one class has none

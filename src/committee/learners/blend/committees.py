@@ -128,10 +128,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def contributions(self, X: Any, *, output: Output = "probability") -> F64:
         """Contributions of the features to the probabilities: the members', weighted by the vote.
 
-        They are additive. Members that average class shares without a temperature have the Shapley values of their
-        probabilities. Those of all others are Shapley values of their scores, propagated through their links along the
-        straight line from the expected score to the row's: Shapley values of the probability itself only where a link
-        is straight there. See `committee.vote.explain.contributions`.
+        Members that average class shares without a temperature have the Shapley values of their probabilities. Those of
+        all others are Shapley values of their scores, propagated through their links along the straight line from the
+        expected score to the row's: additive, but Shapley values of the probability only where a link is straight. See
+        `committee.vote.explain.contributions`.
 
         Parameters
         ----------

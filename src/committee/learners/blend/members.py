@@ -68,8 +68,7 @@ def members_table(model: Any) -> pl.DataFrame:
     polars DataFrame
         ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote; its
         ``loss`` alone on held-out rows; ``gain``, the rise of the vote's loss without it; ``seconds`` of its training;
-        ``left_out``, the reason why it is no member. Null: the loss of a candidate that failed or was not trained, the
-        gain of the only member, and the reason of a member. Empty if the model was trained on one class.
+        ``left_out``, the reason why it is not a member. Null where there is none. Empty for a model of one class.
     """
     require_package("polars", "the table of members")
     import polars as pl

@@ -48,8 +48,8 @@ class ReducibleBlend:
             are made by swapping cells between near rows, as the committee is overconfident on its training rows.
         X_val, y_val : table or array-like and array-like, default=None
             Held-out rows on which the committee and the learner are compared. If None, the figures are estimates, by
-            the committee's ``oof_loss_`` and ``oof_score_`` and by the distance between the committee and learners
-            trained on three of four parts of the rows, on rows made of the other part.
+            ``oof_loss_`` and ``oof_score_`` and by the distance between the committee and learners trained on three of
+            four parts of the rows, on rows made of the other part.
         sample_weight : array-like (n,), default=None
             Row weights of `X`; 0 means absent.
         max_nodes : float or int, default=0.01
@@ -65,16 +65,14 @@ class ReducibleBlend:
         ------
         ValueError
             If no learner is so small, the rows are fewer than eight or do not suit the committee, one of `X_val` and
-            `y_val` is missing, or the committee was trained on rows of one class, or for numbers on another loss than
-            squared error.
+            `y_val` is missing, or the committee was trained on one class or on another loss than squared error.
 
         Examples
         --------
         >>> from sklearn.datasets import load_breast_cancer
         >>> from committee import CommitteeClassifier
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = CommitteeClassifier("fast", random_state=0).fit(X, y)
-        >>> small = model.distil(X, max_nodes=0.02)
+        >>> small = CommitteeClassifier("fast", random_state=0).fit(X, y).distil(X, max_nodes=0.02)
         >>> small.nodes <= max(100, 0.02 * small.nodes_before), small.score > 0.92
         (True, True)
         """
@@ -88,8 +86,7 @@ class ReducibleBlend:
 
         Of each member the same share of parts stays, the first ones: of its fits, or of a forest's trees and SBPMT's
         committees, one at least. Weights and temperatures stay. Where one part of each member is too much, members are
-        removed, least weight first. No rows are needed; the smaller vote has no held-out estimate, and its
-        ``oof_loss_`` and ``oof_score_`` are NaN.
+        removed, least weight first. The smaller vote has no held-out estimate: ``oof_loss_``, ``oof_score_`` are NaN.
 
         Parameters
         ----------
@@ -111,9 +108,8 @@ class ReducibleBlend:
         >>> from committee import CommitteeClassifier
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> model = CommitteeClassifier("fast", random_state=0).fit(X[::2], y[::2])
-        >>> small = model.prune(0.5)
-        >>> small.committee_.n_nodes <= 0.5 * model.committee_.n_nodes, small.score(X[1::2], y[1::2]) > 0.94
-        (True, True)
+        >>> model.prune(0.5).committee_.n_nodes <= 0.5 * model.committee_.n_nodes
+        True
         """
         self._check_members("prune")
         smaller: Self = _pruned(self, most_nodes(self, max_nodes, 1))

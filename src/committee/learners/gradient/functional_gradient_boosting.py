@@ -17,7 +17,7 @@ from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.base.user_voter import regressor_template, weight_argument
+from committee.learners.base.user_voter import voter_template, weight_argument
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.rounds import Draws
@@ -171,7 +171,7 @@ class FunctionalGradientBoosting(LossBoosting):
 
     def _run(self, rows: Rows | TargetRows, random: np.random.RandomState) -> FunctionalRun:
         given = TreeRegressor(max_depth=3) if self.base is None else self.base
-        base, threads = regressor_template("base", given, self.table_), n_threads(self.n_jobs)
+        base, threads = voter_template("base", given, self.table_, numbers=True), n_threads(self.n_jobs)
         target, seed = Target.of(self._chosen_loss(), rows), int(random.randint(2**31 - 1))
         takes_weights = weight_argument(base) is not None
         if not (takes_weights or rows.equal_weights):

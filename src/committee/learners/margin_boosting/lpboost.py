@@ -22,7 +22,7 @@ from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
-from committee.learners.base.user_voter import classifier_template
+from committee.learners.base.user_voter import voter_template
 from committee.learners.margin_boosting.margin_boosting import ClassRuns, VotingRun
 from committee.learners.pools.dictionaries import (
     DICTIONARIES,
@@ -134,7 +134,7 @@ class LPBoostClassifier(CalibratedClassifier):
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         if not isinstance(self.dictionary, str):
-            return classifiers_on(rows, classifier_template("dictionary", self.dictionary, self.table_), seed)
+            return classifiers_on(rows, voter_template("dictionary", self.dictionary, self.table_), seed)
         voters = DICTIONARIES[self.dictionary](rows, self.table_, self, n_threads(self.n_jobs))
         distinct, binned = DistinctRows.in_bins(voters.binned, rows)
         return voters.pool(binned), distinct

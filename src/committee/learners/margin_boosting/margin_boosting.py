@@ -20,7 +20,7 @@ from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.early_stopping import EarlyStopping, weighted_error
 from committee.learners.base.parameters import fitted, with_parameters
-from committee.learners.base.user_voter import classifier_template
+from committee.learners.base.user_voter import voter_template
 from committee.learners.pools.dictionaries import DistinctPool, DistinctRows, StumpPool, classifiers_on
 from committee.learners.pools.pool import Candidate, Pool, TreePool
 from committee.vote.committee import Committee
@@ -81,7 +81,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         threads = n_threads(self.n_jobs)
         if self.voter is not None:
-            return classifiers_on(rows, classifier_template("voter", self.voter, self.table_), seed)
+            return classifiers_on(rows, voter_template("voter", self.voter, self.table_), seed)
         binned = rows.binned(self.table_, self.max_bins, threads)
         if np.array_equal(binned.dense.min(axis=0), binned.dense.max(axis=0)):
             raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")

@@ -30,7 +30,7 @@ from committee.learners.base.parameters import (
     parameter,
     with_parameters,
 )
-from committee.learners.base.user_voter import classifier_template
+from committee.learners.base.user_voter import voter_template
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.weak_learners import (
     SampledLearner,
@@ -257,9 +257,7 @@ class NestedClassifier(CalibratedClassifier):
     def _growths(self, rows: Rows, random: np.random.RandomState) -> list[Growth]:
         threads = n_threads(self.n_jobs)
         weights = rows.weights / rows.weights.sum()
-        member = (
-            None if self.voter is None else classifier_template("voter", self.voter, self.table_, votes_by_class=False)
-        )
+        member = None if self.voter is None else voter_template("voter", self.voter, self.table_, votes_by_class=False)
         binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
         kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
         precision = np.float64 if kept <= _MOST_BYTES else np.float32

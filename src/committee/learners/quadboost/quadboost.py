@@ -25,7 +25,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
-from committee.learners.base.user_voter import classifier_template, regressor_template, weight_argument
+from committee.learners.base.user_voter import voter_template, weight_argument
 from committee.learners.pools.dictionaries import DICTIONARIES, StumpPool, dictionary_parameter
 from committee.learners.pools.pool import ClassifierPool, Pool, RegressorPool
 from committee.learners.quadboost.rounds import HeldOutRisk, QuadRun, Schedule, ScoreTargets, products_pay
@@ -210,7 +210,7 @@ class QuadBoost(Boosting):
     def _pools_of_estimator(self, rows: Any, target: ScoreTargets, seed: int) -> list[Pool]:
         seeds, w, count = range(seed, seed + target.n_outputs), target.weights, rows.count
         if is_regressor(self.dictionary):
-            voter = regressor_template("dictionary", self.dictionary, self.table_)
+            voter = voter_template("dictionary", self.dictionary, self.table_, numbers=True)
             given = None if rows.equal_weights else rows.weights
             if given is not None and weight_argument(voter) is None:
                 raise ValueError(
@@ -219,7 +219,7 @@ class QuadBoost(Boosting):
                 )
             return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
         voter, centre = (
-            classifier_template("dictionary", self.dictionary, self.table_),
+            voter_template("dictionary", self.dictionary, self.table_),
             w if self.fit_intercept else None,
         )
 
