@@ -248,28 +248,30 @@ def test_a_first_fit_that_fails_leaves_nothing():
 
 
 STOPPED = {"early_stopping": True, "n_iter_no_change": 4, "random_state": 0}
+UNCALIBRATED = STOPPED | {"calibrate": None}
+SMALL = STOPPED | {"n_estimators": 20, "min_samples_leaf": 2, "max_leaf_nodes": 4}
 CLASSIFIERS = [
-    AdaBoostClassifier(25, calibrate=None, **STOPPED),
-    AdaBoostClassifier(25, max_depth=2, vote="confidence", calibrate=None, **STOPPED),
-    AdaBoostClassifier(25, vote="abstaining", calibrate=None, **STOPPED),
-    AdaBoostClassifier(8, voter=LogisticRegression(), calibrate=None, **STOPPED),
-    ArcGVClassifier(15, calibrate=None, **STOPPED),
-    MDBoostClassifier(2.0, n_estimators=15, max_depth=2, tol=0.01, calibrate=None, **STOPPED),
-    DOOMBoostClassifier(n_estimators=20, n_start=5, calibrate=None, **STOPPED),
+    AdaBoostClassifier(25, **UNCALIBRATED),
+    AdaBoostClassifier(25, max_depth=2, vote="confidence", **UNCALIBRATED),
+    AdaBoostClassifier(25, vote="abstaining", **UNCALIBRATED),
+    AdaBoostClassifier(8, voter=LogisticRegression(), **UNCALIBRATED),
+    ArcGVClassifier(15, **UNCALIBRATED),
+    MDBoostClassifier(2.0, n_estimators=15, max_depth=2, tol=0.01, **UNCALIBRATED),
+    DOOMBoostClassifier(n_estimators=20, n_start=5, **UNCALIBRATED),
     ProbitBoostClassifier(25, **STOPPED),
     LogitBoostClassifier(15, learner="stump", **STOPPED),
     QuadBoostClassifier(n_estimators=20, **STOPPED),
     QuadBoostClassifier("l2", n_estimators=12, dictionary="trees", reweight="fully_corrective", **STOPPED),
     QuadBoostClassifier(None, n_estimators=12, fit_intercept=False, **STOPPED),
-    GradientBoostingClassifier(n_estimators=20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+    GradientBoostingClassifier(**SMALL),
     GradientBoostingClassifier("exponential", 20, min_samples_leaf=2, tree="shared", line_search=True, **STOPPED),
     FunctionalGradientBoostingClassifier(n_estimators=12, learning_rate=0.5, **STOPPED),
 ]
 REGRESSORS = [
     QuadBoostRegressor(n_estimators=20, **STOPPED),
-    GradientBoostingRegressor(n_estimators=20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+    GradientBoostingRegressor(**SMALL),
     FunctionalGradientBoostingRegressor(n_estimators=12, learning_rate=0.5, **STOPPED),
-    GradientBoostingRegressor("poisson", 20, min_samples_leaf=2, max_leaf_nodes=4, **STOPPED),
+    GradientBoostingRegressor("poisson", **SMALL),
 ]
 OF_ERRORS = (AdaBoostClassifier, ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier)
 """Boosters that stop by the error. They calibrate probabilities when the rounds are over, which is off here."""
@@ -438,19 +440,17 @@ class Voteless(GradientBoostingClassifier):
 
 
 def test_a_booster_that_shows_no_votes_says_so():
-    X, y = numbers(2)
     with pytest.raises(ValueError, match="scoring='accuracy': a Voteless takes no scorers; set scoring=None"):
-        Voteless(n_estimators=3, early_stopping=True, scoring="accuracy").fit(X, y)
+        Voteless(n_estimators=3, early_stopping=True, scoring="accuracy").fit(*numbers(2))
 
 
 def test_a_warm_start_goes_on_with_the_scores(tmp_path):
     X, y = numbers(2, 200)
     settings = {"early_stopping": True, "n_iter_no_change": 50, "random_state": 0, "min_samples_leaf": 2}
-    whole = GradientBoostingClassifier(n_estimators=12, scoring="roc_auc", **settings).fit(X, y)
-    part = GradientBoostingClassifier(n_estimators=5, scoring="roc_auc", warm_start=True, **settings).fit(X, y)
+    model = GradientBoostingClassifier(n_estimators=12, scoring="roc_auc", **settings)
+    whole, checked = clone(model).fit(X, y), clone(model).fit(X, y, checkpoint=tmp_path / "fit")
+    part = clone(model).set_params(n_estimators=5, warm_start=True).fit(X, y)
     more = part.set_params(n_estimators=12).fit(X, y)
-    checked = GradientBoostingClassifier(n_estimators=12, scoring="roc_auc", **settings)
-    checked.fit(X, y, checkpoint=tmp_path / "fit")
     assert_array_equal(more.validation_scores_[: len(whole.validation_scores_)], whole.validation_scores_)
     assert_same_bits(checked, whole, X)
 

@@ -108,18 +108,14 @@ def test_shapes_are_scikit_learns():
 )
 def test_what_is_no_tree_has_no_leaves(model):
     X, y = numbers(2)
+    for call in (clone(model).apply, lambda _: clone(model).feature_importances("count")):
+        with pytest.raises(NotFittedError):
+            call(X)
     model.fit(X, y)
     with pytest.raises(TypeError, match="apply needs voters that are native trees; these are"):
         model.apply(X)
     with pytest.raises(TypeError, match="feature_importances\\('count'\\) needs voters that are native trees"):
         model.feature_importances("count")
-
-
-def test_an_unfitted_learner_says_so():
-    with pytest.raises(NotFittedError):
-        committee.TreeVoter().apply([[1.0]])
-    with pytest.raises(NotFittedError):
-        committee.TreeVoter().feature_importances("count")
 
 
 # --- importances -----------------------------------------------------------------------------------------------------
@@ -148,19 +144,13 @@ def test_importances_are_those_of_a_walk(name, kind):
     assert importances.shape == (5,) and np.isclose(importances.sum(), 1.0)
 
 
-def test_a_weight_counts_as_so_many_trees():
-    model, _ = fitted("forest")
-    twice = model.committee_.select([0, 1, 1])
+def test_weights_count_trees_and_a_tree_without_a_split_has_no_important_column():
+    committee_, stump = fitted("forest")[0].committee_, committee.TreeVoter().fit(np.zeros((10, 3)), np.arange(10) % 2)
     for kind in ("count", "cover"):
-        weighted = model.committee_.select([0, 1], [1.0, 2.0])
+        weighted, twice = committee_.select([0, 1], [1.0, 2.0]), committee_.select([0, 1, 1])
         assert_allclose(weighted.feature_importances(kind), twice.feature_importances(kind), rtol=1e-12)
-
-
-def test_a_tree_without_a_split_has_no_important_column():
-    X = np.zeros((10, 3))
-    tree = committee.TreeVoter().fit(X, np.arange(10) % 2)
     for kind in ("gain", "count", "cover"):
-        assert_array_equal(tree.feature_importances(kind), np.zeros(3))
+        assert_array_equal(stump.feature_importances(kind), np.zeros(3))
 
 
 def test_importances_that_cannot_be():

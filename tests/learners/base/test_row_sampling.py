@@ -21,13 +21,13 @@ def few_values(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.integers(0, 2, n).astype(np.uint16)
 
 
-def weighted(X, labels, w):
-    return Rows(X, labels, w, uniform=False)
-
-
 def repeated(X, labels, w, order):
     rows = np.repeat(np.arange(len(X)), w.astype(int))[order]
-    return rows, Rows(X[rows], labels[rows], np.ones(len(rows)), uniform=True)
+    return rows, equal_rows(X[rows], labels[rows])
+
+
+def equal_rows(X, labels):
+    return Rows(X, labels, np.ones(len(X)), uniform=True)
 
 
 def content(X, labels, rows, weights=None):
@@ -45,7 +45,7 @@ def test_a_row_of_weight_k_is_drawn_as_k_rows_are(seed, share):
     rng = np.random.default_rng(seed)
     w = rng.integers(1, 5, len(X)).astype(float)
     order = rng.permutation(int(w.sum()))
-    heavy = RowUnits.of(weighted(X, labels, w), 7, 1)
+    heavy = RowUnits.of(Rows(X, labels, w, uniform=False), 7, 1)
     rows, again = repeated(X, labels, w, order)
     many = RowUnits.of(again, 7, 1)
     for choose in (
@@ -61,17 +61,17 @@ def test_a_row_of_weight_k_is_drawn_as_k_rows_are(seed, share):
         chosen, weights = heavy.rows_of(one)
         chosen_too, none = many.rows_of(other)
         assert weights is not None and none is None
-        first = content(X, labels, chosen, weights[chosen])
-        second = content(X, labels, rows[chosen_too])
-        assert_array_equal(first[0], second[0])
-        assert_array_equal(first[1], second[1])
+        for first, second in zip(
+            content(X, labels, chosen, weights[chosen]), content(X, labels, rows[chosen_too]), strict=True
+        ):
+            assert_array_equal(first, second)
 
 
 @given(seeds)
 def test_parts_have_equal_sizes_and_classes(seed):
     X, labels = few_values(seed)
     labels[0] = 2  # a class of one row
-    units = RowUnits.of(Rows(X, labels, np.ones(len(X)), uniform=True), seed, 1)
+    units = RowUnits.of(equal_rows(X, labels), seed, 1)
     part = units.parts(4, labels)
     assert part[0] == -1
     for k in (0, 1):
@@ -82,11 +82,11 @@ def test_parts_have_equal_sizes_and_classes(seed):
 def test_held_out_leaves_one_of_each_class():
     X = np.arange(6.0)[:, None]
     labels = np.array([0, 0, 0, 0, 0, 1], dtype=np.uint16)
-    rows = Rows(X, labels, np.ones(6), uniform=True)
-    held = RowUnits.of(rows, 0, 1).held_out(0.9, labels)
+    units = RowUnits.of(equal_rows(X, labels), 0, 1)
+    held = units.held_out(0.9, labels)
     assert held is not None
     assert held.sum() == 4 and not held[5]
-    assert RowUnits.of(rows, 0, 1).held_out(0.05, labels) is None
+    assert units.held_out(0.05, labels) is None
 
 
 def test_shares_are_those_asked_for_and_draws_differ():
@@ -222,13 +222,10 @@ def test_columns_of_the_same_values_are_told_apart():
     assert all(len(set(of[ones == k].tolist())) == 4 for k in (3, 4, 5))
 
 
-def test_zeros_and_missing_values_have_no_signs():
+def test_zeros_and_missing_values_have_no_signs_and_a_class_of_one_copy_no_fold():
     X = np.array([[0.0, np.nan], [-0.0, -np.nan], [1.0, 2.0], [3.0, 4.0]])
     folds = Folds.of(rows(X, [0, 0, 0, 0]), 3)
     assert folds.row.tolist() == [0, 2, 3] and folds.weights.tolist() == [2.0, 1.0, 1.0]
-
-
-def test_the_only_copy_of_a_class_is_in_no_fold():
     folds = list(Folds.of(rows([[1.0], [2.0], [3.0], [3.0]], [0, 0, 1, 1]), 2))
     assert sorted(fold.test.tolist() for fold in folds) == [[0], [1]]
     assert all(2 in fold.train for fold in folds)
