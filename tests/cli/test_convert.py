@@ -21,6 +21,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("convert")
     X, y = load_iris(return_X_y=True, as_frame=True)
     pl.from_pandas(X).with_columns(kind=np.array(["a", "b", "c"])[y]).write_csv(folder / "rows.csv")
+    pl.from_pandas(X).write_csv(folder / "numbers.csv")
     return folder
 
 
@@ -45,14 +46,14 @@ def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(folder, iris, tmp
         assert_array_equal(load(tmp_path / name).predict_proba(rows(folder)), forest.predict_proba(X))
     assert "can run any code when it is opened" in fail("convert", tmp_path / "forest.joblib", "-o", tmp_path / "c.st")
     assert not (tmp_path / "c.st").exists()
-    model = tmp_path / "a.st"
-    assert "Metrics on 150 rows" in succeed("evaluate", model, folder / "rows.csv").stdout
-    assert "The probability for" in succeed("explain", model, folder / "rows.csv", "--row", 60).stdout
-    assert "Margins of 150 rows" in succeed("margins", model, folder / "rows.csv").stdout
-    assert "error at most" in succeed("certify", model, folder / "rows.csv").stdout
-    assert "after" in succeed("prune", model, folder / "rows.csv", "--on", "validation", "--max-nodes", 0.5).stdout
-    assert "10, each of weight 1" in succeed("inspect", model).stdout
-    printed = succeed("predict", model, folder / "rows.csv", "--proba").stdout.splitlines()
+    converted = tmp_path / "a.st", folder / "rows.csv"
+    assert "Metrics on 150 rows" in succeed("evaluate", *converted).stdout
+    assert "The probability for" in succeed("explain", *converted, "--row", 60).stdout
+    assert "Margins of 150 rows" in succeed("margins", *converted).stdout
+    assert "error at most" in succeed("certify", *converted).stdout
+    assert "after" in succeed("prune", *converted, "--on", "validation", "--max-nodes", 0.5).stdout
+    assert "10, each of weight 1" in succeed("inspect", converted[0]).stdout
+    printed = succeed("predict", *converted, "--proba").stdout.splitlines()
     assert printed[0] == "prediction,probability:a,probability:b,probability:c" and len(printed) == 151
 
 
@@ -100,25 +101,22 @@ def test_regressors(folder, tmp_path):
     skops.io.dump(forest, tmp_path / "forest.skops")
     boosted = xgboost.XGBRegressor(n_estimators=5).fit(X, y)
     boosted.save_model(tmp_path / "x.ubj")
-    light = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(
-        X.rename(columns=lambda name: name.replace(" ", "_")), y
-    )
+    underscored = X.rename(columns=lambda name: name.replace(" ", "_"))
+    light = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(underscored, y)
     light.booster_.save_model(tmp_path / "l.txt")
-    rows.write_csv(tmp_path / "rows.csv")
-    for name, model in (("forest.skops", forest), ("x.ubj", boosted), ("l.txt", light)):
-        said = succeed("convert", tmp_path / name, "-o", tmp_path / "m.st").stderr
+    converted = tmp_path / "m.st", folder / "numbers.csv"
+    for name, model, named in (("forest.skops", forest, X), ("x.ubj", boosted, X), ("l.txt", light, underscored)):
+        said = succeed("convert", tmp_path / name, "-o", converted[0]).stderr
         assert "3 columns; predicts a number" in said
-        named = X if model is not light else X.rename(columns=lambda name: name.replace(" ", "_"))
-        printed = succeed("predict", tmp_path / "m.st", tmp_path / "rows.csv").stdout.splitlines()[1:]
+        printed = succeed("predict", *converted).stdout.splitlines()[1:]
         assert_allclose([float(number) for number in printed], model.predict(named), rtol=1e-5)
-    result = succeed("evaluate", tmp_path / "m.st", tmp_path / "rows.csv")
+    result = succeed("evaluate", *converted)
     assert "RMSE" in result.stdout and f"target '{rows.columns[3]}'" in result.stderr
-    assert "The prediction is" in succeed("explain", tmp_path / "m.st", tmp_path / "rows.csv").stdout
-    assert "a number" in succeed("inspect", tmp_path / "m.st").stdout
-    assert "after" in succeed("prune", tmp_path / "m.st", tmp_path / "rows.csv", "--on", "train").stdout
-    assert "this one predicts numbers" in fail(
-        "convert", tmp_path / "l.txt", "--classes", "a,b", "-o", tmp_path / "n.st"
-    )
+    assert "The prediction is" in succeed("explain", *converted).stdout
+    assert "a number" in succeed("inspect", converted[0]).stdout
+    assert "after" in succeed("prune", *converted, "--on", "train").stdout
+    named = ("convert", tmp_path / "l.txt", "--classes", "a,b", "-o", tmp_path / "n.st")
+    assert "this one predicts numbers" in fail(*named)
 
 
 def test_refused(iris, tmp_path):
@@ -127,35 +125,33 @@ def test_refused(iris, tmp_path):
     for name in ("bad.json", "bad.txt", "bad.skops", "bad.ubj", "bad.pkl"):
         (tmp_path / name).write_text("hello", "utf-8")
     (tmp_path / "empty.json").write_text("{}", "utf-8")
-    for name in ("bad.json", "empty.json", "bad.ubj"):
-        assert "is not a model of XGBoost" in fail("convert", tmp_path / name, *out)
-    assert "is not a model of LightGBM" in fail("convert", tmp_path / "bad.txt", *out)
-    assert "is not a model of skops" in fail("convert", tmp_path / "bad.skops", *out)
-    assert "cannot be opened as a pickle" in fail("convert", tmp_path / "bad.pkl", "--trust-pickle", *out)
-    assert "there is no file" in fail("convert", tmp_path / "none.json", *out)
-    assert "unknown ending; use one of .skops, .json" in fail("convert", tmp_path / "m.onnx", *out)
-    skops.io.dump(Ridge().fit(X, y), tmp_path / "numbers.skops")
-    assert "cannot be converted: it is Ridge, a kind that is not supported" in fail(
-        "convert", tmp_path / "numbers.skops", *out
-    )
-    skops.io.dump(LogisticRegression(max_iter=1000).fit(X, y), tmp_path / "classes.skops")
-    said = fail("convert", tmp_path / "classes.skops", *out)
-    assert (
-        said.endswith("and this library's learners, and of numbers forests and boosters.") and "estimator" not in said
-    )
-    assert "it has no 'learner'" in fail("convert", tmp_path / "empty.json", *out)
-    skops.io.dump(RandomForestClassifier(2).fit(X, y), tmp_path / "forest.skops")
-    twice = fail("convert", tmp_path / "forest.skops", "--classes", "1,01,2", *out)
-    assert "--classes has '1' 2 times; give each class a name of its own" in twice
-    vote = VotingClassifier([("a", LogisticRegression(max_iter=500))]).fit(X, y)
-    joblib.dump(vote, tmp_path / "vote.joblib")
-    assert "vote.joblib cannot be converted" in fail("convert", tmp_path / "vote.joblib", "--trust-pickle", *out)
-    xgboost.XGBClassifier(n_estimators=2).fit(X, y).save_model(tmp_path / "x.json")
-    assert "--classes has 2 names; the model has 3" in fail("convert", tmp_path / "x.json", "--classes", "a,b", *out)
     forest = RandomForestClassifier(1, random_state=0).fit(X, y)
     state = forest.estimators_[0].tree_.__getstate__()
     state["nodes"]["left_child"][2] = 0  # a circle
     forest.estimators_[0].tree_.__setstate__(state)
     skops.io.dump(forest, tmp_path / "circle.skops")
-    assert "children are not among those after them" in fail("convert", tmp_path / "circle.skops", *out)
+    skops.io.dump(Ridge().fit(X, y), tmp_path / "numbers.skops")
+    skops.io.dump(LogisticRegression(max_iter=1000).fit(X, y), tmp_path / "classes.skops")
+    skops.io.dump(RandomForestClassifier(2).fit(X, y), tmp_path / "forest.skops")
+    joblib.dump(VotingClassifier([("a", LogisticRegression(max_iter=500))]).fit(X, y), tmp_path / "vote.joblib")
+    xgboost.XGBClassifier(n_estimators=2).fit(X, y).save_model(tmp_path / "x.json")
+    cases = [
+        ("is not a model of XGBoost", "bad.json"),
+        ("is not a model of XGBoost", "bad.ubj"),
+        ("is not a model of XGBoost, or is damaged, or of an unknown version: it has no 'learner'", "empty.json"),
+        ("is not a model of LightGBM", "bad.txt"),
+        ("is not a model of skops", "bad.skops"),
+        ("cannot be opened as a pickle", "bad.pkl", "--trust-pickle"),
+        ("there is no file", "none.json"),
+        ("unknown ending; use one of .skops, .json", "m.onnx"),
+        ("cannot be converted: it is Ridge, a kind that is not supported", "numbers.skops"),
+        ("and this library's learners, and of numbers forests and boosters.", "classes.skops"),
+        ("--classes has '1' 2 times; give each class a name of its own", "forest.skops", "--classes", "1,01,2"),
+        ("vote.joblib cannot be converted", "vote.joblib", "--trust-pickle"),
+        ("--classes has 2 names; the model has 3", "x.json", "--classes", "a,b"),
+        ("children are not among those after them", "circle.skops"),
+    ]
+    for message, name, *options in cases:
+        said = fail("convert", tmp_path / name, *options, *out)
+        assert message in said and "estimator" not in said
     assert not (tmp_path / "m.st").exists()

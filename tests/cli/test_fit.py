@@ -1,6 +1,5 @@
 """`committee fit` without a model: a committee of ensembles, for classes and for numbers, and what it says of it."""
 
-import io
 import json
 import re
 import signal
@@ -12,7 +11,6 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from rich.console import Console
 from sklearn.datasets import load_diabetes, load_iris
 
 from committee import (
@@ -25,12 +23,11 @@ from committee import (
     learner,
     load,
 )
-from committee.cli import progress
 from committee.data.labels import infer_task
 from committee.data.readers.tables import read_table, split_target
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
-from tests.cli.calls import fail, succeed
+from tests.cli.calls import fails, sample_table, succeed
 from tests.patience import PATIENCE
 from tests.small_portfolio import use_small_members
 
@@ -38,20 +35,9 @@ from tests.small_portfolio import use_small_members
 @pytest.fixture
 def table(tmp_path):
     """Two numbers, a category, a label, a number to predict and a number with a word in it."""
-    rng = np.random.default_rng(3)
-    n = 90
-    size, color = rng.normal(size=n), rng.choice(["red", "green", "blue"], size=n)
-    frame = pl.DataFrame(
-        {
-            "size": size.round(4),
-            "color": color,
-            "label": np.where((size > 0) ^ (color == "red"), "yes", "no"),
-            "price": (3 * size + (color == "red") + rng.normal(size=n) / 5).round(4),
-            "spoilt": ["?", *(str(i) for i in range(1, n))],
-        }
-    )
     path = tmp_path / "data.csv"
-    frame.write_csv(path)
+    spoilt = pl.Series(["?", *map(str, range(1, 90))])
+    sample_table(90, seed=3).drop("id", "code").with_columns(spoilt=spoilt).write_csv(path)
     return path
 
 
@@ -72,8 +58,7 @@ def test_a_committee_of_classes(table, tmp_path):
         assert shown.count(name) == 2
     for name, reason in model.left_out_.items():
         assert shown.count(name) == 2 and shown.count(reason) >= 2
-    table_of_members = members_grid(model)
-    assert len(table_of_members.rows) == len(model.member_names_)
+    assert len(members_grid(model).rows) == len(model.member_names_)
     losses = dict(model.members_.select("member", "loss").iter_rows())
     assert [row[:2] for row in left_out_grid(model).rows] == [
         (name, f"{losses[name]:.4f}") for name in losses if name in model.left_out_
@@ -180,11 +165,7 @@ def test_ctrl_c_before_a_member_is_ready_ends_the_command(waiting_fit, tmp_path)
     assert not (tmp_path / "m.safetensors").exists()
 
 
-def test_a_bar_on_a_terminal(table, monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    shown = io.StringIO()
-    terminal = Console(file=shown, force_terminal=True, width=100)
-    monkeypatch.setattr(progress, "console", lambda *, stderr: terminal)
+def test_a_bar_on_a_terminal(table, shown):
     succeed("fit", table, "-t", "price", "--drop", "label,spoilt", "--effort", "fast")
     text = shown.getvalue()
     assert "training" in text and "100%" in text and "small_trees: RMSE" in text
@@ -197,23 +178,14 @@ def test_single_learners_of_numbers(table, tmp_path):
     result = succeed("fit", table, "-t", "price", "-m", "tree", "--drop", "label,spoilt", "-o", path)
     assert "on the training rows: R2 1.0000" in result.stderr
     assert type(load(path)).__name__ == "TreeRegressor"
-    assert "adaboost predicts classes only; for numbers choose one of committee" in fail(
-        "fit", table, "-t", "price", "-m", "adaboost"
-    )
-    assert "adaboost predicts classes only" in fail("fit", table, "-t", "label", "-m", "adaboost", "--task", "numbers")
 
 
-def test_one_class_is_said_without_praise(tmp_path):
+def test_one_class_and_too_few_rows_are_said_without_praise(tmp_path):
     path = tmp_path / "data.csv"
     pl.DataFrame({"x": range(20), "label": ["a"] * 20}).write_csv(path)
     result = succeed("fit", path, "-t", "label")
     assert "target 'label': 1 class\n" in result.stderr
-    assert "holds one class only" in result.stderr
-    assert "accuracy" not in result.output
-
-
-def test_too_few_rows_to_judge_by(tmp_path):
-    path = tmp_path / "data.csv"
+    assert "holds one class only" in result.stderr and "accuracy" not in result.output
     pl.DataFrame({"x": range(6), "label": list("abcdef")}).write_csv(path)
     result = succeed("fit", path, "-t", "label")
     assert "not known, as there are too few rows" in result.stderr
@@ -221,22 +193,21 @@ def test_too_few_rows_to_judge_by(tmp_path):
 
 
 def test_refused(table):
-    options = ("fit", table, "--drop", "label")
-    assert "--task 'words' is unknown; there are 'classes', 'numbers'" in fail(
-        *options, "-t", "price", "--task", "words"
-    )
-    assert "--folds is for single learners" in fail(*options, "-t", "price", "--folds", 3)
-    assert "--folds 1 must be at least 2, or 0 for no estimate" in fail(
-        *options, "-t", "price", "-m", "tree", "--folds", 1
-    )
-    assert "--effort is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--effort", "best")
-    assert "--time-limit is for the committee" in fail(*options, "-t", "price", "-m", "tree", "--time-limit", 3)
-    assert "--memory-limit some is no amount of memory" in fail(*options, "-t", "price", "--memory-limit", "some")
-    assert "--memory-limit leaves no candidate room on 90 rows of" in fail(
-        *options, "-t", "price", "--memory-limit", "1 kB"
-    )
-    assert "--effort 'some' is unknown" in fail(*options, "-t", "price", "--effort", "some")
-    assert "target 'spoilt' is missing in 1 of 90 rows (first in row 0)" in fail(*options, "-t", "spoilt")
+    price, tree = ("--drop", "label", "-t", "price"), ("-m", "tree")
+    cases = [
+        ("--task 'words' is unknown; there are 'classes', 'numbers'", *price, "--task", "words"),
+        ("--folds is for single learners", *price, "--folds", 3),
+        ("--folds 1 must be at least 2, or 0 for no estimate", *price, *tree, "--folds", 1),
+        ("--effort is for the committee", *price, *tree, "--effort", "best"),
+        ("--time-limit is for the committee", *price, *tree, "--time-limit", 3),
+        ("--memory-limit some is no amount of memory", *price, "--memory-limit", "some"),
+        ("--memory-limit leaves no candidate room on 90 rows of", *price, "--memory-limit", "1 kB"),
+        ("--effort 'some' is unknown", *price, "--effort", "some"),
+        ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt"),
+        ("adaboost predicts classes only; for numbers choose one of committee", *price, "-m", "adaboost"),
+        ("adaboost predicts classes only", "-t", "label", "-m", "adaboost", "--task", "numbers"),
+    ]
+    fails(["fit", table], cases)
 
 
 @pytest.mark.parametrize(
@@ -287,35 +258,29 @@ def folder(tmp_path_factory):
 
 
 def test_sets_of_a_forest(folder):
-    fitted = succeed(
-        *("fit", folder / "flowers.csv", "-t", "target", "-m", "random_forest", "--folds", 0),
-        *("--conformal", "0.2", "-o", folder / "sets.st"),
-    )
+    rows = (folder / "sets.st", folder / "flowers_new.csv")
+    options = ("-m", "random_forest", "--folds", 0, "--conformal", "0.2", "-o", folder / "sets.st")
+    fitted = succeed("fit", folder / "flowers.csv", "-t", "target", *options)
     assert "Sets of classes" in fitted.stdout and "0.8 (alpha 0.2)" in fitted.stdout
     model, new = load(folder / "sets.st"), pl.read_csv(folder / "flowers_new.csv")
     assert isinstance(model, ConformalClassifier) and isinstance(model.estimator_, RandomForestClassifier)
     X, y = new.drop("target"), new["target"].to_numpy()
-    succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "-o", folder / "p.csv")
+    succeed("predict", *rows, "-o", folder / "p.csv")
     written = pl.read_csv(folder / "p.csv")
     assert written.columns == ["prediction", "in set:a", "in set:b", "in set:c"]
     assert_array_equal(written[:, 1:].to_numpy(), model.predict_set(X))
-    wide = succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "--alpha", "0.02").stdout
-    assert wide.count("true") == model.predict_set(X, 0.02).sum()
-    assert "100 rows are scored, and an alpha of 0.001 needs 999" in " ".join(
-        succeed("predict", folder / "sets.st", folder / "flowers_new.csv", "--alpha", "0.001").stderr.split()
-    )
-
+    assert succeed("predict", *rows, "--alpha", "0.02").stdout.count("true") == model.predict_set(X, 0.02).sum()
+    said = succeed("predict", *rows, "--alpha", "0.001").stderr
+    assert "100 rows are scored, and an alpha of 0.001 needs 999" in " ".join(said.split())
     page = folder / "page.html"
-    succeed(
-        *("evaluate", folder / "sets.st", folder / "flowers_new.csv", "--json", folder / "e.json", "--report", page)
-    )
+    succeed("evaluate", *rows, "--json", folder / "e.json", "--report", page)
     figures = json.loads((folder / "e.json").read_text("utf-8"))["figures"]
     place = {"a": 0, "b": 1, "c": 2}
     inside = model.predict_set(X)[np.arange(len(y)), [place[label] for label in y]]
     assert figures["set_coverage"] == inside.mean() and figures["set_size"] == model.predict_set(X).sum(axis=1).mean()
     assert "coverage of the sets" in page.read_text("utf-8") and "Traceback" not in page.read_text("utf-8")
     k = int(model.predict_set(X).any(axis=1).argmax())
-    said = succeed("explain", folder / "sets.st", folder / "flowers_new.csv", "--row", k).stdout
+    said = succeed("explain", *rows, "--row", k).stdout
     labels = ", ".join(model.classes_[model.predict_set(X)[k]])
     assert f"The set at alpha 0.2 is {labels}." in said
     shown = succeed("inspect", folder / "sets.st", "--report", page).stdout
@@ -341,22 +306,19 @@ def test_intervals_of_the_committee_and_around_quantiles(folder, monkeypatch):
 
 
 def test_what_is_refused(folder):
-    RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b"] * 2).save(
-        folder / "plain.st"
-    )
+    X, y = np.arange(40.0)[:, None], ["a", "b"] * 20
+    forest = RandomForestClassifier(20, random_state=0)
+    ConformalClassifier(forest, 0.5).fit(X, y, groups=["f", "m"] * 20).save(folder / "groups.st")
+    forest.fit(X, y).save(folder / "plain.st")
     (folder / "x.csv").write_text("x0\n1\n", "utf-8")
-    fit = ("fit", folder / "flowers.csv", "-t", "target", "--conformal")
-    assert "--conformal 1.5 must be above 0 and below 1" in fail(*fit, "1.5")
-    assert "--checkpoint does not store the fits" in fail(
-        *fit, "0.1", "-o", folder / "m.st", "--checkpoint", folder / "c"
-    )
-    assert "--alpha is for models fitted with --conformal" in fail(
-        "predict", folder / "plain.st", folder / "x.csv", "--alpha", "0.1"
-    )
-    ConformalClassifier(RandomForestClassifier(20, random_state=0), 0.5).fit(
-        np.arange(40.0)[:, None], ["a", "b"] * 20, groups=["f", "m"] * 20
-    ).save(folder / "groups.st")
-    assert "the fit had groups" in fail("predict", folder / "groups.st", folder / "x.csv")
-    assert "--alpha 2 must be above 0 and below 1" in fail(
-        "predict", folder / "groups.st", folder / "x.csv", "--alpha", "2"
-    )
+    cases = [
+        ("--conformal 1.5 must be above 0 and below 1", "1.5"),
+        ("--checkpoint does not store the fits", "0.1", "-o", folder / "m.st", "--checkpoint", folder / "c"),
+    ]
+    fails(["fit", folder / "flowers.csv", "-t", "target", "--conformal"], cases)
+    cases = [
+        ("--alpha is for models fitted with --conformal", folder / "plain.st", "--alpha", "0.1"),
+        ("the fit had groups", folder / "groups.st"),
+        ("--alpha 2 must be above 0 and below 1", folder / "groups.st", "--alpha", "2"),
+    ]
+    fails(["predict"], [(message, model, folder / "x.csv", *more) for message, model, *more in cases])

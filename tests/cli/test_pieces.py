@@ -1,23 +1,19 @@
 """Commands on several files, folders and patterns: the bits of the same table in one file, and clear errors."""
 
-import gzip
 import json
 import signal
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
-from rich.console import Console
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
-from committee.cli import progress
 from committee.cli.chunks import SHOWN_ROWS
-from tests.cli.calls import fail, succeed, without_provenance
+from tests.cli.calls import READ_PREDICTIONS, fail, fails, run_process, sample_table, succeed, without_provenance
 from tests.patience import PATIENCE
 
 N = 240
@@ -25,19 +21,7 @@ N = 240
 
 @pytest.fixture
 def frame():
-    """Numbers, text, a category of digits, an identifier, a label and a number to predict."""
-    rng = np.random.default_rng(0)
-    size, color = rng.normal(size=N), rng.choice(["red", "green", "blue"], size=N)
-    return pl.DataFrame(
-        {
-            "id": np.arange(1, N + 1),
-            "size": size.round(4),
-            "color": [None if i % 17 == 0 else c for i, c in enumerate(color)],
-            "code": rng.choice([1, 2, 3], size=N),
-            "label": np.where((size > 0) ^ (color == "red"), "yes", "no"),
-            "price": (3 * size + rng.normal(size=N)).round(4),
-        }
-    )
+    return sample_table(N)
 
 
 @pytest.fixture
@@ -79,7 +63,7 @@ def test_a_fit_in_pieces_is_the_fit_of_one_file(folder, way):
     one, other = folder / "one.safetensors", folder / "other.safetensors"
     succeed("fit", folder / "whole.csv", *options, "-o", one)
     before = sorted(folder.iterdir())
-    result = succeed("fit", *ways(folder)[way], *options, "-o", other)
+    result = succeed("fit", *ways(folder)[way], *options, "-o", other, "--checkpoint", folder / "fit.checkpoint")
     assert without_provenance(other) == without_provenance(one)
     n = 1 if way in ("limit", "scratch") else 5
     assert f"{n} file{'s' if n > 1 else ''}, read in chunks" in result.stderr
@@ -112,40 +96,25 @@ def test_what_is_said_of_the_first_rows_names_them(folder, monkeypatch):
     assert "on the first 50 rows of the training: margins: mean" in result.stderr and "accuracy" not in result.stderr
 
 
-def test_a_fit_in_pieces_goes_on_from_a_checkpoint(folder):
-    path, checkpoint = folder / "model.safetensors", folder / "fit.checkpoint"
-    options = ("-t", "label", "-m", "random_forest", "-p", "n_estimators=5", "-o", path, "--checkpoint", checkpoint)
-    succeed("fit", folder / "parquet", *options)
-    assert path.exists() and not checkpoint.exists()
-
-
 def test_errors_of_fits_in_pieces(folder, frame):
-    out = ("-m", "tree", "-o", folder / "m.safetensors")
-    assert "there is no file" in fail("fit", folder / "*.tsv", "-t", "label", *out)
-    assert "'lable' is no column; did you mean 'label'?" in fail("fit", folder / "csv", "-t", "lable", *out)
-    assert "'label' is no column" in fail("fit", folder / "csv", "-t", "label", "--drop", "label", *out)
-    assert "is the only column" in fail(
-        "fit", folder / "csv", "-t", "label", "--drop", "id,size,color,code,price", *out
-    )
-    assert "--drop names 'idd'" in fail("fit", folder / "csv", "-t", "label", "--drop", "idd", *out)
-    assert "--categorical names 'cod'" in fail("fit", folder / "csv", "-t", "label", "--categorical", "cod", *out)
-    assert "no amount of memory" in fail("fit", folder / "csv", "-t", "label", "--memory-limit", "much", *out)
-    assert "is no folder; make it first" in fail(
-        "fit", folder / "csv", "-t", "label", "--scratch", folder / "none", *out
-    )
-    several = [folder / "whole.csv", folder / "whole.parquet"]
-    assert "files are of several kinds" in fail("fit", *several, "-t", "label", *out)
-    assert "is named twice" in fail("fit", *several[:1], folder / "*.csv", "-t", "label", *out)
-    assert "is named for two files" in fail(
-        "fit", folder / "csv", "-t", "label", "-m", "tree", "-o", folder / "csv" / "part-0.csv"
-    )
     frame.write_ipc(folder / "whole.feather")
-    assert "unknown ending; read in pieces are .parquet" in fail(
-        "fit", folder / "whole.feather", "-t", "label", "--scratch", folder, *out
-    )
-    assert "--memory-limit is for the committee" in fail(
-        "fit", folder / "whole.feather", "-t", "label", "--memory-limit", "1 GB", *out
-    )
+    csv, whole, feather = folder / "csv", folder / "whole.csv", folder / "whole.feather"
+    cases = [
+        ("there is no file", folder / "*.tsv"),
+        ("'lable' is no column; did you mean 'label'?", csv, "-t", "lable"),
+        ("'label' is no column", csv, "--drop", "label"),
+        ("is the only column", csv, "--drop", "id,size,color,code,price"),
+        ("--drop names 'idd'", csv, "--drop", "idd"),
+        ("--categorical names 'cod'", csv, "--categorical", "cod"),
+        ("no amount of memory", csv, "--memory-limit", "much"),
+        ("is no folder; make it first", csv, "--scratch", folder / "none"),
+        ("files are of several kinds", whole, folder / "whole.parquet"),
+        ("is named twice", whole, folder / "*.csv"),
+        ("is named for two files", csv, "-o", folder / "csv" / "part-0.csv"),
+        ("unknown ending; read in pieces are .parquet", feather, "--scratch", folder),
+        ("--memory-limit is for the committee", feather, "--memory-limit", "1 GB"),
+    ]
+    fails(["fit", "-t", "label", "-m", "tree", "-o", folder / "m.safetensors"], cases)
     assert not (folder / "m.safetensors").exists()
 
 
@@ -191,12 +160,7 @@ def test_predictions_of_pieces_are_those_of_one_file(folder, model, way):
     succeed("predict", model, folder / "whole.csv", *options, "-o", one)
     expected = pl.read_parquet(one)
     assert expected.height == N
-    for ending, read in (
-        ("csv", pl.read_csv),
-        ("csv.gz", lambda p: pl.read_csv(gzip.decompress(p.read_bytes()))),
-        ("parquet", pl.read_parquet),
-        ("feather", pl.read_ipc),
-    ):
+    for ending, read in READ_PREDICTIONS.items():
         out = folder / f"out.{ending}"
         result = succeed("predict", model, *ways(folder)[way], *options, "-o", out)
         assert read(out).equals(expected)
@@ -230,14 +194,13 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     out = folder / "out.csv"
     out.write_text("old", "utf-8")
     drop = ("--drop", "id,price", "-o", out)
-    assert "lacks the column 'size', used by the model" in fail(
-        "predict", model, folder / "csv", "--drop", "id,price,size"
-    )
-    assert "there is no file" in fail("predict", model, folder / "none-*", *drop)
-    assert "unknown ending" in fail("predict", model, folder / "csv", "-o", folder / "out.xlsx")
-    assert "is named for two files" in fail(
-        "predict", model, folder / "csv", "--drop", "id,price", "-o", folder / "csv" / "part-0.csv"
-    )
+    cases = [
+        ("lacks the column 'size', used by the model", folder / "csv", "--drop", "id,price,size"),
+        ("there is no file", folder / "none-*", *drop),
+        ("unknown ending", folder / "csv", "-o", folder / "out.xlsx"),
+        ("is named for two files", folder / "csv", "--drop", "id,price", "-o", folder / "csv" / "part-0.csv"),
+    ]
+    fails(["predict", model], cases)
     frame.with_columns(size=pl.lit("big")).write_parquet(folder / "parquet" / "part-9.parquet")
     line = fail("predict", model, folder / "parquet", *drop)
     assert "part-9.parquet" in line and "'size' must hold numbers" in line
@@ -258,11 +221,8 @@ def test_a_full_disk_leaves_the_old_file(folder, model, ending):
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 
-    command = "from committee.cli.main import main; main()"
     words = ["predict", model, folder / "csv", "--drop", "id,price", "--proba", "-o", out]
-    done = subprocess.run(
-        [sys.executable, "-c", command, *map(str, words)], capture_output=True, encoding="utf-8", preexec_fn=small_files
-    )
+    done = run_process(*words, preexec_fn=small_files)
     assert done.returncode == 2, done.stderr
     assert done.stderr.splitlines()[-1] == f"error: {out}: File too large; nothing is written"
     assert [path.name for path in out.parent.iterdir()] == [out.name] and out.read_text("utf-8") == "old"
@@ -300,12 +260,15 @@ def test_a_comparison_on_a_sample_is_the_same_whatever_the_pieces(folder):
 
 
 def test_errors_of_samples(folder, frame):
-    csv = ("compare", folder / "csv", "-t", "label", "--models", "tree")
-    assert "are compared on a sample; add, e.g., --sample 100000" in fail(*csv)
-    assert "--sample 0 must be at least 1" in fail(*csv, "--sample", 0)
-    assert "a sample of 1 rows has no room for the 2 classes" in fail(*csv, "--sample", 1)
-    assert "leave out --sample or --example" in fail("compare", "--example", "iris", "--sample", 10)
-    assert "--target is missing" in fail("compare", folder / "csv", "--sample", 10)
+    csv = (folder / "csv", "-t", "label", "--models", "tree")
+    cases = [
+        ("are compared on a sample; add, e.g., --sample 100000", *csv),
+        ("--sample 0 must be at least 1", *csv, "--sample", 0),
+        ("a sample of 1 rows has no room for the 2 classes", *csv, "--sample", 1),
+        ("leave out --sample or --example", "--example", "iris", "--sample", 10),
+        ("--target is missing", folder / "csv", "--sample", 10),
+    ]
+    fails(["compare"], cases)
     measured = frame.with_columns(pl.format("{} cm", "size").alias("size"))
     measured.write_parquet(folder / "parquet" / "part-9.parquet")
     line = fail("compare", folder / "parquet", "-t", "label", "--models", "tree", "--sample", 50)
@@ -325,16 +288,10 @@ def test_lines_of_progress(folder, model):
     assert f"reading, pass 1: {N} of {N} rows" in said and f"reading, pass 3: {N} of {N} rows" in said
 
 
-def test_a_bar_on_a_terminal(folder, model, monkeypatch, tmp_path):
-    monkeypatch.setenv("TERM", "xterm")
-    with Path(tmp_path / "shown").open("w+", encoding="utf-8") as shown:
-        terminal = Console(file=shown, force_terminal=True, width=100)
-        monkeypatch.setattr(progress, "console", lambda *, stderr: terminal)
-        out = succeed("predict", model, folder / "csv", "--drop", "id,price").stdout
-        shown.seek(0)
-        text = shown.read()
+def test_a_bar_on_a_terminal(folder, model, shown):
+    out = succeed("predict", model, folder / "csv", "--drop", "id,price").stdout
     assert len(out.splitlines()) == N + 1
-    assert "predicting, pass 1" in text and f"{N}/{N}" in text
+    assert "predicting, pass 1" in shown.getvalue() and f"{N}/{N}" in shown.getvalue()
 
 
 def test_a_command_that_is_ended_leaves_no_scratch_folder(tmp_path):

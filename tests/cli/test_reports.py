@@ -15,7 +15,7 @@ from committee.data.readers.cells import COMMA
 from committee.report.explained.column_effects import effects
 from committee.report.row_explanation import RowExplanation
 from committee.vote.explain.contributions import probability_contributions
-from tests.cli.calls import fail, succeed
+from tests.cli.calls import fail, fails, succeed
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,8 @@ def files(tmp_path_factory):
 
 def test_classes(files, tmp_path):
     figures = tmp_path / "figures.json"
-    result = succeed(
-        "evaluate", files / "classes.st", files / "new.csv", "-t", "code", "--drop", "price", "--json", figures
-    )
+    options = ("-t", "code", "--drop", "price", "--json", figures)
+    result = succeed("evaluate", files / "classes.st", files / "new.csv", *options)
     assert "Metrics on 100 rows" in result.stdout and "95% CI" in result.stdout
     for words in ("log loss", "ROC AUC", "Confusion matrix", "recall", "Calibration"):
         assert words in result.stdout
@@ -108,19 +107,16 @@ def test_a_model_knows_its_target_and_its_rows(kind, files, tmp_path):
     assert f"target '{target}': " in known.stderr and "only column" not in known.stderr
     assert "note: the model was trained on 20 of these 60 rows (33.3%), or on equal ones" in known.stderr
     text = page.read_text("utf-8")
-    assert (
-        text.count("he model was trained on 20 of these 60 rows") == 2
-        and "33.3% of which were used in training" in text
-    )
-    for words in (f"train.csv: 60 rows, target &#39;{target}&#39;", made.trained.isoformat(), "(5 folds)", "Limits"):
+    assert text.count("he model was trained on 20 of these 60 rows") == 2
+    shown = f"train.csv: 60 rows, target &#39;{target}&#39;"
+    for words in ("33.3% of which were used in training", shown, made.trained.isoformat(), "(5 folds)", "Limits"):
         assert words in text
     new = succeed("evaluate", model, tmp_path / "new.csv", "--report", page)
     assert "was trained on" not in new.stderr and "none of which was used in training." in page.read_text("utf-8")
     succeed("inspect", model, "--data", tmp_path / "new.csv", "--report", page)
     assert "train.csv: 60 rows" in succeed("inspect", model).stdout
-    assert "train.csv: 60 rows" in page.read_text("utf-8") and "none of which was used in training." in page.read_text(
-        "utf-8"
-    )
+    text = page.read_text("utf-8")
+    assert "train.csv: 60 rows" in text and "none of which was used in training." in text
     every.rename({target: "answer"}).drop(other).write_csv(tmp_path / "renamed.csv")
     assert "the only column that the model does not use" in succeed("evaluate", model, tmp_path / "renamed.csv").stderr
     succeed("fit", tmp_path / "train.csv", *options, "--no-row-digests", "--folds", "0")
@@ -152,12 +148,6 @@ def test_numbers_and_quantiles(files):
     assert predicted.startswith("prediction:0.1,prediction:0.5,prediction:0.9\n")
 
 
-def test_pages_and_figures_are_written_to_files(files):
-    for option in ("--report", "--json"):
-        called = ("evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--drop", "code", option, "-")
-        assert "- is standard output" in fail(*called)
-
-
 def test_the_target_is_told_where_one_column_is_not_known(files, tmp_path):
     frame = pl.read_csv(files / "new.csv").drop("price").with_columns(pl.col("code").cast(pl.Float64))
     frame.write_csv(tmp_path / "floats.csv")
@@ -181,17 +171,19 @@ def test_labels_that_are_no_classes(files, tmp_path):
 
 
 def test_refused(files, tmp_path):
-    assert "target 'colour' is a column that the model uses; name the column that it predicts" in fail(
-        "evaluate", files / "numbers.st", files / "new.csv", "-t", "colour"
-    )
     pl.read_csv(files / "new.csv").with_columns(price=pl.lit("low")).write_csv(tmp_path / "text.csv")
-    assert "target 'price' is text, and the model predicts numbers" in fail(
-        "evaluate", files / "numbers.st", tmp_path / "text.csv", "-t", "price", "--drop", "code"
-    )
-    assert "is named for two files" in fail(
-        "evaluate", files / "numbers.st", files / "new.csv", "-t", "price", "--json", files / "new.csv"
-    )
-    assert "there is no file" in fail("evaluate", files / "numbers.st", tmp_path / "none.csv", "-t", "price")
+    used = "target 'colour' is a column that the model uses; name the column that it predicts"
+    text = "target 'price' is text, and the model predicts numbers"
+    new, price = files / "new.csv", ("-t", "price", "--drop", "code")
+    cases = [
+        (used, new, "-t", "colour"),
+        (text, tmp_path / "text.csv", *price),
+        ("is named for two files", new, *price, "--json", new),
+        ("there is no file", tmp_path / "none.csv", *price),
+        ("- is standard output", new, *price, "--report", "-"),
+        ("- is standard output", new, *price, "--json", "-"),
+    ]
+    fails(["evaluate", files / "numbers.st"], cases)
 
 
 @pytest.fixture(scope="module")
@@ -214,9 +206,8 @@ def iris_models(tmp_path_factory):
 def adds(out):
     """Figures of the table of what columns add, by what stands before them."""
     lines = out.partition("─\n")[2].splitlines()
-    return {
-        words: float(figure.replace(",", "")) for words, figure in (re.split(r"  +", line.strip()) for line in lines)
-    }
+    cells = [re.split(r"  +", line.strip()) for line in lines]
+    return {words: float(figure.replace(",", "")) for words, figure in cells}
 
 
 def test_figures_add_up_and_are_the_contributions(iris_models):
@@ -232,39 +223,30 @@ def test_figures_add_up_and_are_the_contributions(iris_models):
     assert found["(probability)"] == pytest.approx(model.predict_proba(X[101:102])[0, 1], abs=0.0001)
     assert "row 101 of" in out and "predicted c" in out and "The probability for b is" in out
     of_one = succeed("explain", iris_models / "two.st", iris_models / "new.csv", "--class", "True").stdout
-    assert adds(of_one)["(probability)"] == pytest.approx(
-        load(iris_models / "two.st").predict_proba(X[:1])[0, 1], abs=0.0001
-    )
+    expected = load(iris_models / "two.st").predict_proba(X[:1])[0, 1]
+    assert adds(of_one)["(probability)"] == pytest.approx(expected, abs=0.0001)
     assert "above 0 for a, below for b" not in of_one
 
 
 def test_one_of_several_quantiles(iris_models):
     """Each is the sum that it becomes when the sums of a row are put in order, crossed or not."""
-    X, model = pl.read_csv(iris_models / "new.csv"), load(iris_models / "quantiles.st")
+    files = iris_models / "quantiles.st", iris_models / "new.csv"
+    X, model = pl.read_csv(files[1]), load(files[0])
     sums = model.contributions(X, output="score").sum(axis=1)
     crossed = int(np.flatnonzero((np.diff(sums) < 0.0).any(axis=1))[0])
     predicted = model.predict(X)
     for row in (0, crossed):
         for k, level in enumerate((0.4, 0.5, 0.6)):
-            called = (
-                "explain",
-                iris_models / "quantiles.st",
-                iris_models / "new.csv",
-                "--row",
-                row,
-                "--quantile",
-                level,
-            )
+            called = ("explain", *files, "--row", row, "--quantile", level)
             out = succeed(*called).stdout
             assert f"The prediction of quantile {level} is" in out and f"{predicted[row, 2]:.4g} (0.6)" in out
             found = adds(out)
             assert found["(prediction)"] == pytest.approx(predicted[row, k], rel=1e-3)
             assert sum(list(found.values())[:-1]) == pytest.approx(found["(prediction)"], rel=1e-3)
-    assert "of quantile 0.5" in succeed("explain", iris_models / "quantiles.st", iris_models / "new.csv").stdout
+    assert "of quantile 0.5" in succeed("explain", *files).stdout
     assert "is not predicted by the model; use one of 0.4, 0.5, 0.6" in fail(*called[:-1], 0.3)
-    assert "does not predict several quantiles" in fail(
-        "explain", iris_models / "numbers.st", iris_models / "new.csv", "--quantile", 0.5
-    )
+    numbers = ("explain", iris_models / "numbers.st", iris_models / "new.csv", "--quantile", 0.5)
+    assert "does not predict several quantiles" in fail(*numbers)
 
 
 def test_dates_are_shown_as_dates_and_levels_in_their_order(tmp_path):
@@ -310,22 +292,18 @@ def test_pictures(iris_models, tmp_path, ending, begins):
 
 
 def test_explain_refuses(iris_models, tmp_path):
-    options = ("explain", iris_models / "classes.st", iris_models / "new.csv")
-    assert "--row 150 does not exist" in fail(*options, "--row", 150)
-    assert "has 150 rows, numbered from 0 to 149" in fail(*options, "--row", -1)
-    assert "--class 'd' is no class of the model; there are 'a', 'b', 'c'" in fail(*options, "--class", "d")
-    assert "the model has one score for its two classes" in fail(
-        "explain", iris_models / "scores.st", iris_models / "new.csv", "--class", "True"
-    )
-    assert "predicts numbers; leave out --class" in fail(
-        "explain", iris_models / "numbers.st", iris_models / "new.csv", "--class", "a"
-    )
-    assert "unknown ending for a picture; use one of .svg, .png, .pdf" in fail(
-        *options, "--picture", tmp_path / "row.gif"
-    )
-    assert "cannot be explained: contributions need voters that are native trees" in fail(
-        "explain", iris_models / "lines.st", iris_models / "new.csv"
-    )
+    trees = "cannot be explained: contributions need voters that are native trees"
+    cases = [
+        ("--row 150 does not exist", "classes", "--row", 150),
+        ("has 150 rows, numbered from 0 to 149", "classes", "--row", -1),
+        ("--class 'd' is no class of the model; there are 'a', 'b', 'c'", "classes", "--class", "d"),
+        ("the model has one score for its two classes", "scores", "--class", "True"),
+        ("predicts numbers; leave out --class", "numbers", "--class", "a"),
+        ("unknown ending for a picture; use one of .svg, .png, .pdf", "classes", "--picture", tmp_path / "row.gif"),
+        (trees, "lines"),
+    ]
+    for message, model, *options in cases:
+        assert message in fail("explain", iris_models / f"{model}.st", iris_models / "new.csv", *options)
 
 
 def test_a_category_that_is_not_learned_is_named(tmp_path):

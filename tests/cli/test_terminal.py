@@ -13,7 +13,7 @@ import pytest
 from committee.cli import entry, main
 from committee.cli.entry import DeferredImports, defer_imports
 from committee.cli.terminal import with_options
-from tests.cli.calls import fail, run, succeed
+from tests.cli.calls import COMMITTEE, fail, fails, run, run_process, succeed
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +66,14 @@ def test_errors_speak_of_options(table, forest):
     assert "which cannot be classes" in fail("compare", table, "-t", "price", "--task", "classes")
     absent = forest.with_name("absent.csv")  # what is mistyped does not wait for the table
     assert "--effort 'some' is unknown; there are 'fast', 'd" in fail("fit", absent, "-t", "label", "--effort", "some")
+    named = "which is not there; there are 'a', 'c'"
+    cases = [
+        ("--time-limit 0 must be a number of seconds above 0", absent, "--time-limit", 0),
+        (f"error: --drop names 'zz', {named}", table, "--drop", "zz"),
+        (f"error: --categorical names 'z', {named}", table, "--categorical", "z"),
+    ]
     for command in ("fit", "compare"):
-        assert "--time-limit 0 must be a number of seconds above 0" in fail(
-            command, absent, "-t", "y", "--time-limit", 0
-        )
-        named = "which is not there; there are 'a', 'c'"
-        assert f"error: --drop names 'zz', {named}" in fail(command, table, "-t", "label", "--drop", "zz")
-        assert f"error: --categorical names 'z', {named}" in fail(command, table, "-t", "label", "--categorical", "z")
+        fails([command, "-t", "label"], cases)
     depth = "-p max_depth must be a whole number >= 1 and <= 2147483647 or None; got "
     assert f"{depth}-3." in fail("fit", table, "-t", "label", "-m", "tree", "-p", "max_depth=-3")
     models = ("--models", "tree", "-p", "tree:max_depth=abc")
@@ -100,19 +101,15 @@ def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
     both = tmp_path / "both.csv"
     both.write_text("a,label\n1,y\n2,n\n3,y\n4,n\n", "utf-8")
     assert "not known, as 4 rows are too few for 5 folds" in succeed("fit", both, "-t", "label", "-m", "tree").stderr
-    for command in (["evaluate"], ["margins"], ["explain"], ["certify"], ["predict"]):
-        result = run(command[0], forest, one)
-        assert result.exit_code == 0 and not re.search(r"\b1 (rows|cells|columns|voters|classes)\b", result.output), (
-            command
-        )
-    assert "n_rows" not in fail("explain", forest, one, "--row", 1)
-    assert "has 1 row, numbered 0" in fail("explain", forest, one, "--row", 1)
+    for command in ("evaluate", "margins", "explain", "certify", "predict"):
+        said = succeed(command, forest, one).output
+        assert not re.search(r"\b1 (rows|cells|columns|voters|classes)\b", said), command
+    said = fail("explain", forest, one, "--row", 1)
+    assert "has 1 row, numbered 0" in said and "n_rows" not in said
 
 
 def test_rows_of_several_files_are_judged_together(table, forest, tmp_path):
     """CSV and Parquet, a folder and a pattern, classes and numbers: the figures are those of one file."""
-    import polars as pl
-
     rows = pl.read_csv(table).with_columns(c=pl.when(pl.col("a") > 10).then(pl.lit("new")).otherwise(pl.col("c")))
     whole, texts, typed = tmp_path / "whole.csv", tmp_path / "texts", tmp_path / "typed"
     rows.write_csv(whole)
@@ -184,15 +181,9 @@ def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):
         "committee.cli.entry.main()\n"
     )
     for at in ("typer", "committee.cli.fit", "polars"):
-        ended = subprocess.run(
-            [sys.executable, "-c", code, at, "fit", str(table), "-t", "label", "-o", str(model)],
-            capture_output=True, encoding="utf-8", check=False,
-        )  # fmt: skip
+        ended = run_process(at, "fit", table, "-t", "label", "-o", model, code=code)
         assert (ended.returncode, ended.stderr) == (130, "interrupted; no file is written\n"), at
     assert not model.exists()
-
-
-COMMITTEE = [sys.executable, "-c", "from committee.cli.entry import main; main()"]
 
 
 @pytest.fixture(scope="module")
@@ -205,11 +196,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def committee(folder, encoding, *arguments, **streams):
-    if not streams:
-        streams = {"capture_output": True}
+def committee(folder, encoding, *arguments):
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    return subprocess.run([*COMMITTEE, *arguments], cwd=folder, env=environment, encoding=encoding, **streams)
+    return run_process(*arguments, cwd=folder, env=environment, encoding=encoding)
 
 
 @pytest.mark.slow
@@ -286,23 +275,15 @@ def rarely_used(tmp_path, monkeypatch):
 
 def test_a_deferred_module_is_executed_at_its_first_use(rarely_used):
     defer_imports()
+    defer_imports()
+    assert sum(isinstance(finder, DeferredImports) for finder in sys.meta_path) == 1
     module = import_module(rarely_used)
     assert sys.executed_module is None
     assert module.value == 7
     assert sys.executed_module == rarely_used
-
-
-def test_modules_that_are_not_installed_are_still_missing(rarely_used):
-    defer_imports()
     with pytest.raises(ModuleNotFoundError):
         import_module("no_such_module_at_all")
     assert DeferredImports().find_spec("json") is None
-
-
-def test_imports_are_deferred_once(rarely_used):
-    defer_imports()
-    defer_imports()
-    assert sum(isinstance(finder, DeferredImports) for finder in sys.meta_path) == 1
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from committee.cli import margins as margins_command
 from committee.data.examples import load_example
 from committee.data.readers.tables import split_target
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from tests.cli.calls import fail, succeed
+from tests.cli.calls import fail, fails, succeed
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +56,8 @@ def new(folder):
 
 def test_prune_is_that_of_python(folder, tmp_path):
     path, forest = tmp_path / "small.st", load(folder / "forest.st")
-    result = succeed(
-        "prune",
-        folder / "forest.st",
-        folder / "train.csv",
-        "--max-nodes",
-        0.2,
-        "-o",
-        path,
-        "--test",
-        folder / "new.csv",
-    )
+    options = ("--max-nodes", 0.2, "-o", path, "--test", folder / "new.csv")
+    result = succeed("prune", folder / "forest.st", folder / "train.csv", *options)
     expected = prune(forest, *training(folder), max_nodes=0.2)
     X, y = new(folder)
     assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
@@ -81,9 +72,8 @@ def test_prune_drops_whole_voters(folder):
     options = ("--level", "voter", "--max-voters", 5, "--objective", "mincq")
     result = succeed("prune", folder / "forest.st", folder / "train.csv", *options)
     assert "note: the model is not saved" in result.stderr
-    expected = prune(
-        load(folder / "forest.st"), *training(folder), level="voter", max_voters=5, objective="mincq"
-    ).committee_
+    limits = {"level": "voter", "max_voters": 5, "objective": "mincq"}
+    expected = prune(load(folder / "forest.st"), *training(folder), **limits).committee_
     assert f"{expected.n_nodes:,}" in result.stdout and expected.n_voters <= 5
 
 
@@ -121,22 +111,23 @@ def test_prune_of_a_committee_of_ensembles_takes_no_rows(folder, tmp_path):
 
 def test_prune_refuses(folder, tmp_path):
     model, data = folder / "forest.st", folder / "train.csv"
-    assert "DATA is missing" in fail("prune", model)
-    assert "--target is missing" in fail("prune", data)
-    assert "is given too" in fail("prune", data, folder / "new.csv", "-t", "target")
-    assert "--max-nodes 'some' is no number" in fail("prune", model, data, "--max-nodes", "some")
-    assert "--max-nodes 2.5 must be a share" in fail("prune", model, data, "--max-nodes", 2.5)
-    assert "--level 'branch' is unknown" in fail("prune", model, data, "--level", "branch")
-    assert "--max-voters is for whole voters" in fail("prune", model, data, "--max-voters", 3)
-    assert "other rows were left out" in fail("prune", model, folder / "new.csv")
-    assert "--on oob needs an ensemble with the training rows" in fail("prune", folder / "boosted.st", data)
-    assert "give --max-nodes alone" in fail("prune", folder / "numbers.st", "--min-gain", 0.1)
-    table = folder / "numbers.csv"
-    assert "--metric 'accuracy' is unknown" in fail("prune", table, "-t", "y", "--trees", 30, "--metric", "accuracy")
-    assert "--metric 'squared_error' is unknown" in fail("prune", model, data, "--metric", "squared_error")
-    assert "--level voter weighs voters by margins" in fail(
-        "prune", table, "-t", "y", "--trees", 30, "--level", "voter"
-    )
+    table = (folder / "numbers.csv", "-t", "y", "--trees", 30)
+    cases = [
+        ("DATA is missing", model),
+        ("--target is missing", data),
+        ("is given too", data, folder / "new.csv", "-t", "target"),
+        ("--max-nodes 'some' is no number", model, data, "--max-nodes", "some"),
+        ("--max-nodes 2.5 must be a share", model, data, "--max-nodes", 2.5),
+        ("--level 'branch' is unknown", model, data, "--level", "branch"),
+        ("--max-voters is for whole voters", model, data, "--max-voters", 3),
+        ("other rows were left out", model, folder / "new.csv"),
+        ("--on oob needs an ensemble with the training rows", folder / "boosted.st", data),
+        ("give --max-nodes alone", folder / "numbers.st", "--min-gain", 0.1),
+        ("--metric 'accuracy' is unknown", *table, "--metric", "accuracy"),
+        ("--metric 'squared_error' is unknown", model, data, "--metric", "squared_error"),
+        ("--level voter weighs voters by margins", *table, "--level", "voter"),
+    ]
+    fails(["prune"], cases)
 
 
 # --- certify ---------------------------------------------------------------------------------------------------------
@@ -146,14 +137,16 @@ def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_pat
     table = folder / "train.csv"
     forest = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "--folds", 0)
     succeed("fit", table, "-t", "target", *forest, "-o", tmp_path / "forest.st")
+    model, known = tmp_path / "forest.st", "the model was trained on all of these rows"
     for command in ("prune", "margins"):
-        known = "the model was trained on all of these rows"
-        learned = succeed(command, tmp_path / "forest.st", table, "--on", "validation")
-        assert known in learned.stderr
-        assert known not in succeed(command, tmp_path / "forest.st", table, "--on", "oob").stderr
-        assert known not in succeed(command, tmp_path / "forest.st", folder / "new.csv", "--on", "validation").stderr
-    said = fail("prune", tmp_path / "forest.st", table, "--keep", "worst texture")
-    assert "--keep is for a table on which a forest is fitted" in said
+        assert known in succeed(command, model, table, "--on", "validation").stderr
+        assert known not in succeed(command, model, table, "--on", "oob").stderr
+        assert known not in succeed(command, model, folder / "new.csv", "--on", "validation").stderr
+    said = fail("certify", model, table)
+    assert known in said and "--on oob" in said
+    assert "error at most" in succeed("certify", model, table, "--on", "oob").stdout
+    assert "error at most" in succeed("certify", model, folder / "new.csv").stdout
+    assert "--keep is for a table on which a forest" in fail("prune", model, table, "--keep", "worst texture")
 
 
 def test_certify_is_that_of_python(folder):
@@ -211,34 +204,21 @@ def test_certify_by_rows_without_answers(folder, tmp_path):
     assert "unlabelled margins" in out
 
 
-def test_certify_knows_the_rows_of_the_training(folder, tmp_path):
-    model = tmp_path / "model.st"
-    made = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "-o", model)
-    succeed("fit", folder / "train.csv", "-t", "target", *made)
-    said = fail("certify", model, folder / "train.csv")
-    assert "the model was trained on all of these rows" in said and "--on oob" in said
-    assert "error at most" in succeed("certify", model, folder / "train.csv", "--on", "oob").stdout
-    assert "error at most" in succeed("certify", model, folder / "new.csv").stdout
-
-
 def test_certify_refuses(folder):
-    model, data = folder / "forest.st", folder / "new.csv"
-    assert "bounds holds 'foo'" in fail("certify", model, data, "--bounds", "foo")
-    assert "delta is 2.0" in fail("certify", model, data, "--delta", 2)
-    assert "--on 'train' is unknown" in fail("certify", model, data, "--on", "train")
-    assert "numbers.st predicts numbers, and only models of classes can be certified" in fail(
-        "certify", folder / "numbers.st", folder / "numbers.csv"
-    )
+    cases = [
+        ("bounds holds 'foo'", "--bounds", "foo"),
+        ("delta is 2.0", "--delta", 2),
+        ("--on 'train' is unknown", "--on", "train"),
+    ]
+    fails(["certify", folder / "forest.st", folder / "new.csv"], cases)
 
 
 # --- margins ---------------------------------------------------------------------------------------------------------
 
 
 def test_margins_of_rows(folder, tmp_path):
-    out = succeed(
-        "margins", folder / "forest.st", folder / "new.csv", "--rows", tmp_path / "rows.csv", "--picture",
-        tmp_path / "margins.svg",
-    ).stdout  # fmt: skip
+    options = ("--rows", tmp_path / "rows.csv", "--picture", tmp_path / "margins.svg")
+    out = succeed("margins", folder / "forest.st", folder / "new.csv", *options).stdout
     X, y = new(folder)
     forest = load(folder / "forest.st")
     expected = forest.committee_.margins(X, y)
@@ -255,10 +235,9 @@ def test_margins_of_rows(folder, tmp_path):
 
 def test_new_weights_are_those_of_python(folder, tmp_path):
     path = tmp_path / "new.st"
-    options = ("--on", "oob", "--objective", "soft_margin", "-p", "nu=0.3", "-o", path)
-    result = succeed(
-        "margins", folder / "forest.st", folder / "train.csv", *options, "--rows", tmp_path / "rows.parquet"
-    )
+    written = ("-o", path, "--rows", tmp_path / "rows.parquet")
+    options = ("--on", "oob", "--objective", "soft_margin", "-p", "nu=0.3", *written)
+    result = succeed("margins", folder / "forest.st", folder / "train.csv", *options)
     X, y = training(folder)
     expected = MarginReweighter(load(folder / "forest.st"), on="oob", nu=0.3).fit(X, y)
     assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
@@ -276,13 +255,13 @@ def test_margins_before_and_after_as_a_picture(folder, tmp_path):
 
 def test_margins_refuses(folder, tmp_path):
     assert set(margins_command.OBJECTIVES) == set(OBJECTIVES)
-    model, data = folder / "forest.st", folder / "train.csv"
-    assert "--objective 'foo' is unknown" in fail("margins", model, data, "--objective", "foo")
-    assert "--output is for new weights" in fail("margins", model, data, "-o", tmp_path / "x.st")
-    assert "nu=3 has no meaning" in fail("margins", model, data, "--objective", "mincq", "-p", "nu=3")
-    assert "margins has no parameter 'nuu'; did you mean 'nu'?" in fail(
-        "margins", model, data, "--objective", "mincq", "-p", "nuu=3"
-    )
+    cases = [
+        ("--objective 'foo' is unknown", "--objective", "foo"),
+        ("--output is for new weights", "-o", tmp_path / "x.st"),
+        ("nu=3 has no meaning", "--objective", "mincq", "-p", "nu=3"),
+        ("margins has no parameter 'nuu'; did you mean 'nu'?", "--objective", "mincq", "-p", "nuu=3"),
+    ]
+    fails(["margins", folder / "forest.st", folder / "train.csv"], cases)
     for command, instead in (
         ("margins", "predicts numbers, and only models of classes can be examined by margins; use committee evaluate"),
         ("certify", "predicts numbers, and only models of classes can be certified; use committee evaluate"),

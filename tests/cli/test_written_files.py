@@ -5,11 +5,10 @@ import stat
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from committee import TreeVoter
-from committee.cli.main import app
 from committee.data.readers.tables import read_table, split_target
+from tests.cli.calls import fail, run, succeed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions, links and pipes")
 
@@ -37,7 +36,7 @@ def write(request, inputs):
     command, option = request.param.split()
 
     def call(path):
-        result = CliRunner().invoke(app, [str(word) for word in (*inputs[command], option, path)])
+        result = run(*inputs[command], option, path)
         return result.exit_code, result.stderr
 
     return call
@@ -98,7 +97,7 @@ def test_names_and_labels_reach_the_terminal_without_control_characters(tmp_path
         ["inspect", table],
     ]
     for call in calls:
-        said = CliRunner().invoke(app, [str(word) for word in call])
+        said = run(*call)
         assert said.exit_code in (0, 2), said.output
         assert not set(said.output) & {"\x1b", "\x07"}, call
 
@@ -106,15 +105,12 @@ def test_names_and_labels_reach_the_terminal_without_control_characters(tmp_path
 def test_formulas_are_made_text_where_that_is_asked_for(tmp_path):
     table, model, out = tmp_path / "data.csv", tmp_path / "model.safetensors", tmp_path / "out.csv"
     table.write_text("x,label\n" + "".join(f"{i},{'=1+1' if i < 15 else 'plain'}\n" for i in range(30)), "utf-8")
-    words = ["fit", table, "-t", "label", "-m", "tree", "-o", model]
-    assert CliRunner().invoke(app, list(map(str, words))).exit_code == 0
+    succeed("fit", table, "-t", "label", "-m", "tree", "-o", model)
     for option, first in (([], "=1+1"), (["--safe-cells"], "'=1+1")):
-        words = ["predict", model, table, "--proba", "-o", out, *option]
-        assert CliRunner().invoke(app, list(map(str, words))).exit_code == 0
+        succeed("predict", model, table, "--proba", "-o", out, *option)
         lines = out.read_text("utf-8").splitlines()
         assert lines[0] == "prediction,probability:=1+1,probability:plain"
-        assert lines[1].startswith(f"{first},")
-        assert lines[-1].startswith("plain,")
+        assert lines[1].startswith(f"{first},") and lines[-1].startswith("plain,")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +130,6 @@ def test_no_file_is_named_twice(command, options, inputs, tmp_path, monkeypatch)
     model, table = inputs["predict"][1:]
     places = {"TABLE": table, "MODEL": model}
     before = model.read_bytes(), table.read_bytes()
-    words = [str(word) for word in (*inputs[command], *(places.get(word, word) for word in options))]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 2 and "is named for two files, of which one would be lost" in result.stderr
+    said = fail(*inputs[command], *(places.get(word, word) for word in options))
+    assert "is named for two files, of which one would be lost" in said
     assert (model.read_bytes(), table.read_bytes()) == before and [p.name for p in tmp_path.iterdir()] == ["link"]
