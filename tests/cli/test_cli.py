@@ -48,9 +48,6 @@ def model(table, tmp_path):
     return path
 
 
-# --- compare ---------------------------------------------------------------------------------------------
-
-
 def test_compare_prints_both_tables_and_leaves_out_the_identifier(table):
     result = succeed(
         "compare", table, "--target", "label", "--models", "adaboost,scikit-learn:random_forest", "--folds", 3
@@ -256,9 +253,6 @@ def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkey
     assert result.exit_code == 130 and not (tmp_path / "none.html").exists()
 
 
-# --- fit -------------------------------------------------------------------------------------------------
-
-
 def test_fit_is_the_learner_fitted_in_python(table, model):
     frame, y = split_target(read_table(table, categorical=["code"], drop=["id"]), "label")
     loaded = load(model)
@@ -329,9 +323,6 @@ def test_fit_errors(table, tmp_path):
 def test_debug_shows_the_traceback(table, tmp_path):
     result = run("fit", table, "-t", "lable", "-o", tmp_path / "m.safetensors", "--debug")
     assert isinstance(result.exception, ValueError)
-
-
-# --- predict ---------------------------------------------------------------------------------------------
 
 
 def test_predict_to_stdout_and_file(table, model, tmp_path):
@@ -415,9 +406,6 @@ def test_an_interrupted_write_leaves_the_old_file(table, model, tmp_path, monkey
     assert not list(tmp_path.glob(".*"))
 
 
-# --- inspect ---------------------------------------------------------------------------------------------
-
-
 def test_inspect(model, table):
     out = succeed("inspect", model).stdout
     for words in ("AdaBoostClassifier", "2: 'no', 'yes'", "1 numeric, 2 categorical", "n_estimators", "Heaviest of 30"):
@@ -433,7 +421,6 @@ def test_inspect(model, table):
 
 
 def test_inspect_a_committee_of_ensembles(table, tmp_path, monkeypatch):
-    """Rows show who votes for what, and a page draws where members disagree, of classes and of numbers."""
     use_small_members(monkeypatch)
     frame, y = split_target(read_table(table, categorical=["code"], drop=["id"]), "label")
     size = np.asarray(frame["size"])
@@ -456,7 +443,6 @@ def test_a_committee_alone_stands_for_its_learner(model, table):
 
 
 def test_models_of_numbers_are_read(tmp_path):
-    """`predict` and `inspect` take a regressor's file; what asks for classes is refused."""
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
     y = frame["a"].to_numpy() * 2.0
@@ -477,9 +463,6 @@ def test_models_of_numbers_are_read(tmp_path):
     assert "does not use the column 'c'" in succeed("predict", one, rows).stderr
     drawn = ContributionDisplay.from_estimator(number, frame, 3)
     assert drawn.contributions.sum() == pytest.approx(number.predict(frame)[3])
-
-
-# --- help, and as a process --------------------------------------------------------------------------------
 
 
 def test_every_command_is_in_the_help():

@@ -94,7 +94,6 @@ def test_lightgbm_with_categories_and_names(tmp_path):
 
 
 def test_regressors(folder, tmp_path):
-    """Of each library: what is predicted, judged and explained is the original's."""
     rows = pl.read_csv(folder / "rows.csv").drop("kind")
     X, y = rows[:, :3].to_pandas(), rows[:, 3].to_numpy()
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)

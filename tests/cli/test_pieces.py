@@ -53,9 +53,6 @@ def ways(folder):
 WAYS = ["files", "text files", "folder", "pattern", "limit", "scratch"]
 
 
-# --- fit -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_fit_in_pieces_is_the_fit_of_one_file(folder, way):
     options = ("-t", "label", "-m", "random_forest", "-p", "n_estimators=5", "--drop", "id,price")
@@ -139,9 +136,6 @@ def test_missing_numbers_of_a_target_are_refused(folder):
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, np.nan]}).write_parquet(folder / "a.parquet")
     line = fail("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree")
     assert "target 'y' is missing in 1 row" in line and "a.parquet" in line
-
-
-# --- predict ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -228,9 +222,6 @@ def test_a_full_disk_leaves_the_old_file(folder, model, ending):
     assert [path.name for path in out.parent.iterdir()] == [out.name] and out.read_text("utf-8") == "old"
 
 
-# --- compare ---------------------------------------------------------------------------------------------
-
-
 def figures(path):
     """Figures of a comparison, without times."""
     return [
@@ -273,9 +264,6 @@ def test_errors_of_samples(folder, frame):
     measured.write_parquet(folder / "parquet" / "part-9.parquet")
     line = fail("compare", folder / "parquet", "-t", "label", "--models", "tree", "--sample", 50)
     assert "part-9.parquet" in line and "column 'size' holds String here and Float64 in pieces before" in line
-
-
-# --- progress --------------------------------------------------------------------------------------------
 
 
 def test_lines_of_progress(folder, model):

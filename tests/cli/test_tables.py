@@ -91,7 +91,6 @@ def test_numbers_of_any_cells_are_read_and_said(learned, tmp_path):
 
 
 def test_new_files_are_read_as_the_one_that_was_learned_from(learned, tmp_path):
-    """A single row, written in several ways that mean the same, whole and in pieces."""
     _, model, _ = learned
     typed = pl.DataFrame(
         [["01067", 0.12, 3.2, 1200.5, "0.5 kg", None, datetime(2024, 4, 3, tzinfo=UTC), None]],
@@ -123,7 +122,6 @@ def test_new_files_are_read_as_the_one_that_was_learned_from(learned, tmp_path):
 
 
 def test_text_of_typed_files_is_read_as_that_of_text_files(learned, tmp_path, monkeypatch):
-    """Whole and in pieces, to the bit of the model, and for a model of text files."""
     table, model, said = learned
     texts = pl.read_csv(table, separator=";", infer_schema=False)
     whole, halves = tmp_path / "whole.parquet", [tmp_path / "0.parquet", tmp_path / "1.parquet"]
@@ -163,7 +161,6 @@ def test_text_of_typed_files_is_read_as_that_of_text_files(learned, tmp_path, mo
 
 
 def test_columns_that_name_rows_are_written_as_they_stand(learned, tmp_path):
-    """Whatever the model makes of them: text of text files, and the values of typed ones, whole and in pieces."""
     _, model, _ = learned
     rows = [*cells()[:7], ["NA", "12 %", "$3.20", "EUR 1.200,50", " 0.5 kg", "?", "03/04/2024", "-7", "null"]]
     names = [name for name in HEADER if name != "answer"]
@@ -262,7 +259,6 @@ def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(l
 
 
 def test_cells_that_mean_missing(tmp_path):
-    """Named ones in all columns and kinds of files; common ones in columns of numbers alone."""
     rows = [[str(k % 9), "red" if k % 2 else "none", k % 3, "ab"[k % 2]] for k in range(40)]
     rows[3][0], rows[4][0], rows[5][1], rows[6][2] = "-999", "-999.0", "none ", "-"
     header = ["x", "colour", "y", "answer"]
@@ -294,7 +290,6 @@ def test_cells_that_mean_missing(tmp_path):
 
 
 def test_numbers_with_signs_against_pythons_own_formats():
-    """Any number, with marks between thousands or not, before or behind any sign, is that number."""
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(size=50) * 10.0 ** rng.integers(0, 8, 50), [0.0, 12.0, 1250.0]]).round(3)
     for sign in ("", "$", "EUR", "kr", "%", "US$"):
@@ -496,9 +491,6 @@ def test_a_column_of_dates_but_for_a_few_cells_is_pointed_out(tmp_path):
     )
 
 
-# --- in pieces -------------------------------------------------------------------------------------------
-
-
 def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):
     _, plain_model, expected = plain
     lines = text(";", german, "%d.%m.%Y").splitlines(keepends=True)
@@ -522,7 +514,6 @@ def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):
 
 
 def test_points_between_thousands_are_no_decimal_points(tmp_path):
-    """Where other columns have decimal commas: in one file and in several."""
     lines = ["a;b;c;answer\n", *(f"{k % 7},5;{k % 3}.{k:03};{k}.5;{'ab'[k % 2]}\n" for k in range(60))]
     models = [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
     whole, parts = tmp_path / "whole.csv", [tmp_path / "0.csv", tmp_path / "1.csv"]
@@ -533,9 +524,6 @@ def test_points_between_thousands_are_no_decimal_points(tmp_path):
         assert "points between thousands, as the file has decimal commas: 'b'" in said
         assert load(model).table_.forms == {"a": "0,5", "b": "0,5"}
     assert without_provenance(models[0]) == without_provenance(models[1])
-
-
-# --- predict ---------------------------------------------------------------------------------------------
 
 
 def test_predictions_keep_the_columns_that_name_rows(tmp_path, plain):

@@ -109,7 +109,6 @@ def test_one_of_a_thing_is_said_in_the_singular(table, forest, tmp_path):
 
 
 def test_rows_of_several_files_are_judged_together(table, forest, tmp_path):
-    """CSV and Parquet, a folder and a pattern, classes and numbers: the figures are those of one file."""
     rows = pl.read_csv(table).with_columns(c=pl.when(pl.col("a") > 10).then(pl.lit("new")).otherwise(pl.col("c")))
     whole, texts, typed = tmp_path / "whole.csv", tmp_path / "texts", tmp_path / "typed"
     rows.write_csv(whole)

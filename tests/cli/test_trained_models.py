@@ -51,9 +51,6 @@ def new(folder):
     return split_target(pl.read_csv(folder / "new.csv"), "target")
 
 
-# --- prune -----------------------------------------------------------------------------------------------------------
-
-
 def test_prune_is_that_of_python(folder, tmp_path):
     path, forest = tmp_path / "small.st", load(folder / "forest.st")
     options = ("--max-nodes", 0.2, "-o", path, "--test", folder / "new.csv")
@@ -128,9 +125,6 @@ def test_prune_refuses(folder, tmp_path):
         ("--level voter weighs voters by margins", *table, "--level", "voter"),
     ]
     fails(["prune"], cases)
-
-
-# --- certify ---------------------------------------------------------------------------------------------------------
 
 
 def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_path):
@@ -211,9 +205,6 @@ def test_certify_refuses(folder):
         ("--on 'train' is unknown", "--on", "train"),
     ]
     fails(["certify", folder / "forest.st", folder / "new.csv"], cases)
-
-
-# --- margins ---------------------------------------------------------------------------------------------------------
 
 
 def test_margins_of_rows(folder, tmp_path):

@@ -212,9 +212,6 @@ def test_wide_bins(max_bins):
     assert_array_equal(codes[:, 0], np.searchsorted(edges, column))
 
 
-# --- several columns ----------------------------------------------------------------------------------------
-
-
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -265,8 +262,6 @@ def test_categories_out_of_range_are_missing():
     )
     assert_array_equal(codes[:, 0], [0, 2, 3, 3, 0, 3, 3, 3, 3, 3, 3, 3])
 
-
-# --- refusals -----------------------------------------------------------------------------------------------
 
 GOOD_EDGES: dict[str, Any] = {
     "X": np.arange(12.0).reshape(4, 3),

@@ -11,7 +11,7 @@ from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from committee import _core
-from tests.core.cases import Case, alternating_labels, cases, limits_for, random_case
+from tests.core.cases import Case, cases, limits_for, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
 from tests.oracles import grow as walks
@@ -31,9 +31,6 @@ def drawn(draw: st.DrawFn, **fixed: Any) -> tuple[Case, oracle.Limits]:
     return case, replace(limits_for(case, draw), max_leaf_nodes=0)
 
 
-# --- the trees ----------------------------------------------------------------------------------------------
-
-
 @given(drawn(), st.integers(0, 4), seeds)
 def test_small_tables_grow_the_other_growers_trees(table, max_features, seed):
     case, limits = table
@@ -51,18 +48,8 @@ def test_small_tables_grow_the_other_growers_trees(table, max_features, seed):
     seeds,
 )
 def test_larger_tables_do_too(kind, n_classes, max_bins, weights, missing, max_features, seed):
-    """Nodes with more rows than bins and with fewer, and many classes of which a node holds few."""
-    case = random_case(
-        np.random.default_rng(seed),
-        kind,
-        700,
-        12,
-        n_classes=n_classes,
-        max_bins=max_bins,
-        weights=weights,
-        missing=missing,
-        wide=max_bins > 255,
-    )
+    options = {"max_bins": max_bins, "weights": weights, "missing": missing, "wide": max_bins > 255}
+    case = random_case(np.random.default_rng(seed), kind, 700, 12, n_classes=n_classes, **options)
     for limits in (oracle.Limits(), oracle.Limits(max_depth=5, min_samples_leaf=3, min_gain=0.0012345)):
         tree = case.grow_with(case.deep_grower(limits, max_features), seed)
         assert_same_tree(tree, case.grow(limits, max_features, seed=seed))
@@ -92,17 +79,6 @@ def test_every_split_is_the_best_one(table):
     CheckedTree(case.grow_with(case.deep_grower(limits)), case.table, limits).assert_right()
 
 
-def test_alternating_labels_grow_a_leaf_for_every_row():
-    n = 1000
-    case = alternating_labels(n)
-    tree = case.grow_with(case.deep_grower(oracle.Limits()))
-    assert len(tree.feature) == 2 * n - 1
-    assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
-
-
-# --- many trees ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_grown_at_the_same_time(kind):
     case = random_case(np.random.default_rng(0), kind, 3000, 6, n_classes=3, max_bins=60)
@@ -124,9 +100,6 @@ def test_a_used_grower_grows_the_same_trees(table, seed):
         other = replace(case, rows=rows if len(rows) else None, weights=case.weights + rng.random())
         assert_same_tree(other.grow_with(grower, seed), other.grow_with(other.deep_grower(limits, 2), seed))
     assert_same_tree(case.grow_with(grower, seed), case.grow_with(case.deep_grower(limits, 2), seed))
-
-
-# --- walking ------------------------------------------------------------------------------------------------
 
 
 @given(drawn(), seeds)

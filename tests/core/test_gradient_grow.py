@@ -193,7 +193,6 @@ def test_heavy_tails_keep_the_others():
     n_features=st.integers(1, 3),
 )
 def test_rows_and_features_of_a_tree(n, share, seed, n_features):
-    """Only its rows count, only its features are split on, and all other rows find their leaf."""
     data = table(n, [9, 4, 30], [0, 1, 0], seed)
     g, h = gradients(n, 1, seed)
     rng = np.random.default_rng(seed)

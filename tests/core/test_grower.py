@@ -16,14 +16,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
 from committee import _core
-from tests.core.cases import CRITERIA, alternating_labels, bad_weights, cases, cases_with_limits, each, random_case
+from tests.core.cases import (
+    CRITERIA,
+    Case,
+    alternating_labels,
+    bad_weights,
+    cases,
+    cases_with_limits,
+    each,
+    random_case,
+)
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
 
 NO_LIMITS = oracle.Limits()
-
-
-# --- limits -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [1, 2, 3, 7, 20])
@@ -68,21 +74,16 @@ def test_every_feature_is_drawn_equally_often():
     assert_same_tree(trees[7], case.grow_with(grower, 7))
 
 
-@pytest.mark.parametrize("max_features", [3, 6])
-def test_the_first_of_the_features_drawn_wins_a_tie(max_features):
+def test_equal_features_win_ties_as_they_are_drawn():
+    """The first of those drawn, which is any of them as often; the lowest where none is drawn."""
     case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
     case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
-    grower = case.grower(oracle.Limits(max_depth=1), max_features=max_features)
-    root = [case.grow_with(grower, seed).feature[0] for seed in range(600)]
-    assert chisquare(np.bincount(root, minlength=6)).pvalue > 0.001  # each as often as the others
-
-
-def test_the_lowest_feature_wins_a_tie_where_none_is_drawn():
-    case = random_case(np.random.default_rng(0), "gini", 100, 6, missing=0.0, categorical="none")
-    case = replace(case, codes=np.repeat(case.codes[:, :1], 6, axis=1), n_bins=np.repeat(case.n_bins[:1], 6))
+    for max_features in (3, 6):
+        grower = case.grower(oracle.Limits(max_depth=1), max_features=max_features)
+        root = [case.grow_with(grower, seed).feature[0] for seed in range(600)]
+        assert chisquare(np.bincount(root, minlength=6)).pvalue > 0.001
     grower = case.grower(oracle.Limits(), max_features=0)
-    for seed in range(10):
-        assert case.grow_with(grower, seed).feature.max() == 0
+    assert max(case.grow_with(grower, seed).feature.max() for seed in range(10)) == 0
 
 
 def test_neighbouring_seeds_draw_independently():
@@ -106,10 +107,11 @@ def test_neighbouring_seeds_draw_independently():
         assert abs(np.corrcoef(lowest[:-lag], lowest[lag:])[0, 1]) < 0.1
 
 
-def test_alternating_labels_grow_a_leaf_for_every_row():
+@pytest.mark.parametrize("make", [Case.grower, Case.deep_grower])
+def test_alternating_labels_grow_a_leaf_for_every_row(make):
     n = 1000
     case = alternating_labels(n)
-    tree = case.grow(NO_LIMITS)
+    tree = case.grow_with(make(case, NO_LIMITS))
     assert len(tree.feature) == 2 * n - 1
     assert_array_equal(np.sort(tree.leaf_of_row), np.flatnonzero(tree.feature < 0))
 
@@ -126,9 +128,6 @@ def test_tables_with_nothing_to_split(kind):
         assert_array_equal(tree.feature, [-1])
         assert_array_equal(np.unique(tree.leaf_of_row[nothing.table.rows]), [0])
         assert_allclose(tree.sums[0], nothing.table.statistics[nothing.table.rows].sum(0), atol=1e-14)
-
-
-# --- a grower and its buffers -------------------------------------------------------------------------------
 
 
 @given(cases_with_limits(), st.integers(0, 2**32 - 1))

@@ -127,9 +127,6 @@ def test_what_is_refused():
             boosted(**({"D": D, "y": y, "v": v, "n_outputs": 3} | options))
 
 
-# --- hard leaves --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("by_likelihood", [False, True])
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -3e8, 1e300, 1.7e308, 5e-324])
@@ -226,16 +223,12 @@ def test_columns_beyond_squares_give_numbers_all_the_same(scale):
 
 
 def test_column_with_one_far_row():
-    """An outlier neither overflows nor stops the other column."""
     X, y = random_table(200, 1)
     far = np.zeros(200)
     far[0] = 1e12
     result = one_leaf(np.column_stack([far, X]), y).boost(Settings(n_steps=50))
     assert np.isfinite(result.scores).all()
     assert result.risk[0, 0, -1] <= one_leaf(X, y).boost(Settings(n_steps=50)).risk[0, 0, -1] + 1e-3
-
-
-# --- refusals -----------------------------------------------------------------------------------------------
 
 
 REFUSALS: list[tuple[dict[str, Any], str]] = [

@@ -162,9 +162,6 @@ def test_many_trees_at_once():
     assert_allclose(models.native.scores(X, D, 1)[:, 0], expected, rtol=1e-12, atol=1e-13)
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -41,9 +41,6 @@ def assert_same_result(one: Result, other: Result) -> None:
         assert_array_equal(values, getattr(other, name), name)
 
 
-# --- the twin -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("by_likelihood", [False, True])
 @given(problem=problems(), n_steps=st.integers(1, 25), tol=st.sampled_from([0.0, 0.0, 1e-3]))
@@ -78,9 +75,6 @@ def test_oracle_is_the_text_of_the_algorithm(link, seed):
     assert_allclose(intercept + D @ slope, fit.scores[:, 0], rtol=1e-6, atol=1e-8)
 
 
-# --- the risk -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("link", LINKS)
 @given(problem=problems(), by_likelihood=st.booleans(), cap=st.sampled_from([1.0, 8.0, 20.0]))
 def test_risk_never_rises_and_is_that_of_the_scores(link, problem, by_likelihood, cap):
@@ -111,9 +105,6 @@ def test_tolerance_ends_the_boosting(seed):
     assert_array_equal(early.path[0, 0, :steps], whole.path[0, 0, :steps])
     assert_array_equal(early.path[0, 0, steps:], -2)
     assert_array_equal(early.risk[0, 0, : steps + 1], whole.risk[0, 0, : steps + 1])
-
-
-# --- likelihood ---------------------------------------------------------------------------------------------
 
 
 def probit_likelihood_fit(D: NDArray[np.float64], y: NDArray[np.float64], v: NDArray[np.float64]) -> Any:
@@ -178,9 +169,6 @@ def test_risk_is_the_log_likelihood():
     result = one_leaf(X, y).boost(Settings("probit", 30))
     p = ndtr(result.scores[:, 0])
     assert result.risk[0, 0, -1] == pytest.approx(-np.log(np.where(y == 1, p, 1 - p)).mean(), rel=1e-12)
-
-
-# --- what changes no score ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -283,9 +271,6 @@ def test_unrecorded_is_the_same_without_the_record(link, problem, n_steps, tol):
     assert_array_equal(with_record.coefficient, without.coefficient)
     assert without.path.shape == (*with_record.path.shape[:2], 0)
     assert_array_equal(with_record.risk[:, :, -1:], without.risk)
-
-
-# --- the choice ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -158,7 +158,6 @@ def test_what_does_not_fit_is_refused(changes, message):
 
 
 def test_many_deep_trees_are_taken_in_turn():
-    """More points and nodes than are held at once."""
     rng = np.random.default_rng(1)
     forest, X = random_chain(150, 100, rng), rng.normal(size=(9, 100))
     one = contributions(forest, forest.value, X, np.ones(1), 1)

@@ -238,9 +238,6 @@ def test_any_number_of_threads_gives_the_same_bits():
     )
 
 
-# --- probabilities -----------------------------------------------------------------------------------------
-
-
 def of_values(stumps: oracle.Stumps, x: Any) -> F64:
     q = _core.stump_probabilities(np.asarray(x, dtype=np.float64).reshape(-1, 1).copy(), *stumps.arrays, 1)
     return np.asarray(q[:, 0])
@@ -284,8 +281,6 @@ def test_far_and_sharp_and_flat_stay_probabilities():
     assert of_values(oracle.one_stump(np.inf, 1.0, True), [1.0, np.inf]).tolist() == [0.0, 0.5]
     assert of_values(oracle.one_stump(-1.7e308, 1.0, True), [1.7e308]).tolist() == [1.0]
 
-
-# --- sums and weights of branches --------------------------------------------------------------------------
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -340,9 +335,6 @@ def test_the_first_row_that_cannot_be_is_named(dtype, row):
     strange[row] = 2
     with pytest.raises(ValueError, match=f"label of row {row} is 2"):
         _core.joined_weights(weights, q, strange, np.ones((2, 2)), 1)
-
-
-# --- refusals ----------------------------------------------------------------------------------------------
 
 
 def test_a_table_that_does_not_fit_is_refused():

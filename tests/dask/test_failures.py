@@ -43,9 +43,6 @@ def nothing_left(client) -> bool:
     return True
 
 
-# --- workers -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_worker_is_killed(client, tmp_path):
     check_bits(fit(subagging(how="kill", times=1, folder=str(tmp_path)), X, Y, client=client))
@@ -120,9 +117,6 @@ def test_a_member_needs_too_much_memory(tmp_path, times):
             return
         with pytest.raises(ClusterError, match=r"more memory|more of it"):
             fit(model, X, Y, client=client)
-
-
-# --- the scheduler, the client, and the fit itself -------------------------------------------------------------------
 
 
 @pytest.mark.slow

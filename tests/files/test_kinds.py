@@ -172,8 +172,6 @@ def test_crafted_members_are_refused(tmp_path):
 )
 @given(data=st.data())
 def test_random_documents_and_arrays(tmp_path, data):
-    """With a digest that fits: refused, or a model that answers."""
-
     loaded = load_changed(tmp_path / "model", small_file()[0], data)
     if loaded is not None:
         X = table()[0]
@@ -450,7 +448,6 @@ def test_arrays_and_entries_that_are_not_there(tmp_path):
 
 
 def test_rows_are_known_in_any_form():
-    """As an array or a frame, sparse or not, of numbers and categories; whoever has no table is not asked."""
     import pandas as pd
     from scipy.sparse import csr_matrix
 

@@ -68,9 +68,6 @@ def parts(name: str) -> tuple[Document, Arrays]:
     return json.loads(text), {key: array.copy() for key, array in arrays.items()}
 
 
-# -- changes of documents ---------------------------------------------------------------------------------------------
-
-
 def at(document: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         document = document[step]
@@ -192,9 +189,6 @@ def nest(random: Random, document: Document, arrays: Arrays) -> None:
         }
 
 
-# -- changes of arrays ------------------------------------------------------------------------------------------------
-
-
 def special(random: Random, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "f":
         return random.choice((0.0, -0.0, 1.0, -1.0, 0.5, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e17))
@@ -259,9 +253,6 @@ def lengthen(random: Random, document: Document, arrays: Arrays) -> None:
             arrays[name] = np.concatenate([array] * times) if times else array[: size // 2]
 
 
-# -- changes of bytes -------------------------------------------------------------------------------------------------
-
-
 def damage(random: Random, whole: bytes) -> bytes:
     content = bytearray(whole)
     for _ in range(random.choice((1, 1, 2, 4))):
@@ -321,9 +312,6 @@ STRUCTURED: list[Callable[[Random, Document, Arrays], None]] = [
     lengthen,
     nest,
 ]
-
-
-# -- the fuzzer -------------------------------------------------------------------------------------------------------
 
 
 class TooMuchMemoryError(Exception):

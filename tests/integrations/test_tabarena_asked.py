@@ -53,9 +53,6 @@ def test_examples_of_docstrings_do_what_they_say(module):
     assert found.attempted and not found.failed
 
 
-# --- threads and parameters ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", MAKERS)
 def test_threads_are_those_that_are_asked_for(kind):
     assert [made(kind, num_cpus=n).n_jobs for n in (3, 1, 0)] == [3, 1, 1]
@@ -74,9 +71,6 @@ def test_threads_change_no_answer(kind, rows):
     X, y = rows
     one, two = (made(kind, num_cpus=n, validated=True).fit(X[::3], y[::3]).predict_proba(X) for n in (1, 2))
     assert (one == two).all()
-
-
-# --- time ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -111,9 +105,6 @@ def test_a_fit_is_stopped_before_the_part_that_would_end_too_late(monkeypatch):
     assert stops == [False, False, True]  # the longest part took 2, and 4 + 2 > 5.5
 
 
-# --- rows to validate on ---------------------------------------------------------------------------------------------
-
-
 def test_boosting_stops_early_by_the_rows_that_are_given(rows):
     X, y = rows
     model = gradient_boosting_of(Asked({"random_state": 0, "learning_rate": 0.3}, validated=True))
@@ -146,9 +137,6 @@ def test_a_fit_on_all_rows_has_the_rounds_that_were_best(rows):
     assert refit(made("sbpmt", validated=True).fit(X, y)) == {}
 
 
-# --- rows not seen ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["committee", "sbpmt"])
 def test_a_fit_on_all_rows_says_what_it_knows_without_them(kind, rows):
     X, y = rows
@@ -167,9 +155,6 @@ def test_rows_without_an_answer_get_the_mean_of_the_others():
         oob_decision_function_ = np.array([[0.2, 0.8], [np.nan, np.nan], [0.6, 0.4]])
 
     assert of_rows_not_seen(Fitted())[1] == pytest.approx([0.4, 0.6])
-
-
-# --- kinds of columns and classes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -203,9 +188,6 @@ def test_each_class_has_its_column(data):
     whole = in_all_classes(shares, known, n_classes)
     assert whole.shape == (len(shares), n_classes) and (whole[:, known] == shares).all()
     assert not np.delete(whole, known, axis=1).any()
-
-
-# --- the page --------------------------------------------------------------------------------------------------------
 
 
 def test_the_page_has_the_table_of_the_results():
