@@ -17,6 +17,8 @@ from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, weighted_error
+from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Softmax
@@ -25,8 +27,6 @@ from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
     from committee._core import Criterion, GrownTree
-    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss
-    from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
 MAX_STEP = 600.0
 """Largest weight of a voter: exp(600), the ratio of the factors of wrong and right rows, is still a float64."""
@@ -120,24 +120,17 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         return TreeRun(self, rows, seed) if self.voter is None else VoterRun(self, rows, seed)
 
     def _early_stopping(self, run: AdaBoostRun, held_out: Rows) -> EarlyStopping:
-        from committee.learners.base.early_stopping import EarlyStopping
-
         return EarlyStopping(self._added_votes(run, held_out), self.n_iter_no_change)
 
     def _held_out_votes(self, run: AdaBoostRun, held_out: Rows) -> HeldOutVotes:
-        from committee.learners.base.early_stopping import HeldOutVotes
-
         def total_weight(t: int) -> float:
             return float(sum(abs(step.alpha) for step in run.steps[:t]))
 
-        return HeldOutVotes(
-            self._added_votes(run, held_out).after, total_weight, run.link, names_classes=self.vote == "discrete"
-        )
+        votes = self._added_votes(run, held_out).after
+        return HeldOutVotes(votes, total_weight, run.link, names_classes=self.vote == "discrete")
 
     @staticmethod
     def _added_votes(run: AdaBoostRun, held_out: Rows) -> StagedLoss:
-        from committee.learners.base.early_stopping import StagedLoss, weighted_error
-
         def votes(t: int) -> F64:
             return run.voters(t - 1, t).tally(held_out.cells, np.array([run.steps[t - 1].alpha]))
 
@@ -223,8 +216,6 @@ class TreeRun(AdaBoostRun):
         self.trees: list[GrownTree] = []
 
     def keep(self, record: FitRecord) -> None:
-        from committee.learners.base.fit_record import RecordedGrower
-
         self.grower = RecordedGrower(self.grower, self.binned, record)
 
     def _train(self) -> Round:

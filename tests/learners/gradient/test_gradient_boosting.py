@@ -16,7 +16,7 @@ from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LARGEST_STEP, best_step
 from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, Loss, Poisson, Squared
 from committee.voters.rounds import Rounds
-from tests.gradient_cases import SMALL, answer, both, data, learner, numbers, seeds, table
+from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, numbers, seeds, table
 
 # --- it learns --------------------------------------------------------------------------------------------------------
 
@@ -105,9 +105,8 @@ prices = st.sampled_from([0.0, 0.3, 2.0])
 def test_with_line_search_the_objective_never_rises(seed, loss, n_classes, l0, l1, l2, learning_rate, weighted):
     X, y = table(80, n_classes, seed, noise=1.0)
     w = np.random.default_rng(seed).exponential(size=80) if weighted else None
-    model = GradientBoostingClassifier(
-        loss, 5, leaf_l0=l0, leaf_l1=l1, line_search=True, **SMALL | {"leaf_l2": l2, "learning_rate": learning_rate}
-    ).fit(X, y, w)
+    prices = {"leaf_l0": l0, "leaf_l1": l1, "leaf_l2": l2, "learning_rate": learning_rate}
+    model = GradientBoostingClassifier(loss, 5, line_search=True, **SMALL | prices).fit(X, y, w)
     found = objectives(model, X, y, model._chosen_loss(), LeafPenalty(l0, l1, l2), w)
     assert_allclose(model.training_objectives_, found[: len(model.training_objectives_)], rtol=1e-9)
     assert (np.diff(found) <= 1e-12).all()
@@ -119,9 +118,8 @@ def test_whole_steps_of_the_squared_loss_never_raise_the_objective(seed, l0, l1,
     """Its quadratic model is the loss itself, so each tree lowers the objective by what its leaves are worth."""
     X, y = numbers(80, seed)
     penalty = LeafPenalty(l0, l1, l2)
-    model = GradientBoostingRegressor(
-        n_estimators=6, leaf_l0=l0, leaf_l1=l1, **SMALL | {"leaf_l2": l2, "learning_rate": 1.0}
-    ).fit(X, y)
+    prices = {"leaf_l0": l0, "leaf_l1": l1, "leaf_l2": l2, "learning_rate": 1.0}
+    model = GradientBoostingRegressor(n_estimators=6, **SMALL | prices).fit(X, y)
     found = objectives(model, X, y, model._chosen_loss(), penalty)
     assert (np.diff(found) <= 1e-9).all()
     residual, forest = y - model.committee_.intercept[0], model.committee_.voters
@@ -249,15 +247,15 @@ def test_subsamples_are_drawn_without_replacement_anew(kind):
 
 def test_columns_of_trees_and_of_nodes():
     X, y = table()
-    model = learner("classes", max_features_tree=1, n_estimators=20).fit(X, y)
-    forest = model.committee_.voters
-    used = [np.unique(f[f >= 0]) for f in np.split(forest.feature, forest.offset[1:-1])]
-    assert max(len(columns) for columns in used) == 1
-    assert len(np.unique(np.concatenate(used))) == 4
-    by_node = learner("classes", max_features=1, n_estimators=5).fit(X, y).committee_.voters
-    assert max(len(np.unique(f[f >= 0])) for f in np.split(by_node.feature, by_node.offset[1:-1])) > 1
-    two = learner("classes", max_features_tree=2, max_features=0.5, n_estimators=10).fit(X, y).committee_.voters
-    assert max(len(np.unique(f[f >= 0])) for f in np.split(two.feature, two.offset[1:-1])) == 2
+
+    def used(**params):
+        forest = learner("classes", n_estimators=20, **params).fit(X, y).committee_.voters
+        return [set(f[f >= 0].tolist()) for f in np.split(forest.feature, forest.offset[1:-1])]
+
+    by_tree = used(max_features_tree=1)
+    assert max(map(len, by_tree)) == 1 and set().union(*by_tree) == {0, 1, 2, 3}
+    assert max(map(len, used(max_features=1))) > 1
+    assert max(map(len, used(max_features_tree=2, max_features=0.5))) == 2
     with pytest.raises(ValueError, match="max_features=5 exceeds the 4 columns"):
         learner("classes", max_features=5).fit(X, y)
 
@@ -266,11 +264,11 @@ def test_columns_of_trees_and_of_nodes():
 def test_random_thresholds(kind):
     X, y = data(kind)
     X[::9, 0] = np.nan
-    model, every = (learner(kind, n_estimators=40, extra_trees=drawn).fit(X, y) for drawn in (True, False))
-    assert_array_equal(
-        answer(learner(kind, n_estimators=40, extra_trees=True, n_jobs=3).fit(X, y), X), answer(model, X)
+    model, again, other, every = (
+        learner(kind, n_estimators=40, **{"extra_trees": True} | params).fit(X, y)
+        for params in ({}, {"n_jobs": 3}, {"random_state": 1}, {"extra_trees": False})
     )
-    other = learner(kind, n_estimators=40, extra_trees=True, random_state=1).fit(X, y)
+    assert_array_equal(answer(again, X), answer(model, X))
     assert (answer(other, X) != answer(model, X)).any()
     drawn, all_of_them = (len(np.unique(m.committee_.voters.threshold)) for m in (model, every))
     assert drawn > 1.2 * all_of_them
@@ -282,28 +280,23 @@ def test_random_thresholds(kind):
 
 @both
 @pytest.mark.parametrize(
-    "params", [{}, {"line_search": True, "leaf_l1": 0.5, "leaf_l0": 0.2}, {"extra_trees": True}], ids=str
+    ("n", "params", "rtol"),
+    [
+        (300, {"min_hessian_leaf": 2.345}, 1e-6),
+        (300, {"min_hessian_leaf": 2.345, "line_search": True, "leaf_l1": 0.5, "leaf_l0": 0.2}, 1e-6),
+        (300, {"min_hessian_leaf": 2.345, "extra_trees": True}, 1e-6),
+        (400, {"n_estimators": 30, "subsample": 0.7}, 1e-9),
+        (9_000, {"n_estimators": 30, "subsample": 0.7}, 1e-9),
+    ],
+    ids=str,
 )
-def test_integer_weights_are_repeated_rows(kind, params):
-    X, y = data(kind)
-    X = np.random.default_rng(5).normal(size=X.shape)
-    times = np.random.default_rng(2).integers(0, 4, len(y))
-    params = {"min_samples_leaf": 1, "min_hessian_leaf": 2.345} | params
-    weighted = learner(kind, **params).fit(X, y, times)
-    repeated = learner(kind, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert_allclose(answer(weighted, X), answer(repeated, X), rtol=1e-6, atol=1e-8)
-
-
-@both
-@pytest.mark.parametrize("n", [400, 9_000])
-def test_integer_weights_are_repeated_rows_where_rows_are_drawn(kind, n):
+def test_integer_weights_are_repeated_rows(kind, n, params, rtol):
     X, y = data(kind, n)
     X = np.random.default_rng(5).normal(size=X.shape)
-    times = np.random.default_rng(2).integers(0, 6, n)
-    params = {"n_estimators": 30, "min_samples_leaf": 1, "subsample": 0.7, "learning_rate": 0.1}
-    weighted = learner(kind, **params).fit(X, y, times)
-    repeated = learner(kind, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert_allclose(answer(weighted, X), answer(repeated, X), rtol=1e-9, atol=1e-9)
+    times = np.random.default_rng(2).integers(0, 5, n)
+    weighted = learner(kind, min_samples_leaf=1, **params).fit(X, y, times)
+    repeated = learner(kind, min_samples_leaf=1, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_allclose(answer(weighted, X), answer(repeated, X), rtol=rtol, atol=rtol)
 
 
 # --- a loss of one's own ----------------------------------------------------------------------------------------------
@@ -357,14 +350,7 @@ class Exploding(Exponential):
 
 
 WITHOUT_DRAWS = {"newton": False, "line_search": True, "learning_rate": 1.0, "leaf_l2": 0.0, "min_samples_leaf": 1}
-TREES = {
-    "max_leaf_nodes": 6,
-    "subsample": 1.0,
-    "max_features": None,
-    "leaf": "constant",
-    "n_estimators": 4,
-    "random_state": 0,
-}
+TREES = PLAIN | {"max_leaf_nodes": 6, "n_estimators": 4, "random_state": 0}
 
 
 def table_for(loss, seed=0):
@@ -382,7 +368,7 @@ def test_rounds_are_least_squares_fits_to_the_antigradient(loss, weighted):
     X, y = table_for(loss)
     w = np.random.default_rng(1).choice([0.5, 1.0, 2.0], len(y)) if weighted else np.ones(len(y))
     kind = GradientBoostingClassifier if y.dtype.kind == "i" else GradientBoostingRegressor
-    committee = kind(loss=loss, **WITHOUT_DRAWS, **TREES).fit(X, y, w).committee_
+    committee = kind(loss=loss, **TREES | WITHOUT_DRAWS).fit(X, y, w).committee_
     F = np.repeat(committee.intercept, len(y))
     for t, step in enumerate(committee.weights):
         gradient, hessian = loss.gradient_hessian(y, F)

@@ -348,15 +348,6 @@ def test_early_stopping_keeps_rounds_and_refits_leaves(tree):
 
 
 @both_trees
-def test_contributions_add_up(tree):
-    X, Y = targets()
-    model = boosting(tree=tree).fit(X, Y)
-    contributions = model.contributions(X)
-    assert contributions.shape == (len(X), X.shape[1] + 1, 3)
-    assert_allclose(contributions.sum(axis=1), model.predict(X), atol=1e-9)
-
-
-@both_trees
 def test_checkpoint_and_file_hold_all_targets(tree, tmp_path):
     X, Y = targets()
     model = boosting(tree=tree).fit(X, Y)

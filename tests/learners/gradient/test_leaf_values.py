@@ -14,7 +14,6 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor, _co
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.target import refits
 from committee.objectives.losses import REGRESSION_LOSSES
-from committee.vote.explain.tree_contributions import tree_contributions
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 from tests.core.checked_tree import DEFAULTS
@@ -232,18 +231,6 @@ def test_several_classes(tree):
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])]
     model = GradientBoostingClassifier(n_estimators=20, leaf="linear", tree=tree, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
-    shares = tree_contributions(model, X[:30])
-    assert_allclose(shares.sum(axis=1), model.decision_function(X[:30]), atol=1e-9)
-
-
-@both
-def test_contributions_add_up(kind):
-    X, y = data(kind)
-    model = learner(kind, leaf="linear").fit(X, y)
-    later = np.vstack([X[:30] * 2, np.full((1, 4), np.nan)])
-    shares = model.contributions(later)
-    assert shares.shape == (31, 5)
-    assert_allclose(shares.sum(axis=1), answer(model, later), atol=1e-9)
 
 
 @both

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from committee import _core
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
-from committee.learners.base.fit_record import leaf_of_rows
+from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower, leaf_of_rows
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.leaf_values import (
     LeafPenalty,
@@ -31,9 +31,6 @@ from committee.voters.forest import Forest
 from committee.voters.growing import forest_from_grown
 from committee.voters.linear_leaves import LeafLines, LinearLeaves
 from committee.voters.rounds import Rounds
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower
 
 I32 = NDArray[np.int32]
 TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
@@ -209,8 +206,6 @@ class RowsInMemory(ScoredRows):
         return refitted_tree(tree, sums, count, penalty, weighted=self.w is not None)
 
     def keep(self, record: FitRecord) -> None:
-        from committee.learners.base.fit_record import RecordedGradientGrower
-
         self.grower = RecordedGradientGrower(self.grower, self.binned, record)
 
 

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.number_types import F64
-from committee.learners.base.fit_record import tree_from_arrays, tree_to_arrays
+from committee.learners.base.fit_record import Codec, FitRecord, tree_from_arrays, tree_to_arrays
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
 from committee.learners.gradient.rounds import Draws, ScoredRows
 from committee.learners.gradient.target import Target, add_tree, constant_scores, refits
 from committee.objectives.losses import Loss
 from committee.voters.linear_leaves import LeafLines
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -65,7 +62,7 @@ class Shard:
     n_outputs: int
     n_threads: int
     X: F64 | None = None
-    line_sums: Any = None
+    line_sums: _core.LineSums = field(init=False)
 
     def __post_init__(self) -> None:
         options = {"n_outputs": self.n_outputs, "n_threads": self.n_threads}
@@ -145,16 +142,13 @@ class Shard:
         self._complete_leaves(tree)
         of_rows = self.leaf, self.runs[run].rows, *self._derivatives(k)
         self.line_sums = line_fit.sums(self.X, tree_from_arrays(*tree), *of_rows, self.n_threads)
-        largest: F64 = self.line_sums.largest()
-        return largest
+        return self.line_sums.largest()
 
     def weights_of_lines(self, largest: F64) -> I64:
-        weights: I64 = self.line_sums.weights(largest)
-        return weights
+        return self.line_sums.weights(largest)
 
     def products_of_lines(self, largest: F64, weights: I64) -> I64:
-        products: I64 = self.line_sums.products(largest, weights)
-        return products
+        return self.line_sums.products(largest, weights)
 
     def scores(self, run: int, rows: NDArray[np.integer]) -> F64:
         return self.runs[run].F[..., rows]
@@ -356,8 +350,6 @@ class RowsOnShards(ScoredRows):
     def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
         if self._record is None:
             return self._grown(k, features, seed)
-        from committee.learners.base.fit_record import Codec
-
         self._known = True
 
         def compute() -> _core.GradientTree:

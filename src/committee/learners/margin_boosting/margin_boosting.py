@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.early_stopping import EarlyStopping, weighted_error
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, weighted_error
+from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import voter_template
 from committee.learners.pools.dictionaries import DistinctPool, DistinctRows, StumpPool, classifiers_on
@@ -28,10 +29,6 @@ from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
-
-if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import HeldOutVotes
-    from committee.learners.base.fit_record import FitRecord
 
 EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
 DEEPER = "deeper trees are grown by the Gini criterion."
@@ -95,8 +92,6 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         return EarlyStopping(HeldOutErrors(run, held_out), self.n_iter_no_change)
 
     def _held_out_votes(self, run: ClassRuns[Any], held_out: Rows) -> HeldOutVotes:
-        from committee.learners.base.early_stopping import HeldOutVotes
-
         def total_weight(t: int) -> float:
             return float(sum(one.weights_after(t).sum() for one in run.runs))
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 
 from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import (
     DEEPER,
@@ -29,9 +30,6 @@ from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
 
 
 @with_parameters

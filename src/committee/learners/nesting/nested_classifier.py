@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
+from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
@@ -46,21 +47,16 @@ from committee.vote.links.probability import Link, Logistic, Truncated
 from committee.voters.probabilistic_voters import SoftStumps
 from committee.voters.vote_graph import MAX_PATHS, PathMajority, VoteGraph, Walk
 
-if TYPE_CHECKING:
-    from committee.data.rows import Rows
-
-
 _MOST_BYTES = 2**26  # weights of all leaves that may be kept in float64; where there are more, all are kept in float32
 
 _OF_VOTERS = {
-    "bounds_": np.float64,
-    "normalisers_": np.float64,
-    "edges_": np.float64,
-    "reach_": np.float64,
-    "entropies_": np.float64,
-    "n_draws_": np.int64,
+    "bounds_": "bounds",
+    "normalisers_": "normalisers",
+    "edges_": "edges",
+    "reach_": "shares",
+    "entropies_": "entropies",
 }
-"""Fitted attributes that have a number for each voter."""
+"""Fitted attributes that have a float64 for each voter, and the lists of `Growth` that they are made of."""
 
 
 @dataclass
@@ -83,7 +79,7 @@ class NestedClassifier(CalibratedClassifier):
     _voter_parameter = "voter"
     _looks_ahead: ClassVar[bool] = False
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)
-    stored_attributes: ClassVar[tuple[str, ...]] = (*_OF_VOTERS, "bound_", "cost_", "temperature_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (*_OF_VOTERS, "n_draws_", "bound_", "cost_", "temperature_")
 
     bounds_: F64 = fitted(
         """Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; of more than two
@@ -288,11 +284,7 @@ class NestedClassifier(CalibratedClassifier):
             link = Truncated(floor=growths[0].eps)
         return {
             "committee_": Committee(voters, weights, self.classes_, link, self.table_),
-            "bounds_": np.concatenate([growth.bounds for growth in growths]),
-            "normalisers_": np.concatenate([growth.normalisers for growth in growths]),
-            "edges_": np.concatenate([growth.edges for growth in growths]),
-            "reach_": np.concatenate([growth.shares for growth in growths]),
-            "entropies_": np.concatenate([growth.entropies for growth in growths]),
+            **{name: np.concatenate([getattr(growth, of) for growth in growths]) for name, of in _OF_VOTERS.items()},
             "bound_": float(sum(growth.bound for growth in growths)),
             "cost_": float(sum(sum(growth.shares) for growth in growths)),
             "n_draws_": np.array([one.n_draws for growth in growths for one in growth.trained], dtype=np.int64),
@@ -320,8 +312,8 @@ class NestedClassifier(CalibratedClassifier):
         if len(self.classes_) == 1:
             return
         T = len(self.graph_.next)
-        for name, dtype in _OF_VOTERS.items():
-            numbers = getattr(self, name, None)
+        for name in (*_OF_VOTERS, "n_draws_"):
+            numbers, dtype = getattr(self, name, None), np.int64 if name == "n_draws_" else np.float64
             if numbers is None and name == "entropies_":
                 continue  # older files do not have it
             if not isinstance(numbers, np.ndarray) or numbers.dtype != dtype or numbers.shape != (T,):

@@ -7,13 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import log
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.bins import Binned
 from committee.data.number_types import F64
+from committee.data.rows import Rows
+from committee.learners.base.fit_record import Codec, FitRecord, Parts
 from committee.learners.pools.pool import Clones
 from committee.voters.probabilistic_voters import (
     DrawnVoter,
@@ -25,16 +28,11 @@ from committee.voters.probabilistic_voters import (
     prob_positive,
 )
 
-if TYPE_CHECKING:
-    from committee.data.bins import Binned
-    from committee.data.rows import Rows
-    from committee.learners.base.fit_record import FitRecord, Parts
-
 Answer: TypeAlias = Callable[[], NDArray[np.bool_]]  # one random answer on every training row
 Normaliser: TypeAlias = Callable[[F64], float]  # Z of an estimate of q
 Stopping: TypeAlias = int | Literal["first_rise", "stopwatch", "look_ahead"]
 """A number of draws, or a rule of the source document, the second as a forecast or as it is written."""
-StumpFound: TypeAlias = tuple[int, int, bool, float, float, "NDArray[np.uint32] | None"]
+StumpFound: TypeAlias = tuple[int, int, bool, float, float, NDArray[np.uint32] | None]
 """Result of `committee._core.StumpSearch.best`."""
 
 MOST_DRAWS = 1000  # draws after which either rule ends: Z never rises for a voter with a constant answer
@@ -98,8 +96,6 @@ class StumpLearner:
     def _best(self, weights: NDArray[Any]) -> StumpFound:
         if self._record is None:
             return self.search.best(weights)
-        from committee.learners.base.fit_record import Codec
-
         form = Codec(_parts_of_stump, self._restored)
         return self._record.result("stump", (weights,), lambda: self.search.best(weights), form)
 

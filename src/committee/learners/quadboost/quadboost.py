@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
-from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
 from committee.learners.base.user_voter import voter_template, weight_argument
@@ -35,9 +35,6 @@ from committee.objectives.programs.penalties import PENALTIES, penalty_class
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, MeanLink
 from committee.vote.links.probability import Link, Truncated
-
-if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import HeldOutVotes
 
 
 @with_parameters
@@ -148,8 +145,6 @@ class QuadBoost(Boosting):
         return EarlyStopping(self._held_out_risk(run, held_out), self.n_iter_no_change, first=0)
 
     def _held_out_votes(self, run: QuadRun, held_out: Any) -> HeldOutVotes:
-        from committee.learners.base.early_stopping import HeldOutVotes
-
         risk = self._held_out_risk(run, held_out)
         return HeldOutVotes(risk.votes_after, risk.total_weight, self.link_of(run.count))
 
@@ -218,10 +213,8 @@ class QuadBoost(Boosting):
                     "sample_weight. Choose another regressor, or leave sample_weight and class_weight out."
                 )
             return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
-        voter, centre = (
-            voter_template("dictionary", self.dictionary, self.table_),
-            w if self.fit_intercept else None,
-        )
+        voter = voter_template("dictionary", self.dictionary, self.table_)
+        centre = w if self.fit_intercept else None
 
         def scaled(weights: F64) -> F64:
             return np.asarray(count * weights / weights.sum())

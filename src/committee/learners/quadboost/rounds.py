@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.number_types import F64, I8, Index
 from committee.learners.base.boosting import BoostingRun
+from committee.learners.base.fit_record import Codec, FitRecord
 from committee.learners.pools.dictionaries import StumpPool
 from committee.learners.pools.pool import Candidate, Pool
 from committee.objectives.programs.penalised_least_squares import CountedProducts, Penalty, greedy_rounds, reweight
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord
 
 NOISE = 1e-12  # share of the largest product below which a distance from an optimum is rounding
 MOST_CELLS = 3000  # cells of a table up to which all products of its stumps are kept: two matrices of 72 MB
@@ -129,7 +127,6 @@ class ScoreRun(ABC):
     def _reweighted(self, gram: F64, b: F64, weights: F64, wanted: float) -> float:
         if self._record is None:
             return reweight(gram, b, weights, self.penalty, wanted)
-        from committee.learners.base.fit_record import Codec
 
         def compute() -> tuple[F64, float]:
             solution = weights.copy()

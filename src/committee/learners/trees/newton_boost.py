@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,10 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import StagedLoss
+from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_means, tree_grower
 from committee.voters.model_forest import LinearScores, LinkName, TrainingRecord
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
 I32 = NDArray[np.int32]
 LineStep: TypeAlias = tuple[I32, F64, F64]  # design column, intercept and slope of a step of every output, (O,) each
@@ -350,8 +348,6 @@ class StumpRun(NewtonRun):
         self.rounds: list[list[Stump]] = []
 
     def keep(self, record: FitRecord) -> None:
-        from committee.learners.base.fit_record import RecordedGrower
-
         for score in self.scores:
             score.growing = RecordedGrower(score.growing, self.binned, record)
 

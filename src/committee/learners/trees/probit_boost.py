@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,16 +15,13 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
-from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.newton_boost import JointLineRun, JointStumpRun, LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
 from committee.voters.model_forest import LinearScores, LinkName
-
-if TYPE_CHECKING:
-    from committee.learners.base.early_stopping import HeldOutVotes
 
 RUNS: dict[tuple[str, str], Callable[[NewtonBoost, Rows, TableSchema], NewtonRun]] = {
     ("newton", "line"): LineRun,
@@ -92,8 +89,6 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
         return EarlyStopping(run.held_out_risk(held_out), self.n_iter_no_change)
 
     def _held_out_votes(self, run: NewtonRun, held_out: Rows) -> HeldOutVotes:
-        from committee.learners.base.early_stopping import HeldOutVotes
-
         return HeldOutVotes(run.held_out_risk(held_out).after, float, self._link)
 
     def _fitted(self, run: NewtonRun, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
