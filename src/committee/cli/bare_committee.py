@@ -58,9 +58,8 @@ class BareCommittee(BaseEstimator):
     def validate_rows(self, X: Any) -> Any:
         return X  # the committee checks them
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        predicted: NDArray[Any] = self.committee_.predict(X)
-        return predicted
+    def predict(self, X: Any) -> Any:
+        return self.committee_.predict(X)
 
     def contributions(self, X: Any, *, output: Any = "score") -> Any:
         from committee.vote.explain.tree_contributions import tree_contributions
@@ -68,19 +67,16 @@ class BareCommittee(BaseEstimator):
         return tree_contributions(self.committee_, X, output=output)
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        shares: NDArray[np.float64] = self.committee_.feature_importances_
-        return shares
+    def feature_importances_(self) -> Any:
+        return self.committee_.feature_importances_
 
 
 class BareClassifier(BareCommittee):
     """Learner around a committee of classes."""
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        labels: NDArray[Any] = self.committee_.classes
-        return labels
+    def classes_(self) -> Any:
+        return self.committee_.classes
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        probabilities: NDArray[np.float64] = self.committee_.predict_proba(X)
-        return probabilities
+    def predict_proba(self, X: Any) -> Any:
+        return self.committee_.predict_proba(X)

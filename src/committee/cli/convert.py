@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -139,12 +140,23 @@ def _json(path: Path) -> Any:
     return _catboost(path, document) if b'"model_info"' in document else _xgboost(path, document)
 
 
-def _invalid(path: Path, library: str, error: Exception) -> ValueError:
-    missing = f": it has no {error}" if isinstance(error, KeyError) else ""
-    return ValueError(f"{path} is not a model of {library}, or is damaged, or of an unknown version{missing}")
+_DAMAGES: tuple[type[Exception], ...] = (
+    KeyError,
+    IndexError,
+    AttributeError,
+    UnicodeDecodeError,
+    json.JSONDecodeError,
+)
 
 
-_DAMAGES = (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError)
+@contextmanager
+def _damage_named(path: Path, library: str, damages: tuple[type[Exception], ...] = _DAMAGES) -> Iterator[None]:
+    try:
+        yield
+    except damages as error:
+        missing = f": it has no {error}" if isinstance(error, KeyError) else ""
+        message = f"{path} is not a model of {library}, or is damaged, or of an unknown version{missing}"
+        raise ValueError(message) from error
 
 
 def _loaded(path: Path, library: str, load: Callable[[Any], Any]) -> Any:
@@ -176,10 +188,8 @@ def _catboost_binary(path: Path) -> Any:
 def _catboost(path: Path, document: bytes) -> Any:
     from committee.vote.adapters.catboost_model import catboost_model
 
-    try:
+    with _damage_named(path, "CatBoost"):
         model, classes = catboost_model(document)
-    except _DAMAGES as error:
-        raise _invalid(path, "CatBoost", error) from error
     return _boosted_committee(model, classes)
 
 
@@ -195,12 +205,10 @@ def _xgboost_binary(path: Path) -> Any:
 def _xgboost(path: Path, document: bytes) -> Any:
     from committee.vote.adapters.xgboost_model import xgboost_model
 
-    try:
+    with _damage_named(path, "XGBoost"):
         best = json.loads(document)["learner"].get("attributes", {}).get("best_iteration")
         # after early stopping the classifier predicts with the rounds up to the best one
         model = xgboost_model(document, None if best is None else int(best) + 1)
-    except _DAMAGES as error:
-        raise _invalid(path, "XGBoost", error) from error
     return _boosted_committee(model)
 
 
@@ -210,10 +218,8 @@ def _lightgbm_text(path: Path) -> Any:
     text = path.read_text("utf-8", errors="replace")
     if not text.startswith("tree\n"):
         raise ValueError(f"{path} is not a model of LightGBM: its first line is not 'tree'")
-    try:
+    with _damage_named(path, "LightGBM"):
         return _boosted_committee(lightgbm_model(text, keep_names=True))
-    except _DAMAGES as error:
-        raise _invalid(path, "LightGBM", error) from error
 
 
 def _skops(path: Path) -> Any:
@@ -224,17 +230,14 @@ def _skops(path: Path) -> Any:
 
     from skops.io import get_untrusted_types, load
 
-    try:
-        unknown = sorted(set(get_untrusted_types(file=path)) - set(TRUSTED))
-        if unknown:
+    with _damage_named(path, "skops", (BadZipFile, *_DAMAGES)):
+        if unknown := sorted(set(get_untrusted_types(file=path)) - set(TRUSTED)):
             raise ValueError(
                 f"{path} holds types that skops does not trust: {', '.join(unknown)}; convert it in Python"
             )
         with notes_on_warnings():
             model = load(path, trusted=list(TRUSTED))
         return _committee(model)
-    except (BadZipFile, *_DAMAGES) as error:
-        raise _invalid(path, "skops", error) from error
 
 
 def _unpickled(path: Path, trusted: bool) -> Any:

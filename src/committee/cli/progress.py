@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +17,7 @@ from committee.data.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.progress import ProgressColumn
 
     from committee.data.out_of_core.scan import Pieces
     from committee.data.out_of_core.sources import Piece
@@ -47,13 +49,22 @@ def progress_hook(wanted: bool | None, steps: str = "fits") -> Iterator[Callable
 
         yield line
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     name = TextColumn("{task.fields[model]}", markup=False)
-    columns = (TextColumn(steps), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), name)
-    with Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=None, model="")
-        yield lambda done, total, model: bar.update(task, completed=done, total=total, model=printable(model))
+    with _bar(terminal, steps, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), name, model="") as update:
+        yield lambda done, total, model: update(completed=done, total=total, model=printable(model))
+
+
+@contextmanager
+def _bar(
+    terminal: Console, task: str, *columns: ProgressColumn, total: float | None = None, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    # a bar that ends without a trace; stdout is left alone, as it may be a file of predictions
+    from rich.progress import Progress, TextColumn
+
+    with Progress(TextColumn(task), *columns, console=terminal, transient=True, redirect_stdout=False) as bar:
+        yield partial(bar.update, bar.add_task("", total=total, **fields))
 
 
 def with_progress(pieces: Pieces, task: str, *, wanted: bool | None, bar: bool = True) -> Pieces:
@@ -94,13 +105,11 @@ def _row_lines(task: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def _row_bar(task: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(task), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
-    # stdout may be a file of predictions
-    with Progress(*columns, console=console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        shown = bar.add_task("", total=total)
-        yield lambda before, rows: bar.update(shown, completed=rows)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
+    with _bar(console(stderr=True), task, *columns, total=total) as update:
+        yield lambda before, rows: update(completed=rows)
 
 
 @contextmanager
@@ -126,19 +135,17 @@ def member_progress(learner: Any, *, wanted: bool | None) -> Iterator[None]:
 
 @contextmanager
 def _member_bar(terminal: Console) -> Iterator[Any]:
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 
     from committee.learners.blend.progress import MemberLines, time_left_text
 
     class Bar(MemberLines):
         def moved(self, name: str) -> None:
             left = self.time_left
-            bar.update(task, completed=left.share, name=printable(name), left=f"{time_left_text(left)} left")
+            update(completed=left.share, name=printable(name), left=f"{time_left_text(left)} left")
 
-    fields = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("left", "name")]
-    columns = (TextColumn("training"), BarColumn(), TaskProgressColumn(), *fields)
-    with Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("", total=1.0, name="", left="")
+    columns = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("left", "name")]
+    with _bar(terminal, "training", BarColumn(), TaskProgressColumn(), *columns, total=1.0, name="", left="") as update:
         yield Bar(lambda line: terminal.print(printable(line), soft_wrap=True))
 
 

@@ -125,12 +125,10 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
 
     Parameters
     ----------
-    model : fitted learner or committee
-        Any object with `save`.
+    model, predict_fn
+        As for `save_model`.
     name : str, default=None
         Name of the logged model.
-    predict_fn : {"predict", "predict_proba", "decision_function"}, default="predict"
-        Method that ``mlflow.pyfunc`` and model servers call.
     **options
         Passed to ``mlflow.models.Model.log`` and `save_model`, such as ``registered_model_name`` or ``input_example``.
 
@@ -140,12 +138,8 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
 
     Raises
     ------
-    ImportError
-        If the package mlflow is not installed.
-    TypeError
-        If the model has no `save`, or ``model_config`` is no dictionary.
-    ValueError
-        If `predict_fn` is none of the above, the model does not have it, or ``model_config`` names another one.
+    ImportError, TypeError, ValueError
+        As `save_model`.
 
     Examples
     --------
@@ -244,12 +238,8 @@ def _check(model: Any, predict_fn: str) -> None:
         raise ValueError(f"predict_fn is {predict_fn!r}, which {type(model).__name__} does not have; give 'predict'.")
 
 
-Parameters: TypeAlias = dict[str, Any]
-"""Inference parameters that MLflow passes beside the rows; models of this library have none."""
-
-
-def as_served(example: Any) -> tuple[Any, Parameters | None]:
-    """Return the rows of an input example in types that MLflow accepts, and the inference parameters.
+def as_served(example: Any) -> tuple[Any, dict[str, Any] | None]:
+    """Return the rows of an input example in types that MLflow accepts, and MLflow's inference parameters, if any.
 
     Category columns become their values, frames become pandas frames. A list of rows becomes an array, or a frame if it
     contains text or dictionaries.
