@@ -1,4 +1,4 @@
-"""The comparison: the same folds for all, the same figures as scikit-learn's own, failures reported."""
+"""Comparisons: equal folds for all models, metrics equal to scikit-learn's, failures, checkpoints and limits."""
 
 import json
 import re
@@ -44,6 +44,7 @@ from committee.report.statistics import corrected_paired_t_test, holm
 X_CANCER, Y_CANCER = load_breast_cancer(return_X_y=True)
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 TIMES = {"fit_seconds", "predict_microseconds"}
+BAYES = {"bayes": GaussianNB()}
 
 
 def mixed_table(n: int = 240, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
@@ -125,21 +126,16 @@ def test_jobs_change_nothing_but_times():
     assert two.jobs == 2
 
 
-def test_kinds_of_frame_agree():
-    results = [
-        compare(X, Y_IRIS, {"bayes": GaussianNB()}, folds=3)
-        for X in (X_IRIS, X_IRIS.tolist(), pl.DataFrame(X_IRIS), pd.DataFrame(X_IRIS, columns=list("abcd")))
-    ]
-    for result in results[1:]:
-        assert without_times(result) == without_times(results[0])
-
-
-@pytest.mark.parametrize("kind", [pd.Series, pl.Series, list, np.array])
-def test_kinds_of_labels_agree(kind):
-    y = kind([["setosa", "versicolor", "virginica"][c] for c in Y_IRIS])
-    result = compare(X_IRIS, y, {"bayes": GaussianNB()}, folds=3)
-    assert result["bayes"].mean("accuracy") == pytest.approx(0.953, abs=0.02)
-    assert result.table.classes == {"setosa": 50, "versicolor": 50, "virginica": 50}
+def test_kinds_of_frames_and_labels_agree():
+    names = [["setosa", "versicolor", "virginica"][c] for c in Y_IRIS]
+    frames = X_IRIS.tolist(), pl.DataFrame(X_IRIS), pd.DataFrame(X_IRIS, columns=list("abcd"))
+    tables = [(X, Y_IRIS) for X in frames] + [(X_IRIS, kind(names)) for kind in (pd.Series, pl.Series, list, np.array)]
+    expected = without_times(compare(X_IRIS, Y_IRIS, BAYES, folds=3))
+    for X, y in tables:
+        result = compare(X, y, BAYES, folds=3)
+        assert without_times(result) == expected
+        assert list(result.table.classes.values()) == [50, 50, 50]
+        assert y is Y_IRIS or list(result.table.classes) == ["setosa", "versicolor", "virginica"]
 
 
 def test_test_against_the_best_is_the_one_documented():
@@ -161,14 +157,15 @@ def test_test_against_the_best_is_the_one_documented():
     assert sum(model.average_rank for model in result.models) == pytest.approx(6.0)
 
 
-def test_equal_models_share_ranks_and_do_not_differ():
-    models = {"a": GaussianNB(), "b": GaussianNB(), "c": DummyClassifier()}
-    result = compare(X_IRIS, Y_IRIS, models, folds=5)
-    assert result["a"].average_rank == result["b"].average_rank == 1.5
-    second = result.ranked[1]
-    assert second.against_best.pvalue == 1.0
-    assert second.against_best.difference == 0.0
-    assert result["c"].against_best.significant
+def test_equal_models_share_ranks_and_a_model_of_one_class_is_no_better_than_chance():
+    X, y = rare_table()
+    often = DummyClassifier(strategy="most_frequent")
+    result = compare(X, y, {"a": GaussianNB(), "b": GaussianNB(), "often": often}, folds=5, metric=["mcc", "accuracy"])
+    assert [model.average_rank for model in result.models] == [1.5, 1.5, 3.0]
+    second = result.ranked[1].against_best
+    assert (second.pvalue, second.difference) == (1.0, 0.0) and result["often"].against_best.significant
+    assert result["often"].mean("accuracy") > 0.85
+    assert (result["often"].mean("balanced_accuracy"), result["often"].mean("mcc")) == (0.5, 0.0)
 
 
 def test_places_by_log_loss_and_models_without_probabilities():
@@ -194,7 +191,7 @@ def rare_table(n_classes=2):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_metrics_are_those_of_scikit_learn(n_classes):
     X, y = rare_table(n_classes)
-    result = compare(X, y, {"bayes": GaussianNB()}, folds=3, metric=ranking_metrics())
+    result = compare(X, y, BAYES, folds=3, metric=ranking_metrics())
     several = n_classes > 2
     scorers = {name: name for name in ("accuracy", "balanced_accuracy", "f1_macro")}
     scorers |= {"mcc": "matthews_corrcoef", "log_loss": "neg_log_loss", "brier": "neg_brier_score"}
@@ -231,16 +228,6 @@ def test_places_by_every_metric(metric):
     assert verdict(result)[0] == f"bayes has the {better} mean {metric_words(metric)} ({best.mean(metric):.4f})."
 
 
-def test_a_model_that_never_says_the_rare_class_is_no_better_than_chance_where_classes_count_alike():
-    X, y = rare_table()
-    models = {"often": DummyClassifier(strategy="most_frequent"), "bayes": GaussianNB()}
-    result = compare(X, y, models, folds=3, metric=["balanced_accuracy", "mcc"])
-    assert result["often"].mean("accuracy") > 0.85
-    assert result["often"].mean("balanced_accuracy") == 0.5
-    assert result["often"].mean("mcc") == 0.0
-    assert [model.name for model in result.models] == ["bayes", "often"]
-
-
 def test_folds_without_a_class_have_the_metrics_of_the_others():
     X, y = rare_table(3)
     y[:-2][y[:-2] == "scarce"] = "often"
@@ -263,35 +250,24 @@ def test_the_help_of_the_command_names_every_metric():
 
 
 def test_a_failing_model_does_not_stop_the_others():
-    result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB(), "bad": Refuses()}, folds=3)
+    result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB(), "odd": Warns(), "bad": Refuses()}, folds=3)
     assert result["bad"].error == "fold 1: RuntimeError: no wish to learn"
     assert [model.name for model in result.models if model.place is None] == ["bad"]
-    assert [model.name for model in result.models] == ["bayes", "bad"]
+    assert [model.name for model in result.models] == ["bayes", "odd", "bad"]
+    assert result["odd"].warnings == ("UserWarning: something is odd",) and result["odd"].error is None
     assert result["bad"].mean("accuracy") is None
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_warnings_of_models_are_kept():
-    result = compare(X_IRIS, Y_IRIS, {"odd": Warns()}, folds=3)
-    assert result["odd"].warnings == ("UserWarning: something is odd",)
-    assert result["odd"].error is None
-
-
-def test_small_class_is_named():
-    keep = np.r_[0:104]
+def test_classes_with_fewer_rows_than_folds_are_named():
+    rows = np.r_[0:104]
     with pytest.warns(UserWarning, match=r"'kind' has classes with fewer rows than folds=6.*'2' \(4 rows\)"):
-        result = compare(X_IRIS[np.r_[0:100, 100:104]], Y_IRIS[keep], {"bayes": GaussianNB()}, folds=6, target="kind")
-    assert len(result.notes) == 1
-    assert result.table.target == "kind"
-    assert result["bayes"].error is None
+        result = compare(X_IRIS[rows], Y_IRIS[rows], BAYES, folds=6, target="kind")
+    assert (len(result.notes), result.table.target, result["bayes"].error) == (1, "kind", None)
     assert result["bayes"].mean("log_loss") < 1.0
-
-
-def test_two_classes_with_a_fold_that_lacks_one():
-    y = np.r_[np.zeros(30), np.ones(3)]
-    X = np.random.default_rng(0).normal(size=(33, 2))
+    X, y = np.random.default_rng(0).normal(size=(33, 2)), np.r_[np.zeros(30), np.ones(3)]
     with pytest.warns(UserWarning, match="fewer rows than folds=5"):
-        result = compare(X, y, {"bayes": GaussianNB()}, folds=5)
+        result = compare(X, y, BAYES, folds=5)
     assert [fold.figures["roc_auc"] is None for fold in result["bayes"].fold_results].count(True) == 2
 
 
@@ -348,9 +324,8 @@ def test_refused_settings(options, match):
 
 
 def test_infinite_column_is_named():
-    X = pl.DataFrame({"a": [1.0, np.inf] * 20, "b": [0.0] * 40})
     with pytest.raises(ValueError, match="'a'"):
-        compare(X, [0, 1] * 20, ["tree"], folds=2)
+        compare(pl.DataFrame({"a": [1.0, np.inf] * 20, "b": [0.0] * 40}), [0, 1] * 20, ["tree"], folds=2)
 
 
 def test_missing_peer_says_what_to_install(monkeypatch):
@@ -363,32 +338,15 @@ def test_missing_peer_says_what_to_install(monkeypatch):
     assert set(all_models()) == set(committee.MODELS) - {"abstaining_stump"}
 
 
-def test_progress_counts_every_cell():
-    calls = []
-    compare(
-        X_IRIS, Y_IRIS, {"a": GaussianNB(), "b": DummyClassifier()}, folds=3, repeats=2,
-        progress=lambda *call: calls.append(call),
-    )  # fmt: skip
-    assert [call[:2] for call in calls] == [(i, 12) for i in range(1, 13)]
-    assert {call[2] for call in calls} == {"a", "b"}
-
-
 def test_seed_reaches_models_without_one_but_leaves_chosen_ones():
-    models = {
-        "free": DecisionTreeClassifier(max_features=1),
-        "set": DecisionTreeClassifier(max_features=1, random_state=9),
-    }
+    models = {name: DecisionTreeClassifier(max_features=1, random_state=s) for name, s in (("free", None), ("set", 9))}
     first = compare(X_IRIS, Y_IRIS, models, folds=3, seed=4)
     assert without_times(first) == without_times(compare(X_IRIS, Y_IRIS, models, folds=3, seed=4))
     assert models["free"].random_state is None
 
 
 def test_adapters_give_margins_to_other_libraries():
-    models = {
-        "ours": AdaBoostClassifier(n_estimators=5),
-        "theirs": ScikitAdaBoost(n_estimators=5),
-        "bayes": GaussianNB(),
-    }
+    models = {"ours": AdaBoostClassifier(5), "theirs": ScikitAdaBoost(n_estimators=5), **BAYES}
     result = compare(X_CANCER, Y_CANCER, models, folds=3)
     assert -1 <= result["theirs"].mean("minimum_margin") < result["theirs"].mean("mean_margin") <= 1
     assert result["bayes"].mean("mean_margin") is None
@@ -400,12 +358,13 @@ def test_adapters_give_margins_to_other_libraries():
 
 def test_json_layout_is_stable():
     frame, y = mixed_table()
-    result = compare(frame, y, ["adaboost", "scikit-learn:random_forest"], folds=3, name="mixed")
+    calls: list[tuple] = []
+    models = ["adaboost", "scikit-learn:random_forest"]
+    result = compare(frame, y, models, folds=3, name="mixed", progress=lambda *call: calls.append(call[:3]))
+    assert calls == [(i, 6, models[(i - 1) % 2]) for i in range(1, 7)]
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert document["schema"] == SCHEMA == "committee.comparison/3"
-    assert list(document) == [
-        "schema", "table", "settings", "stopped", "folds_done", "versions", "notes", "models",
-    ]  # fmt: skip
+    assert " ".join(document) == "schema table settings stopped folds_done versions notes models"
     assert document["table"] == {
         "name": "mixed",
         "target": "target",
@@ -417,35 +376,13 @@ def test_json_layout_is_stable():
         "numbers": None,
     }
     assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "task", "level", "parameters"}
-    model = document["models"][0]
-    assert list(model) == [
-        "name",
-        "own",
-        "place",
-        "average_rank",
-        "against_best",
-        "error",
-        "warnings",
-        "summary",
-        "folds",
-        "margin_quantiles",
-    ]
-    assert set(model["summary"]) == set(METRICS)
-    assert set(model["folds"][0]) == {*METRICS, "error"}
-    assert set(document["models"][1]["against_best"]) == {
-        "difference",
-        "standard_error",
-        "interval",
-        "least_shown",
-        "in_every_fold",
-        "pvalue",
-        "adjusted_pvalue",
-        "significant",
-    }
+    model, second = document["models"]
+    keys = "name own place average_rank against_best error warnings summary folds margin_quantiles"
+    assert " ".join(model) == keys
+    assert set(model["summary"]) == set(METRICS) and set(model["folds"][0]) == {*METRICS, "error"}
+    keys = "difference standard_error interval least_shown in_every_fold pvalue adjusted_pvalue significant"
+    assert " ".join(second["against_best"]) == keys
     assert set(document["versions"]) == {"python", "committee", "numpy", "scikit-learn"}
-
-
-# --- the models of other libraries -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", list(PEERS))
@@ -466,16 +403,12 @@ def test_peers_learn_categories_and_count_their_trees(name, n_classes):
     rounds = 100 * (n_classes if n_classes > 2 and "forest" not in name else 1)
     assert voters == rounds
     assert nodes >= 3 * voters * 0.9
+    if isinstance(model[-1] if "forest" in name else None, RandomForestClassifier):
+        assert nodes == sum(tree.tree_.node_count for tree in model[-1].estimators_)
+    if name == "xgboost":
+        assert any("{" in tree for tree in model.get_booster().get_dump())  # a set of categories in a split
     voting, seen = peer.voting_part(model, matrix)
     np.testing.assert_array_equal(voting.predict(seen), model.predict(matrix))
-
-
-def test_forest_counts_are_those_of_its_trees():
-    schema = TableSchema.learn(X_IRIS)
-    model = PEERS["scikit-learn:random_forest"].make(schema, 0, 1).fit(X_IRIS, Y_IRIS)
-    assert isinstance(model, RandomForestClassifier)
-    nodes = sum(tree.tree_.node_count for tree in model.estimators_)
-    assert PEERS["scikit-learn:random_forest"].size(model) == (100, nodes)
 
 
 def test_lightgbm_is_told_of_categories_as_its_fit_would_be():
@@ -489,22 +422,11 @@ def test_lightgbm_is_told_of_categories_as_its_fit_would_be():
     np.testing.assert_array_equal(ours.predict_proba(matrix), theirs.predict_proba(matrix))
 
 
-def test_xgboost_is_told_of_categories():
-    pytest.importorskip("xgboost")
-    frame, y = mixed_table()
-    schema = TableSchema.learn(frame)
-    model = PEERS["xgboost"].make(schema, 0, 1).fit(schema.encode(frame), (y == "yes").astype(int))
-    assert any("{" in tree for tree in model.get_booster().get_dump())  # a set of categories in a split
-
-
 def test_peers_are_silent(capfd):
     frame, y = mixed_table()
     compare(frame, y, installed_peers(), folds=2)
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
-
-
-# --- further columns and peers ---------------------------------------------------------------------------------------
 
 
 def test_a_further_metric_is_a_column_of_its_own(monkeypatch):
@@ -516,7 +438,7 @@ def test_a_further_metric_is_a_column_of_its_own(monkeypatch):
         ("worst class", "Least recall of a class."),
     )
     monkeypatch.setitem(METRICS, "worst_recall", worst)
-    result = compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=3)
+    result = compare(X_IRIS, Y_IRIS, BAYES, folds=3)
     recalls = [fold["worst_recall"] for fold in result.to_json()["models"][0]["folds"]]
     grid, _ = grids(result)
     assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "worst class", "rank")
@@ -529,9 +451,6 @@ def test_a_further_peer_is_compared_by_its_name(monkeypatch):
     model = compare(X_IRIS, Y_IRIS, ["scikit-learn:tree"], folds=3)["scikit-learn:tree"]
     assert model.error is None and not model.own
     assert model.mean("n_voters") == 1 and model.mean("n_nodes") == 7
-
-
-# --- checkpoints -----------------------------------------------------------------------------------------------------
 
 
 class Counted(GaussianNB):
@@ -568,8 +487,8 @@ def test_a_comparison_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
 )
 def test_another_comparison_does_not_go_on(tmp_path, change):
     path = tmp_path / "finished.jsonl"
-    compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=4, checkpoint=path)
-    options = {"models": {"bayes": GaussianNB()}, "folds": 4} | change
+    compare(X_IRIS, Y_IRIS, BAYES, folds=4, checkpoint=path)
+    options = {"models": BAYES, "folds": 4} | change
     rows = slice(options.pop("rows", None))
     with pytest.raises(ValueError, match=r"holds the cells of another run, with .* name another file, or remove that"):
         compare(X_IRIS[rows], Y_IRIS[rows], **options, checkpoint=path)
@@ -608,13 +527,13 @@ def test_estimators_that_look_alike_are_told_apart(tmp_path):
 )
 def test_lines_that_no_comparison_has_written_are_refused(tmp_path, change):
     path = tmp_path / "finished.jsonl"
-    compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=2, checkpoint=path)
+    compare(X_IRIS, Y_IRIS, BAYES, folds=2, checkpoint=path)
     run, line, _ = path.read_text("utf-8").splitlines()
     cell = json.loads(line)
     change(cell)
     path.write_text(f"{run}\n{json.dumps(cell)}\n", "utf-8")
     with pytest.raises(ValueError, match=r"holds a line that is no fit of this comparison .*; remove this file"):
-        compare(X_IRIS, Y_IRIS, {"bayes": GaussianNB()}, folds=2, checkpoint=path)
+        compare(X_IRIS, Y_IRIS, BAYES, folds=2, checkpoint=path)
 
 
 @pytest.mark.parametrize("figure", [float("inf"), -float("inf"), float("nan"), None, 0.1 + 0.2])
@@ -622,9 +541,6 @@ def test_figures_come_back_from_json(figure):
     result = FoldResult({"accuracy": figure}, np.array([0.1, 0.3]), None, ("odd",))
     again = FoldResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
     assert repr(again) == repr(result)
-
-
-# --- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_have_the_errors_of_scikit_learn():
@@ -663,9 +579,6 @@ def test_all_models_of_numbers_learn_categories(tmp_path):
     assert all(model.margin_quantiles is None and model.reliability is None for model in result.models)
 
 
-# --- limits ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n_fits", "folds_done", "missing"), [(1, 0, ["b"]), (5, 2, []), (8, 4, [])])
 def test_an_interrupted_comparison_keeps_the_folds_that_all_have_done(n_fits, folds_done, missing):
     def stop(done, total, model, result):
@@ -697,9 +610,6 @@ def test_a_time_limit_begins_no_fold_that_would_not_end_in_time():
     assert is_over(Limits(5.0), 5.0, 3, 2)
     result = compare(X_IRIS, Y_IRIS, {"a": GaussianNB(), "b": DummyClassifier()}, folds=4, time_limit=1e-9)
     assert result.stopped == "the time limit" and not any(model.fold_results for model in result.models)
-
-
-# --- what folds can show ---------------------------------------------------------------------------------------------
 
 
 def comparison_of(scores: dict[str, list[float]], metric: str = "accuracy") -> Comparison:

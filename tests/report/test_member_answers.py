@@ -1,4 +1,4 @@
-"""What members say of rows: their figures, where they are apart, and the tables of both."""
+"""Predictions of members of committees: metrics, disagreement, tables and pages."""
 
 import re
 import warnings
@@ -13,8 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, precision_score, recall_score
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier
-from committee.report.member_tables import classes_grid, disputed_grid, figures_grid, reliabilities, rows_grids
-from committee.report.members import MemberAnswers
+from committee.report.members import MemberAnswers, classes_grid, disputed_grid, figures_grid, reliabilities, rows_grids
 from committee.report.model_pages import render_model
 from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores, numbers
@@ -73,6 +72,9 @@ def test_divergence_is_that_of_jensen_and_shannon(classes):
     peer = jensenshannon(told.answers[0], told.answers[1], axis=1) ** 2
     assert_allclose(two.divergence(), peer, atol=1e-12)
     assert_array_equal(told.most_disputed(5), np.argsort(-told.divergence(), kind="stable")[:5])
+    p = np.tile([[0.2, 0.8]], (2, 3, 1))
+    equal = MemberAnswers(("a", "b"), np.full(2, 0.5), p, p[0], np.array([0, 1]), None)
+    assert not len(equal.most_disputed(3)) and not disputed_grid(equal).rows and not rows_grids(equal)
 
 
 def test_numbers_are_apart_by_their_spread(some):
@@ -104,14 +106,8 @@ def test_members_for_another_loss_are_judged_by_it(some):
         MemberAnswers.of(positive, X, -np.ones(len(X)))
 
 
-def test_members_that_are_at_one_have_no_disputed_rows():
-    p = np.tile([[0.2, 0.8]], (2, 3, 1))
-    told = MemberAnswers(("a", "b"), np.full(2, 0.5), p, p[0], np.array([0, 1]), None)
-    assert not len(told.most_disputed(3)) and not disputed_grid(told).rows and not rows_grids(told)
-
-
 def test_tables_of_classes(classes):
-    _, _, y, told = classes
+    model, X, y, told = classes
     figures = figures_grid(told)
     assert [row[0] for row in figures.rows] == ["vote", *told.names]
     right = told.elected() == told.truth
@@ -134,26 +130,15 @@ def test_tables_of_classes(classes):
     assert disputed.rows[0][1] == y[row]
     assert disputed.columns == ("row", "true", "vote", *told.names)
     best = told.vote[row].argmax()
-    assert disputed.rows[0][2] == f"{told.classes[best]} ({told.vote[row, best]:.0%})"
-
-
-def test_a_class_without_rows(classes):
-    model, X, y, _ = classes
-    told = MemberAnswers.of(model, X[y != "a"], y[y != "a"])
-    row = next(row for row in classes_grid(told).rows if row[0] == "a")
-    assert row[1:3] == ("0", "-") and set(row[4:]) == {"-"}
-
-
-def test_without_labels_there_are_the_disputed_rows_alone(classes):
-    model, X, _, _ = classes
-    told = MemberAnswers.of(model, X)
-    grids = rows_grids(told)
-    assert len(grids) == 1 and "true" not in grids[0].columns
+    without_a = MemberAnswers.of(model, X[y != "a"], y[y != "a"])
+    row_of_a = next(each for each in classes_grid(without_a).rows if each[0] == "a")
+    assert row_of_a[1:3] == ("0", "-") and set(row_of_a[4:]) == {"-"}
+    unlabelled = MemberAnswers.of(model, X)
+    (grid,) = rows_grids(unlabelled)
+    assert "true" not in grid.columns
     with pytest.raises(ValueError, match="y is missing; give the labels or numbers of the rows"):
-        told.errors()
-
-
-# --- the page --------------------------------------------------------------------------------------------------------
+        unlabelled.errors()
+    assert disputed.rows[0][2] == f"{told.classes[best]} ({told.vote[row, best]:.0%})"
 
 
 def headings(page):
@@ -180,7 +165,7 @@ def test_the_page_shows_what_is_known(some, kind):
     assert not set(re.findall(r"https?://[^\"]*", page))
 
 
-def test_the_page_of_frames_and_of_many_rows(some, monkeypatch):
+def test_the_page_of_frames_many_rows_and_sparse_rows(some, monkeypatch):
     model, X, y = some[CommitteeClassifier]
     monkeypatch.setattr("committee.report.explained.pictures.MOST_EXPLAINED", 7)
     monkeypatch.setattr("committee.report.explained.pictures.FEWEST_EXPLAINED", 3)
@@ -191,15 +176,12 @@ def test_the_page_of_frames_and_of_many_rows(some, monkeypatch):
         assert "Mean over 7 rows" in render_model(model, frame, y)
     monkeypatch.setattr("committee.report.explained.pictures._WORK", 1.0)  # as if its trees were large
     assert "Mean over 3 rows" in render_model(model, X, y)
-
-
-def test_the_page_of_sparse_rows(some):
-    model, X, y = some[CommitteeClassifier]
     X = np.where(np.abs(X) < 1.0, 0.0, X)
     assert render_model(model, csr_array(X), y) == render_model(model, X, y)
 
 
-def test_what_cannot_be(classes):
+@pytest.mark.filterwarnings("ignore:y holds one class")
+def test_models_and_labels_that_are_refused(classes):
     model, X, y, _ = classes
     with pytest.raises(NotFittedError):
         MemberAnswers.of(CommitteeClassifier(), X)
@@ -209,12 +191,7 @@ def test_what_cannot_be(classes):
         MemberAnswers.of(model, X, np.full(len(X), "z"))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MemberAnswers.of(model, X, y[1:])
-
-
-@pytest.mark.filterwarnings("ignore:y holds one class")
-def test_one_class_has_no_members_to_show():
-    X, _ = numbers(2)
-    model = CommitteeClassifier().fit(X, np.zeros(len(X)))
+    one = CommitteeClassifier().fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="fitted on one class"):
-        MemberAnswers.of(model, X)
-    assert "Where members disagree" not in render_model(model, X, np.zeros(len(X)))
+        MemberAnswers.of(one, X)
+    assert "Where members disagree" not in render_model(one, X, np.zeros(len(X)))

@@ -1,4 +1,4 @@
-"""Worked examples, agreement with scipy, all outcomes one by one, and the level of the tests by simulation."""
+"""Statistical tests: worked examples, agreement with scipy, enumerated outcomes, and simulated levels."""
 
 import itertools
 from math import comb
@@ -51,21 +51,6 @@ def test_constant_differences():
         assert test.statistic == pytest.approx(-0.1 / test.standard_error)
 
 
-@pytest.mark.parametrize(
-    ("differences", "ratio", "match"),
-    [
-        ([0.1], 0.1, "at least 2"),
-        ([[0.1, 0.2]], 0.1, "one-dimensional"),
-        ([0.1, np.nan], 0.1, "finite"),
-        ([0.1, 0.2], -0.1, "test_train_ratio"),
-        ([0.1, 0.2], np.nan, "test_train_ratio"),
-    ],
-)
-def test_refused_input(differences, ratio, match):
-    with pytest.raises(ValueError, match=match):
-        corrected_paired_t_test(differences, ratio)
-
-
 def test_level_when_folds_share_training_rows():
     """Differences with correlation n_test/n: the corrected test keeps 5 %, the plain one does not."""
     rng = np.random.default_rng(0)
@@ -106,12 +91,6 @@ def test_holm_keeps_the_familywise_level():
     assert alarms == pytest.approx(0.05, abs=0.012)
 
 
-@pytest.mark.parametrize("p", [[1.2], [-0.1], [np.nan], [[0.1]]])
-def test_holm_refuses(p):
-    with pytest.raises(ValueError, match="pvalues"):
-        holm(p)
-
-
 def test_average_ranks():
     np.testing.assert_allclose(average_ranks([[0.9, 0.8, 0.8], [0.7, 0.9, 0.8]]), [2.0, 1.75, 2.25])
     np.testing.assert_allclose(average_ranks([[0.1, 0.2], [0.3, 0.4]], higher_is_better=False), [1.0, 2.0])
@@ -121,23 +100,6 @@ def test_average_ranks():
 def test_average_ranks_sum(scores):
     k = scores.shape[1]
     assert average_ranks(scores).sum() == pytest.approx(k * (k + 1) / 2)
-
-
-def test_average_ranks_refuses():
-    with pytest.raises(ValueError, match="shape"):
-        average_ranks([0.1, 0.2])
-    with pytest.raises(ValueError, match="finite"):
-        average_ranks([[0.1, np.nan]])
-
-
-# --- one table -------------------------------------------------------------------------------------------------------
-
-
-def test_chances_worked_by_hand():
-    # k rows of A's alone and none of B's: the posterior is (k + 1) q^k, above 1/2 with 1 - 2^-(k + 1)
-    np.testing.assert_allclose(chance_of_being_better([0, 1, 2, 9], [0, 0, 0, 0]), [0.5, 0.75, 0.875, 1 - 2.0**-10])
-    # two against one: 12 q^2 (1 - q) above 1/2 is 1 - 12 (1/24 - 1/64) = 11/16
-    np.testing.assert_allclose(chance_of_being_better([2], [1]), [11 / 16])
 
 
 @given(counts)
@@ -156,23 +118,6 @@ def test_chances_of_counts_that_are_means():
     whole, _ = integrate.quad(lambda q: q**2.5 * (1 - q), 0, 1)
     assert found[0] == pytest.approx(area / whole)
     assert chance_of_being_better([0], [900])[0] == pytest.approx(2.0**-901), "small chances keep their digits"
-
-
-# --- the Poisson-binomial test ---------------------------------------------------------------------------------
-
-
-def test_poisson_binomial_test_worked_by_hand():
-    # 3/4, 7/8 and 1/2: of the 64 equally heavy outcomes 21 have three wins and 31 two
-    assert poisson_binomial_test([1, 2, 0], [0, 0, 0]) == pytest.approx(52 / 64)
-    # a posterior of Beta(k + 1, 4 - k) for k wins of 3: above 1/2 with 1/16, 5/16, 11/16, 15/16
-    like = poisson_binomial_test([1, 2, 0], [0, 0, 0], about="tables like these")
-    assert like == pytest.approx((1 * 1 + 11 * 5 + 31 * 11 + 21 * 15) / (64 * 16))
-
-
-def test_half_of_the_tables_is_half_a_win():
-    # 3/4 and 1/4: two wins 3/16, one 10/16
-    assert poisson_binomial_test([1, 0], [0, 1]) == pytest.approx(3 / 16 + 5 / 16)
-    assert poisson_binomial_test([2, 0], [0, 1]) == pytest.approx(7 / 32 + (21 + 1) / 32 / 2)
 
 
 @given(counts, st.sampled_from(["these tables", "tables like these"]))
@@ -195,13 +140,11 @@ def test_a_test_is_a_probability_though_numbers_are_rounded():
     assert poisson_binomial_test([0] * 6, [0] * 6) == pytest.approx(0.5)
 
 
-# --- the sign test ---------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60))
 def test_signs_are_sums_of_binomial_coefficients(pairs):
     a, b = np.array(pairs, dtype=float).reshape(-1, 2).T
     w, k = int((a < b).sum()), int((a > b).sum())
+    assert sign_test([], []).pvalue == 1.0
     test = sign_test(a, b)
     assert (test.wins, test.losses, test.ties) == (w, k, len(a) - w - k)
     tail = sum(comb(w + k, i) for i in range(max(w, k), w + k + 1))
@@ -209,21 +152,20 @@ def test_signs_are_sums_of_binomial_coefficients(pairs):
     assert sign_test(b, a).pvalue == test.pvalue
 
 
-def test_signs_worked_by_hand():
-    # 11 of 14: twice (C(14, 11) + C(14, 12) + C(14, 13) + 1) / 2^14
-    a = np.array([0.1] * 11 + [0.3] * 3 + [0.2] * 11)
-    test = sign_test(a, np.full(25, 0.2))
-    assert (test.wins, test.losses, test.ties) == (11, 3, 11)
-    assert test.pvalue == pytest.approx(2 * (364 + 91 + 14 + 1) / 2**14)
-    assert sign_test([0.1, 0.3], [0.2, 0.2]).pvalue == sign_test([], []).pvalue == 1.0
-
-
-# --- refusals of the tests across tables ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: corrected_paired_t_test([0.1], 0.1), "at least 2"),
+        (lambda: corrected_paired_t_test([[0.1, 0.2]], 0.1), "one-dimensional"),
+        (lambda: corrected_paired_t_test([0.1, np.nan], 0.1), "finite"),
+        (lambda: corrected_paired_t_test([0.1, 0.2], -0.1), "test_train_ratio"),
+        (lambda: corrected_paired_t_test([0.1, 0.2], np.nan), "test_train_ratio"),
+        (lambda: holm([1.2]), "pvalues"),
+        (lambda: holm([-0.1]), "pvalues"),
+        (lambda: holm([np.nan]), "pvalues"),
+        (lambda: holm([[0.1]]), "pvalues"),
+        (lambda: average_ranks([0.1, 0.2]), "shape"),
+        (lambda: average_ranks([[0.1, np.nan]]), "finite"),
         (lambda: chance_of_being_better([-1], [0]), "a_only must hold finite counts of at least 0; got -1.0 as"),
         (lambda: chance_of_being_better([1], [np.nan]), "b_only must hold finite counts"),
         (lambda: chance_of_being_better([[1]], [[0]]), r"a_only must be one-dimensional.*\(1, 1\)"),
@@ -234,6 +176,6 @@ def test_signs_worked_by_hand():
         (lambda: sign_test([np.nan], [0.1]), "errors must be finite"),
     ],
 )
-def test_refusals_say_what_is_wrong(call, message):
+def test_invalid_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -110,8 +110,7 @@ def inspect(
     with error_lines(debug, report):
         from committee.cli.labelled_rows import read_labelled_rows
         from committee.report.inspection import inspection
-        from committee.report.member_tables import rows_grids
-        from committee.report.members import MemberAnswers, has_members
+        from committee.report.members import MemberAnswers, has_members, rows_grids
 
         check_writable(report, read=[model, data])
         if data is None and target is not None:

@@ -102,7 +102,6 @@ class ModelResult:
         return float(np.median(values)) if values.size else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return summaries and the figures of every fold as plain values."""
         metrics = list(self.fold_results[0].figures) if self.fold_results else []
         test = self.against_best
         return {

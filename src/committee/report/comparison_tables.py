@@ -122,7 +122,6 @@ def _text(model: ModelResult, metric: str) -> str:
 
 
 def table_sentence(comparison: Comparison) -> str:
-    """Describe the table of the comparison."""
     table = comparison.table
     numeric = table.columns - table.categorical
     missing = "no missing cells"
@@ -141,7 +140,6 @@ def table_sentence(comparison: Comparison) -> str:
 
 
 def parameters_set(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return the names of models with set parameters, and these."""
     return [
         (model, ", ".join(f"{name}={value}" for name, value in values.items()))
         for model, values in comparison.parameters.items()

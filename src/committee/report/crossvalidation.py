@@ -55,7 +55,6 @@ class Labels:
 
     @classmethod
     def read(cls, y: Any, name: str | None = None) -> Labels:
-        """Read a series or an array."""
         return cls._of(*_one_column(y, name))
 
     @classmethod
@@ -161,7 +160,6 @@ class Table:
             raise ValueError(f"the table has {len(self.frame)} rows but there are {self.labels.codes.size} labels")
 
     def rows(self, rows: Rows) -> Any:
-        """Select rows, in the type of the frame."""
         if isinstance(self.frame, np.ndarray):
             return self.frame[rows]
         return open_frame(self.frame)[rows.tolist()].to_native()
@@ -206,7 +204,6 @@ class FoldResult:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> FoldResult:
-        """Undo `to_json`."""
         figures = {name: float(value) if isinstance(value, str) else value for name, value in values["figures"].items()}
         quantiles = None if values["margin_quantiles"] is None else np.array(values["margin_quantiles"])
         parts = values.get("reliability")  # journals of earlier versions have none

@@ -51,12 +51,10 @@ class Confusion:
     @classmethod
     def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike) -> Self:
         """Count rows by their labels and the predicted ones, all of which are among the classes."""
+        from sklearn.metrics import confusion_matrix
+
         labels = np.asarray(classes)
-        order = np.argsort(labels, kind="stable")
-        place = [order[np.searchsorted(labels, np.asarray(each), sorter=order)] for each in (y, predicted)]
-        n = len(labels)
-        counts = np.bincount(place[0] * n + place[1], minlength=n * n).reshape(n, n)
-        return cls(labels, counts.astype(np.int64))
+        return cls(labels, np.asarray(confusion_matrix(y, predicted, labels=labels), dtype=np.int64))
 
     @property
     def recall(self) -> NDArray[np.float64]:  # NaN for a class without rows
@@ -138,7 +136,6 @@ class Evaluation:
         return f"{score}RMSE {values['rmse']:,.4g}"
 
     def grids(self) -> list[Grid]:
-        """Return all figures as tables."""
         shown = _number if self.confusion is None else _share
         rows = tuple((each.heading, shown(each.value), each.words(shown)) for each in self.figures)
         grids = [Grid(f"Metrics on {pluralize(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]

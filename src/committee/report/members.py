@@ -1,4 +1,4 @@
-"""Members of a committee of ensembles: their training, and their predictions on given rows."""
+"""Members of a committee of ensembles: their training, their predictions on given rows, and tables of both."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from committee.data.number_types import F64, Index
+from committee.data.text import pluralize
 from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import MIN_PROBABILITY
 from committee.learners.blend.losses import loss_label, reported_loss, row_losses
 from committee.objectives.losses import Loss, Squared
+from committee.report.drawing.scale import format_percent
+from committee.report.drawing.text import shortened
 from committee.report.grid import BLANK, Grid
+from committee.report.metrics import Reliability
 from committee.vote.committee import Committee
 
 IN_MEMBERS_GRID = frozenset(
@@ -27,6 +31,9 @@ IN_MEMBERS_GRID = frozenset(
     )
 )
 """Stored figures of the candidates that `members_grid` and `left_out_grid` show."""
+
+MOST_CLASSES, MOST_ROWS = 20, 12
+"""Classes and rows that tables show."""
 
 
 def has_members(model: Any) -> bool:
@@ -244,3 +251,104 @@ def _truth(model: Any, y: ArrayLike | None, n: int) -> NDArray[Any] | None:
         truth = check_array(column_or_1d(y), dtype=np.float64, ensure_2d=False, input_name="y")
     check_consistent_length(np.empty(n), truth)
     return truth
+
+
+# --- tables of predictions -------------------------------------------------------------------------------------------
+
+
+def rows_grids(answers: MemberAnswers) -> list[Grid]:
+    """Return all tables of predictions; without labels the disputed rows alone."""
+    grids = []
+    if answers.truth is not None:
+        grids.append(figures_grid(answers))
+        if answers.classes is not None:
+            grids.append(classes_grid(answers))
+    disputed = disputed_grid(answers)
+    return [*grids, disputed] if disputed.rows else grids
+
+
+def reliabilities(answers: MemberAnswers) -> dict[str, Reliability]:
+    """Return the reliability of each member and of the vote."""
+    right = answers.elected() == answers.truth
+    everyone = zip((*answers.names, "vote"), answers.everyone, right, strict=True)
+    return {name: Reliability.of(p, each) for name, p, each in everyone}
+
+
+def figures_grid(answers: MemberAnswers) -> Grid:
+    """Return weight and metrics of the vote and of the members."""
+    apart, errors = answers.disagreement()[-1], answers.errors()
+    against_vote: dict[str, list[str]]
+    if answers.classes is None:
+        metrics = {loss_label(answers.loss): [f"{error:.4g}" for error in errors]}
+        against_vote = {"RMS difference to the vote": [f"{each:.4g}" for each in apart]}
+    else:
+        right = answers.elected() == answers.truth
+        metrics = {
+            "accuracy": [f"{1.0 - error:.4f}" for error in errors],
+            "log loss": [f"{loss:.4f}" for loss in answers.log_losses()],
+            "calibration error": [f"{each.calibration_error:.4f}" for each in reliabilities(answers).values()],
+        }
+        against_vote = {
+            "differs from the vote": [format_percent(float(each)) for each in apart],
+            "and is right": [format_percent(float((each & ~right[-1]).mean())) for each in right],
+        }
+    for column in against_vote.values():
+        column[-1] = BLANK
+    columns = {
+        "": [*answers.names, "vote"],
+        "weight": [*(f"{weight:.1%}" for weight in answers.weights), BLANK],
+        **metrics,
+        **against_vote,
+    }
+    *members, vote = zip(*columns.values(), strict=True)
+    title = f"Members on {pluralize(answers.n_rows, 'row')}"
+    return Grid(title, tuple(columns), (vote, *members), "l" + "r" * (len(columns) - 1))
+
+
+def classes_grid(answers: MemberAnswers) -> Grid:
+    """Return recall and precision of the vote, and the mean probability of the true class by each member."""
+    assert answers.classes is not None and answers.truth is not None
+    elected, rows = answers.elected()[-1], []
+    counts = np.bincount(answers.truth, minlength=len(answers.classes))
+    for k in np.argsort(-counts, kind="stable").tolist()[:MOST_CLASSES]:
+        own, chosen = answers.truth == k, elected == k
+        mean = answers.everyone[:, own, k].mean(axis=1) if own.any() else np.full(len(answers.names) + 1, np.nan)
+        rows.append(
+            (
+                shortened(str(answers.classes[k])),
+                f"{counts[k]:,}",
+                *(f"{float((own & chosen).sum()) / float(n):.3f}" if n else BLANK for n in (counts[k], chosen.sum())),
+                *(BLANK if np.isnan(p) else f"{p:.3f}" for p in [mean[-1], *mean[:-1]]),
+            )
+        )
+    n = len(answers.classes)
+    some = f"{MOST_CLASSES} most frequent of {n} classes" if n > MOST_CLASSES else f"{n} classes"
+    columns = ("class", "rows", "recall", "precision", "vote", *answers.names)
+    justify = "lrrr" + "r" * (len(answers.names) + 1)
+    return Grid(f"Mean probability of the true class ({some})", columns, tuple(rows), justify)
+
+
+def disputed_grid(answers: MemberAnswers) -> Grid:
+    """Return the predictions for the rows on which the members disagree most."""
+    labelled, everyone = answers.truth is not None, answers.everyone
+    rows = []
+    for row in answers.most_disputed(MOST_ROWS).tolist():
+        predicted = [_prediction(answers, everyone[i, row]) for i in range(-1, len(answers.names))]
+        rows.append((str(row), *([_true_value(answers, row)] if labelled else []), *predicted))
+    columns = ("row", *(("true",) if labelled else ()), "vote", *answers.names)
+    title = "Rows on which members disagree most (the first is 0)"
+    return Grid(title, columns, tuple(rows), "r" + ("l" if answers.classes is not None else "r") * (len(columns) - 1))
+
+
+def _prediction(answers: MemberAnswers, predicted: F64) -> str:
+    if answers.classes is None:
+        return f"{predicted[0]:.4g}"
+    k = int(predicted.argmax())
+    return f"{shortened(str(answers.classes[k]), 16)} ({format_percent(float(predicted[k]))})"
+
+
+def _true_value(answers: MemberAnswers, row: int) -> str:
+    assert answers.truth is not None
+    if answers.classes is None:
+        return f"{answers.truth[row]:.4g}"
+    return shortened(str(answers.classes[answers.truth[row]]), 16)

@@ -313,12 +313,10 @@ METRICS_OF_NUMBERS: dict[str, Metric] = {
 
 
 def metrics_of(numbers: bool) -> dict[str, Metric]:
-    """Return the metrics of regressors, or of classifiers."""
     return METRICS_OF_NUMBERS if numbers else METRICS
 
 
 def known_metric(name: str) -> Metric:
-    """Return a metric of either kind."""
     return METRICS[name] if name in METRICS else METRICS_OF_NUMBERS[name]
 
 

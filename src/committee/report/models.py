@@ -44,15 +44,6 @@ DEFAULT_MODELS_OF_NUMBERS = (
 # --- peers -----------------------------------------------------------------------------------------------
 
 
-def _estimator(name: str) -> Any:
-    module, _, kind = name.rpartition(".")
-    return getattr(import_module(module), kind)
-
-
-def _forest(name: str) -> Maker:
-    return lambda schema, seed, jobs: on_one_hot(schema, _estimator(name)(random_state=seed, n_jobs=jobs))
-
-
 def on_one_hot(schema: TableSchema, forest: Any) -> Any:
     """Return a pipeline with one-hot categories (a missing one is all zeros) before a forest."""
     from sklearn.compose import ColumnTransformer
@@ -68,35 +59,29 @@ def on_one_hot(schema: TableSchema, forest: Any) -> Any:
     return make_pipeline(encode, forest)
 
 
-def _hist_gradient_boosting(name: str) -> Maker:
-    def make(schema: TableSchema, seed: int, jobs: int) -> Any:
-        # its OpenMP threads are limited by the caller, not by `jobs`
-        mask = schema.categorical if schema.categorical.any() else None
-        return _estimator(name)(categorical_features=mask, random_state=seed)
-
-    return make
-
-
-def _xgboost(name: str) -> Maker:
-    return lambda schema, seed, jobs: _estimator(name)(
-        **xgboost_categories(schema), n_jobs=jobs, random_state=seed, verbosity=0
-    )
-
-
 def xgboost_categories(schema: TableSchema) -> dict[str, Any]:
     """Return the parameters that declare categorical columns to XGBoost."""
     types = ["c" if is_category else "q" for is_category in schema.categorical]
     return {"enable_categorical": True, "feature_types": types if schema.categorical.any() else None}
 
 
-def _lightgbm(name: str) -> Maker:
-    def make(schema: TableSchema, seed: int, jobs: int) -> Any:
-        # an alias of `categorical_feature`, which LightGBM takes for an argument of fit and warns of
-        columns = ",".join(str(j) for j, is_category in enumerate(schema.categorical) if is_category)
-        categories = {"cat_feature": columns} if columns else {}
-        return _estimator(name)(n_jobs=jobs, random_state=seed, verbose=-1, **categories)
+def _random_forest(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+    return on_one_hot(schema, kind(random_state=seed, n_jobs=jobs))
 
-    return make
+
+def _hist_gradient_boosting(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+    # its OpenMP threads are limited by the caller, not by `jobs`
+    return kind(categorical_features=schema.categorical if schema.categorical.any() else None, random_state=seed)
+
+
+def _xgboost(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+    return kind(**xgboost_categories(schema), n_jobs=jobs, random_state=seed, verbosity=0)
+
+
+def _lightgbm(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+    # an alias of `categorical_feature`, which LightGBM takes for an argument of fit and warns of
+    columns = ",".join(str(j) for j, is_category in enumerate(schema.categorical) if is_category)
+    return kind(n_jobs=jobs, random_state=seed, verbose=-1, **({"cat_feature": columns} if columns else {}))
 
 
 def _forest_size(model: Any) -> tuple[int, int]:
@@ -144,45 +129,36 @@ class Peer:
     """
 
     module: str
-    make: Callable[[TableSchema, int, int], Any]
+    make: Maker
     size: Callable[[Any], tuple[int, int]]
     voting_part: Callable[[Any, Matrix], tuple[Any, Matrix]] = _voting_part
-    make_of_numbers: Callable[[TableSchema, int, int], Any] | None = None
+    make_of_numbers: Maker | None = None
 
     @property
     def installed(self) -> bool:
-        """True if the library of the model is installed."""
         return find_spec(self.module) is not None
 
 
+def _peer(module: str, kind: str, make: Callable[..., Any], size: Callable[[Any], tuple[int, int]]) -> Peer:
+    def maker(suffix: str) -> Maker:
+        package, _, name = kind.rpartition(".")
+        return lambda schema, seed, jobs: make(getattr(import_module(package), name + suffix), schema, seed, jobs)
+
+    return Peer(module, maker("Classifier"), size, make_of_numbers=maker("Regressor"))
+
+
 PEERS: dict[str, Peer] = {
-    "scikit-learn:random_forest": Peer(
-        "sklearn",
-        _forest("sklearn.ensemble.RandomForestClassifier"),
-        _forest_size,
-        make_of_numbers=_forest("sklearn.ensemble.RandomForestRegressor"),
+    "scikit-learn:random_forest": _peer("sklearn", "sklearn.ensemble.RandomForest", _random_forest, _forest_size),
+    "scikit-learn:hist_gradient_boosting": _peer(
+        "sklearn", "sklearn.ensemble.HistGradientBoosting", _hist_gradient_boosting, _histogram_size
     ),
-    "scikit-learn:hist_gradient_boosting": Peer(
-        "sklearn",
-        _hist_gradient_boosting("sklearn.ensemble.HistGradientBoostingClassifier"),
-        _histogram_size,
-        make_of_numbers=_hist_gradient_boosting("sklearn.ensemble.HistGradientBoostingRegressor"),
-    ),
-    "xgboost": Peer(
-        "xgboost", _xgboost("xgboost.XGBClassifier"), _xgboost_size, make_of_numbers=_xgboost("xgboost.XGBRegressor")
-    ),
-    "lightgbm": Peer(
-        "lightgbm",
-        _lightgbm("lightgbm.LGBMClassifier"),
-        _lightgbm_size,
-        make_of_numbers=_lightgbm("lightgbm.LGBMRegressor"),
-    ),
+    "xgboost": _peer("xgboost", "xgboost.XGB", _xgboost, _xgboost_size),
+    "lightgbm": _peer("lightgbm", "lightgbm.LGBM", _lightgbm, _lightgbm_size),
 }
 """Peers by their names on the command line."""
 
 
 def installed_peers() -> list[str]:
-    """Return the names of the peers whose package is installed."""
     return [name for name, peer in PEERS.items() if peer.installed]
 
 
@@ -203,7 +179,6 @@ class ComparedModel:
 
     @property
     def peer(self) -> Peer | None:
-        """The peer of that name, if it is one."""
         return PEERS.get(self.name) if self.estimator is None else None
 
     @property
@@ -268,7 +243,6 @@ class ComparedModel:
 
 
 def default_models(numbers: bool = False) -> list[str]:
-    """Return the names of the models that are compared by default."""
     return list(DEFAULT_MODELS_OF_NUMBERS if numbers else DEFAULT_MODELS)
 
 

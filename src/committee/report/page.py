@@ -53,7 +53,6 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Fragment of links to the section."""
         return re.sub(r"[^a-z0-9]+", "-", self.heading.lower()).strip("-") or "section"
 
 

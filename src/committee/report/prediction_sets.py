@@ -30,7 +30,6 @@ ROWS = {
 
 
 def is_conformal(model: Any) -> bool:
-    """Return whether a model has prediction sets or intervals."""
     return hasattr(model, "predict_set") or hasattr(model, "predict_interval")
 
 
@@ -159,7 +158,6 @@ class CoveredRows:
         return f"The intervals contain the number of {covered}; their median width is {width:.4g}."
 
     def figures(self) -> list[Measured]:
-        """Return coverage and sizes as figures of an evaluation."""
         covered, target = float(self.inside.mean()), f"target: {self.asked:.4g}"
         if self.intervals is not None:
             width = float((self.intervals[:, 1] - self.intervals[:, 0]).mean())

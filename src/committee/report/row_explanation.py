@@ -76,7 +76,6 @@ class RowExplanation:
 
     @property
     def start(self) -> str:
-        """Description of the start of the sum."""
         return start_in_words(self.total)
 
 
@@ -93,7 +92,6 @@ def largest_shares(
 
 
 def start_in_words(total: str) -> str:
-    """Describe the start of a sum of contributions."""
     # the link of the mean vote is no mean of the training rows' probabilities
     return "baseline" if total == "probability" else "mean of training rows"
 

@@ -2,6 +2,8 @@
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
+
 
 def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]

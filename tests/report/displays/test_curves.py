@@ -1,4 +1,4 @@
-"""Pictures of margins: cumulative curves, and what became of every row."""
+"""Displays of margins: cumulative curves, and the change of every row's margin."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ def points_of(ax):
     return [line for line in ax.get_lines() if line.get_marker() == "o"]
 
 
-# --- cumulative curves -----------------------------------------------------------------------------------------------
-
-
 def test_curves_count_rows_by_their_weights():
     display = MarginDisplay({"a": MarginDistribution([-0.5, 0.5, 0.5], [2.0, 1.0, 1.0])}).plot()
     (line,) = display.ax_.get_lines()[:1]
@@ -46,24 +43,11 @@ def test_a_curve_for_each_estimator(boosted):
     display = whole(MarginDisplay.from_estimators({"boosting": boosted, "forest": forest}, X, y))
     assert legend_of(display.ax_) == ["boosting", "forest"]
     np.testing.assert_array_equal(display.distributions["boosting"].margins, boosted.committee_.margins(X, y))
-
-
-def test_committees_of_one_kind_are_numbered(boosted):
-    X, y = cancer()
-    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     names = list(MarginDisplay.from_estimator([boosted, forest, boosted], X, y).distributions)
     assert names == ["AdaBoostClassifier 1", "RandomForestClassifier", "AdaBoostClassifier 2"]
-    assert list(MarginDisplay.from_estimator(boosted, X, y, names=["mine"]).distributions) == ["mine"]
-
-
-def test_row_weights_reach_the_curves(boosted):
-    X, y = cancer()
-    weight = np.zeros(len(y))
-    weight[:10] = 1.0
-    display = MarginDisplay.from_estimator(boosted, X, y, weight)
-    np.testing.assert_array_equal(
-        display.distributions["AdaBoostClassifier"].margins, boosted.committee_.margins(X, y)[:10]
-    )
+    first_ten = (np.arange(len(y)) < 10).astype(float)
+    display = MarginDisplay.from_estimator(boosted, X, y, first_ten, names=["mine"])
+    np.testing.assert_array_equal(display.distributions["mine"].margins, boosted.committee_.margins(X, y)[:10])
 
 
 def test_stages_are_the_first_voters(boosted):
@@ -87,21 +71,9 @@ def test_margins_fill_the_axes():
     assert MarginDisplay({"a": [-1.0, 1.0]}).plot().ax_.get_xlim() == (-1.0, 1.02)
     low, high = MarginDisplay({"a": [-0.5]}).plot().ax_.get_xlim()
     assert low < -0.5 < 0.0 < high
-
-
-def test_long_names_stay_on_the_page():
     name = "a rather long name of an ensemble that goes on and on, "
     whole(MarginDisplay({name + str(i): [0.1, 0.5] for i in range(6)}).plot())
     whole(MarginChangeDisplay([0.1, 0.5], [0.2, 0.4], names=(name, name + "again"), highlighted=[0]).plot())
-
-
-@pytest.mark.parametrize("rounds", [(), (0, 5), (5, 81), (5, 5), (2.5, 5)])
-def test_refused_rounds(boosted, rounds):
-    with pytest.raises(ValueError, match="between 1 and the 80 voters"):
-        MarginDisplay.from_stages(boosted, *cancer(), rounds=rounds)
-
-
-# --- before and after ------------------------------------------------------------------------------------------------
 
 
 def test_a_point_for_each_row_and_the_line_of_equality():
@@ -146,68 +118,57 @@ def test_a_share_of_rows_is_rounded_up_and_keeps_equals_together():
     assert many.highlighted.sum() == 15  # as in the document's Figure 4
 
 
-def test_of_estimators(boosted):
+def test_changes_of_estimators_on_given_axes(boosted):
     X, y = cancer()
     some = boosted.committee_.select(slice(10))
     display = whole(MarginChangeDisplay.from_estimators(some, boosted, X, y, names=("10", "80"), highlighted=0.1))
     np.testing.assert_array_equal(display.before.margins, some.margins(X, y))
     np.testing.assert_array_equal(display.after.margins, boosted.committee_.margins(X, y))
-
-
-def test_axes_of_ones_own():
-    display = MarginChangeDisplay([0.1, 0.2], [0.2, 0.2])
     figure = Figure()
     ax = figure.subplots()
-    assert display.plot(ax) is display
-    assert display.axes_ == [ax] and display.figure_ is figure
+    assert display.plot(ax) is display and display.axes_ == [ax] and display.figure_ is figure
     pair = Figure().subplots(1, 2)
     assert display.plot(pair).axes_ == pair.tolist()
     with pytest.raises(ValueError, match="axes has 3 axes"):
         display.plot(Figure().subplots(1, 3))
-
-
-def test_a_single_row_and_many_rows():
     whole(MarginChangeDisplay([0.5], [0.5], highlighted=1.0).plot())
     m = np.random.default_rng(0).uniform(-1, 1, 20_000)
     display = whole(MarginChangeDisplay(m, m[::-1], highlighted=0.05).plot())
     assert points_of(display.axes_[1])[0].get_rasterized()
 
 
+def changed(before=(0.1, 0.2), after=(0.1, 0.2), **options):
+    return lambda _: MarginChangeDisplay(before, after, **options)
+
+
 @pytest.mark.parametrize(
-    ("given", "match"),
+    ("make", "match"),
     [
-        ({"after": [0.1]}, "not the same ones"),
-        ({"after": MarginDistribution([0.1, 0.2], rows=[1, 2])}, "not the same ones"),
-        ({"names": ("a", "a")}, "two different names"),
-        ({"names": ("a",)}, "two different names"),
-        ({"highlighted": 0.0}, "above 0 and at most 1"),
-        ({"highlighted": 1.5}, "above 0 and at most 1"),
-        ({"highlighted": [2]}, "row numbers from 0 to 1"),
-        ({"highlighted": [-1]}, "row numbers from 0 to 1"),
-        ({"highlighted": [True]}, "a mask of 2"),
-        ({"highlighted": "all"}, "a share of the rows"),
-        ({"before": [0.1, 2.0]}, "'before' must be numbers"),
+        (changed(after=[0.1]), "not the same ones"),
+        (changed(after=MarginDistribution([0.1, 0.2], rows=[1, 2])), "not the same ones"),
+        (changed(names=("a", "a")), "two different names"),
+        (changed(names=("a",)), "two different names"),
+        (changed(highlighted=0.0), "above 0 and at most 1"),
+        (changed(highlighted=1.5), "above 0 and at most 1"),
+        (changed(highlighted=[2]), "row numbers from 0 to 1"),
+        (changed(highlighted=[-1]), "row numbers from 0 to 1"),
+        (changed(highlighted=[True]), "a mask of 2"),
+        (changed(highlighted="all"), "a share of the rows"),
+        (changed(before=[0.1, 2.0]), "'before' must be numbers"),
+        (lambda _: MarginDisplay({}), "margins is empty"),
+        *((lambda _, margins=margins: MarginDisplay({"a": margins}), "'a'") for margins in ([], [2.0], [np.nan])),
+        (lambda boosted: MarginDisplay.from_estimator(boosted, *cancer(), names=["a", "b"]), "must be 1 distinct"),
+        *(
+            (lambda boosted, rounds=rounds: MarginDisplay.from_stages(boosted, *cancer(), rounds=rounds), "80 voters")
+            for rounds in ((), (0, 5), (5, 81), (5, 5), (2.5, 5))
+        ),
     ],
 )
-def test_refused(given, match):
+def test_invalid_arguments_are_refused(boosted, make, match):
     with pytest.raises(ValueError, match=match):
-        MarginChangeDisplay(**{"before": [0.1, 0.2], "after": [0.1, 0.2]} | given)
+        make(boosted)
 
 
-def test_classifiers_without_names_are_sent_to_the_other_door():
+def test_a_list_of_estimators_is_refused():
     with pytest.raises(TypeError, match="estimators is a list; give a mapping"):
         MarginDisplay.from_estimators([], [[0.0]], [0])
-
-
-@pytest.mark.parametrize(
-    ("margins", "match"),
-    [({}, "margins is empty"), ({"a": []}, "'a'"), ({"a": [2.0]}, "'a'"), ({"a": [np.nan]}, "'a'")],
-)
-def test_refused_margins(margins, match):
-    with pytest.raises(ValueError, match=match):
-        MarginDisplay(margins)
-
-
-def test_refused_names(boosted):
-    with pytest.raises(ValueError, match="names must be 1 distinct"):
-        MarginDisplay.from_estimator(boosted, *cancer(), names=["a", "b"])

@@ -1,4 +1,4 @@
-"""Pictures of model trees, and the page of a model."""
+"""Displays of contributions, coefficients, risks and members, and the page of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
-from sklearn.exceptions import NotFittedError
 
 from committee import (
     AdaBoostClassifier,
@@ -22,7 +21,6 @@ from committee import (
     GradientBoostingRegressor,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
-    RandomForestClassifier,
     RandomForestRegressor,
     SBPMTClassifier,
 )
@@ -38,11 +36,9 @@ from committee.report.displays.contributions import mean_sizes
 from committee.report.inspection import inspection
 from committee.report.members import MemberAnswers
 from committee.report.model_pages import render_model
-from tests.report.displays.drawn import legend_of, texts_inside, whole
+from tests.report.displays.drawn import LONG, legend_of, texts_inside, whole
 from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores, numbers
-
-LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
 
 
 def wide_table(n=500, n_classes=3):
@@ -66,9 +62,6 @@ def wide():
 def iris():
     X, y = load_iris(return_X_y=True, as_frame=True)
     return X, y, SBPMTClassifier(3, 2, 20, random_state=0).fit(X, y)
-
-
-# --- the map ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("standardised", [False, True])
@@ -98,11 +91,10 @@ def test_map_of_many_leaves_takes_the_largest(wide):
     rows = [int(re.search(r"\((\d+) rows\)", rule)[1]) for rule in display.rules]
     assert rows == sorted(rows, reverse=True)
     assert any("4 of" in text for text in texts_inside(display))
-
-
-def test_map_of_constant_leaves_says_so():
-    display = CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y", "z"]).plot()
-    assert texts_inside(display).count("constant") == 2
+    ax = Figure().subplots()
+    assert CoefficientMapDisplay.from_estimator(model, ax=ax).ax_ is ax
+    constant = CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y", "z"]).plot()
+    assert texts_inside(constant).count("constant") == 2
 
 
 @pytest.mark.parametrize(("leaves", "columns", "written"), [(20, 20, 400), (21, 20, 0), (20, 21, 0)])
@@ -111,30 +103,6 @@ def test_map_writes_numbers_where_there_is_room(leaves, columns, written):
     values = np.arange(1.0, leaves * columns + 1).reshape(leaves, columns)
     display = CoefficientMapDisplay(values, rules, names, max_leaves=30, max_columns=30).plot()
     assert len(display.ax_.texts) == written
-
-
-def test_map_draws_on_given_axes(iris):
-    ax = Figure().subplots()
-    assert CoefficientMapDisplay.from_estimator(iris[2], ax=ax).ax_ is ax
-
-
-def test_map_refuses_what_it_cannot_draw(iris):
-    with pytest.raises(ValueError, match=r"shape \(2, 3\); 2 rules and 2 columns need"):
-        CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y"])
-    with pytest.raises(ValueError, match="label=7 has no score in tree 0; it has 0, 1, 2"):
-        CoefficientMapDisplay.from_estimator(iris[2], label=7)
-    with pytest.raises(ValueError, match="AdaBoostClassifier has no linear leaf models"):
-        CoefficientMapDisplay.from_estimator(AdaBoostClassifier(2).fit(*iris[:2]))
-    n_trees = len(iris[2].committee_.voters.members)
-    with pytest.raises(ValueError, match=f"tree={n_trees} is not there; trees are numbered from 0 to {n_trees - 1}"):
-        CoefficientMapDisplay.from_estimator(iris[2], tree=n_trees)
-    with pytest.raises(ValueError, match="max_leaves='all' is not a number of leaves to draw; give a whole number"):
-        CoefficientMapDisplay.from_estimator(iris[2], max_leaves="all")
-    with pytest.raises(ValueError, match="max_columns=0 is not a number of columns to draw"):
-        CoefficientMapDisplay.from_estimator(iris[2], max_columns=0)
-
-
-# --- contributions ---------------------------------------------------------------------------------------------------
 
 
 def test_contributions_lead_from_the_bias_to_the_score(iris):
@@ -170,21 +138,23 @@ def test_contributions_of_many_long_names(wide):
     assert all(len(text) <= 41 for text in texts if LONG in text)
 
 
-def test_contributions_name_categories_and_gaps():
+def test_contributions_of_categories_gaps_lists_and_plain_numbers():
     X = pl.DataFrame({"town": ["Oslo", "Bergen", None, "Oslo"] * 30, "age": [1.0, None, 2.0, 3.0] * 30})
     model = ProbitModelTreeClassifier().fit(X, np.tile([0, 1, 1, 0], 30))
     assert ContributionDisplay.from_estimator(model, X, 1).labels == ["town = Bergen", "age is missing"]
     assert ContributionDisplay.from_estimator(model, X, 2).labels == ["town is missing", "age = 2"]
+    X, y = load_iris(return_X_y=True)
+    model = AdaBoostClassifier(2).fit(X, y)
+    listed, array = (ContributionDisplay.from_estimator(model, rows, -1) for rows in (X.tolist(), X))
+    np.testing.assert_array_equal(listed.contributions, array.contributions)
+    assert listed.labels == array.labels
+    display = ContributionDisplay([0.5, -0.25, 1.0], ["age = 3", "size = 2"]).plot()
+    assert display.ax_.get_title("left") == ""
+    np.testing.assert_allclose(display.ax_.lines[-2].get_xdata(), [1.0, 1.25])
 
 
-def test_contributions_to_numbers(iris):
+def test_contributions_to_quantiles(iris):
     X, y, _ = iris
-    model = GradientBoostingRegressor(n_estimators=5).fit(X, y)
-    display = ContributionDisplay.from_estimator(model, X, 7)
-    np.testing.assert_array_equal(display.contributions, model.contributions(X)[7])
-    assert display.contributions.sum() == pytest.approx(model.predict(X)[7])
-    assert display.ax_.get_xlabel() == "prediction"
-    assert {f"predicted {model.predict(X)[7]:.4g}", "prediction"} <= set(texts_inside(display))
     several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
     display = ContributionDisplay.from_estimator(several, X, 7, label=0.75)
     assert display.contributions.sum() == pytest.approx(several.predict(X)[7, 1])
@@ -197,9 +167,10 @@ def test_contributions_to_numbers_end_at_the_prediction_and_leave_zero_out():
     far = y + 1000.0
     for model in (RandomForestRegressor(5, random_state=0), GradientBoostingRegressor(n_estimators=5)):
         display = ContributionDisplay.from_estimator(model.fit(X, far), X, 7)
+        assert_array_equal(display.contributions, model.contributions(X, output="prediction")[7])
         assert display.contributions.sum() == pytest.approx(model.predict(X)[7])
-        assert display.ax_.get_xlim()[0] > 990.0
-        assert f"{model.predict(X)[7]:.4g}" in texts_inside(display)
+        assert display.ax_.get_xlabel() == "prediction" and display.ax_.get_xlim()[0] > 990.0
+        assert {f"predicted {model.predict(X)[7]:.4g}", "prediction"} <= set(texts_inside(display))
     counts = GradientBoostingRegressor("poisson", n_estimators=5).fit(X, far)
     display = ContributionDisplay.from_estimator(counts, X, 7)
     assert np.exp(display.contributions.sum()) == pytest.approx(counts.predict(X)[7])
@@ -217,48 +188,6 @@ def test_contributions_to_one_of_several_targets(iris):
         assert display.remark == f"predicted {model.predict(X)[7, k]:.4g}"
     with pytest.raises(ValueError, match="label=2 is not there; labels are numbered from 0 to 1"):
         ContributionDisplay.from_estimator(model, X, 7, label=2)
-
-
-def test_contributions_without_a_remark_have_no_title():
-    display = ContributionDisplay([0.5, -0.25, 1.0], ["age = 3", "size = 2"]).plot()
-    assert display.ax_.get_title("left") == ""
-    np.testing.assert_allclose(display.ax_.lines[-2].get_xdata(), [1.0, 1.25])
-
-
-def test_contributions_of_rows_in_lists(iris):
-    X, y, _ = iris
-    model = AdaBoostClassifier(2).fit(X.to_numpy(), y)
-    listed, array = (ContributionDisplay.from_estimator(model, rows, -1) for rows in (X.values.tolist(), X.to_numpy()))
-    np.testing.assert_array_equal(listed.contributions, array.contributions)
-    assert listed.labels == array.labels
-
-
-def test_contributions_refuse_what_is_not_there(iris):
-    X, _, model = iris
-    with pytest.raises(ValueError, match="row=150 is not there; rows are numbered from 0 to 149, -1 is the last"):
-        ContributionDisplay.from_estimator(model, X, 150)
-    with pytest.raises(ValueError, match="row='a' is not there"):
-        ContributionDisplay.from_estimator(model, X, "a")
-    with pytest.raises(
-        ValueError, match="max_features=0 is not a number of features to draw; give a whole number of 1"
-    ):
-        ContributionDisplay.from_estimator(model, X, max_features=0)
-    peer = ScikitForest(2).fit(X, iris[1])
-    for other in (3, peer, Committee.from_estimator(peer)):
-        with pytest.raises(TypeError, match=r"estimator is a \w+, which has no contributions\(X\); give a fitted"):
-            ContributionDisplay.from_estimator(other, X)
-    with pytest.raises(NotFittedError):
-        ContributionDisplay.from_estimator(AdaBoostClassifier(2), X)
-    boosted = AdaBoostClassifier(2).fit(X.to_numpy(), iris[1])
-    with pytest.raises(TypeError, match="X is sparse, and values of one row are explained"):
-        ContributionDisplay.from_estimator(boosted, csr_array(X.to_numpy()))
-    with pytest.raises(ValueError, match="label='x' is no class; the classes are 0, 1, 2"):
-        ContributionDisplay.from_estimator(model, X, label="x")
-    with pytest.raises(ValueError, match=r"1 labels need \(2,\), the bias last; of several classes, choose one"):
-        ContributionDisplay(np.zeros((2, 3)), ["a"])
-
-
-# --- risk ------------------------------------------------------------------------------------------------------------
 
 
 def test_risk_of_a_model_tree_falls(wide):
@@ -290,18 +219,6 @@ def test_risk_of_a_boosted_score():
     assert display.names == ["0", "1", "2"]
     two = RiskPathDisplay.from_estimator(ProbitBoostClassifier(30).fit(X[50:], y[50:]))
     assert two.names == ["2"] and two.ax_.get_legend() is None
-
-
-def test_risk_refuses_what_it_cannot_draw():
-    with pytest.raises(ValueError, match="AdaBoostClassifier has no risk_path_"):
-        RiskPathDisplay.from_estimator(AdaBoostClassifier())
-    with pytest.raises(ValueError, match="names"):
-        RiskPathDisplay(np.ones((2, 3)), names=["one"])
-    with pytest.raises(ValueError, match="risk has shape"):
-        RiskPathDisplay(np.ones((2, 3, 4)))
-
-
-# --- inspection and page ---------------------------------------------------------------------------------------------
 
 
 def test_inspection_names_the_leaves(wide, iris):
@@ -370,10 +287,7 @@ def of_numbers():
     return small_blend(CommitteeRegressor, X[::2], y[::2]), X[1::2], y[1::2]
 
 
-# --- disagreement ----------------------------------------------------------------------------------------------------
-
-
-def test_the_map_has_a_cell_for_each_two(classes):
+def test_the_map_has_a_cell_for_each_two(classes, of_numbers):
     model, X, _ = classes
     display = whole(MemberDisagreementDisplay.from_estimator(model, X))
     apart, m = MemberAnswers.of(model, X).disagreement(), len(model.member_names_) + 1
@@ -381,23 +295,10 @@ def test_the_map_has_a_cell_for_each_two(classes):
     assert len(display.ax_.texts) == m * (m - 1) // 2
     assert display.ax_.texts[0].get_text() in (f"{apart[1, 0]:.0%}", f"{apart[1, 0]:.1%}")
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()][-1] == "vote"
-
-
-def test_the_map_of_numbers_has_differences(of_numbers):
-    model, X, _ = of_numbers
-    display = whole(MemberDisagreementDisplay.from_estimator(model, X))
+    display = whole(MemberDisagreementDisplay.from_estimator(*of_numbers[:2]))
     assert display.ax_.texts[0].get_text() == f"{display.disagreement[1, 0]:.3g}"
-
-
-def test_a_map_of_members_at_one():
     display = whole(MemberDisagreementDisplay(["a", "vote"], np.zeros((2, 2))).plot())
     assert [text.get_text() for text in display.ax_.texts] == ["0.0%"]
-    for names, shape in ((["vote"], (1, 1)), (["a", "vote"], (3, 3))):
-        with pytest.raises(ValueError, match=r"disagreement has shape .*; \d names need"):
-            MemberDisagreementDisplay(names, np.zeros(shape))
-
-
-# --- disputed rows ---------------------------------------------------------------------------------------------------
 
 
 def test_marks_are_probabilities_of_the_class_that_the_vote_elects(classes):
@@ -416,11 +317,8 @@ def test_marks_are_probabilities_of_the_class_that_the_vote_elects(classes):
         elected = model.predict(X[[row]])[0]
         assert said.startswith(f"row {row}: {elected[:15]}")
         assert (", is " in said) == (elected != y[row])
-
-
-def test_without_labels_no_row_says_what_it_is(classes):
-    display = MemberVotesDisplay.from_estimator(*classes[:2])
-    assert not any(", is " in tick.get_text() for tick in display.ax_.get_yticklabels())
+    unlabelled = MemberVotesDisplay.from_estimator(model, X).ax_
+    assert not any(", is " in tick.get_text() for tick in unlabelled.get_yticklabels())
 
 
 def test_marks_of_numbers_and_the_truth(of_numbers):
@@ -429,18 +327,6 @@ def test_marks_of_numbers_and_the_truth(of_numbers):
     assert legend_of(display.ax_)[-2:] == ["vote", "true"]
     assert_allclose(display.ax_.collections[-1].get_offsets()[:, 0], y[display.rows])
     assert legend_of(MemberVotesDisplay.from_estimator(model, X).ax_)[-1] == "vote"
-
-
-def test_rows_that_cannot_be_drawn(classes):
-    model, X, _ = classes
-    with pytest.raises(ValueError, match="max_rows=0 is not a number of rows to draw"):
-        MemberVotesDisplay.from_estimator(model, X, max_rows=0)
-    p = np.full((1, 4, 2), 0.5)
-    with pytest.raises(ValueError, match="agree on every row"):
-        MemberVotesDisplay(MemberAnswers(("a",), np.ones(1), p, p[0], np.array([0, 1]), None))
-
-
-# --- contributions ---------------------------------------------------------------------------------------------------
 
 
 def test_bars_are_mean_sizes(classes):
@@ -464,19 +350,6 @@ def test_of_two_classes_and_of_numbers_they_are_absolute_values(of_numbers):
     assert display.ax_.get_xlabel() == "mean number added or taken away"
 
 
-def test_bars_that_cannot_be(classes):
-    model, X, y = classes
-    with pytest.raises(TypeError, match="is a RandomForestClassifier; give a CommitteeClassifier"):
-        MeanContributionDisplay.from_estimator(RandomForestClassifier(2).fit(X, y), X)
-    with pytest.raises(TypeError, match="X is sparse"):
-        MeanContributionDisplay.from_estimator(model, csr_array(X))
-    with pytest.raises(ValueError, match=r"sizes has shape \(1,\); 2 labels need one each"):
-        MeanContributionDisplay([1.0], ["a", "b"])
-    with pytest.raises(ValueError, match="max_features"):
-        MeanContributionDisplay([1.0], ["a"], max_features=0)
-    assert whole(MeanContributionDisplay([0.0], ["a"]).plot()).ax_.texts[0].get_text() == "0"
-
-
 def test_one_row_of_a_blend_leads_to_its_probability(classes, of_numbers):
     model, X, _ = classes
     display = whole(ContributionDisplay.from_estimator(model, X, 3))
@@ -488,3 +361,68 @@ def test_one_row_of_a_blend_leads_to_its_probability(classes, of_numbers):
     model, X, _ = of_numbers
     display = ContributionDisplay.from_estimator(model, X, 3)
     assert_allclose(display.contributions.sum(), model.predict(X)[3])
+
+
+def contributions(*given, **options):
+    return lambda X, y, model: ContributionDisplay.from_estimator(model, X, *given, **options)
+
+
+def coefficients(model=None, **options):
+    return lambda X, y, fitted: CoefficientMapDisplay.from_estimator(model.fit(X, y) if model else fitted, **options)
+
+
+AGREED = np.full((1, 4, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda *_: CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y"]), r"shape \(2, 3\); 2 rules and 2 "),
+        (coefficients(label=7), "label=7 has no score in tree 0; it has 0, 1, 2"),
+        (coefficients(tree=99), "tree=99 is not there; trees are numbered from 0"),
+        (coefficients(max_leaves="all"), "max_leaves='all' is not a number of leaves to draw"),
+        (coefficients(max_columns=0), "max_columns=0 is not a number of columns to draw"),
+        (coefficients(AdaBoostClassifier(2)), "AdaBoostClassifier has no linear leaf models"),
+        (contributions(150), "row=150 is not there; rows are numbered from 0 to 149, -1 is the last"),
+        (contributions("a"), "row='a' is not there"),
+        (contributions(max_features=0), "max_features=0 is not a number of features to draw"),
+        (contributions(label="x"), "label='x' is no class; the classes are 0, 1, 2"),
+        (
+            lambda *_: ContributionDisplay(np.zeros((2, 3)), ["a"]),
+            r"1 labels need \(2,\), the bias last; of several",
+        ),
+        (lambda X, y, _: ContributionDisplay.from_estimator(AdaBoostClassifier(2), X), "not fitted"),
+        (lambda *_: RiskPathDisplay.from_estimator(AdaBoostClassifier()), "AdaBoostClassifier has no risk_path_"),
+        (lambda *_: RiskPathDisplay(np.ones((2, 3)), names=["one"]), "names"),
+        (lambda *_: RiskPathDisplay(np.ones((2, 3, 4))), "risk has shape"),
+        (lambda *_: MemberDisagreementDisplay(["vote"], np.zeros((1, 1))), r"disagreement has shape .*; 1 names need"),
+        (lambda *_: MemberDisagreementDisplay(["a", "vote"], np.zeros((3, 3))), "2 names need"),
+        (
+            lambda *_: MemberVotesDisplay(MemberAnswers(("a",), np.ones(1), AGREED, AGREED[0], np.array([0, 1]), None)),
+            "agree on every row",
+        ),
+        (lambda *_: MeanContributionDisplay([1.0], ["a", "b"]), r"sizes has shape \(1,\); 2 labels need one each"),
+        (lambda *_: MeanContributionDisplay([1.0], ["a"], max_features=0), "max_features"),
+    ],
+)
+def test_invalid_arguments_are_refused(iris, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(*iris)
+
+
+def test_models_without_contributions_and_sparse_rows_are_refused(iris, classes):
+    X, y, _ = iris
+    peer = ScikitForest(2).fit(X, y)
+    for other in (3, peer, Committee.from_estimator(peer)):
+        with pytest.raises(TypeError, match=r"estimator is a \w+, which has no contributions\(X\); give a fitted"):
+            ContributionDisplay.from_estimator(other, X)
+    boosted = AdaBoostClassifier(2).fit(X.to_numpy(), y)
+    with pytest.raises(TypeError, match="X is sparse, and values of one row are explained"):
+        ContributionDisplay.from_estimator(boosted, csr_array(X.to_numpy()))
+    with pytest.raises(TypeError, match="is a AdaBoostClassifier; give a CommitteeClassifier"):
+        MeanContributionDisplay.from_estimator(boosted, X)
+    with pytest.raises(TypeError, match="X is sparse"):
+        MeanContributionDisplay.from_estimator(classes[0], csr_array(classes[1]))
+    with pytest.raises(ValueError, match="max_rows=0 is not a number of rows to draw"):
+        MemberVotesDisplay.from_estimator(*classes[:2], max_rows=0)
+    assert whole(MeanContributionDisplay([0.0], ["a"]).plot()).ax_.texts[0].get_text() == "0"

@@ -1,4 +1,4 @@
-"""Pictures of voters that answer at random: the first of their graph, and its bound."""
+"""Displays of graphs of probabilistic voters, of their bounds, and of QuadBoost's paths."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ from committee.data.frames import TableSchema
 from committee.report import BoundDisplay, NestDisplay, QuadBoostPathDisplay
 from committee.report.displays.tree_text import voter_words
 from committee.voters.probabilistic_voters import SoftStumps
-from tests.report.displays.drawn import assert_apart, legend_of, whole
+from tests.report.displays.drawn import LONG, assert_apart, legend_of, whole
 
 BLUE, ORANGE = "#0072b2", "#d55e00"
-DRAWN = (NestDisplay, BoundDisplay)
 
 
 def cancer():
@@ -90,9 +89,6 @@ def lines_of(display):
     return [[text for _, text in sorted(row)] for _, row in sorted(rows.items())][1:-1]
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
 def bits(*codes):
     return np.array([sum(1 << code for code in codes)], np.uint32)
 
@@ -121,9 +117,6 @@ def bits(*codes):
 def test_a_stump_in_words_is_when_it_is_likely_to_say_plus(stump, words):
     table = TableSchema(("width", "colour"), (None, ("blue", "green", "grey", "pink", "red")))
     assert voter_words(SoftStumps.of([stump], n_features=2), 0, table) == words
-
-
-# --- the graph -------------------------------------------------------------------------------------------------------
 
 
 def test_a_line_says_the_question_its_rows_and_both_answers():
@@ -167,34 +160,28 @@ def test_a_voter_that_no_answer_leads_to_is_not_drawn():
     assert [line[0] for line in lines_of(display)] == ["0:  a", "+ 2:  c"]
 
 
-def test_lines_of_a_tree_are_below_the_voter_that_leads_to_them(tree):
+def test_layouts_of_trees_sums_and_nests(tree, total, nest):
+    """A voter of a tree is below and right of the one that leads to it; those of a sum, or of a nest, in one column."""
     display = NestDisplay.from_estimator(tree, max_voters=31)
     assert sorted(display.drawn_) == list(range(31))
-    place = {t: i for i, t in enumerate(display.drawn_)}
-    dots = parts(display, "voter")
+    place, dots = {t: i for i, t in enumerate(display.drawn_)}, parts(display, "voter")
     for t, answers in enumerate(tree.graph_.next.tolist()):
         for end, color in zip(answers, (BLUE, ORANGE), strict=True):
             if end >= 0:
                 dot = dots[place[end]]
                 assert place[end] > place[t] and to_hex(dot.get_color()) == color
                 assert dot.get_xdata()[0] > dots[place[t]].get_xdata()[0]
-
-
-def test_voters_of_a_sum_stand_below_each_other(total):
     display = whole(NestDisplay.from_estimator(total))
     dots = parts(display, "voter")
     assert display.drawn_ == list(range(6)) and len(parts(display, "edge")) == 5
     assert {(dot.get_xdata()[0], to_hex(dot.get_color())) for dot in dots} == {(dots[0].get_xdata()[0], "#999999")}
     assert [line[3] == line[5] for line in lines_of(display)] == [True] * 5 + [False]
-
-
-def test_trees_of_a_matryoshka_follow_each_other(nest):
-    display = whole(NestDisplay.from_estimator(nest))
-    assert sorted(display.drawn_) == list(range(len(nest.graph_.next)))
-    left = parts(display, "voter")[0].get_xdata()[0]
-    first = [t for t, dot in zip(display.drawn_, parts(display, "voter"), strict=True) if dot.get_xdata()[0] == left]
-    many = [t for t in range(1, len(nest.graph_.next)) if (nest.graph_.next == t).sum() > 1]
-    assert first == sorted(first) and set(first) - {0} <= set(many)
+    display, following = whole(NestDisplay.from_estimator(nest)), nest.graph_.next
+    assert sorted(display.drawn_) == list(range(len(following)))
+    x = [dot.get_xdata()[0] for dot in parts(display, "voter")]
+    first = [t for t, at in zip(display.drawn_, x, strict=True) if at == x[0]]
+    assert first == sorted(first)
+    assert set(first) - {0} <= {t for t in range(1, len(following)) if (following == t).sum() > 1}
 
 
 @pytest.mark.one_in(2)
@@ -207,30 +194,15 @@ def test_many_voters_fit_on_a_page(n_voters):
             ProbabilisticAdaBoostClassifier(n_voters).fit(X, y),
             BoostingTreeClassifier(n_voters).fit(X, y),
             MatryoshkaClassifier(shape="greedy", max_voters=n_voters).fit(X, y),
+            MatryoshkaClassifier(levels=5, collect="sign").fit(X, y),
         ]
     for model in models:
         display = whole(NestDisplay.from_estimator(model))
         assert_apart(display)
-        assert max(display.figure_.get_size_inches()) < 11.0 and len(display.drawn_) == 20
-
-
-def test_shares_are_those_of_the_rows_given(nest):
-    X, _ = cancer()
-    display = NestDisplay.from_estimator(nest, X)
-    np.testing.assert_allclose(display.reach, nest.reach_, atol=1e-4)
-    some = NestDisplay.from_estimator(nest, X[:5])
-    assert not np.allclose(some.reach, nest.reach_, atol=1e-3)
-
-
-@pytest.mark.parametrize("collect", ["confidence", "sign"])
-def test_categories_and_gaps_are_in_the_words(collect):
-    X, y = mixed()
-    model = MatryoshkaClassifier(levels=3, collect=collect).fit(X, y)
-    display = whole(NestDisplay.from_estimator(model))
-    assert_apart(display)
-    shown = " ".join(texts(display))
-    assert "colour" in shown and ("{" in shown or "=" in shown)
-    assert "a_column_with_a_name_that_is_far_too_long" not in shown
+        assert max(display.figure_.get_size_inches()) < 11.0 and len(display.drawn_) == min(20, len(display.words))
+        shown = " ".join(texts(display))
+        assert "colour" in shown and ("{" in shown or "=" in shown)
+        assert "a_column_with_a_name_that_is_far_too_long" not in shown
 
 
 def test_each_class_has_a_graph_of_its_own(flowers):
@@ -242,15 +214,11 @@ def test_each_class_has_a_graph_of_its_own(flowers):
     display = NestDisplay.from_estimator(flowers, X, for_class="virginica")
     np.testing.assert_allclose(display.reach[0], 1.0)
     assert any(text.startswith("0:  ") for text in texts(display))
-
-
-def test_voters_of_the_user_go_by_their_class():
     X, y = cancer()
     model = BoostingTreeClassifier(3, voter=DecisionTreeClassifier(max_depth=1), method="majority").fit(X, y)
     assert "0:  DecisionTreeClassifier" in texts(whole(NestDisplay.from_estimator(model)))
-
-
-# --- the bound -------------------------------------------------------------------------------------------------------
+    np.testing.assert_allclose(NestDisplay.from_estimator(model, X).reach, model.reach_, atol=1e-4)
+    assert not np.allclose(NestDisplay.from_estimator(model, X[:5]).reach, model.reach_, atol=1e-3)
 
 
 def test_bounds_of_several_models_in_one_picture(nest, tree, total):
@@ -308,59 +276,70 @@ def test_bounds_of_scores_add_up(flowers):
     np.testing.assert_array_equal(one.ax_.get_lines()[0].get_ydata(), flowers.bounds_[: flowers.graph_.start[1]])
 
 
-# --- what all have in common -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("Display", DRAWN)
-def test_given_axes_are_drawn_on(nest, Display):
+@pytest.mark.parametrize("Display", [NestDisplay, BoundDisplay])
+def test_given_axes_and_refused_models(nest, flowers, Display):
     figure = Figure(figsize=(5, 4))
     ax = figure.subplots()
     display = Display.from_estimator(nest, ax=ax)
     assert display.ax_ is ax and display.figure_ is figure
     FigureCanvasAgg(figure).draw()
-
-
-@pytest.mark.parametrize("Display", DRAWN)
-def test_unfitted_models_are_refused(Display):
     with pytest.raises(NotFittedError):
         Display.from_estimator(MatryoshkaClassifier())
-
-
-@pytest.mark.parametrize("Display", DRAWN)
-def test_other_models_are_refused(Display):
-    X, y = cancer()
     with pytest.raises(ValueError, match="AdaBoostClassifier has no graph"):
-        Display.from_estimator(AdaBoostClassifier(2).fit(X, y))
-
-
-@pytest.mark.parametrize("Display", DRAWN)
-def test_classes_without_a_score_are_refused(nest, flowers, Display):
+        Display.from_estimator(AdaBoostClassifier(2).fit(*cancer()))
     with pytest.raises(ValueError, match="for_class='benign' has no score; choose 'malignant'"):
         Display.from_estimator(nest, for_class="benign")
     with pytest.raises(ValueError, match="one of 'setosa', 'versicolor', 'virginica'"):
         Display.from_estimator(flowers, for_class="rose")
 
 
+TWO = [1.0, 0.5]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: NestDisplay([], np.empty((0, 2)), np.empty((0, 2)), []), "at least one voter"),
-        (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0, 0.5]), r"need \(1, 2\)"),
-        (lambda: NestDisplay(["a", "b"], [[1, 0], [-1, -1]], np.ones((2, 2)), [1.0, 0.5]), "leads back"),
-        (lambda: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0], max_voters=0), "max_voters=0"),
-        (lambda: BoundDisplay({}), "bounds is empty"),
-        (lambda: BoundDisplay.from_estimators({}), "bounds is empty"),
-        (lambda: BoundDisplay({"a": [0.5, 0.0]}), "above 0"),
-        (lambda: BoundDisplay({"a": [0.5]}, edge=0.5), r"edge=0.5"),
-        (lambda: BoundDisplay.from_estimators({}, edge="largest"), "edge='largest' is not an edge"),
+        (lambda _: NestDisplay([], np.empty((0, 2)), np.empty((0, 2)), []), "at least one voter"),
+        (lambda _: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0, 0.5]), r"need \(1, 2\)"),
+        (lambda _: NestDisplay(["a", "b"], [[1, 0], [-1, -1]], np.ones((2, 2)), [1.0, 0.5]), "leads back"),
+        (lambda _: NestDisplay(["a"], [[-1, -1]], [[1.0, -1.0]], [1.0], max_voters=0), "max_voters=0"),
+        (lambda _: BoundDisplay({}), "bounds is empty"),
+        (lambda _: BoundDisplay.from_estimators({}), "bounds is empty"),
+        (lambda _: BoundDisplay({"a": [0.5, 0.0]}), "above 0"),
+        (lambda _: BoundDisplay({"a": [0.5]}, edge=0.5), r"edge=0.5"),
+        (lambda _: BoundDisplay.from_estimators({}, edge="largest"), "edge='largest' is not an edge"),
+        (lambda _: QuadBoostPathDisplay([1.0]), "nothing to draw"),
+        (
+            lambda _: QuadBoostPathDisplay([1.0], weights=[[0.5, 0.5]], columns=["x"]),
+            r"weights has shape \(1, 2\); 1 alphas and 1 columns need \(1, 1\)",
+        ),
+        (
+            lambda _: QuadBoostPathDisplay(TWO, errors=[0.1, 0.2, 0.3]),
+            r"errors has shape \(3,\); 2 alphas and 1 rounds need \(2, 1\)",
+        ),
+        (
+            lambda _: QuadBoostPathDisplay(TWO, errors=np.ones((2, 2)), standard_errors=[0.1, 0.2], rounds=[1, 2]),
+            r"standard_errors has shape \(2,\); 2 alphas and 2 rounds need \(2, 2\)",
+        ),
+        (
+            lambda _: QuadBoostPathDisplay(TWO, errors=[0.1, 0.2], chosen=2),
+            "chosen=2 is not a position; there are 2 alphas and 1 rounds, counted from 0",
+        ),
+        (
+            lambda _: QuadBoostPathDisplay(TWO, errors=np.ones((2, 2)), rounds=[1, 2], chosen=(0, -1)),
+            r"chosen=\(0, -1\) is not a position",
+        ),
+        (lambda path: QuadBoostPathDisplay.from_path(path, cancer()[0]), "X and y belong together"),
+        (
+            lambda path: QuadBoostPathDisplay.from_path(path, cancer()[0], np.full(569, "ill")),
+            "y holds 'ill', which is not a class of the path",
+        ),
+        (lambda path: QuadBoostPathDisplay.from_path(path, axes=Figure().subplots()), "axes has 1 axes; there are 2"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(make, message):
+def test_invalid_arguments_are_refused(path, make, message):
     with pytest.raises(ValueError, match=message):
-        make()
-
-
-LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
+        make(path)
 
 
 @pytest.fixture(scope="module")
@@ -384,9 +363,6 @@ def grid():
 def curves(ax):
     """The lines that are neither marks nor straight across."""
     return [line for line in ax.lines if len(line.get_xdata()) > 2]
-
-
-# --- a path ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_weight_is_drawn_where_it_speaks(path):
@@ -419,17 +395,6 @@ def test_columns_of_the_largest_weights_are_named_and_coloured(path):
     assert len(drawn) == np.count_nonzero(np.abs(path.weights[:, of_first]).max(axis=0))
 
 
-def test_the_penalty_weakens_to_the_right(path):
-    X, y = cancer()
-    for ax in QuadBoostPathDisplay.from_path(path).axes_:
-        low, high = ax.get_xlim()
-        assert low > high and ax.get_xscale() == "log"
-    bound = quadboost_path(X[::2].iloc[:, :4], y[::2], penalty="linf", n_alphas=5)
-    ax = whole(QuadBoostPathDisplay.from_path(bound)).axes_[1]
-    assert ax.get_xlim()[0] < ax.get_xlim()[1]
-    assert ax.get_xlabel() == "alpha_max (weaker penalty to the right)"
-
-
 def test_errors_on_other_rows_are_those_of_the_committees(path):
     X, y = cancer()
     display = whole(QuadBoostPathDisplay.from_path(path, X[1::2], y[1::2]))
@@ -438,15 +403,6 @@ def test_errors_on_other_rows_are_those_of_the_committees(path):
         assert display.errors[i, 0] == wrong.mean()
         assert display.standard_errors[i, 0] == pytest.approx(wrong.std(ddof=1) / np.sqrt(len(wrong)))
     assert legend_of(display.axes_[1])[-1] == f"least: {path.alphas[display.errors.argmin()]:.3g}"
-
-
-def test_numbers_have_squared_errors():
-    X, y = load_diabetes(return_X_y=True)
-    path = quadboost_path(X[::2], y[::2], n_alphas=6)
-    display = whole(QuadBoostPathDisplay.from_path(path, X[1::2], y[1::2]))
-    expected = ((path.decision_function(X[1::2]) - y[1::2, None]) ** 2).mean(axis=0)
-    np.testing.assert_allclose(display.errors[:, 0], expected)
-    assert display.axes_[1].get_ylabel() == "mean squared error"
 
 
 def test_no_penalty_at_all_stands_beyond_the_weakest():
@@ -468,14 +424,21 @@ def test_voters_are_counted_where_their_number_changes(path):
     assert not QuadBoostPathDisplay.from_path(ridge).axes_[0].child_axes
 
 
-def test_long_names_are_cut_and_none_is_lost_from_the_page():
-    X, y = load_iris(return_X_y=True)
-    X = pl.DataFrame({f"{LONG}_{j}": X[:100, j] for j in range(4)})
-    display = whole(QuadBoostPathDisplay.from_path(quadboost_path(X, y[:100], n_alphas=10)))
+def test_axes_of_bounds_numbers_and_long_names(path):
+    X, y = cancer()
+    for ax in QuadBoostPathDisplay.from_path(path).axes_:
+        low, high = ax.get_xlim()
+        assert low > high and ax.get_xscale() == "log"
+    ax = whole(QuadBoostPathDisplay.from_path(quadboost_path(X.iloc[:, :4], y, penalty="linf", n_alphas=5))).axes_[1]
+    assert ax.get_xlim()[0] < ax.get_xlim()[1]
+    assert ax.get_xlabel() == "alpha_max (weaker penalty to the right)"
+    X, y = load_diabetes(return_X_y=True)
+    path = quadboost_path(pl.DataFrame({f"{LONG}_{j}": X[::2, j] for j in range(10)}), y[::2], n_alphas=6)
+    display = whole(QuadBoostPathDisplay.from_path(path, X[1::2], y[1::2]))
+    expected = ((path.decision_function(X[1::2]) - y[1::2, None]) ** 2).mean(axis=0)
+    np.testing.assert_allclose(display.errors[:, 0], expected)
+    assert display.axes_[1].get_ylabel() == "mean squared error"
     assert all(len(name) <= 28 for name in legend_of(display.axes_[0]))
-
-
-# --- cross-validation ------------------------------------------------------------------------------------------------
 
 
 def test_errors_of_the_folds_and_what_was_chosen(model):
@@ -496,7 +459,7 @@ def test_errors_of_the_folds_and_what_was_chosen(model):
     assert chosen.get_xdata()[0] == model.alpha_ > least
 
 
-def test_the_path_of_the_same_strengths_goes_above(model):
+def test_a_path_of_the_same_strengths_goes_above_and_axes_may_be_given(model):
     X, y = cancer()
     path = quadboost_path(X[::2], y[::2], alphas=model.alphas_)
     display = whole(QuadBoostPathDisplay.from_cv(model, path))
@@ -505,6 +468,13 @@ def test_the_path_of_the_same_strengths_goes_above(model):
     assert dashed == [model.alpha_, model.alpha_]
     with pytest.raises(ValueError, match="path has other strengths than the model; make it by quadboost_path"):
         QuadBoostPathDisplay.from_cv(model, quadboost_path(X, y, n_alphas=3))
+    axes = Figure().subplots(2, 1)
+    display = QuadBoostPathDisplay.from_path(path, max_voters=10, axes=axes)
+    assert display.axes_ == axes.tolist() and display.figure_ is axes[0].get_figure()
+    largest = np.abs(path.weights).max(axis=0)
+    drawn = [np.nanmax(np.abs(line.get_ydata())) for line in curves(axes[0])]
+    assert sorted(drawn) == np.sort(largest)[-10:].tolist()
+    assert axes[0].get_legend().get_title().get_text() == f"largest 10 of {np.count_nonzero(largest)} voters"
 
 
 def test_strengths_and_rounds_are_a_map(grid):
@@ -530,72 +500,27 @@ def test_rounds_alone_are_a_curve():
     assert legend_of(ax)[-1].endswith(f"{model.n_estimators_} rounds")
 
 
-def test_a_map_without_standard_errors_marks_the_least_and_the_chosen():
-    errors = [[0.4, 0.3, 0.2], [0.3, 0.1, 0.2]]
-    options = {"errors": errors, "rounds": [1, 10, 1000], "penalty": "l2"}
-    (ax,) = whole(QuadBoostPathDisplay([1.0, 0.1], **options).plot()).axes_
-    assert legend_of(ax) == ["least: 0.1, 10 rounds"]
-    (ring,) = ax.lines
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1, 1)
-    (ax,) = whole(QuadBoostPathDisplay([1.0, 0.1], **options, chosen=(0, 2)).plot()).axes_
-    assert legend_of(ax) == ["chosen: 1, 1,000 rounds", "least: 0.1, 10 rounds"]
-    (ax,) = whole(QuadBoostPathDisplay([1.0, 0.1], **options, chosen=(1, 1)).plot()).axes_
-    assert legend_of(ax) == ["chosen, the least: 0.1, 10 rounds"]
+ERRORS = {"errors": [[0.4, 0.3, 0.2], [0.3, 0.1, 0.2]], "rounds": [1, 10, 1000], "penalty": "l2"}
 
 
-def test_the_error_of_a_single_strength_is_a_point_with_its_spread():
-    display = QuadBoostPathDisplay([0.5], errors=[0.2], standard_errors=[0.05], chosen=0)
-    (ax,) = whole(display.plot()).axes_
-    assert legend_of(ax) == ["error", "chosen, the least: 0.5", "± 1 standard error"]
-    (bar,) = ax.containers
-    (spread,) = bar[2][0].get_segments()
-    np.testing.assert_allclose(spread, [[0.5, 0.15], [0.5, 0.25]])
-
-
-def test_the_chosen_position_may_be_a_number_of_numpy():
-    errors = np.array([0.4, 0.1, 0.2])
-    display = QuadBoostPathDisplay([1.0, 0.1, 0.01], errors=errors, chosen=errors.argmin()).plot()
-    assert "chosen, the least: 0.1" in legend_of(display.axes_[0])
-
-
-# --- where it is drawn, and what it refuses --------------------------------------------------------------------------
-
-
-def test_many_voters_are_cut_to_the_largest(path):
-    ax = whole(QuadBoostPathDisplay.from_path(path, max_voters=10)).axes_[0]
-    largest = np.abs(path.weights).max(axis=0)
-    drawn = [np.nanmax(np.abs(line.get_ydata())) for line in curves(ax)]
-    assert sorted(drawn) == np.sort(largest)[-10:].tolist()
-    assert ax.get_legend().get_title().get_text() == f"largest 10 of {np.count_nonzero(largest)} voters"
-
-
-def test_it_draws_on_axes_that_are_given(path, model):
-    axes = Figure().subplots(2, 1)
-    display = QuadBoostPathDisplay.from_path(path, axes=axes)
-    assert display.axes_ == axes.tolist() and display.figure_ is axes[0].get_figure()
-    one = Figure().subplots()
-    assert QuadBoostPathDisplay.from_cv(model, axes=one).axes_ == [one]
-    with pytest.raises(ValueError, match="axes has 1 axes; there are 2 panels to draw"):
-        QuadBoostPathDisplay.from_path(path, axes=one)
-
-
-def test_it_refuses_what_does_not_fit_together(path):
-    with pytest.raises(ValueError, match="nothing to draw"):
-        QuadBoostPathDisplay([1.0])
-    with pytest.raises(ValueError, match=r"weights has shape \(1, 2\); 1 alphas and 1 columns need \(1, 1\)"):
-        QuadBoostPathDisplay([1.0], weights=[[0.5, 0.5]], columns=["x"])
-    with pytest.raises(ValueError, match=r"errors has shape \(3,\); 2 alphas and 1 rounds need \(2, 1\)"):
-        QuadBoostPathDisplay([1.0, 0.5], errors=[0.1, 0.2, 0.3])
-    with pytest.raises(ValueError, match=r"standard_errors has shape \(2,\); 2 alphas and 2 rounds need \(2, 2\)"):
-        QuadBoostPathDisplay([1.0, 0.5], errors=np.ones((2, 2)), standard_errors=[0.1, 0.2], rounds=[1, 2])
-    with pytest.raises(
-        ValueError, match=r"chosen=2 is not a position; there are 2 alphas and 1 rounds, counted from 0"
-    ):
-        QuadBoostPathDisplay([1.0, 0.5], errors=[0.1, 0.2], chosen=2)
-    with pytest.raises(ValueError, match=r"chosen=\(0, -1\) is not a position"):
-        QuadBoostPathDisplay([1.0, 0.5], errors=np.ones((2, 2)), rounds=[1, 2], chosen=(0, -1))
-    X, y = cancer()
-    with pytest.raises(ValueError, match="X and y belong together"):
-        QuadBoostPathDisplay.from_path(path, X)
-    with pytest.raises(ValueError, match="y holds 'ill', which is not a class of the path"):
-        QuadBoostPathDisplay.from_path(path, X, np.full(len(y), "ill"))
+@pytest.mark.parametrize(
+    ("alphas", "options", "labels"),
+    [
+        ([1.0, 0.1], ERRORS, ["least: 0.1, 10 rounds"]),
+        ([1.0, 0.1], {**ERRORS, "chosen": (0, 2)}, ["chosen: 1, 1,000 rounds", "least: 0.1, 10 rounds"]),
+        ([1.0, 0.1], {**ERRORS, "chosen": (1, 1)}, ["chosen, the least: 0.1, 10 rounds"]),
+        ([1.0, 0.1], {"errors": [0.4, 0.1], "chosen": np.argmin([0.4, 0.1])}, ["error", "chosen, the least: 0.1"]),
+        (
+            [0.5],
+            {"errors": [0.2], "standard_errors": [0.05], "chosen": 0},
+            ["error", "chosen, the least: 0.5", "± 1 standard error"],
+        ),
+    ],
+)
+def test_legends_name_the_least_and_the_chosen(alphas, options, labels):
+    (ax,) = whole(QuadBoostPathDisplay(alphas, **options).plot()).axes_
+    assert legend_of(ax) == labels
+    if options is ERRORS:
+        assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines] == [(1, 1)]
+    if "standard_errors" in options:
+        np.testing.assert_allclose(ax.containers[0][2][0].get_segments()[0], [[0.5, 0.15], [0.5, 0.25]])

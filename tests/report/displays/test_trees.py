@@ -1,4 +1,4 @@
-"""A tree as text leads every row to the leaf that `apply` says, and as a picture shows all of its text."""
+"""Displays of trees: texts lead every row to its leaf, and pictures show all of their text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from committee.report.displays.base import AGAINST, FOR
 from committee.report.displays.ensemble_text import EnsembleText, is_small
 from committee.report.model_pages import render_model
 from tests.gradient_cases import SMALL
-from tests.report.displays.drawn import assert_apart, whole
+from tests.report.displays.drawn import LONG, assert_apart, whole
 from tests.small_portfolio import use_small_members
 
 BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 3, "random_state": 0}
@@ -47,16 +47,31 @@ MODELS = [
 ]
 
 
+TINY_BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 2, "max_leaf_nodes": 4, "random_state": 0}
+SMALL_ENSEMBLES = [
+    committee.TreeVoter(max_depth=3),
+    committee.TreeRegressor(max_depth=3),
+    committee.RandomForestClassifier(3, max_depth=3, random_state=0),
+    committee.RandomForestRegressor(3, max_depth=3, random_state=0),
+    committee.SubaggingClassifier(committee.TreeVoter(max_depth=2), n_estimators=3, random_state=0),
+    committee.AdaBoostClassifier(4, max_depth=2),
+    committee.AdaBoostClassifier(4, max_depth=2, vote="confidence"),
+    committee.GradientBoostingClassifier(**TINY_BOOSTED),
+    committee.GradientBoostingClassifier(**TINY_BOOSTED, tree="shared"),
+    committee.GradientBoostingRegressor(**TINY_BOOSTED),
+    committee.GradientBoostingRegressor("poisson", **TINY_BOOSTED),
+]
+
+
 def words(model: Any) -> str:
     return " ".join(repr(model).split())
 
 
-def table(n: int = 240, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
-    """Numbers of one decimal and categories, with gaps in both, and three classes."""
-    rng = np.random.default_rng(seed)
+def table(n: int = 240, n_towns: int = 12) -> tuple[pl.DataFrame, np.ndarray]:
+    """Numbers of one decimal and categories, with gaps in both, and a score."""
+    rng = np.random.default_rng(0)
     width, height = rng.normal(size=(2, n)).round(1)
-    town = rng.integers(0, 12, n)
-    score = width + (town % 3) + (town == 5) * height + 0.3 * rng.normal(size=n)
+    town = rng.integers(0, n_towns, n)
     gaps = rng.random((2, n)) < 0.1
     frame = pl.DataFrame(
         {
@@ -65,14 +80,15 @@ def table(n: int = 240, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
             "town": [None if g else f"t{t}" for t, g in zip(town, gaps[1], strict=True)],
         }
     )
-    return frame, np.array(["ant", "bee", "cow"])[np.digitize(score, np.quantile(score, [0.4, 0.7]))]
+    return frame, width + (town % 3) + (town == 1) * height + 0.3 * rng.normal(size=n)
 
 
-def fitted(model: Any) -> tuple[Any, pl.DataFrame]:
-    X, y = table()
+def fitted(model: Any, n_classes: int = 3, n_towns: int = 12, n: int = 240) -> tuple[Any, pl.DataFrame]:
+    X, score = table(n, n_towns)
     if is_regressor(model):
-        return clone(model).fit(X, np.unique(y, return_inverse=True)[1] * 10.0), X
-    return clone(model).fit(X, y), X
+        return clone(model).fit(X, np.round(score - score.min())), X
+    names = np.array(["ant", "bee", "cow"])
+    return clone(model).fit(X, names[np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))]), X
 
 
 LINE = re.compile(
@@ -154,21 +170,19 @@ def test_no_text_of_a_picture_is_cut_off_or_lies_on_another(model):
 
 def test_long_names_and_many_categories_are_shortened():
     rng = np.random.default_rng(0)
-    name = "a_rather_long_name_of_a_column_that_goes_on_and_on"
     levels = [f"{t}, a category of many words" for t in rng.integers(0, 14, 600)]
-    X = pl.DataFrame({name: levels, "x" * 60: rng.normal(size=600)})
+    X = pl.DataFrame({LONG: levels, "x" * 60: rng.normal(size=600)})
     y = np.array([int(level.split(",")[0]) % 3 == 0 for level in levels]) ^ (X[:, 1].to_numpy() > 1.3)
     model = committee.TreeVoter(max_depth=4).fit(X, np.where(y, "a label of a good many letters", "no"))
     display = whole(TreeDisplay.from_estimator(model))
     assert_apart(display)
     assert display.figure_.get_size_inches()[0] < 16
-    assert max(map(len, display.short_words)) < len(name)
-    assert name in display.text
+    assert max(map(len, display.short_words)) < len(LONG)
+    assert LONG in display.text
 
 
 def test_a_large_tree_is_drawn_level_by_level():
-    X, y = table(600)
-    model = committee.RandomForestClassifier(1, random_state=0).fit(X, y)
+    model, X = fitted(committee.RandomForestClassifier(1, random_state=0), n=600)
     n_leaves = len(np.unique(model.apply(X)))
     for most in (1, 2, 5, 16):
         display = TreeDisplay.from_estimator(model, max_leaves=most)
@@ -179,9 +193,6 @@ def test_a_large_tree_is_drawn_level_by_level():
         assert counted + drawn >= n_leaves  # of all that the tree has, not only those that these rows reach
         assert counted + drawn == int(display.title.split(": ")[1].split()[0])
     assert len(TreeDisplay.from_estimator(model, max_leaves=None).text.splitlines()) > 2 * n_leaves - 1
-
-
-# --- what leaves say -------------------------------------------------------------------------------------------------
 
 
 def leaf_texts(model: Any, tree: int = 0, **options: Any) -> dict[int, str]:
@@ -257,13 +268,15 @@ def test_leaves_of_lines_say_their_mean_score():
 
 
 def test_committees_of_other_libraries_have_trees_too():
-    X, y = table()
+    X, score = table()
     rows = X.select("height").to_numpy()
-    peer = Peer(3, random_state=0, max_depth=3).fit(rows, y)
+    peer = Peer(3, random_state=0, max_depth=3).fit(rows, score > 1.0)
     for given in (Committee.from_estimator(peer), peer):
         display = TreeDisplay.from_estimator(given, 1)
         assert display.words[0] == f"x0 <= {peer.estimators_[1].tree_.threshold[0]:.6g}"
         assert display.shares[0] == 1.0
+    ax = Figure(figsize=(4, 3)).subplots()
+    assert TreeDisplay.from_estimator(peer, ax=ax).ax_ is ax and ax.texts[0].get_fontsize() < 6.5
     assert TreeDisplay.from_estimator(peer, -1).text == TreeDisplay.from_estimator(peer, 2).text
 
 
@@ -278,44 +291,71 @@ def test_without_a_table_categories_go_by_their_codes():
         assert coded.words[node] == f"x2 = {known.index(named.words[node].removeprefix('town = '))}"
 
 
-def test_one_class_is_a_tree_of_one_leaf():
-    with pytest.warns(UserWarning, match="one class"):
-        model = committee.TreeVoter().fit(np.zeros((3, 1)), ["only"] * 3)
-    display = whole(TreeDisplay.from_estimator(model))
-    assert len(display.text.splitlines()) == 2
-    assert "only" in display.text
+@pytest.fixture(scope="module")
+def refused() -> dict[str, Any]:
+    X, score = table(n_towns=4)
+    height, y = X[["height"]], score > 1.0
+    lines = committee.GradientBoostingRegressor(**TINY_BOOSTED | {"leaf": "linear"})
+    numbers = committee.RandomForestRegressor(2, max_depth=2, random_state=0)
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_members(patch)
+        blend = committee.CommitteeClassifier("fast", random_state=0).fit(X[:60], y[:60])
+    return {
+        "forest": committee.RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y),
+        "large": committee.RandomForestClassifier(20, random_state=0).fit(X, y),
+        "boosted": fitted(committee.GradientBoostingClassifier(**BOOSTED))[0],
+        "numbers": fitted(committee.GradientBoostingRegressor(**BOOSTED))[0],
+        "bayes": committee.SubaggingClassifier(GaussianNB(), n_estimators=2).fit(height, y),
+        "lines": lines.fit(height, X["height"] ** 2),
+        "several": numbers.fit(X, np.column_stack([score, -score])),
+        "blend": blend,
+        "unfitted": committee.TreeVoter(),
+        "other": PeerRegressor(2).fit([[0.0], [1.0]], [0.0, 1.0]),
+        "text": "forest",
+    }
 
 
-# --- refusals --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "options", "error", "match"),
+    [
+        *(("forest", {"tree": t}, ValueError, f"tree={t!r} is not there; trees are") for t in (2, "a", 1.5, -3, None)),
+        ("forest", {"tree": True}, ValueError, "trees are numbered from 0 to 1, -1 is the last"),
+        (
+            "forest",
+            {"for_class": True},
+            ValueError,
+            "the tree of one class; here each tree is for all classes",
+        ),
+        ("numbers", {"for_class": 0}, ValueError, "for_class=0 asks for the tree of one target; .* the one number"),
+        ("boosted", {"for_class": "dog"}, ValueError, "has no tree; there is one for each of 'ant', 'bee', 'cow'"),
+        ("bayes", {}, TypeError, "TreeDisplay needs voters that are native trees; these are EstimatorVoters"),
+        ("other", {}, TypeError, "estimator=.* has no trees that can be drawn; give a fitted learner"),
+        ("text", {}, TypeError, "estimator='forest' has no trees that can be drawn"),
+        ("unfitted", {}, NotFittedError, "not fitted"),
+    ],
+)
+def test_trees_that_are_not_there_are_refused(refused, name, options, error, match):
+    with pytest.raises(error, match=match):
+        TreeDisplay.from_estimator(refused[name], **options)
 
 
-def test_what_is_not_there_is_refused():
-    model, _ = fitted(committee.RandomForestClassifier(2, random_state=0))
-    boosted, _ = fitted(committee.GradientBoostingClassifier(**BOOSTED))
-    bayes = committee.AdaBoostClassifier(2, voter=GaussianNB(), calibrate=None).fit(
-        [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    )
-    with pytest.raises(ValueError, match="tree=2 is not there; trees are numbered from 0 to 1, -1 is the last"):
-        TreeDisplay.from_estimator(model, 2)
-    for tree in ("a", 1.5, -3, True, None):
-        with pytest.raises(ValueError, match=f"tree={tree!r} is not there; trees are numbered from 0 to 1"):
-            TreeDisplay.from_estimator(model, tree)
-    with pytest.raises(
-        ValueError, match="for_class='ant' asks for the tree of one class; here each tree is for all classes"
-    ):
-        TreeDisplay.from_estimator(model, for_class="ant")
-    numbers, _ = fitted(committee.GradientBoostingRegressor(**BOOSTED))
-    with pytest.raises(ValueError, match=r"for_class=0 asks for the tree of one target; .* the one number"):
-        TreeDisplay.from_estimator(numbers, for_class=0)
-    with pytest.raises(ValueError, match="for_class='dog' has no tree; there is one for each of 'ant', 'bee', 'cow'"):
-        TreeDisplay.from_estimator(boosted, for_class="dog")
-    with pytest.raises(TypeError, match="TreeDisplay needs voters that are native trees; these are EstimatorVoters"):
-        TreeDisplay.from_estimator(bayes)
-    for other in (3, None, "forest", PeerRegressor(2).fit([[0.0], [1.0]], [0.0, 1.0])):
-        with pytest.raises(TypeError, match=r"estimator=.* has no trees that can be drawn; give a fitted learner"):
-            TreeDisplay.from_estimator(other)
-    with pytest.raises(NotFittedError):
-        TreeDisplay.from_estimator(committee.TreeVoter())
+@pytest.mark.parametrize(
+    ("name", "rows", "error", "match"),
+    [
+        ("large", (), ValueError, r"leaves in 20 trees; at most 60 .* prune\(ensemble, X, y, max_nodes=40\)"),
+        ("lines", (), TypeError, r'these have lines\..*leaf="constant"'),
+        ("several", (), ValueError, "predicts 2 numbers of each row"),
+        ("bayes", (), TypeError, "SmallEnsembleDisplay needs voters that are native trees"),
+        ("blend", (), TypeError, r"a committee of ensembles\. .* distil\(X, max_nodes=40\)\.model"),
+        ("unfitted", (), NotFittedError, "not fitted"),
+        ("forest", (table(n_towns=4)[0], 240), ValueError, "row=240 is not there"),
+        ("forest", (csr_array(np.ones((2, 3))),), TypeError, "X is sparse"),
+    ],
+)
+def test_ensembles_that_cannot_be_drawn_are_refused(refused, name, rows, error, match):
+    with pytest.raises(error, match=match):
+        SmallEnsembleDisplay.from_estimator(refused[name], *rows)
+    assert is_small(refused[name]) == (name == "forest")
 
 
 @pytest.mark.parametrize(
@@ -332,35 +372,16 @@ def test_what_is_not_there_is_refused():
         (["a"], [[-1, -1]], {"max_leaves": 1.5}, "max_leaves=1.5 is not a number of leaves to draw"),
     ],
 )
-def test_what_makes_no_tree_is_refused(words, children, options, message):
+def test_nodes_that_make_no_tree_are_refused(words, children, options, message):
     with pytest.raises(ValueError, match=message):
         TreeDisplay(words, children, **options)
-
-
-def test_on_given_axes_it_shrinks_to_their_size():
-    model, _ = fitted(MODELS[0])
-    ax = Figure(figsize=(4, 3)).subplots()
-    display = TreeDisplay.from_estimator(model, ax=ax)
-    assert display.ax_ is ax and ax.texts[0].get_fontsize() < 6.5
-    assert str(display) == display.text
-
-
-def test_leaves_with_lines_say_so():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    model = GradientBoostingRegressor(n_estimators=3, max_leaf_nodes=3, random_state=0).fit(X, y)
-    lines = str(TreeDisplay.from_estimator(model)).splitlines()
-    assert lines[0].endswith("leaves hold lines; their mean adds to the score")
-    voters = model.committee_.voters
-    node = int(np.flatnonzero(np.diff(voters.lines.start))[0])
-    slope = model.committee_.weights[0] * voters.lines.slope[voters.lines.start[node], 0]
-    (leaf,) = [line for line in lines if f" {node}: " in line]
-    assert f"({slope:+.3g} per {X.columns[voters.lines.column[voters.lines.start[node]]]}" in leaf
 
 
 def test_leaves_with_lines_say_and_show_the_mean_of_their_rows():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
     model = GradientBoostingRegressor(n_estimators=4, max_leaf_nodes=5, subsample=1.0, random_state=0).fit(X, y)
+    assert TreeDisplay.from_estimator(model).title.endswith("leaves hold lines; their mean adds to the score")
     leaves, votes = model.apply(X), model.committee_.votes(X) * model.committee_.weights
     for tree in range(4):
         display = TreeDisplay.from_estimator(model, tree)
@@ -386,53 +407,6 @@ def test_lines_that_do_not_fit_are_counted_in_the_picture_and_told_in_the_text(t
     m = voters.lines.start[(node := int(np.argmax(n_lines)))]
     slopes = " / ".join(f"{slope:+.3g}" for slope in model.committee_.weights[0] * voters.lines.slope[m])
     assert f"({slopes} per {X.columns[voters.lines.column[m]]}" in display.words[node]
-
-
-def test_the_key_of_a_narrow_picture_is_whole():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    narrow = GradientBoostingRegressor(n_estimators=2, max_leaf_nodes=2, random_state=0).fit(X[["bmi"]], y)
-    assert_apart(whole(TreeDisplay.from_estimator(narrow)))
-
-
-TINY_BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 2, "max_leaf_nodes": 4, "random_state": 0}
-SMALL_ENSEMBLES = [
-    committee.TreeVoter(max_depth=3),
-    committee.TreeRegressor(max_depth=3),
-    committee.RandomForestClassifier(3, max_depth=3, random_state=0),
-    committee.RandomForestRegressor(3, max_depth=3, random_state=0),
-    committee.SubaggingClassifier(committee.TreeVoter(max_depth=2), n_estimators=3, random_state=0),
-    committee.AdaBoostClassifier(4, max_depth=2),
-    committee.AdaBoostClassifier(4, max_depth=2, vote="confidence"),
-    committee.GradientBoostingClassifier(**TINY_BOOSTED),
-    committee.GradientBoostingClassifier(**TINY_BOOSTED, tree="shared"),
-    committee.GradientBoostingRegressor(**TINY_BOOSTED),
-    committee.GradientBoostingRegressor("poisson", **TINY_BOOSTED),
-]
-IDS = [" ".join(repr(model).split()) for model in SMALL_ENSEMBLES]
-
-
-def rows(n: int = 240) -> tuple[pl.DataFrame, np.ndarray]:
-    """Numbers and categories with gaps, and a score."""
-    rng = np.random.default_rng(0)
-    width, height = rng.normal(size=(2, n)).round(1)
-    town = rng.integers(0, 4, n)
-    gaps = rng.random((2, n)) < 0.1
-    frame = pl.DataFrame(
-        {
-            "width": [None if g else float(v) for v, g in zip(width, gaps[0], strict=True)],
-            "height": height,
-            "town": [None if g else f"t{t}" for t, g in zip(town, gaps[1], strict=True)],
-        }
-    )
-    return frame, width + (town % 3) + (town == 1) * height + 0.3 * rng.normal(size=n)
-
-
-def fitted_ensemble(model: Any, n_classes: int) -> tuple[Any, pl.DataFrame]:
-    X, score = rows()
-    if is_regressor(model):
-        return clone(model).fit(X, np.round(score - score.min())), X
-    names = np.array(["ant", "bee", "cow"])
-    return clone(model).fit(X, names[np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))]), X
 
 
 def answer(test: tuple[str, str], row: dict[str, Any]) -> bool | None:
@@ -465,16 +439,16 @@ def summed(words: EnsembleText, row: dict[str, Any]) -> np.ndarray:
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("model", SMALL_ENSEMBLES, ids=IDS)
-def test_who_reads_the_picture_gets_the_vote(model, n_classes):
-    model, X = fitted_ensemble(model, n_classes)
-    words = EnsembleText.of(model)
-    read = np.array([summed(words, row) for row in X.rows(named=True)])
-    if words.leaves.kind == "shares":
+@pytest.mark.parametrize("model", SMALL_ENSEMBLES, ids=words)
+def test_reading_the_picture_gives_the_vote(model, n_classes):
+    model, X = fitted(model, n_classes, 4)
+    found = EnsembleText.of(model)
+    read = np.array([summed(found, row) for row in X.rows(named=True)])
+    if found.leaves.kind == "shares":
         total = model.committee_.total_weight
         assert_allclose(model.committee_.link.probability(read * total, total), model.predict_proba(X), atol=1e-9)
     elif is_regressor(model):
-        assert_allclose(np.exp(read[:, 0]) if words.leaves.is_log else read[:, 0], model.predict(X))
+        assert_allclose(np.exp(read[:, 0]) if found.leaves.is_log else read[:, 0], model.predict(X))
     else:
         probability = softmax(read, axis=1) if n_classes > 2 else np.column_stack([expit(-read), expit(read)])
         assert_allclose(probability, model.predict_proba(X), atol=1e-12)
@@ -485,23 +459,20 @@ def test_who_reads_the_picture_gets_the_vote(model, n_classes):
 
 
 def test_trees_of_the_same_tests_are_drawn_as_one():
-    model, X = fitted_ensemble(committee.AdaBoostClassifier(4, max_depth=1, vote="confidence"), 2)
+    model, X = fitted(committee.AdaBoostClassifier(4, max_depth=1, vote="confidence"), 2, 4)
     twice = model.committee_.select([0, 1, 0, 2, 1, 0])
-    words = EnsembleText.of(twice)
+    found = EnsembleText.of(twice)
     once = {tree.number: tree for tree in EnsembleText.of(model.committee_.select([0, 1, 2])).trees}
-    assert sorted(tree.n_summed for tree in words.trees) == [1, 2, 3]
-    assert words.size == "6 trees (drawn as 3: those of the same tests are added up), 6 leaves"
-    for tree in words.trees:
+    assert sorted(tree.n_summed for tree in found.trees) == [1, 2, 3]
+    assert found.size == "6 trees (drawn as 3: those of the same tests are added up), 6 leaves"
+    for tree in found.trees:
         of = {0: 0, 1: 1, 3: 2}[tree.number]
         assert_allclose(tree.values, tree.n_summed * once[of].values)
         assert_allclose(tree.shares, once[of].shares)
         assert tree.name.endswith(f", the sum of {tree.n_summed}") == (tree.n_summed > 1)
-    read = np.array([summed(words, row) for row in X.rows(named=True)])
+    read = np.array([summed(found, row) for row in X.rows(named=True)])
     assert_allclose(np.column_stack([expit(-read), expit(read)]), twice.predict_proba(X), atol=1e-12)
     assert "the sum of 3" in str(SmallEnsembleDisplay.from_estimator(twice, X, 3))
-
-
-LONG = "a_rather_long_name_of_a_column_that_goes_on_and_on"
 
 
 @pytest.mark.one_in(3)
@@ -524,41 +495,8 @@ def test_long_names_many_categories_and_many_classes_stay_apart(n_classes):
     assert "is one of" in str(SmallEnsembleDisplay.from_estimator(boosted))
 
 
-def test_what_cannot_be_drawn_is_refused_with_a_remedy(monkeypatch):
-    use_small_members(monkeypatch)
-    X, score = rows()
-    y = score > 1.0
-    small = committee.RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y)
-    large = committee.RandomForestClassifier(20, random_state=0).fit(X, y)
-    assert is_small(small)
-    assert not is_small(large)
-    with pytest.raises(ValueError, match=r"leaves in 20 trees; at most 60 .* prune\(ensemble, X, y, max_nodes=40\)"):
-        SmallEnsembleDisplay.from_estimator(large)
-    lines = committee.GradientBoostingRegressor(**TINY_BOOSTED | {"leaf": "linear"}).fit(
-        X[["height"]], X["height"] ** 2
-    )
-    with pytest.raises(TypeError, match=r'these have lines\..*leaf="constant"'):
-        SmallEnsembleDisplay.from_estimator(lines)
-    several = committee.RandomForestRegressor(2, max_depth=2, random_state=0).fit(X, np.column_stack([score, -score]))
-    with pytest.raises(ValueError, match="predicts 2 numbers of each row"):
-        SmallEnsembleDisplay.from_estimator(several)
-    with pytest.raises(TypeError, match="SmallEnsembleDisplay needs voters that are native trees"):
-        SmallEnsembleDisplay.from_estimator(
-            committee.SubaggingClassifier(GaussianNB(), n_estimators=2).fit(X[["height"]], y)
-        )
-    blend = committee.CommitteeClassifier("fast", random_state=0).fit(X[:60], y[:60])
-    with pytest.raises(TypeError, match=r"a committee of ensembles\. .* distil\(X, max_nodes=40\)\.model"):
-        SmallEnsembleDisplay.from_estimator(blend)
-    with pytest.raises(NotFittedError):
-        SmallEnsembleDisplay.from_estimator(committee.TreeVoter())
-    with pytest.raises(ValueError, match="row=240 is not there"):
-        SmallEnsembleDisplay.from_estimator(small, X, 240)
-    with pytest.raises(TypeError, match="X is sparse"):
-        SmallEnsembleDisplay.from_estimator(small, csr_array(np.ones((2, 3))))
-
-
 def test_other_libraries_one_leaf_given_axes_and_pages():
-    X, score = rows()
+    X, score = table(n_towns=4)
     numbers = X[["height"]].to_numpy()
     peer = Peer(2, max_depth=2, random_state=0).fit(numbers, score > 1.0)
     drawn = whole(SmallEnsembleDisplay.from_estimator(peer, numbers))
@@ -569,9 +507,10 @@ def test_other_libraries_one_leaf_given_axes_and_pages():
     given = Figure(figsize=(5, 4)).subplots()
     assert SmallEnsembleDisplay.from_estimator(peer, ax=given).ax_ is given
 
-    small = committee.TreeVoter(max_depth=2).fit(X, score > 1.0)
-    page = render_model(small, X)
-    assert "All trees" in page
-    assert "dark: the path of row 0" in page
+    with pytest.warns(UserWarning, match="one class"):
+        only = committee.TreeVoter().fit(np.zeros((3, 1)), ["only"] * 3)
+    assert "only" in whole(TreeDisplay.from_estimator(only)).text
+    page = render_model(committee.TreeVoter(max_depth=2).fit(X, score > 1.0), X)
+    assert "All trees" in page and "dark: the path of row 0" in page
     large = committee.RandomForestClassifier(20, random_state=0).fit(X, score > 1.0)
     assert "All trees" not in render_model(large)

@@ -291,7 +291,6 @@ def draw_bars(rows: Sequence[Bar], ax: Axes, label: str) -> None:
 
 
 def draw_cells(cells: CellMap, ax: Axes) -> None:
-    """Draw a map of cells."""
     from matplotlib.patches import Rectangle
 
     for (i, k), cell in cells.cells.items():
@@ -364,7 +363,6 @@ def legend_above(ax: Axes, n_columns: int = 2, **options: Any) -> None:
 
 
 def legend_beside(ax: Axes, loc: Literal["upper left", "center left"] = "upper left", **options: Any) -> None:
-    """Put the legend right of the axes."""
     beside: dict[str, Any] = {"loc": loc, "bbox_to_anchor": (1.02, 1.0 if loc == "upper left" else 0.5)}
     ax.legend(**_LEGEND | beside | options)
 
@@ -383,5 +381,4 @@ def room(ax: Axes, width: float, height: float) -> float:
 
 
 def text_inches(text: str, points: float) -> float:
-    """Upper bound of the width of a text."""
     return text_width(text, points) / 72.0

@@ -54,7 +54,6 @@ class LeafReading:
 
     @classmethod
     def of(cls, votes: WeightedVotes) -> LeafReading:
-        """Derive it from the link of the votes."""
         if not isinstance(votes, Committee):
             if votes.voters.n_outputs > 1:
                 raise ValueError(
@@ -168,7 +167,6 @@ class PlainTree:
 
     @classmethod
     def of(cls, members: MemberTrees, t: int, leaves: LeafReading, table: TableSchema, had_missing: Any) -> PlainTree:
-        """Describe one tree of an ensemble."""
         forest, weight = members.forest[t : t + 1], float(members.weights[t])
         output = t % members.per_round if members.per_round > 1 else None
         inner = forest.feature >= 0
@@ -182,11 +180,9 @@ class PlainTree:
 
     @property
     def leaves(self) -> Index:
-        """Numbers of the leaves."""
         return np.flatnonzero(self.children[:, 0] < 0)
 
     def path(self, leaf: int) -> frozenset[int]:
-        """Nodes from the root to a leaf."""
         parent = {int(child): node for node, pair in enumerate(self.children) for child in pair if child >= 0}
         path = [leaf]
         while path[-1]:
@@ -254,7 +250,6 @@ class EnsembleText:
 
     @property
     def size(self) -> str:
-        """Numbers of trees and leaves."""
         n_leaves, n_trees = sum(len(tree.leaves) for tree in self.trees), sum(tree.n_summed for tree in self.trees)
         trees = pluralize(n_trees, "tree")
         if n_trees > len(self.trees):
@@ -263,7 +258,6 @@ class EnsembleText:
 
     @property
     def instruction(self) -> str:
-        """Sentences on how the trees make a prediction."""
         is_one = len(self.trees) == 1
         down = "Go down the tree" if is_one else "Go down every tree"
         if self.leaves.kind == "shares":
@@ -348,7 +342,6 @@ class RowPath:
 
     @classmethod
     def of(cls, ensemble: EnsembleText, estimator: Any, X: Any, row: int) -> RowPath:
-        """Follow one row of a table."""
         if is_sparse(X):
             raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
         encoded = _encoded(ensemble, estimator, X)

@@ -187,7 +187,6 @@ class TreeText:
 
     @property
     def title(self) -> str:
-        """Number and size of the tree, and the unit of its leaves."""
         n_leaves = int((self.forest.feature < 0).sum())
         leaves = "1 leaf" if n_leaves == 1 else f"{n_leaves:,} leaves"
         number = f"tree {self.number} of {self.n_trees:,}" if self.n_trees > 1 else "tree"
@@ -216,7 +215,6 @@ class TreeText:
 
     @property
     def shares(self) -> F64 | None:
-        """Share of the training rows of each node, or of their weight; `None` if neither is known."""
         return node_shares(self.forest)
 
 

@@ -127,7 +127,6 @@ class Chart:
 
     @property
     def labels(self) -> list[tuple[Color, str]]:
-        """Colours and labels of the legend."""
         return [(mark.color, mark.label) for mark in self.marks if isinstance(mark, Curve | Dots) and mark.label]
 
     def svg(self, description: str, *, heading: str = "", key: str | None = None) -> Markup:

@@ -41,7 +41,6 @@ class Bar:
 
     @property
     def color(self) -> Color:
-        """Colour of its sign."""
         return REST if self.is_rest else FOR if self.value >= 0.0 else AGAINST
 
 
@@ -143,7 +142,6 @@ class DotRow:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both ends of the line."""
         if self.span is not None:
             return self.span
         mean = fmean(self.values)

@@ -59,11 +59,9 @@ class Scale:
         return cls(low, high, percent=percent, log=log)
 
     def placed(self, begin: float, end: float) -> Scale:
-        """Return the scale at another place of a picture."""
         return replace(self, begin=begin, end=end)
 
     def at(self, value: float) -> float:
-        """Position of a value in the picture."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -101,7 +99,6 @@ class Scale:
         return ticks[:: math.ceil(len(ticks) / most)]
 
     def text(self, value: float) -> str:
-        """Label of a tick."""
         return f"{format_number(100.0 * value)}%" if self.percent else format_number(value)
 
 
@@ -181,7 +178,6 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_signed(value: float, digits: int = 3) -> str:
-    """Format a number with its sign."""
     return ("+" if value >= 0.0 else "") + format_number(value, digits)
 
 

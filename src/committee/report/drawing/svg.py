@@ -100,7 +100,6 @@ def side_by_side(pictures: Sequence[Markup], *, small: bool = False) -> Markup:
 
 
 def legend(entries: Sequence[tuple[Color, str]]) -> Markup:
-    """List what each colour means."""
     from markupsafe import Markup
 
     items = (

@@ -58,7 +58,6 @@ class TableRows:
         return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
 
     def taken(self, rows: Index) -> Any:
-        """Rows as a table of the same kind."""
         if is_sparse(self.X):
             return self.X.tocsr()[rows].toarray()
         if not is_frame(self.X):

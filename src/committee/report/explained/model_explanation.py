@@ -103,7 +103,6 @@ class Explanation:
 
     @classmethod
     def of(cls, model: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
-        """Explain a fitted learner."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(model)

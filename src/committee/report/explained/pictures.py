@@ -21,8 +21,7 @@ from committee.report.explained.column_effects import TableRows, spread_rows
 from committee.report.explained.model_explanation import Explanation, Importances, RankedClass
 from committee.report.figures import CONFIDENCE, accuracy_interval
 from committee.report.grid import BLANK, Grid
-from committee.report.member_tables import reliabilities
-from committee.report.members import MemberAnswers
+from committee.report.members import MemberAnswers, reliabilities
 from committee.report.metrics import Reliability
 from committee.report.page import Part, Picture, Section
 from committee.report.prediction_sets import CoveredRows
@@ -98,7 +97,6 @@ def confusion_picture(found: Confusion) -> Picture | None:
 
 
 def reliability_picture(found: Reliability) -> Picture:
-    """Draw the reliability curve of a model."""
     error = found.calibration_error
     return Picture(
         "Reliability",
@@ -127,7 +125,6 @@ def ranking_pictures(found: list[RankedClass]) -> Picture:
 
 
 def margin_picture(found: MarginDistribution) -> Picture:
-    """Draw the cumulative margins of rows."""
     wrong = float(np.mean(found.margins <= 0.0))
     return Picture(
         "Margins",
@@ -329,7 +326,7 @@ def wrong_rows(found: Explanation) -> list[Part]:
     if not rows:
         return []
     explained = _explained(found, rows)
-    table = _wrong_classes(found, rows) if found.of_classes else _wrong_numbers(found, rows)
+    table = _wrong_grid(found, rows)
     return [table, _row_contributions(found, explained)] if explained else [table]
 
 
@@ -343,30 +340,23 @@ def _explained(found: Explanation, rows: list[int]) -> list[tuple[int, RowExplan
     return list(shown.values())
 
 
-def _wrong_numbers(found: Explanation, rows: list[int]) -> Grid:
+def _wrong_grid(found: Explanation, rows: list[int]) -> Grid:
     assert found.y is not None
     cells = []
     for row in rows:
-        true, predicted = float(found.y[row]), float(found.predicted[row])
-        cells.append((str(row), format_number(true), format_number(predicted), format_number(true - predicted)))
-    columns = ("row", "is", "predicted", "true minus predicted")
-    return Grid("Rows of the largest errors, numbered from 0", columns, tuple(cells), "rrrr")
-
-
-def _wrong_classes(found: Explanation, rows: list[int]) -> Grid:
-    assert found.y is not None
-    cells = [
-        (
-            str(row),
-            str(found.y[row]),
-            str(found.predicted[row]),
-            f"{found.predictions[row].max():.1%}",
-            f"{1.0 - found.errors[row]:.1%}",
-        )
-        for row in rows
-    ]
-    columns = ("row", "is", "predicted", "probability of that", "probability of the true class")
-    return Grid("Rows of the largest errors, numbered from 0", columns, tuple(cells), "rllrr")
+        true, predicted = found.y[row], found.predicted[row]
+        if found.of_classes:
+            shares = found.predictions[row].max(), 1.0 - found.errors[row]
+            cells.append((str(row), str(true), str(predicted), *(f"{share:.1%}" for share in shares)))
+        else:
+            numbers = float(true), float(predicted), float(true) - float(predicted)
+            cells.append((str(row), *map(format_number, numbers)))
+    of_error = (
+        ("probability of that", "probability of the true class") if found.of_classes else ("true minus predicted",)
+    )
+    justify = "rllrr" if found.of_classes else "rrrr"
+    title = "Rows of the largest errors, numbered from 0"
+    return Grid(title, ("row", "is", "predicted", *of_error), tuple(cells), justify)
 
 
 def _row_contributions(found: Explanation, explained: list[tuple[int, RowExplanation]]) -> Picture:

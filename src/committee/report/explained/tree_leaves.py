@@ -40,12 +40,10 @@ class Leaf:
 
     @property
     def text(self) -> str:
-        """Content, and share of the training rows."""
         return self.words + self.share_text
 
     @property
     def share_text(self) -> str:
-        """Share of the training rows in brackets."""
         return "" if self.share is None else f" ({format_percent(self.share)} of rows)"
 
 
@@ -188,7 +186,6 @@ def leaf_terms(model: Any, rows: F64, most: int = 6) -> tuple[str, list[LeafTerm
 
 
 def terms_picture(label: str, found: list[LeafTerms]) -> Picture:
-    """Draw the linear scores of leaves on one scale."""
     sizes = [value for leaf in found for _, value in leaf.terms] or [0.0]
     panels = []
     for leaf in found:
