@@ -1,7 +1,5 @@
 """Certificates of fitted ensembles: whose votes they are about, which rows count, and what is refused."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from math import ceil

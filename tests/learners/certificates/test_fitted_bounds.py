@@ -1,14 +1,11 @@
 """Bounds of fitted ensembles from the records of their training."""
 
-from __future__ import annotations
-
 from math import exp, inf, log
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
@@ -26,7 +23,7 @@ HARD = FAST | {"emphasis": "half", "voting": "hard"}
 CANCER, IRIS = load_breast_cancer(return_X_y=True), load_iris(return_X_y=True)
 
 
-def noisy(n: int = 300, n_classes: int = 2, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def noisy(n=300, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     score = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)

@@ -1,10 +1,5 @@
 """Conformal learners: rows that are scored, groups, files, and refusals."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -32,25 +27,25 @@ from tests.subjects import everything, noisy_scores, numbers
 class ToldClassifier(ClassifierMixin, BaseEstimator):
     """The columns of a row are its probabilities."""
 
-    def fit(self, X: Any, y: Any) -> ToldClassifier:
+    def fit(self, X, y):
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
         return self
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X):
         return np.asarray(X, dtype=np.float64)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return self.classes_[np.argmax(X, axis=1)]
 
 
 class ToldRegressor(RegressorMixin, BaseEstimator):
     """The columns of a row, but for the last, are its predictions."""
 
-    def fit(self, X: Any, y: Any) -> ToldRegressor:
+    def fit(self, X, y):
         self.n_features_in_ = X.shape[1]
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         told = np.asarray(X, dtype=np.float64)[:, :-1]
         return told[:, 0] if told.shape[1] == 1 else told
 
@@ -213,7 +208,7 @@ NORMALISED = {"nonconformity": "normalised", "difficulty": c.TreeRegressor(max_d
     ],
     ids=["oob", "aps", "trained", "frozen", "numbers"],
 )
-def test_a_loaded_model_predicts_the_same(make, fit_options, tmp_path: Path):
+def test_a_loaded_model_predicts_the_same(make, fit_options, tmp_path):
     X, y = numbers(3)
     labels = np.array(["ant", "bee", "cow"])[y]
     model = make(X, labels)
@@ -231,7 +226,7 @@ def test_a_loaded_model_predicts_the_same(make, fit_options, tmp_path: Path):
     assert again.read_bytes() == (tmp_path / "model").read_bytes()
 
 
-def test_estimators_of_other_libraries_are_not_saved(tmp_path: Path):
+def test_estimators_of_other_libraries_are_not_saved(tmp_path):
     X, y = numbers(2)
     with pytest.raises(TypeError, match="cannot be saved: a model file holds only committee's own classes"):
         ConformalClassifier(LogisticRegression()).fit(X, y).save(tmp_path / "model")

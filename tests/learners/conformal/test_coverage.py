@@ -1,10 +1,5 @@
 """How often sets and intervals cover, over many draws of all rows: what docs/conformal.md says of each kind."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,20 +36,20 @@ DIFFICULTY = RandomForestRegressor(10, max_samples=0.6, min_samples_leaf=5)
 QUANTILES = GradientBoostingRegressor("quantile", 5, quantile=[0.1, 0.9], max_leaf_nodes=4, learning_rate=0.5)
 
 
-def classes(rng: Any, n: int) -> tuple[Any, Any]:
+def classes(rng, n):
     """Three classes that overlap, the last of them rare."""
     X = rng.normal(size=(n, 3))
     score = X[:, 0] + 0.8 * rng.normal(size=n)
     return X, np.searchsorted([0.0, 1.3], score)
 
 
-def amounts(rng: Any, n: int) -> tuple[Any, Any]:
+def amounts(rng, n):
     """Numbers whose noise depends on the row, with heavy tails."""
     X = rng.normal(size=(n, 3))
     return X, X[:, 0] + np.exp(0.5 * X[:, 1]) * rng.standard_t(3, size=n)
 
 
-def shares(model: Any, draw: Callable[[Any, int], tuple[Any, Any]], n_draws: int) -> Any:
+def shares(model, draw, n_draws):
     """Share of new rows that are covered, for each draw of training rows and new ones."""
     found = np.empty(n_draws)
     for k in range(n_draws):
@@ -69,7 +64,7 @@ def shares(model: Any, draw: Callable[[Any, int], tuple[Any, Any]], n_draws: int
     return found
 
 
-def about(found: Any) -> tuple[float, float]:
+def about(found):
     """Bounds of the coverage over all draws, three standard errors about the mean of some."""
     error = found.std(ddof=1) / np.sqrt(len(found))
     return found.mean() - 3.0 * error, found.mean() + 3.0 * error
@@ -150,14 +145,14 @@ def test_coverage_of_each_class_and_each_group():
 SCORES = {"lac": naive.lac, "aps": naive.aps}
 
 
-def told(seed: int, n: int, K: int, ties: bool) -> tuple[Any, Any]:
+def told(seed, n, K, ties):
     """Probabilities, with many equal ones or none, and labels of all classes."""
     rng = np.random.default_rng(seed)
     p = rng.integers(1, 4, (n, K)).astype(float) if ties else rng.dirichlet(np.ones(K), n)
     return p / p.sum(axis=1, keepdims=True), np.concatenate([np.arange(K), rng.integers(0, K, n - K)])
 
 
-def around(model: Any, X: Any, y: Any, *args: Any, kind: Any = ConformalClassifier, **params: Any) -> Any:
+def around(model, X, y, *args, kind=ConformalClassifier, **params):
     """A conformal model around one that is told, scored on rows."""
     return kind(FrozenEstimator(model.fit(X, y)), on="validation", **params).fit(X, y, *args)
 

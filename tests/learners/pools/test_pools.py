@@ -1,7 +1,5 @@
 """Pools: the best voter for signed row weights, its votes on any rows, and the same voter in a committee."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,8 +9,7 @@ from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 from committee.data.rows import Rows
 from committee.learners.pools.dictionaries import DistinctRows, StumpPool
-from committee.learners.pools.pool import ClassifierPool, Pool, TreePool
-from committee.objectives.programs.penalised_least_squares import Penalty
+from committee.learners.pools.pool import ClassifierPool, TreePool
 from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary
@@ -25,14 +22,14 @@ X_GAPS = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 S = RNG.normal(size=N) / N
 
 
-def stump_pool(X: Any, **options: Any) -> tuple[StumpPool, Any]:
+def stump_pool(X, **options):
     binned = Binned.of(X, None, TableSchema.learn(X), 255)
     dictionary = StumpDictionary.of(binned, np.ones(N))
     H = oracle.stump_votes(binned.codes, dictionary.stumps, binned.bins.n_bins, binned.bins.categorical)
     return StumpPool(binned, dictionary, 1, **options), H.astype(np.float64)
 
 
-def pools() -> list[Pool]:
+def pools():
     binned = Binned.of(X, None, TableSchema.learn(X), 255)
     return [
         stump_pool(X)[0],
@@ -41,7 +38,7 @@ def pools() -> list[Pool]:
     ]
 
 
-def test_the_largest_correlations_of_stumps_are_those_of_all_votes() -> None:
+def test_the_largest_correlations_of_stumps_are_those_of_all_votes():
     pool, H = stump_pool(X_GAPS)
     size, found = pool.largest(S, S, 0.0, 10, set())
     assert size == pytest.approx(np.abs(S @ H).max())
@@ -54,7 +51,7 @@ def test_the_largest_correlations_of_stumps_are_those_of_all_votes() -> None:
 
 @pytest.mark.parametrize("penalty", [NoPenalty(), L1Penalty(0.01), L2Penalty(0.5)], ids=str)
 @pytest.mark.parametrize("centred", [False, True])
-def test_the_best_stump_lowers_the_penalised_risk_most(penalty: Penalty, centred: bool) -> None:
+def test_the_best_stump_lowers_the_penalised_risk_most(penalty, centred):
     pool, H = stump_pool(X_GAPS, centred=centred)
     H -= H.mean(axis=0) if centred else 0.0
     alpha = {3: 0.1, 17: -0.2}
@@ -69,7 +66,7 @@ def test_the_best_stump_lowers_the_penalised_risk_most(penalty: Penalty, centred
 
 
 @pytest.mark.parametrize("pool", pools(), ids=lambda pool: type(pool).__name__)
-def test_a_candidate_votes_as_it_does_in_a_committee(pool: Pool) -> None:
+def test_a_candidate_votes_as_it_does_in_a_committee(pool):
     _, (one, *_) = pool.largest(S, S, -np.inf, 1, set())
     votes = pool.votes(one)
     assert one.c == pytest.approx(S @ votes)
@@ -84,7 +81,7 @@ def test_a_candidate_votes_as_it_does_in_a_committee(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("pool", pools()[1:], ids=lambda pool: type(pool).__name__)
-def test_rows_of_one_class_train_nothing(pool: Pool) -> None:
+def test_rows_of_one_class_train_nothing(pool):
     assert pool.largest(np.abs(S), np.abs(S), -np.inf, 1, set()) == (-np.inf, [])
     # but where the mean weights have both classes, a voter is trained on them
     assert len(pool.largest(np.abs(S), S, -np.inf, 1, set())[1]) == 1
@@ -92,7 +89,7 @@ def test_rows_of_one_class_train_nothing(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("pool", pools(), ids=lambda pool: type(pool).__name__)
-def test_a_stand_in_needs_no_candidate_before_it_and_is_the_first_that_there_was(pool: Pool) -> None:
+def test_a_stand_in_needs_no_candidate_before_it_and_is_the_first_that_there_was(pool):
     weights = np.full(N, 1.0 / N)
     one = pool.stand_in(weights)
     assert set(np.unique(pool.votes(one))) <= {-1, 0, 1}
@@ -100,7 +97,7 @@ def test_a_stand_in_needs_no_candidate_before_it_and_is_the_first_that_there_was
     assert pool.stand_in(weights).key == one.key
 
 
-def test_a_stand_in_of_categories_alone_is_a_subset() -> None:
+def test_a_stand_in_of_categories_alone_is_a_subset():
     codes = np.stack([np.ones(N), np.arange(N) % 8], axis=1)
     binned = Binned.of(codes, None, TableSchema(None, ((0, 1), tuple(range(8)))), 255)
     dictionary = StumpDictionary.of(binned, np.ones(N), subsets=True)
@@ -114,7 +111,7 @@ def test_a_stand_in_of_categories_alone_is_a_subset() -> None:
     assert_array_equal(pool.votes(best), np.sign(sums)[codes[:, 1].astype(int)])
 
 
-def test_equal_rows_of_a_class_are_one_distinct_row() -> None:
+def test_equal_rows_of_a_class_are_one_distinct_row():
     x, labels, weights = np.array([2.0, 1.0, 2.0, 0.0, -0.0, 2.0]), [0, 1, 0, 1, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     rows = Rows(x[:, None], np.array(labels, np.uint16), np.array(weights), uniform=False)
     distinct = DistinctRows(rows.X, rows)

@@ -1,7 +1,5 @@
 """The same classes in every cell, by looking at all of them; the fewest trees, by trying all sets of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -29,7 +27,6 @@ from committee import (
 )
 from committee.learners.pruning.lossless import WeightedParts
 from committee.vote.links.probability import Softmax
-from committee.voters.forest import Forest
 from committee.voters.shared_forest import SharedForest
 from tests.examples import examples
 from tests.oracles import traverse
@@ -37,7 +34,7 @@ from tests.oracles import traverse
 IRIS = load_iris(return_X_y=True)
 
 
-def every_cell(forest: Forest) -> np.ndarray:
+def every_cell(forest):
     """A row of every cell: at each threshold, above all, missing, each category and one that is none."""
     values = []
     for j in range(forest.n_features):
@@ -48,7 +45,7 @@ def every_cell(forest: Forest) -> np.ndarray:
     return np.array(list(product(*values)))
 
 
-def vote(seed: int, kind: str, n_trees: int, n_categories: tuple[int, ...] = (0, 0, 3)) -> Committee:
+def vote(seed, kind, n_trees, n_categories=(0, 0, 3)):
     """A vote of random trees: of two or three classes, by names, whole numbers or any numbers."""
     rng = np.random.default_rng(seed)
     K = int(rng.integers(2, 4))
@@ -80,7 +77,7 @@ def test_every_cell_elects_the_same_class(seed, kind, fewest):
         assert found.committee.decision_function(X).tobytes() == whole.decision_function(X).tobytes()
 
 
-def leads(whole: Committee, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def leads(whole, X):
     """Lead of the elected class over each other one by each tree and the intercept; whether a tie will do."""
     K = whole.n_classes
     scores = whole.voters.votes(X)
@@ -100,7 +97,7 @@ def leads(whole: Committee, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(lines), np.concatenate(ties)
 
 
-def least_by_trying(whole: Committee, X: np.ndarray) -> int:
+def least_by_trying(whole, X):
     """The fewest trees of which some weights satisfy all lines."""
     lines, ties = leads(whole, X)
     both = np.unique(np.column_stack([lines, ties]), axis=0)

@@ -1,7 +1,5 @@
 """`prune`: its levels, limits, and checks of the rows."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

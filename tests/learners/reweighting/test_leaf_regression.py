@@ -1,7 +1,5 @@
 """Refitted votes of leaves against dense minimisers that do not use trees."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +17,6 @@ from committee.learners.reweighting.leaf_regression import (
     HalfSquares,
     LeafRegression,
     SmoothPinball,
-    VoteLoss,
 )
 from committee.learners.reweighting.pruning_metrics import pinball
 from committee.vote.committee import Committee, RegressionCommittee
@@ -133,7 +130,7 @@ def test_votes_of_a_quantile_leave_no_slope():
 
 
 @pytest.mark.parametrize("loss", [HalfSquares(), SmoothPinball(Q, 0.3)], ids=["squares", "pinball"])
-def test_losses_have_their_derivatives(loss: VoteLoss):
+def test_losses_have_their_derivatives(loss):
     off = np.array([-3.0, -0.29, -0.1, 0.0, 0.2, 0.31, 2.0])
     target, step = np.linspace(-1.0, 1.0, 7)[:, None], 1e-6
     scores = target - off[:, None]

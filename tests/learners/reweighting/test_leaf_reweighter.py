@@ -1,7 +1,5 @@
 """Cuts of trees against naive recursion and enumeration, and the learner that refits the votes of leaves."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 

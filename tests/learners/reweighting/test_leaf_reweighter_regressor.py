@@ -1,7 +1,5 @@
 """Regression trees with refitted leaf votes."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

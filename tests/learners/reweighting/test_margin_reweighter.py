@@ -1,7 +1,5 @@
 """New weights of a trained ensemble, and their pruning."""
 
-from __future__ import annotations
-
 import pickle
 
 import highspy

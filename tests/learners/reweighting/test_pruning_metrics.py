@@ -1,7 +1,5 @@
 """Metrics of pruning, and cuts that lose no more than `max_loss`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

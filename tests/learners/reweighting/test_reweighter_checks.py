@@ -1,9 +1,5 @@
 """A re-weighter among the learners: scikit-learn's checks of its interface, and ours."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -20,22 +16,22 @@ from tests.table_checks import check_inputs_are_not_changed, check_pieces
 from tests.trained_first import LeavesTrainedFirst, NumbersTrainedFirst, TrainedFirst
 
 
-def gradient(n_estimators: int = 5) -> GradientBoostingClassifier:
+def gradient(n_estimators=5):
     return GradientBoostingClassifier(n_estimators=n_estimators, min_samples_leaf=1, random_state=0, **PLAIN)
 
 
-def leaves(ensemble: Any) -> LeavesTrainedFirst:
+def leaves(ensemble):
     """With nothing to choose, as folds are of rows and not of their weights."""
     return LeavesTrainedFirst(ensemble, on="train", max_nodes=0.5, C=(1.0,), growth=(1.0,))
 
 
-def leaves_of_numbers() -> NumbersTrainedFirst:
+def leaves_of_numbers():
     """The same of a tree of numbers, whose leaves are so large that no two splits are equally good."""
     tree = TreeRegressor(max_depth=3, random_state=0)
     return NumbersTrainedFirst(tree, on="train", max_nodes=0.5, C=(1.0,), growth=(1.0,))
 
 
-def expected_failures(learner: Any) -> dict[str, str]:
+def expected_failures(learner):
     failures = {}
     if isinstance(learner.ensemble, SubaggingClassifier):
         reason = "its ensemble draws a row or not as a whole, as test_estimator_checks.py says (2026-11-21)"

@@ -1,9 +1,5 @@
 """Model files of re-weighted ensembles."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,8 +15,7 @@ from committee import MarginReweighter, load
 from committee.cli.main import app
 from committee.objectives.margins.linear_objectives import Rank
 from committee.objectives.margins.objective import Objective, Reweighting
-from committee.objectives.programs.margin_matrix import MarginMatrix
-from tests.crafted_files import Change, craft, refused
+from tests.crafted_files import craft, refused
 from tests.stored_models import table
 
 X, y = load_digits(return_X_y=True)
@@ -39,7 +34,7 @@ ENSEMBLES = {
 FITTED = {name: ensemble.fit(X[::2], y[::2]) for name, ensemble in ENSEMBLES.items()}
 
 
-def reweighted(name: str = "forest", objective: Any = "mincq", **options: Any) -> MarginReweighter:
+def reweighted(name="forest", objective="mincq", **options):
     return MarginReweighter(FITTED[name], objective, on="validation", **options).fit(X[1::2], y[1::2])
 
 
@@ -130,10 +125,10 @@ class Own(Objective):
 
     name = "own"
 
-    def value(self, lines: MarginMatrix, weights: Any) -> float:
+    def value(self, lines, weights):
         return 0.0
 
-    def solve(self, lines: MarginMatrix) -> Reweighting:
+    def solve(self, lines):
         return Reweighting(lines.own.copy(), 0.0, 0.0, "Optimal", len(lines))
 
 
@@ -153,17 +148,17 @@ def test_foreign_parts_are_refused_before_anything_is_written(tmp_path):
     assert not place.exists()
 
 
-def of(part: str | None = None, **entries: Any) -> Change:
+def of(part=None, **entries):
     """Change entries of the model in the file's document, or of its `part`."""
     return lambda document, arrays: (document["model"] if part is None else document["model"][part]).update(entries)
 
 
-def of_arrays(**entries: np.ndarray) -> Change:
+def of_arrays(**entries):
     return lambda document, arrays: arrays.update({name.replace("__", "."): array for name, array in entries.items()})
 
 
-def without(name: str) -> Change:
-    def change(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def without(name):
+    def change(document, arrays):
         document["model"]["attributes"].pop(name)
         arrays.pop(f"attributes.{name}", None)
 

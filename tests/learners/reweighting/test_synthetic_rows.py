@@ -1,7 +1,5 @@
 """Synthetic rows between near rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
