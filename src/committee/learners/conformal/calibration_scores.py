@@ -84,10 +84,8 @@ class RowCategories:
     ([1, 2, -1], "class 'yes' in group 'a'")
     """
 
-    groups: Sequence[Group]
-    """Sorted; [None] without groups."""
-    classes: Sequence[Any]
-    """[None] if classes are not compared separately."""
+    groups: Sequence[Group]  # sorted; [None] without groups
+    classes: Sequence[Any]  # [None] if classes are not compared separately
     grouped: bool
 
     def __len__(self) -> int:
@@ -209,12 +207,9 @@ class CalibrationScores:
     [[0.15, 0.1]]
     """
 
-    scores: F64
-    """``(n,)``: category by category, ascending within each."""
-    start: NDArray[np.int64]
-    """``(C + 1,)``: first score of each category."""
-    below: F64
-    """``(n + 1,)``: weight of all scores before each."""
+    scores: F64  # (n,): category by category, ascending within each
+    start: NDArray[np.int64]  # (C + 1,): first score of each category
+    below: F64  # (n + 1,): weight of all scores before each
 
     @classmethod
     def of(cls, scores: F64, category: Index, n_categories: int, weights: F64 | None = None) -> Self:

@@ -92,10 +92,8 @@ class LeaveOut(Protocol):
 class OutOfSample:
     """Out-of-sample predictions for the rows of a fit."""
 
-    model: Any
-    """Fitted to all rows."""
-    predicted: F64
-    """``(n, D)``; NaN for rows that all voters have seen."""
+    model: Any  # fitted to all rows
+    predicted: F64  # (n, D); NaN for rows that all voters have seen
     source: Source
     leave_out: LeaveOut | None = None
 
@@ -172,8 +170,7 @@ class OutOfBagVoters:
     """Voters of equal weight, each of which has left out some training rows."""
 
     committee: Any
-    unseen: Mask
-    """``(n, T)``: out-of-bag mask."""
+    unseen: Mask  # (n, T): out-of-bag mask
 
     def training_predictions(self, X: Any) -> F64:
         """Return the out-of-bag predictions for the training rows ``(n, D)``; NaN for rows that all voters have
@@ -345,8 +342,7 @@ class FoldModels:
     """A model for each fold, fitted to the other folds."""
 
     models: Sequence[Any]
-    fold: NDArray[np.int64]
-    """``(n,)``: fold of each training row; -1 for none."""
+    fold: NDArray[np.int64]  # (n,): fold of each training row; -1 for none
 
     def predictions(self, X: Any) -> Iterator[tuple[Index, F64]]:
         for k, model in enumerate(self.models):

@@ -27,10 +27,8 @@ BLOCK = 1 << 12
 class Boxes:
     """Sets of cells: some values of each column, and the sums of the trees that are decided."""
 
-    bits: NDArray[np.uint64]
-    """``(n, words)``: values, one bit each."""
-    sums: F64
-    """``(n, conditions)``"""
+    bits: NDArray[np.uint64]  # (n, words): values, one bit each
+    sums: F64  # (n, conditions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +41,7 @@ class RowSearch:
     """
 
     cells: VoteCells
-    order: Index
-    """Trees, those of the widest votes first."""
+    order: Index  # trees, those of the widest votes first
 
     @classmethod
     def of(cls, parts: VoteParts) -> RowSearch:
@@ -190,12 +187,9 @@ class Fewest:
     weights: F64 | None
     """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None`: none
     are."""
-    bound: int
-    """Least number of parts, whatever their weights, but for leads below `LEAST_LEAD`."""
-    n_rows: int
-    """Rows on which votes differed, added to the program."""
-    note: str
-    """Reason of an early end; empty if the search was completed."""
+    bound: int  # least number of parts, whatever their weights, but for leads below `LEAST_LEAD`
+    n_rows: int  # rows on which votes differed, added to the program
+    note: str  # reason of an early end; empty if the search was completed
 
 
 NEAR = "somewhere the ensemble is so near to a tie that weights cannot be distinguished"
@@ -218,8 +212,7 @@ class FewestVotersSearch:
     """Returns the classes that the new vote with some factors elects for encoded rows."""
     seconds: float
     rng: np.random.Generator
-    same: bool
-    """Whether factors of 1 are known to elect the same classes; else that is proved too."""
+    same: bool  # whether factors of 1 are known to elect the same classes; else that is proved too
     bound: int = 0
     forbidden: list[Mask] = field(default_factory=list)
 

@@ -34,14 +34,10 @@ MOST_ENTRIES = 2 * 10**8
 class WeightedParts:
     """Parts of a committee that get new weights: its trees, those of equal splits merged, its rounds or its leaves."""
 
-    committee: Committee
-    """Of a `SharedForest`, or of `Rounds` of one."""
-    forest: Forest
-    """Trees of different splits, or all trees of the rounds."""
-    scores: F64
-    """``(N, K)``: what a leaf adds to the class scores."""
-    leaves: bool
-    """Whether each leaf is a part."""
+    committee: Committee  # of a `SharedForest`, or of `Rounds` of one
+    forest: Forest  # trees of different splits, or all trees of the rounds
+    scores: F64  # (N, K): what a leaf adds to the class scores
+    leaves: bool  # whether each leaf is a part
 
     @classmethod
     def of(cls, committee: Committee, fewest: Literal["trees", "leaves"]) -> WeightedParts:

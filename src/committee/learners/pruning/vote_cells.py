@@ -30,8 +30,7 @@ class VoteCells:
 
     forest: Forest
     columns: tuple[Column, ...]
-    takes: tuple[Mask, ...]
-    """For each column ``(N, V)``: values with which a row can reach a node."""
+    takes: tuple[Mask, ...]  # for each column (N, V): values with which a row can reach a node
 
     @classmethod
     def of(cls, forest: Forest) -> VoteCells:
@@ -115,14 +114,10 @@ class VoteParts:
     """Scores of the leaves, and the part of the vote to which each belongs: a tree, a round or a leaf."""
 
     cells: VoteCells
-    scores: F64
-    """``(N, K)``: what a leaf adds to the class scores, its voter's weight included."""
-    start: F64
-    """``(K,)``: intercept of the class scores."""
-    part: Index
-    """``(N,)``: part of each leaf, below C; arbitrary for inner nodes."""
-    elect: Callable[[F64], Index]
-    """Returns the class numbers that the vote elects for encoded rows."""
+    scores: F64  # (N, K): what a leaf adds to the class scores, its voter's weight included
+    start: F64  # (K,): intercept of the class scores
+    part: Index  # (N,): part of each leaf, below C; arbitrary for inner nodes
+    elect: Callable[[F64], Index]  # returns the class numbers that the vote elects for encoded rows
     exact: bool
     """Whether `scores` and `start` are whole numbers, so that sums have no rounding. Ties elect the first class."""
 

@@ -57,8 +57,7 @@ class FitRows(NamedTuple):
     matrix: Matrix
     y: Index | F64
     weight: F64 | None
-    unseen: Mask | None
-    """``(n, T)``: out-of-bag mask; `None` if the trees have seen all rows, or none."""
+    unseen: Mask | None  # (n, T): out-of-bag mask; `None` if the trees have seen all rows, or none
     given: tuple[ArrayLike, ArrayLike | None]
     """Labels or numbers, and weights, of all rows that `fit` was given."""
 
@@ -72,13 +71,10 @@ class FitRows(NamedTuple):
 class WholeVote(NamedTuple):
     """Votes of an ensemble before it is cut."""
 
-    worth: Sequence[F64]
-    """By parts of the rows: quality of its trees ``(T,)``, more being better."""
+    worth: Sequence[F64]  # by parts of the rows: quality of its trees (T,), more being better
     criterion: SelectionCriterion
-    statistics: F64 | None
-    """``(d, n)``, see `PruningMetric.statistics`; `None` if it has seen the rows."""
-    with_target: Callable[[LeafRows], LeafRows]
-    """Sets the target of the fit."""
+    statistics: F64 | None  # (d, n), see `PruningMetric.statistics`; `None` if it has seen the rows
+    with_target: Callable[[LeafRows], LeafRows]  # sets the target of the fit
 
 
 @with_parameters

@@ -127,21 +127,15 @@ class LeafStep:
     cut: LeafCut
     growth: float
     C: float
-    loss: float
-    """Mean loss, extrapolated to votes of all trees."""
-    scores: F64
-    """Score of each row, extrapolated likewise."""
+    loss: float  # mean loss, extrapolated to votes of all trees
+    scores: F64  # score of each row, extrapolated likewise
     score: float
     """Mean score. After the first step: that of the first step less the mean difference on the rows of both, as small
     cuts are evaluated on few rows, which may be easy."""
-    statistics: F64
-    """``(d, rows)``, see `PruningMetric.statistics`."""
-    score_error: float = 0.0
-    """Standard error of the difference to the first step's score."""
-    lost: float = np.nan
-    """Loss increase against the whole ensemble; NaN if unknown."""
-    lost_error: float = np.nan
-    """Standard error of `lost`."""
+    statistics: F64  # (d, rows), see `PruningMetric.statistics`
+    score_error: float = 0.0  # standard error of the difference to the first step's score
+    lost: float = np.nan  # loss increase against the whole ensemble; NaN if unknown
+    lost_error: float = np.nan  # standard error of `lost`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,14 +232,11 @@ class LeafSearch:
     cutter: LeafCutter
     rows: LeafRows
     folds: Sequence[Fold]
-    orders: Sequence[Index]
-    """Trees, the best first: by all rows, and by the training rows of each fold."""
+    orders: Sequence[Index]  # trees, the best first: by all rows, and by the training rows of each fold
     growth: tuple[float, ...]
-    C: tuple[float, ...]
-    """Increasing."""
+    C: tuple[float, ...]  # increasing
     criterion: SelectionCriterion
-    whole: F64 | None
-    """Statistics of the whole ensemble on all rows ``(d, n)``; `None` if it has seen them."""
+    whole: F64 | None  # statistics of the whole ensemble on all rows (d, n); `None` if it has seen them
 
     def path(self, limits: tuple[int, ...], n_threads: int = 1, max_loss: float | None = None) -> LeafPath:
         """Return the cut of least loss at each limit of nodes.

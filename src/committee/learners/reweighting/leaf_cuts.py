@@ -25,14 +25,10 @@ HALVINGS = 60
 class TreeNodes:
     """The N nodes of T trees, numbered across all trees."""
 
-    offset: Index
-    """``(T + 1,)``: tree t owns nodes ``offset[t]:offset[t + 1]``; the first is its root."""
-    left: Index
-    """``(N,)``: left child; the right one is its neighbour. -1 for a leaf."""
-    parent: Index
-    """``(N,)``: -1 for a root."""
-    levels: tuple[Index, ...]
-    """The inner nodes at each depth, roots first."""
+    offset: Index  # (T + 1,): tree t owns nodes offset[t]:offset[t + 1]; the first is its root
+    left: Index  # (N,): left child; the right one is its neighbour. -1 for a leaf
+    parent: Index  # (N,): -1 for a root
+    levels: tuple[Index, ...]  # the inner nodes at each depth, roots first
 
     @classmethod
     def of(cls, forest: Forest) -> TreeNodes:
@@ -252,12 +248,9 @@ LEAST_SHARE = 0.01
 class LeafRows:
     """Rows of a fit in the leaves of T trees."""
 
-    leaf: NDArray[np.signedinteger]
-    """``(n, T)``: leaf of each row in each tree, numbered across all trees."""
-    unseen: Mask | None
-    """``(n, T)``: trees that have not seen the row; `None` if no tree has seen any."""
-    y: Index | F64
-    """``(n,)``: class numbers, or numbers."""
+    leaf: NDArray[np.signedinteger]  # (n, T): leaf of each row in each tree, numbered across all trees
+    unseen: Mask | None  # (n, T): trees that have not seen the row; `None` if no tree has seen any
+    y: Index | F64  # (n,): class numbers, or numbers
     weight: F64 | None
     target: F64 | None = None
     """``(n, K)``: class shares, or standardised numbers, to which votes are fitted in place of `y`."""
@@ -293,16 +286,11 @@ class LeafRows:
 class LeafCut:
     """Some trees of a forest, cut to a limit of nodes."""
 
-    trees: Index
-    """``(K,)``"""
-    offset: NDArray[np.int64]
-    """``(T + 1,)``: first nodes of the forest's trees."""
-    stands: Index
-    """``(N,)``: node that replaces each node of the forest, or itself."""
-    is_leaf: Mask
-    """``(N,)``: leaves after the cut."""
-    versions: F64
-    """``(V, N, D)``, see `LeafCutter`."""
+    trees: Index  # (K,)
+    offset: NDArray[np.int64]  # (T + 1,): first nodes of the forest's trees
+    stands: Index  # (N,): node that replaces each node of the forest, or itself
+    is_leaf: Mask  # (N,): leaves after the cut
+    versions: F64  # (V, N, D), see `LeafCutter`
     n_nodes: int
 
     @cached_property
@@ -344,8 +332,7 @@ class LeafCutter:
     """Cuts of one forest of T trees and N nodes, which share its votes and weights."""
 
     forest: Forest
-    mass: F64
-    """``(N,)``: training weight of the leaves."""
+    mass: F64  # (N,): training weight of the leaves
     versions: F64
     """``(V, N, D)``: votes of the nodes times the weight of their tree, in several versions: their own, shrunk by
     `SHRINKAGES`, and of class shares the logarithms of the shrunk ones, or for two classes the log-odds."""

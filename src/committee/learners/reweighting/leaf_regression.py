@@ -154,12 +154,9 @@ LOGISTIC = Logistic()
 class LeafColumns:
     """The leaves of K trees as columns, tree by tree; the last column of each tree stands for no leaf."""
 
-    node: Index
-    """``(M,)``: node of each column's leaf, numbered across all trees; -1 for no leaf."""
-    start: NDArray[np.int64]
-    """``(K + 1,)``: columns of tree t are ``start[t]:start[t + 1]``."""
-    place: Index
-    """``(N,)``: by node, the number of its column within its tree; arbitrary for inner nodes."""
+    node: Index  # (M,): node of each column's leaf, numbered across all trees; -1 for no leaf
+    start: NDArray[np.int64]  # (K + 1,): columns of tree t are start[t]:start[t + 1]
+    place: Index  # (N,): by node, the number of its column within its tree; arbitrary for inner nodes
 
     @classmethod
     def of(cls, leaves: list[Index], n_nodes: int) -> LeafColumns:
@@ -222,8 +219,7 @@ class Preconditioner:
     """
 
     deviation: F64
-    version: F64
-    """``(V, V)``: the transposed inverse of a lower triangle."""
+    version: F64  # (V, V): the transposed inverse of a lower triangle
     intercept: float
 
     @classmethod

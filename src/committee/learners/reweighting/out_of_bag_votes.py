@@ -34,12 +34,9 @@ class SizeFactors(NamedTuple):
     A row with a single out-of-bag voter has no halves.
     """
 
-    halved: Mask
-    """``(n,)``: rows with at least two out-of-bag voters."""
-    fewer: F64
-    """``(n,)``: factor of b in the mean loss of the halves less the loss of the m voters."""
-    more: F64
-    """``(n,)``: factor of b in the loss of the m voters less the loss of all voters."""
+    halved: Mask  # (n,): rows with at least two out-of-bag voters
+    fewer: F64  # (n,): factor of b in the mean loss of the halves less the loss of the m voters
+    more: F64  # (n,): factor of b in the loss of the m voters less the loss of all voters
 
     @classmethod
     def of(cls, unseen: Mask) -> SizeFactors:
@@ -93,8 +90,7 @@ def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
 class OutOfBagVotes(NamedTuple):
     """Predictions of a committee for each row by its out-of-bag voters alone."""
 
-    predicted: F64
-    """Probabilities ``(n, K)``, or numbers ``(n,)``."""
+    predicted: F64  # probabilities (n, K), or numbers (n,)
     by_halves: Halves
     right: Mask | None = None
     """``(n, T)``: trees that are right on rows that they have not seen; `None` without an out-of-bag mask."""

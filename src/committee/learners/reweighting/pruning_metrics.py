@@ -94,8 +94,7 @@ class LossPath(ABC):
 class PruningMetric(ABC):
     """Loss increase of a vote against the whole ensemble, on rows scored by their out-of-bag voters."""
 
-    in_shares: ClassVar[bool] = False
-    """Whether the increase is a share of the whole ensemble's loss."""
+    in_shares: ClassVar[bool] = False  # whether the increase is a share of the whole ensemble's loss
 
     @abstractmethod
     def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
@@ -145,8 +144,7 @@ class ScorerMetric(PruningMetric):
 
     scorer: Any
     name: str
-    classes: NDArray[Any] | None
-    """Class labels that the scorer sees; `None` for regression."""
+    classes: NDArray[Any] | None  # class labels that the scorer sees; `None` for regression
 
     def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
         # predictions by the voters and by their halves, and the two size factors: (3 K + 2, n)

@@ -33,12 +33,9 @@ _BLOCK = 1 << 22
 class SyntheticRows(NamedTuple):
     """Rows between others."""
 
-    matrix: F64
-    """``(m, p)``"""
-    beside: Index
-    """``(m,)``: the nearer of the two rows of each; of equal rows the first."""
-    weight: F64
-    """``(m,)``: weight of all rows that are equal to that one."""
+    matrix: F64  # (m, p)
+    beside: Index  # (m,): the nearer of the two rows of each; of equal rows the first
+    weight: F64  # (m,): weight of all rows that are equal to that one
 
     def below(self, matrix: Matrix) -> Matrix:
         """Return the matrix with these rows appended."""

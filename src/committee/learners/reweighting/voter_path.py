@@ -41,14 +41,12 @@ class PrunedVote:
     voters: NDArray[np.intp]
     weights: F64
     """``(k,)``, on the scale of the margin matrix: not negative (but for the free form of the variance), of sum one."""
-    accuracy: float
-    """Weighted share of rows with a positive margin; a margin of 0 counts half."""
+    accuracy: float  # weighted share of rows with a positive margin; a margin of 0 counts half
     mean_margin: float
     least_margin: float
     n_nodes: int
     nbytes: int
-    lost: float = np.nan
-    """Loss increase against the whole ensemble, where `max_loss` asks for it."""
+    lost: float = np.nan  # loss increase against the whole ensemble, where `max_loss` asks for it
     lost_error: float = np.nan
 
 
