@@ -304,11 +304,8 @@ CERTIFICATES: dict[str, Callable[..., Bound]] = {
 }
 """Bounds by name, each a function of losses and delta."""
 
-WHOLE_VOTE = ("test_set", "binomial")
-"""Bounds that need rows which no voter has seen."""
-
-UNLABELLED = "unlabelled_margins"
-"""The bound that needs unlabelled rows too."""
+WHOLE_VOTE = ("test_set", "binomial")  # bounds that need rows which no voter has seen
+UNLABELLED = "unlabelled_margins"  # the bound that needs unlabelled rows too
 
 HEADLINE = "test_set"
 """Headline where the rows can give it, with all of delta: the tightest bound by these rows."""

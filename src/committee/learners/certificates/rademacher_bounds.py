@@ -26,11 +26,8 @@ from committee.voters.stump_dictionary import StumpDictionary
 
 Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassifier
 
-MOST_VALUES = 65_535
-"""Largest number of distinct values of a column with a bin for each."""
-
-ROWS_VOTED = 256
-"""Rows at a time on which voters vote, to find the classes that they vote for."""
+MOST_VALUES = 65_535  # largest number of distinct values of a column with a bin for each
+ROWS_VOTED = 256  # rows at a time on which voters vote, to find the classes that they vote for
 
 SHARE_OF_SIGNS = 0.1
 """Share of the failure probability for the estimate from random signs, which depends on its logarithm."""

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 """Relative error of a count that counts as rounding: 0.9 of 10 rows are 9, whatever their product is."""
 
-Group = str | int | float | bool | None
-"""A group by its value; `None` for rows where it is missing."""
+Group = str | int | float | bool | None  # a group by its value; `None` for rows where it is missing
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

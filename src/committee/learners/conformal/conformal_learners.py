@@ -226,8 +226,7 @@ def random_shares(hashes: U64, seed: int) -> F64:
 
 NumberScore: TypeAlias = Literal["absolute", "normalised", "quantile"]
 
-LEAST_UNIT_SHARE = 0.1
-"""Share of the mean error that is added to expected errors, so that no unit is near 0."""
+LEAST_UNIT_SHARE = 0.1  # share of the mean error that is added to expected errors, so that no unit is near 0
 
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
 """Relative error of the larger of two numbers whose rounded difference is scaled and added again."""

@@ -41,8 +41,7 @@ from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
 
-MAX_CELLS = 4_000_000
-"""Numbers that are held at a time."""
+MAX_CELLS = 4_000_000  # numbers that are held at a time
 
 N_FOLDS = 5
 GROUP_SPLITTERS = (GroupKFold, GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut, StratifiedGroupKFold)

@@ -16,11 +16,8 @@ from committee.data.number_types import F64, Index, Mask
 from committee.learners.pruning.vote_cells import VoteCells, VoteParts
 from committee.objectives.programs.linear_programs import MixedProgram
 
-ROUNDING = 1e-9
-"""Assumed error of sums of votes whose widths sum to one, far above rounding."""
-
-BLOCK = 1 << 12
-"""Boxes that are searched together."""
+ROUNDING = 1e-9  # assumed error of sums of votes whose widths sum to one, far above rounding
+BLOCK = 1 << 12  # boxes that are searched together
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,26 +155,16 @@ class RowSearch:
         return X
 
 
-LEAST_LEAD = 1e-5
-"""Least lead of the elected class as a share of the weights' sum, unless it is an exact tie."""
-
-LEAST_WEIGHT = 1e-10
-"""Largest share of the weights' sum that counts as 0."""
+LEAST_LEAD = 1e-5  # least lead of the elected class as a share of the weights' sum, unless it is an exact tie
+LEAST_WEIGHT = 1e-10  # largest share of the weights' sum that counts as 0
 
 DENOMINATORS = (*range(1, 65), 100, 128, 200, 256, 500, 512, 1000, 1024)
 """Largest integer weights that are tried for votes that may be tied."""
 
-RANDOM_ROWS = 20_000
-"""Rows drawn at the start."""
-
-MOST_ENTRIES = 4 * 10**6
-"""Numbers in the lines of these rows."""
-
-MOST_ALONE = 200
-"""Largest number of parts that are each left out in turn, to find those that are needed."""
-
-FEW = 20
-"""Rows on which a vote failed whose neighbours are added too."""
+RANDOM_ROWS = 20_000  # rows drawn at the start
+MOST_ENTRIES = 4 * 10**6  # numbers in the lines of these rows
+MOST_ALONE = 200  # largest number of parts that are each left out in turn, to find those that are needed
+FEW = 20  # rows on which a vote failed whose neighbours are added too
 
 
 @dataclass(frozen=True, eq=False)

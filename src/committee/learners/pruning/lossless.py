@@ -23,11 +23,8 @@ from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from committee.voters.shared_forest import SharedForest
 
-MOST_MULTIPLES = 1e4
-"""Largest number of multiples of the votes' unit up to which votes are counted exactly."""
-
-MOST_ENTRIES = 2 * 10**8
-"""Nodes times distinct splits of the largest ensemble whose cells are searched."""
+MOST_MULTIPLES = 1e4  # largest number of multiples of the votes' unit up to which votes are counted exactly
+MOST_ENTRIES = 2 * 10**8  # nodes times distinct splits of the largest ensemble whose cells are searched
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,7 @@ from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, pre
 if TYPE_CHECKING:
     import polars as pl
 
-N_REPEATS = 5
-"""Timed votes, of which the median counts."""
+N_REPEATS = 5  # timed votes, of which the median counts
 
 
 def prune(

@@ -105,8 +105,7 @@ def _reachable_values(forest: Forest, nodes: NDArray[np.intp], left: Mask) -> Ma
     return reach
 
 
-BLOCK = 1 << 22
-"""Numbers held at a time while the parts of many rows are added."""
+BLOCK = 1 << 22  # numbers held at a time while the parts of many rows are added
 
 
 @dataclass(frozen=True, eq=False)

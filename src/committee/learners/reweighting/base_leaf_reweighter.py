@@ -46,8 +46,7 @@ MAX_SELECTION_ROWS = 20_000
 """Rows that choose among cuts, drawn at random of more: they separate losses that differ by a few thousandths. All rows
 are in the final fit."""
 
-LIMIT_FACTOR = 0.5
-"""Each limit of nodes on a path, as a share of the one before."""
+LIMIT_FACTOR = 0.5  # each limit of nodes on a path, as a share of the one before
 
 
 class FitRows(NamedTuple):

@@ -31,14 +31,10 @@ from committee.vote.links.probability import Softmax
 if TYPE_CHECKING:
     import polars as pl
 
-Fold = tuple[Index, Index]
-"""Numbers of the training and of the test rows."""
+Fold = tuple[Index, Index]  # numbers of the training and of the test rows
 
-LINK = Softmax()
-"""Refitted scores are log-odds of two classes, and logarithms of the shares of several."""
-
-SELECTION_TOLERANCE = 1e-5
-"""Tolerance of the votes that only choose a cut."""
+LINK = Softmax()  # refitted scores are log-odds of two classes, and logarithms of the shares of several
+SELECTION_TOLERANCE = 1e-5  # tolerance of the votes that only choose a cut
 
 
 def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool = True) -> KFold | StratifiedKFold:

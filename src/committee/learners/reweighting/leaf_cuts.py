@@ -17,8 +17,7 @@ from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from committee.voters.shared_forest import SharedForest
 
-HALVINGS = 60
-"""Bisections of the price of a node; each visits all nodes."""
+HALVINGS = 60  # bisections of the price of a node; each visits all nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +236,8 @@ def cut_forest(forest: Forest, stands: Index, value: F64) -> Forest:
     )
 
 
-SHRINKAGES = (10.0, 50.0)
-"""Strengths of the shrunk versions of the nodes' votes."""
-
-LEAST_SHARE = 0.01
-"""Least class share in a shrunk vote whose logarithm is taken."""
+SHRINKAGES = (10.0, 50.0)  # strengths of the shrunk versions of the nodes' votes
+LEAST_SHARE = 0.01  # least class share in a shrunk vote whose logarithm is taken
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,17 +19,13 @@ from committee.data.number_types import F64, Index, Mask
 FREEDOM = 10.0
 """Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
 
-TOLERANCE = 1e-7
-"""Largest derivative of the mean loss at which the search ends."""
-
-LOOSE_TOLERANCE = 1e-5
-"""Tolerance with more than `MANY_LEAVES`."""
+TOLERANCE = 1e-7  # largest derivative of the mean loss at which the search ends
+LOOSE_TOLERANCE = 1e-5  # tolerance with more than `MANY_LEAVES`
 
 NEWTON_TOLERANCE = 1e-6
 """Accuracy of the last step, Newton's: values of the objective give votes to some eight digits, derivatives to all."""
 
-QUADRATIC_TOLERANCE = 1e-9
-"""Accuracy of the only step for a quadratic loss."""
+QUADRATIC_TOLERANCE = 1e-9  # accuracy of the only step for a quadratic loss
 
 MANY_LEAVES = 5_000_000
 """Leaves of rows, n times K, above which the search ends earlier and without the last step: the remaining change of the
@@ -38,11 +34,8 @@ votes is then less than their own errors."""
 MAX_STEPS = 400
 """Steps of one regression; where leaves separate the rows, under extreme weights or `C`, the optimum is at infinity."""
 
-BLOCK = 4096
-"""Rows whose columns are looked up at a time."""
-
-LEAST_C, LARGEST_C = 1e-150, 1e150
-"""Limits of `C` times the rows' weight, beyond which votes do not change."""
+BLOCK = 4096  # rows whose columns are looked up at a time
+LEAST_C, LARGEST_C = 1e-150, 1e150  # limits of `C` times the rows' weight, beyond which votes do not change
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------

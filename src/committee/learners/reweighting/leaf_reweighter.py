@@ -45,17 +45,10 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 
-DEFAULT_SHARE = 0.1
-"""Share of the nodes that stay without any limit."""
-
-MAX_LOSS_SHARE = 1 / 3
-"""Share of the nodes of the largest cut that `max_loss` tries without another limit."""
-
-WIDTH = 0.2
-"""Residuals within which pinball loss is smooth, in mean absolute residuals of the whole ensemble."""
-
-LEAST_WIDTH = 1e-3
-"""Least such width, in standard deviations of the target."""
+DEFAULT_SHARE = 0.1  # share of the nodes that stay without any limit
+MAX_LOSS_SHARE = 1 / 3  # share of the nodes of the largest cut that `max_loss` tries without another limit
+WIDTH = 0.2  # residuals within which pinball loss is smooth, in mean absolute residuals of the whole ensemble
+LEAST_WIDTH = 1e-3  # least such width, in standard deviations of the target
 
 MEDIAN_LOSSES = frozenset({"absolute_error", "reg:absoluteerror", "regression_l1", "l1", "mae", "mean_absolute_error"})
 """Losses of several libraries whose optimum is the median."""

@@ -14,8 +14,7 @@ from committee.learners.reweighting.leaf_cuts import leaf_votes
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 
-BLOCK = 4096
-"""Rows whose votes are counted at a time."""
+BLOCK = 4096  # rows whose votes are counted at a time
 
 LEAST_OOB_TREES = 3.0
 """Mean number of out-of-bag trees of a row below which classification errors do not follow a + b / m: two trees are

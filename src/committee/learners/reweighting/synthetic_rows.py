@@ -17,17 +17,12 @@ from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.row_digests import column_digests, row_digests, unordered_digests
 
-COPIES = 4
-"""Synthetic rows per distinct row."""
+COPIES = 4  # synthetic rows per distinct row
 MAX_ROWS = 20_000
-MAX_CELLS = 2_000_000
-"""Cells of the synthetic rows, and of the rows between which they lie."""
-CANDIDATES = 256
-"""Rows drawn for each row, among which near ones are looked for."""
-NEIGHBOURS = 8
-"""Nearest candidates, one of which is drawn."""
-_BLOCK = 1 << 22
-"""Cells of differences that are held at a time."""
+MAX_CELLS = 2_000_000  # cells of the synthetic rows, and of the rows between which they lie
+CANDIDATES = 256  # rows drawn for each row, among which near ones are looked for
+NEIGHBOURS = 8  # nearest candidates, one of which is drawn
+_BLOCK = 1 << 22  # cells of differences that are held at a time
 
 
 class SyntheticRows(NamedTuple):
