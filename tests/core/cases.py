@@ -207,6 +207,11 @@ def each(**values: Iterable[Any]) -> list[dict[str, Any]]:
     return [{name: value} for name, several in values.items() for value in several]
 
 
+def refusals(changes: dict[str, list[dict[str, Any]]]) -> list[tuple[dict[str, Any], str]]:
+    """Changed arguments, each with the message by which they are refused."""
+    return [(change, message) for message, several in changes.items() for change in several]
+
+
 def bad_weights(n: int) -> list[NDArray[np.float64]]:
     """Weights of n rows of a wrong length, all zero, negative, or not finite."""
     wrong = np.ones((3, n))

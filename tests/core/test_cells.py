@@ -81,18 +81,16 @@ def test_sums_of_nothing_are_nothing():
 def test_what_does_not_fit_is_refused():
     codes, n_bins = np.zeros((3, 2), np.uint8), np.ones(2, np.int32)
     cells = _core.Cells(codes, n_bins, 1)
-    with pytest.raises(ValueError, match="finite"):
-        cells.sums(np.array([1.0, np.nan, 0.0]))
-    with pytest.raises(ValueError, match="one number per row"):
-        cells.sums(np.ones(4))
-    with pytest.raises(ValueError, match="one row per cell"):
-        cells.scores(np.ones((3, 1)))
-    with pytest.raises(ValueError, match="no column"):
-        cells.shift(np.ones(3), 2, np.ones(2))
-    with pytest.raises(ValueError, match="one number per bin"):
-        cells.shift(np.ones(3), 0, np.ones(3))
-    with pytest.raises(ValueError, match="exceed"):
-        _core.Cells(codes + 3, n_bins, 1)
+    for message, call, *arguments in (
+        ("finite", cells.sums, np.array([1.0, np.nan, 0.0])),
+        ("one number per row", cells.sums, np.ones(4)),
+        ("one row per cell", cells.scores, np.ones((3, 1))),
+        ("no column", cells.shift, np.ones(3), 2, np.ones(2)),
+        ("one number per bin", cells.shift, np.ones(3), 0, np.ones(3)),
+        ("exceed", _core.Cells, codes + 3, n_bins, 1),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(*arguments)
 
 
 def written_out(votes, signs, weights, T):

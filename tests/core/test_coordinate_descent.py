@@ -173,11 +173,13 @@ def test_voters_without_votes_are_never_taken():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="square"):
-        _core.greedy_rounds(np.ones((2, 3)), np.ones(2), np.ones(2), "none", 0.0, True, 1, 0.0)
+    one = np.ones(1)
+    for message, gram, c, alpha, *penalty in (
+        ("square", np.ones((2, 3)), np.ones(2), np.ones(2), "none", 0.0),
+        ("penalty must be", one[None], one, one, "l3", 0.0),
+        ("strength", one[None], one, one, "l1", -1.0),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _core.greedy_rounds(gram, c, alpha, *penalty, True, 1, 0.0)
     with pytest.raises(ValueError, match="one number per voter"):
         _core.cyclic_sweeps(np.ones((2, 2)), np.ones(3), np.ones(2), "none", 0.0, 0.0, 1)
-    with pytest.raises(ValueError, match="penalty must be"):
-        _core.greedy_rounds(np.ones((1, 1)), np.ones(1), np.ones(1), "l3", 0.0, True, 1, 0.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="strength"):
-        _core.greedy_rounds(np.ones((1, 1)), np.ones(1), np.ones(1), "l1", -1.0, True, 1, 0.0)

@@ -13,7 +13,7 @@ from hypothesis import settings as examples
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import _core
-from tests.core.cases import NARROWER, vectors_of
+from tests.core.cases import NARROWER, each, refusals, vectors_of
 from tests.core.checked_tree import DEFAULTS, SEED, check_tree, gradients, grown, limits_of_trees, rows_of_nodes, table
 
 
@@ -196,9 +196,7 @@ def test_rows_and_features_of_a_tree(n, share, seed, n_features):
     data = table(n, [9, 4, 30], [0, 1, 0], seed)
     g, h = gradients(n, 1, seed)
     rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(rng.random(n) < share).astype(np.int32)
-    if not len(rows):
-        rows = np.array([0], np.int32)
+    rows = np.flatnonzero((rng.random(n) < share) | (np.arange(n) == 0)).astype(np.int32)
     features = np.sort(rng.permutation(3)[:n_features]).astype(np.int32)
     tree, leaf = grown(data, g, h, rows, features, max_leaf_nodes=6)
     assert set(tree.feature.tolist()) <= {-1, *features.tolist()}
@@ -338,21 +336,20 @@ def test_values_are_added_in_place():
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [
-        ({"g": np.full(50, np.nan)}, "gradients must be finite"),
-        ({"g": np.full(50, 1e200)}, "larger than 1e150"),
-        ({"h": -np.ones(50)}, "not negative"),
-        ({"h": np.full(50, np.inf)}, "finite"),
-        ({"g": np.zeros((2, 50))}, "must be"),
-        ({"g": np.zeros(49)}, "must be"),
-        ({"rows": np.array([3, 3], np.int32)}, "rows must rise"),
-        ({"rows": np.array([-1], np.int32)}, "rows must rise"),
-        ({"rows": np.array([50], np.int32)}, "rows must rise"),
-        ({"rows": np.zeros(0, np.int32)}, "at least one row"),
-        ({"features": np.array([2], np.int32)}, "outside the table"),
-        ({"features": np.array([1, 0], np.int32)}, "features must rise"),
-        ({"features": np.zeros(0, np.int32)}, "at least one column"),
-    ],
+    refusals(
+        {
+            "gradients must be finite": each(g=[np.full(50, np.nan)]),
+            "larger than 1e150": each(g=[np.full(50, 1e200)]),
+            "not negative": each(h=[-np.ones(50)]),
+            "finite": each(h=[np.full(50, np.inf)]),
+            "must be": each(g=[np.zeros((2, 50)), np.zeros(49)]),
+            "rows must rise": each(rows=[np.array(rows, np.int32) for rows in ([3, 3], [-1], [50])]),
+            "at least one row": each(rows=[np.zeros(0, np.int32)]),
+            "outside the table": each(features=[np.array([2], np.int32)]),
+            "features must rise": each(features=[np.array([1, 0], np.int32)]),
+            "at least one column": each(features=[np.zeros(0, np.int32)]),
+        }
+    ),
 )
 def test_bad_rounds_are_refused(changed, message):
     arguments = {"g": np.zeros(50), "h": np.ones(50), "rows": None, "features": None} | changed

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from committee import _core
 from committee.learners.trees.leaf_boosting import leaf_losses
 from committee.learners.trees.newton_boost import JointLikelihood
+from tests.core.cases import each, refusals
 from tests.core.leaf_problems import LINKS, in_user_units, one_leaf, random_table
 from tests.oracles import linear_boost as oracle
 from tests.oracles.linear_boost import Settings
@@ -231,32 +232,19 @@ def test_column_with_one_far_row():
     assert result.risk[0, 0, -1] <= one_leaf(X, y).boost(Settings(n_steps=50)).risk[0, 0, -1] + 1e-3
 
 
-REFUSALS: list[tuple[dict[str, Any], str]] = [
-    ({"D": np.full((6, 2), np.nan)}, "D must be finite"),
-    ({"D": np.full((6, 2), np.inf)}, "D must be finite"),
-    ({"D": np.zeros((5, 2))}, "one number per row"),
-    ({"labels": np.full(6, 2, np.uint16)}, "label is not below the number of classes"),
-    ({"labels": np.zeros(5, np.uint16)}, "one number per row"),
-    ({"weights": np.zeros(6)}, "weights must be positive"),
-    ({"weights": np.full(6, -1.0)}, "weights must be positive"),
-    ({"weights": np.full(6, np.nan)}, "weights must be positive"),
-    ({"weights": np.full(6, np.inf)}, "weights must be positive"),
-    ({"weights": np.ones(7)}, "one number per row"),
-    ({"rows": np.array([0, 1, 2, 3, 4, 6], np.int32)}, "outside the table"),
-    ({"rows": np.array([0, 1, 2, 3, 4, -1], np.int32)}, "outside the table"),
-    ({"start": np.array([0, 5])}, "start must run"),
-    ({"start": np.array([1, 6])}, "start must run"),
-    ({"start": np.array([0])}, "start must run"),
-    ({"start": np.array([], np.int64)}, "start must run"),
-    ({"start": np.array([0, 3, 3, 6])}, "a leaf has no rows"),
-    ({"start": np.array([0, 9, 3, 6])}, "a leaf has no rows"),
-    ({"start": np.array([0, -2, 6])}, "a leaf has no rows"),
-    ({"n_outputs": 0}, "n_outputs must be positive"),
-    ({"n_outputs": -1}, "n_outputs must be positive"),
-]
+REFUSALS = {
+    "D must be finite": each(D=[np.full((6, 2), np.nan), np.full((6, 2), np.inf)]),
+    "one number per row": each(D=[np.zeros((5, 2))], labels=[np.zeros(5, np.uint16)], weights=[np.ones(7)]),
+    "label is not below the number of classes": each(labels=[np.full(6, 2, np.uint16)]),
+    "weights must be positive": each(weights=[np.full(6, weight) for weight in (0.0, -1.0, np.nan, np.inf)]),
+    "outside the table": each(rows=[np.array([0, 1, 2, 3, 4, row], np.int32) for row in (6, -1)]),
+    "start must run": each(start=[np.array(start, np.int64) for start in ([0, 5], [1, 6], [0], [])]),
+    "a leaf has no rows": each(start=map(np.array, ([0, 3, 3, 6], [0, 9, 3, 6], [0, -2, 6]))),
+    "n_outputs must be positive": each(n_outputs=[0, -1]),
+}
 
 
-@pytest.mark.parametrize(("changed", "message"), REFUSALS)
+@pytest.mark.parametrize(("changed", "message"), refusals(REFUSALS))
 def test_refused_tables(changed, message):
     problem = one_leaf(np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1])
     problem.boost()
@@ -266,16 +254,14 @@ def test_refused_tables(changed, message):
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [
-        ({"link": "cauchit"}, "link must be"),
-        ({"n_steps": 0}, "n_steps must be positive"),
-        ({"n_steps": -3}, "n_steps must be positive"),
-        ({"tol": -1e-3}, "tol must not be negative"),
-        ({"tol": float("nan")}, "tol must not be negative"),
-        ({"cap": 0.0}, "cap must be positive"),
-        ({"cap": float("inf")}, "cap must be positive"),
-        ({"cap": float("nan")}, "cap must be positive"),
-    ],
+    refusals(
+        {
+            "link must be": each(link=["cauchit"]),
+            "n_steps must be positive": each(n_steps=[0, -3]),
+            "tol must not be negative": each(tol=[-1e-3, np.nan]),
+            "cap must be positive": each(cap=[0.0, np.inf, np.nan]),
+        }
+    ),
 )
 def test_refused_settings(changed, message):
     problem = one_leaf(np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1])

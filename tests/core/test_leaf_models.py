@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.voters.forest import Forest
+from tests.core.cases import each, refusals
 from tests.oracles import traverse
 
 
@@ -234,21 +235,16 @@ def test_rows_of_another_shape_are_refused(method):
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [
-        ({"weights": np.ones(3)}, "one number per tree"),
-        ({"weights": np.array([1.0, 1.0, 0.0, 1.0])}, "positive and finite"),
-        ({"weights": np.array([1.0, 1.0, -1.0, 1.0])}, "positive and finite"),
-        ({"weights": np.array([1.0, 1.0, np.nan, 1.0])}, "positive and finite"),
-        ({"weights": np.array([1.0, 1.0, np.inf, 1.0])}, "positive and finite"),
-        ({"start": np.array([0, 3])}, "start must run"),
-        ({"start": np.array([1, 4])}, "start must run"),
-        ({"start": np.array([0])}, "start must run"),
-        ({"start": np.array([0, 2, 2, 4])}, "a committee has no trees"),
-        ({"start": np.array([0, 9, 4])}, "a committee has no trees"),
-        ({"n_classes": 1}, "n_classes must be 2"),
-        ({"n_classes": 2}, "number of outputs"),
-        ({"n_classes": -5}, "n_classes must be 2"),
-    ],
+    refusals(
+        {
+            "one number per tree": each(weights=[np.ones(3)]),
+            "positive and finite": each(weights=[np.array([1.0, 1.0, w, 1.0]) for w in (0.0, -1.0, np.nan, np.inf)]),
+            "start must run": each(start=map(np.array, ([0, 3], [1, 4], [0]))),
+            "a committee has no trees": each(start=map(np.array, ([0, 2, 2, 4], [0, 9, 4]))),
+            "n_classes must be 2": each(n_classes=[1, -5]),
+            "number of outputs": each(n_classes=[2]),
+        }
+    ),
 )
 def test_malformed_committees_are_refused(changed, message):
     models = random_models(0, n_outputs=3)

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
-from tests.core.cases import random_weights
+from tests.core.cases import each, random_weights, refusals
 from tests.oracles import vote_graph as oracle
 
 F64 = NDArray[np.float64]
@@ -26,14 +26,7 @@ def search(table: oracle.Table, n_threads: int = 1) -> _core.StumpSearch:
 
 
 def random_table(
-    rng: np.random.Generator,
-    n: int,
-    p: int,
-    *,
-    max_bins: int = 8,
-    categorical: bool = True,
-    missing: float = 0.2,
-    wide: bool = False,
+    rng: np.random.Generator, n: int, p: int, *, max_bins: int = 8, categorical=True, missing=0.2, wide=False
 ) -> oracle.Table:
     """Labels lean on the first and the last column; each column is hard or soft, of numbers or of categories."""
     n_bins = rng.integers(1, max_bins + 1, p).astype(np.int32)
@@ -201,16 +194,9 @@ def test_nothing_is_offered_where_no_split_helps(labels):
 
 def test_a_category_without_weight_goes_with_the_heavier_side():
     codes = np.array([[0], [1], [1], [3]], np.uint8)  # of five categories two and 3, of weight zero
-    table = oracle.Table(
-        codes,
-        np.array([5], np.int32),
-        np.ones(1, np.uint8),
-        np.array([1, 0, 0, 1], np.uint8),
-        np.zeros(5),
-        np.empty(0),
-        np.array([0, 0]),
-        np.zeros(1),
-    )
+    n_bins, labels = np.array([5], np.int32), np.array([1, 0, 0, 1], np.uint8)
+    of_bins = (np.zeros(5), np.empty(0), np.array([0, 0]), np.zeros(1))
+    table = oracle.Table(codes, n_bins, np.ones(1, np.uint8), labels, *of_bins)
     feature, edge, ascending, missing, z, words = search(table).best(np.array([1.0, 0.5, 1.5, 0.0]))
     assert (feature, edge, ascending, z) == (0, -1, True, 0.0)
     assert missing == pytest.approx(1 / 3)
@@ -233,9 +219,8 @@ def test_any_number_of_threads_gives_the_same_bits():
     arguments = (many, np.tile(np.ascontiguousarray(q[:, 0]), 30), np.tile(table.labels, 30))
     factors = np.array([[0.5, 2.0], [3.0, 0.25]])
     assert _core.branch_sums(*arguments, 1).tobytes() == _core.branch_sums(*arguments, 3).tobytes()
-    assert (
-        _core.joined_weights(*arguments, factors, 1).tobytes() == _core.joined_weights(*arguments, factors, 3).tobytes()
-    )
+    one, three = (_core.joined_weights(*arguments, factors, n_threads) for n_threads in (1, 3))
+    assert one.tobytes() == three.tobytes()
 
 
 def of_values(stumps: oracle.Stumps, x: Any) -> F64:
@@ -365,19 +350,16 @@ def test_a_table_that_does_not_fit_is_refused():
 
 def test_stumps_that_cannot_be_are_refused():
     stumps, X = oracle.random_stumps(np.random.default_rng(0), 3, (0, 40)), np.zeros((2, 2))
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"feature": np.array([0, 2, 0], np.int32)}, "feature out of range at stump 1"),
-        ({"feature": np.array([0, -1, 0], np.int32)}, "feature out of range"),
-        ({"threshold": np.array([0.0, 0.0, np.nan])}, "threshold is NaN at stump 2"),
-        ({"softness": np.array([np.inf, 0.0, 0.0])}, "softness must be finite"),
-        ({"softness": np.array([-1.0, 0.0, 0.0])}, "softness must be finite"),
-        ({"missing": np.array([0.0, 1.5, 0.0])}, "missing must lie"),
-        ({"missing": np.array([0.0, np.nan, 0.0])}, "missing must lie"),
-        ({"category_offset": stumps.category_offset + 1}, "category_offset must run"),
-        ({"category_offset": np.array([0, 9, 0, len(stumps.category_bits)])}, "category_offset falls"),
-        ({"ascending": stumps.ascending[1:]}, "differ in length"),
-    ]
-    for change, message in wrong:
+    wrong = {
+        "feature out of range at stump 1": each(feature=[np.array([0, j, 0], np.int32) for j in (2, -1)]),
+        "threshold is NaN at stump 2": each(threshold=[np.array([0.0, 0.0, np.nan])]),
+        "softness must be finite": each(softness=[np.array([s, 0.0, 0.0]) for s in (np.inf, -1.0)]),
+        "missing must lie": each(missing=[np.array([0.0, q, 0.0]) for q in (1.5, np.nan)]),
+        "category_offset must run": each(category_offset=[stumps.category_offset + 1]),
+        "category_offset falls": each(category_offset=[np.array([0, 9, 0, len(stumps.category_bits)])]),
+        "differ in length": each(ascending=[stumps.ascending[1:]]),
+    }
+    for change, message in refusals(wrong):
         with pytest.raises(ValueError, match=message):
             _core.stump_probabilities(X, *replace(stumps, **change).arrays, 1)
 
