@@ -1,8 +1,7 @@
-"""Out-of-bag votes, a forest's out-of-bag curve, and reserves of rows that no voter is trained on."""
+"""The out-of-bag curve of a forest, and reserves of rows that no voter is trained on."""
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -10,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Mask
-from committee.data.rows import Rows, nonzero_sample_weights
+from committee.data.rows import Rows
 from committee.learners.bagging.forest_trees import DrawnTree
 from committee.vote.weighted_votes import elected
 from committee.voters.forest import Forest
@@ -29,55 +28,6 @@ BATCH = 25
 """Trees between two checks of early stopping."""
 MIN_WITH_VOTE = 0.99
 """Share of the rows that must have an out-of-bag vote before an error counts as the forest's."""
-
-
-def scatter_rows(values: F64, sample_weight: ArrayLike | None) -> F64:
-    """Put values of the rows with weight at their places among all rows; others are NaN."""
-    counted = nonzero_sample_weights(sample_weight, len(values))
-    spread = np.full((len(counted), *values.shape[1:]), np.nan)
-    spread[counted] = values
-    return spread
-
-
-def warn_without_vote(without_vote: Mask, ending: str, stacklevel: int) -> None:
-    """Warn if more than 1 % of the rows have no out-of-bag vote."""
-    if without_vote.mean() > 0.01:
-        warnings.warn(
-            f"{without_vote.sum()} rows were left out of no draw and have no out-of-bag vote; "
-            f"more estimators or a smaller max_samples would give them one{ending}.",
-            stacklevel=stacklevel + 1,
-        )
-
-
-# --- votes of subsamples ----------------------------------------------------------------------------------------------
-
-
-def oob_votes(committee: Committee, rows: Rows, draws: list[NDArray[np.int64]]) -> tuple[F64, F64]:
-    """Sum ``(n, K)`` and number ``(n,)`` of the votes on each row by the voters t with ``draws[t]`` 0."""
-    tally = np.zeros((len(rows.labels), committee.n_classes))
-    voting = np.zeros(len(rows.labels))
-    for t, counts in enumerate(draws):
-        out = counts == 0
-        tally[out] += committee.voters[t].tally(rows.dense[out])
-        voting += out
-    return tally, voting
-
-
-def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
-    """Fitted attributes of `oob_votes`, NaN for rows of zero `sample_weight`."""
-    voted = voting > 0
-    warn_without_vote(~voted, ", but to a row that is alone in its class, which is in every draw", 6)
-    share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=voted[:, None])
-    rivals = share.copy()
-    each = np.arange(len(share))
-    rivals[each, rows.labels] = -np.inf
-    margins = share[each, rows.labels] - rivals.max(axis=1)
-    right = elected(share[voted]) == rows.labels[voted]
-    return {
-        "oob_score_": float(np.average(right, weights=rows.weights[voted])) if voted.any() else float("nan"),
-        "oob_margins_": scatter_rows(margins, sample_weight),
-        "oob_decision_function_": scatter_rows(share, sample_weight),
-    }
 
 
 # --- the curve of a forest --------------------------------------------------------------------------------------------

@@ -33,9 +33,8 @@ from committee.learners.bagging.out_of_bag import (
     Rule,
     TargetOobCurve,
     refuse_balanced_weights,
-    scatter_rows,
-    warn_without_vote,
 )
+from committee.learners.bagging.subsamples import scatter_rows, warn_without_vote
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.estimator import BaseRegressor

@@ -17,13 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from committee.bounds.subsamples import unpack_draws
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.learners.bagging.out_of_bag import oob_attributes, oob_votes
 from committee.learners.bagging.subsamples import (
     Counts,
     VoteVariance,
     draw_subsamples,
     draw_weights,
     infinitesimal_jackknife,
+    oob_attributes,
+    oob_votes,
     pack_draws,
 )
 from committee.learners.base import shared_parameters as shared

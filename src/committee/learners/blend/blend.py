@@ -22,7 +22,8 @@ from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
-from committee.learners.bagging.out_of_bag import Reserve, scatter_rows
+from committee.learners.bagging.out_of_bag import Reserve
+from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
