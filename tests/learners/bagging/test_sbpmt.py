@@ -7,7 +7,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,6 +20,7 @@ from committee.data.design import Design
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.voters.committees import BoostedCommittees
 from tests.oracles import grow, linear_boost, sbpmt
+from tests.subjects import assert_same_bits
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -291,13 +291,9 @@ def test_jobs_change_no_bit(params):
         for n_jobs in (None, 2, 5)
     ]
     for other in others:
-        for name in ("alpha", "start"):
-            assert_array_equal(getattr(voters(other), name), getattr(voters(one), name))
-        for name in ("intercept", "coefficient", "model"):
-            assert_array_equal(getattr(voters(other).members, name), getattr(voters(one).members, name))
-        for name in ("errors_", "risks_", "draws_", "oob_score_", "oob_margins_", "oob_decision_function_"):
+        assert_same_bits(other, one, X)
+        for name in one.stored_attributes:
             assert_array_equal(getattr(other, name), getattr(one, name))
-        assert_array_equal(other.predict_proba(X), one.predict_proba(X))
 
 
 def test_risk_bounds_the_error_of_every_tree():
@@ -314,22 +310,6 @@ def test_scale_of_the_weights_changes_nothing():
     one, *others = (small().fit(X, y, factor * w) for factor in (1.0, 1e-100, 1e100))
     for other in others:
         assert_allclose(voters(other).alpha, voters(one).alpha, rtol=1e-9)
-
-
-def test_categories_gaps_and_text_labels():
-    rng = np.random.default_rng(0)
-    X, y = table(0, 300, 3)
-    town = rng.choice(["Oslo", "Bergen", "Tromsø", None], 300)
-    frame = pd.DataFrame(X, columns=list("abc")).assign(town=town)
-    frame.loc[::5, "a"] = np.nan
-    names = np.array(["ant", "bee", "cow"])[(y + (town == "Oslo")) % 3]
-    for params in ({}, {"tree": "per_class", "voting": "soft"}):
-        model = small(n_estimators=9, n_leaf_steps=20, **params).fit(frame, names)
-        assert model.score(frame, names) > 0.6
-        assert set(model.predict(frame)) <= {"ant", "bee", "cow"}
-        unseen, absent = (frame.assign(town=value) for value in ("Paris", None))
-        assert_array_equal(model.predict_proba(unseen), model.predict_proba(absent))
-        assert_allclose(model.predict_proba(frame.assign(a=np.nan, b=np.nan, c=np.nan)).sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -350,26 +330,6 @@ def test_awkward_tables(params, X, y):
     p = model.predict_proba(X)
     assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     assert_array_equal(model.predict(X), model.classes_[p.argmax(axis=1)])
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_estimators": 0}, "n_estimators"),
-        ({"n_boosting_rounds": 0}, "n_boosting_rounds"),
-        ({"n_leaf_steps": 0}, "n_leaf_steps"),
-        ({"max_samples": 0.0}, "max_samples"),
-        ({"max_samples": 1.5}, "max_samples"),
-        ({"emphasis": "full"}, "emphasis"),
-        ({"voting": "loud"}, "voting"),
-        ({"link": "cauchit"}, "link"),
-        ({"tree": "both"}, "tree"),
-    ],
-)
-def test_refused_parameters(params, message):
-    X, y = table(0)
-    with pytest.raises(ValueError, match=message):
-        small(**params).fit(X, y)
 
 
 def test_a_weight_that_is_nothing_beside_the_others_is_zero():

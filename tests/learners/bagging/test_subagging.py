@@ -286,14 +286,7 @@ def test_rows_that_every_voter_saw_are_counted():
     [
         ({"max_samples": 101}, "max_samples=101 asks for 101 rows without replacement, but only 100.*lower it"),
         ({"max_samples": 1}, "max_samples=1 is fewer than the 2 classes.*raise it"),
-        ({"max_samples": 0}, "'max_samples' parameter.*Got 0 instead"),
-        ({"max_samples": 1.5}, "'max_samples' parameter.*Got 1.5 instead"),
-        ({"max_samples": -0.1}, "'max_samples' parameter.*Got -0.1 instead"),
-        ({"n_estimators": 0}, "'n_estimators' parameter.*Got 0 instead"),
-        ({"voting": "loud"}, "'voting' parameter.*Got 'loud' instead"),
         ({"estimator": LinearSVC(), "voting": "soft"}, r"voting='soft' needs predict_proba.*LinearSVC\(\).*use 'hard'"),
-        ({"estimator": 3}, "'estimator' parameter.*Got 3 instead"),
-        ({"estimator": StandardScaler()}, "'estimator' parameter.*Got StandardScaler"),
         ({"estimator": TreeVoter(max_depth=0)}, "'max_depth' parameter of TreeVoter"),
     ],
 )

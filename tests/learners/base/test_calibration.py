@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss
@@ -264,10 +263,3 @@ def test_rows_of_different_levels_are_no_copies():
         fitted = AdaBoostClassifier().fit(frame[:1000], y[:1000])
         losses.append(log_loss(y[1000:], fitted.predict_proba(frame[1000:])))
     assert losses[1] < losses[0] + 0.01
-
-
-def test_sparse_tables_are_calibrated_as_dense_ones():
-    X, y = numbers(2, 200)
-    X = np.where(np.abs(X) < 1.0, 0.0, X)
-    dense, sparse = (AdaBoostClassifier(10).fit(rows, y) for rows in (X, csr_array(X)))
-    assert dense.temperature_ == sparse.temperature_

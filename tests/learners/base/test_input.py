@@ -26,7 +26,6 @@ from committee import (
     ProbitModelTreeClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
-    TreeRegressor,
     TreeVoter,
 )
 from committee.learners.base.estimator import BaseClassifier
@@ -275,33 +274,19 @@ def test_a_weight_that_rounds_to_nothing_is_none():
 
 # --- parameters ---------------------------------------------------------------------------------------------
 
+# beyond what scikit-learn's check_param_validation tries
 BAD_PARAMETERS = [
     (AdaBoostClassifier(0), "'n_estimators' parameter of AdaBoostClassifier must be an int in the range .1, inf.*Got"),
-    (AdaBoostClassifier(2.5), "'n_estimators' parameter.*Got 2.5 instead"),
-    (AdaBoostClassifier(max_depth=0), "'max_depth' parameter.*Got 0 instead"),
-    (AdaBoostClassifier(max_leaf_nodes=1), "'max_leaf_nodes' parameter.*Got 1 instead"),
-    (AdaBoostClassifier(learning_rate=0.0), "'learning_rate' parameter.*Got 0.0 instead"),
     (AdaBoostClassifier(learning_rate=1e9), r"'learning_rate' parameter.*\(0.0, 10.0\].*Got 1000000000.0 instead"),
     (AdaBoostClassifier(learning_rate=np.nan), "'learning_rate' parameter.*Got nan instead"),
     (AdaBoostClassifier(vote="loud"), "'vote' parameter of AdaBoostClassifier must be a str among.*Got 'loud' instead"),
-    (AdaBoostClassifier(criterion="variance"), "'criterion' parameter.*Got 'variance' instead"),
-    (AdaBoostClassifier(min_samples_leaf=0), "'min_samples_leaf' parameter.*Got 0 instead"),
-    (AdaBoostClassifier(min_weight_leaf=0.7), "'min_weight_leaf' parameter.*Got 0.7 instead"),
-    (AdaBoostClassifier(max_features=0.0), "'max_features' parameter.*Got 0.0 instead"),
     (AdaBoostClassifier(max_features=4), "max_features=4 exceeds the 3 columns; use None for all of them"),
-    (AdaBoostClassifier(validation_fraction=1.0), "'validation_fraction' parameter.*Got 1.0 instead"),
-    (AdaBoostClassifier(n_iter_no_change=0), "'n_iter_no_change' parameter.*Got 0 instead"),
-    (AdaBoostClassifier(random_state="seed"), "'random_state' parameter.*Got 'seed' instead"),
-    (AdaBoostClassifier(n_jobs=1.5), "'n_jobs' parameter.*Got 1.5 instead"),
     (AdaBoostClassifier(n_jobs=0), "'n_jobs' parameter.*Got 0 instead"),
-    (TreeRegressor(min_impurity_decrease=-0.1), "'min_impurity_decrease' parameter.*Got -0.1 instead"),
-    (AbstainingStump(min_weight_leaf=-1), "'min_weight_leaf' parameter.*Got -1 instead"),
     (
         AdaBoostClassifier(vote="abstaining", max_depth=2),
         "vote='abstaining' boosts stumps; max_depth is 2.*Set max_depth=1",
     ),
     (AdaBoostClassifier(vote="abstaining", max_leaf_nodes=9), "max_leaf_nodes is 9. Set max_depth=1"),
-    (AdaBoostClassifier(voter=3), "'voter' parameter.*Got 3 instead"),
     (
         AdaBoostClassifier(voter=LogisticRegression(), vote="confidence"),
         "vote='confidence' needs the native trees; set voter=None, or vote='discrete'",
@@ -319,13 +304,6 @@ BAD_PARAMETERS = [
 def test_bad_parameters(learner, message):
     refuses(lambda: clone(learner).fit(X, Y), message)
     assert not hasattr(learner, "committee_")
-
-
-@pytest.mark.parametrize("learner", [AdaBoostClassifier, TreeVoter, AbstainingStump])
-@pytest.mark.parametrize("max_bins", [-1, 0, 1, 65_536, 2.5, "many", None])
-def test_number_of_bins(learner, max_bins):
-    message = rf"'max_bins' parameter of {learner.__name__} must be an int in the range \[2, 65535\]. Got {max_bins!r}"
-    refuses(lambda: learner(max_bins=max_bins).fit(X, Y), message)
 
 
 def test_more_categories_than_bins_of_a_voter():

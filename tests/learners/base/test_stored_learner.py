@@ -277,11 +277,8 @@ STUMP = committee.TreeVoter(max_depth=1)
 @pytest.mark.parametrize(
     "learner",
     [
-        committee.ArcGVClassifier(3, voter=STUMP),
         committee.DOOMBoostClassifier(n_estimators=3, n_start=2, voter=STUMP),
-        committee.LPBoostClassifier(0.7, dictionary=STUMP, tol=0.05),
         committee.MDBoostClassifier(2.0, voter=STUMP, tol=0.05),
-        committee.QuadBoostClassifier(n_estimators=3, dictionary=STUMP),
     ],
     ids=lambda learner: type(learner).__name__,
 )

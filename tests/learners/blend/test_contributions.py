@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
-from committee import CommitteeClassifier, load
+from committee import CommitteeClassifier
 from committee.learners.blend.weights import WeightedVote
 from tests.small_portfolio import use_small_members
 from tests.subjects import numbers
@@ -42,13 +42,6 @@ def test_they_add_up_to_the_probabilities(n_classes):
     score = model.contributions(X, output="score")
     assert_allclose(score.sum(axis=1), model.decision_function(X), atol=1e-12)
     assert score.shape == ((len(X), 5) if n_classes == 2 else shares.shape)
-
-
-def test_they_are_those_of_a_saved_model(tmp_path):
-    X, y = mixed_table()
-    model = fitted(X, y, "fast")
-    model.save(tmp_path / "blend.json")
-    assert_array_equal(load(tmp_path / "blend.json").contributions(X[:9]), model.contributions(X[:9]))
 
 
 def test_categories_of_many_levels():

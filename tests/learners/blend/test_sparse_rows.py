@@ -103,12 +103,3 @@ def test_contributions_ask_for_dense_rows():
     with pytest.raises(TypeError, match=r"X is sparse, but its contributions would not be; pass X.toarray"):
         model.contributions(X)
     assert_allclose(model.contributions(X.toarray()).sum(axis=1), model.predict(X), rtol=1e-9)
-
-
-def test_categories_refuse_sparse_rows():
-    X, y = rows_for(CommitteeRegressor)
-    cells = np.nan_to_num(X.toarray())
-    cells[:, 0] = np.round(3 * cells[:, 0])
-    model = CommitteeRegressor(**FAST, categorical_features=[0]).fit(cells, y)
-    with pytest.raises(ValueError, match="X is sparse, but column 'x0' has categories"):
-        model.predict(X)

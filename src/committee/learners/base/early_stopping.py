@@ -142,11 +142,12 @@ class HeldOutModel(BaseEstimator, ABC):
         self.X = X
 
     def advance(self, t: int) -> None:
-        self._tally, self._total = self.votes.after(t), self.votes.total(t)
+        self._F, self._total = self.votes.after(t), self.votes.total(t)
 
-    def _check(self, X: Any) -> None:
+    def _tally(self, X: Any) -> F64:
         if X is not self.X:
             raise ValueError("a scorer of early stopping may predict the held-out rows that it is given, and no others")
+        return self._F
 
     @abstractmethod
     def predict(self, X: Any) -> NDArray[Any]:
@@ -164,30 +165,28 @@ class HeldOutClassifier(ClassifierMixin, HeldOutModel):
         super().advance(t)
         assert isinstance(self.votes.link, Link)
         if not self.votes.names_classes:
-            self._tally = self.votes.link.settle(self._tally, self._total)
+            self._F = self.votes.link.settle(self._F, self._total)
 
     def decision_function(self, X: Any) -> F64:
-        self._check(X)
-        return signed(self._tally) if len(self.classes_) == 2 else self._tally
+        F = self._tally(X)
+        return signed(F) if len(self.classes_) == 2 else F
 
     def predict(self, X: Any) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[elected(self.decision_function(X))]
         return labels
 
     def predict_proba(self, X: Any) -> F64:
-        self._check(X)
         assert isinstance(self.votes.link, Link)
-        return self.votes.link.probability(self._tally, None if self.votes.names_classes else self._total)
+        return self.votes.link.probability(self._tally(X), None if self.votes.names_classes else self._total)
 
 
 class HeldOutRegressor(RegressorMixin, HeldOutModel):
     """A regressor after some rounds."""
 
     def predict(self, X: Any) -> F64:
-        self._check(X)
+        F = self._tally(X)
         assert isinstance(self.votes.link, MeanLink)
-        F = self._tally[:, 0] if self._tally.shape[1] == 1 else self._tally
-        return self.votes.link.mean(F, self._total)
+        return self.votes.link.mean(F[:, 0] if F.shape[1] == 1 else F, self._total)
 
 
 class HeldOutScore:

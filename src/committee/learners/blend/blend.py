@@ -38,7 +38,7 @@ from committee.learners.blend.out_of_fold import (
     splitter_folds,
 )
 from committee.learners.blend.reduction import ReducibleBlend
-from committee.learners.blend.training import CandidateRun, CandidateTrainer, FoldTrainer, TimeLimit, parallel_folds
+from committee.learners.blend.training import CandidateRun, FoldTrainer, TimeLimit, parallel_folds
 from committee.learners.blend.weights import WeightedVote, common_rows, select_members
 from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
@@ -277,27 +277,31 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
         fits = FoldTrainer(rows, folds, categorical, int(tasks.random().randint(2**30)), self.n_jobs)
-        limit = TimeLimit(self.time_limit, tasks.begun)
-        trainer = CandidateTrainer(fits, ValidationRows.of(folds), limit, tasks, self.number_loss, counted)
         if not folds:
-            return self._without_folds(trainer)
+            return self._without_folds(fits)
         if self.memory_limit is not None:
             wanted, too_large = self._with_room(self.memory_limit, wanted, rows, folds)
             left_out = [*left_out, *too_large]
+        validation = ValidationRows.of(folds)
         with parallel_folds(fits, wanted, in_time=self.time_limit is not None) as ahead:
-            return self._run(replace(trainer, ahead=ahead), wanted, left_out)
+            run = CandidateRun(
+                fits,
+                validation,
+                wanted,
+                left_out,
+                TimeLimit(self.time_limit, tasks.begun),
+                tasks,
+                self.number_loss,
+                weigh=lambda members: self._weighed(members, rows, validation),
+                attributes=lambda vote, others: {
+                    **self._described(vote, others, len(folds)),
+                    **self._kept_oof(vote, rows, counted),
+                },
+                ahead=ahead,
+            )
+            return self._run(run)
 
-    def _run(self, trainer: CandidateTrainer, wanted: list[Candidate], left_out: list[LeftOut]) -> dict[str, Any]:
-        run = CandidateRun(
-            trainer,
-            wanted,
-            left_out,
-            lambda members: self._weighed(members, trainer.rows, trainer.validation),
-            lambda vote, left_out: {
-                **self._described(vote, left_out, len(trainer.validation.folds)),
-                **self._kept_oof(vote, trainer),
-            },
-        )
+    def _run(self, run: CandidateRun) -> dict[str, Any]:
         try:
             run.train()
             return run.fitted()
@@ -306,7 +310,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
                 raise
             warnings.warn(
                 f"the fit was interrupted: the members were chosen from {len(run.members)} finished candidates out "
-                f"of {len(wanted)}; left_out_ names the others.",
+                f"of {len(run.candidates)}; left_out_ names the others.",
                 stacklevel=5,
             )
             return run.fitted()
@@ -320,20 +324,20 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
         return memory.within(parse_bytes(memory_limit), wanted)
 
-    def _without_folds(self, trainer: CandidateTrainer) -> dict[str, Any]:
+    def _without_folds(self, fits: FoldTrainer) -> dict[str, Any]:
         # one member without validation: a forest, or boosting on a loss that is not the forest's
         wanted = self._wanted()
         forest = next(one for one in wanted if one.name == "forest")
         alone = next((one for one in wanted if "loss" in one.parameters), forest)
         kind = "a forest" if alone is forest else "boosting"
         warnings.warn(
-            f"n_samples = {len(trainer.rows)} rows are too few to compare members on held-out rows: the only one is "
+            f"n_samples = {len(fits.rows)} rows are too few to compare members on held-out rows: the only one is "
             f"{kind}, and its error is not estimated (equal rows count as one; the only row of a class is never held "
             "out).",
             stacklevel=5,
         )
         nothing = np.full(1, np.nan)
-        vote = WeightedVote([trainer.without_validation(alone)], np.ones(1), nothing, nothing, np.nan, np.nan)
+        vote = WeightedVote([fits.without_validation(alone)], np.ones(1), nothing, nothing, np.nan, np.nan)
         return self._described(vote, [], 0)
 
     def _described(self, vote: WeightedVote, left_out: Sequence[LeftOut], n_folds: int) -> dict[str, Any]:
@@ -353,11 +357,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             "n_folds_": n_folds,
         }
 
-    def _kept_oof(self, vote: WeightedVote, trainer: CandidateTrainer) -> dict[str, Any]:
+    def _kept_oof(self, vote: WeightedVote, rows: Any, counted: Mask) -> dict[str, Any]:
         if not self.keep_oof or vote.predictions is None or vote.row is None:
             return {}
-        of_fit = predictions_of_all(trainer.rows, vote.row, vote.predictions, n_threads(self.n_jobs))
-        every = scatter_rows(of_fit, trainer.counted)
+        every = scatter_rows(predictions_of_all(rows, vote.row, vote.predictions, n_threads(self.n_jobs)), counted)
         return {OOF_ATTRIBUTES[1]: every[:, 0]} if self._numbers else {OOF_ATTRIBUTES[0]: every}
 
     def _folds(self, rows: Rows | TargetRows, counted: Mask, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:

@@ -60,6 +60,7 @@ _ON_LOSS = {
         "random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}
     ),
 }
+"""Further candidates for losses of another constant than the mean; of "fast" the first alone."""
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
     "fast": ("sbpmt", "forest", "lines", "large_trees"),
     "default": ("sbpmt", "forest", "lines", "large_trees", "random_thresholds", "adaboost_trees"),
@@ -69,11 +70,6 @@ _OF_NUMBERS: dict[Effort, tuple[str, ...]] = {
     "fast": ("forest", "boosted_lines", "small_trees"),
     "default": ("forest", "boosted_lines", "large_trees", "small_trees"),
     "best": tuple(_NUMBERS),
-}
-_OF_LOSS: dict[Effort, tuple[str, ...]] = {
-    "fast": ("boosting_on_loss",),
-    "default": ("boosting_on_loss", "random_thresholds_on_loss"),
-    "best": ("boosting_on_loss", "random_thresholds_on_loss"),
 }
 
 
@@ -112,9 +108,8 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
         return list(wanted)
     if fits_means(loss):
         return [_with(one, loss=loss) if "loss" in one.learner.declared_parameters else one for one in wanted]
-    return [replace(one, moved=True) for one in wanted] + [
-        _with(_ON_LOSS[name], loss=loss) for name in _OF_LOSS[effort]
-    ]
+    on_loss = [_with(one, loss=loss) for one in _ON_LOSS.values()]
+    return [replace(one, moved=True) for one in wanted] + (on_loss[:1] if effort == "fast" else on_loss)
 
 
 def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:

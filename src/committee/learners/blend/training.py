@@ -7,14 +7,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from committee.data.number_types import F64, Index, Mask
+from committee.data.number_types import F64, Index
 from committee.data.parallel import MemberExecutor, member_executor
 from committee.data.rows import Rows, TargetRows
 from committee.files.documents import Arrays, Tensors
@@ -161,6 +161,14 @@ class FoldTrainer:
         model.fit(self.rows.cells[index], y[index], None if uniform else weights)
         return model
 
+    def without_validation(self, candidate: Candidate) -> Member:
+        """Train a candidate on all rows, without held-out predictions."""
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of rows that are too few for a split
+            model = self.model(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
+        return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
+
 
 class ParallelFolds:
     """Fits on folds by an executor, ahead of the run that takes them one after the other.
@@ -245,62 +253,100 @@ def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
 # --- candidates -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class CandidateTrainer:
-    """Trains candidates on rows in common, with temperature or constant shift."""
+class _NotTrainedError(Exception):
+    pass
+
+
+class _StoppedError(Exception):
+    pass
+
+
+@dataclass(eq=False)
+class CandidateRun:
+    """The training of candidates in order, each with a temperature or constant shift.
+
+    Each is a task for callbacks, and so is each of its fits on folds.
+    """
 
     fits: FoldTrainer
     validation: ValidationRows
+    candidates: Sequence[Candidate]
+    failed: list[LeftOut]
+    """Candidates that do not suit the rows, and then those that fail."""
     limit: TimeLimit
     tasks: FitTasks
     loss: Loss | None
     """Loss of numbers; None of classes."""
-    counted: Mask
-    """Mask of the rows of the fit among the user's."""
-    ahead: ParallelFolds | None = None
+    weigh: Callable[[Sequence[Member]], WeightedVote]
+    attributes: Callable[[WeightedVote, Sequence[LeftOut]], dict[str, Any]]
+    """Fitted attributes of a vote and of all candidates that are not members."""
+    ahead: ParallelFolds | None
     """None if fits are trained here, one after the other."""
+    members: list[Member] = field(default_factory=list)
+    _weighed: tuple[int, WeightedVote] | None = None
+    _ended: str = "no time"
 
-    @property
-    def rows(self) -> Rows | TargetRows:
-        return self.fits.rows
+    def train(self) -> None:
+        """Train the candidates; after a KeyboardInterrupt the members are those that were ready."""
+        try:
+            for candidate in self.candidates:
+                self._train(candidate)
+        except OutOfTimeError:
+            self.tasks.end_parts(self._so_far)
+        except _StoppedError:
+            self._ended = "stopped"
+            self.tasks.end_parts(self._so_far)
+        except KeyboardInterrupt:
+            self._ended = "interrupted"
+            raise
 
-    def n_folds(self, candidate: Candidate) -> int:
-        """Folds of a candidate, 0 with out-of-bag predictions."""
-        return 0 if candidate.out_of_bag else len(self.validation.folds)
+    def fitted(self) -> dict[str, Any]:
+        """Fitted attributes so far; ``ValueError`` without a member."""
+        if not self.members:
+            reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
+            raise ValueError(f"no member could be trained on {len(self.fits.rows)} rows ({reasons})")
+        if self._weighed is None or self._weighed[0] != len(self.members):
+            self._weighed = len(self.members), self.weigh(self.members)
+        vote = self._weighed[1]
+        known = {one.name for one in self.members} | {one.name for one in self.failed}
+        others = [LeftOut(one.name, self._ended) for one in self.candidates if one.name not in known]
+        return self.attributes(vote, [*vote.left_out, *self.failed, *others])
 
-    def trained(self, candidate: Candidate, fit_ended: Callable[[], None]) -> Member | LeftOut:
-        """Train a candidate; `fit_ended` ends the task of one of several fits.
-
-        ``OutOfTimeError`` if there is no time for one of its fits.
-        """
+    def _train(self, candidate: Candidate) -> None:
+        self.limit.check()
+        self.tasks.begin_part(candidate.name, 0 if candidate.out_of_bag else len(self.validation.folds))
         begun = time.perf_counter()
         try:
-            fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate, fit_ended)
-            with _failures():
-                evidence = np.concatenate([fit.predictions for fit in fits])
-                committees, predictions = self._tempered([fit.committee for fit in fits], evidence)
-            if not np.isfinite(predictions[:, 0]).any():
-                raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
-            if candidate.moved:
-                committees, predictions = self._shifted(committees, predictions)
+            committees, predictions = self._predicting(candidate)
         except _NotTrainedError as error:
-            return LeftOut(candidate.name, str(error), seconds=self._seconds(candidate, begun))
-        return Member(candidate.name, committees, predictions, self._seconds(candidate, begun))
+            self.failed.append(LeftOut(candidate.name, str(error), seconds=self._seconds(candidate, begun)))
+        else:
+            self.members.append(Member(candidate.name, committees, predictions, self._seconds(candidate, begun)))
+            self.limit.binding = True
+        self._end_part()
+
+    def _predicting(self, candidate: Candidate) -> tuple[list[Any], F64]:
+        # fits of a candidate, and their predictions for the validation rows
+        fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate)
+        with _failures():
+            evidence = np.concatenate([fit.predictions for fit in fits])
+            committees, predictions = self._tempered([fit.committee for fit in fits], evidence)
+        if not np.isfinite(predictions[:, 0]).any():
+            raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
+        return self._shifted(committees, predictions) if candidate.moved else (committees, predictions)
 
     def _seconds(self, candidate: Candidate, begun: float) -> float:
         here = time.perf_counter() - begun
         return here if self.ahead is None else self.ahead.seconds.get(candidate.name, here)
 
-    def without_validation(self, candidate: Candidate) -> Member:
-        """Train a candidate on all rows, without held-out predictions."""
-        begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as of rows that are too few for a split
-            every = np.arange(len(self.rows))
-            model = self.fits.model(candidate, candidate.parameters, every, self.rows.weights, 0)
-        return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
+    def _end_part(self) -> None:
+        if self.tasks.end_part(self._so_far) and self.members:  # callbacks stop no fit without a member
+            raise _StoppedError
 
-    def _out_of_fold(self, candidate: Candidate, fit_ended: Callable[[], None]) -> list[TrainedFit]:
+    def _so_far(self) -> dict[str, Any] | None:
+        return self.fitted() if self.members else None
+
+    def _out_of_fold(self, candidate: Candidate) -> list[TrainedFit]:
         settings, fits = dict(candidate.parameters), []
         train = self.fits.on_fold if self.ahead is None else self.ahead.fit
         for number in range(len(self.validation.folds)):
@@ -309,9 +355,9 @@ class CandidateTrainer:
             try:
                 fits.append(self._trained_fit(candidate, settings, number, train))
             except _NotTrainedError:
-                fit_ended()
+                self._end_part()
                 raise
-            fit_ended()
+            self._end_part()
             if fits[-1].rate > 0.0:  # the learning rate is tuned once
                 settings["learning_rate"] = fits[-1].rate
         return fits
@@ -332,21 +378,20 @@ class CandidateTrainer:
 
     def _shifted(self, committees: list[Any], predictions: F64) -> tuple[list[Any], F64]:
         # add the constant of least loss on the validation rows and a pseudo-row without error
-        assert isinstance(self.rows, TargetRows) and self.loss is not None
+        rows = self.fits.rows
+        assert isinstance(rows, TargetRows) and self.loss is not None
         known = np.isfinite(predictions[:, 0])
-        residual = self.rows.target[self.validation.row][known] - predictions[known, 0]
+        residual = rows.target[self.validation.row][known] - predictions[known, 0]
         weights = self.validation.row_counts
         constant = self.loss.best_constant(np.append(residual, 0.0), np.append(weights[known], PRIOR))
         return [_with_constant(one, constant) for one in committees], predictions + constant
 
     def _tempered(self, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
         # committees with the temperature of least log loss, and their probabilities
-        if isinstance(self.rows, TargetRows):
+        rows, known = self.fits.rows, np.isfinite(evidence).all(axis=1)
+        if isinstance(rows, TargetRows) or not known.any():
             return committees, evidence
-        known = np.isfinite(evidence).all(axis=1)
-        if not known.any():
-            return committees, evidence
-        labels, weights = self.rows.labels[self.validation.row], self.validation.weights
+        labels, weights = rows.labels[self.validation.row], self.validation.weights
         temperature = best_temperature(evidence[known], labels[known], weights[known], self.validation.n_rows)
         z = evidence / temperature
         p = np.exp(z - z.max(axis=1, keepdims=True))
@@ -361,10 +406,6 @@ def _with_constant(committee: RegressionCommittee, constant: F64) -> RegressionC
     return replace(committee, weights=weights, intercept=start, link=Identity())
 
 
-class _NotTrainedError(Exception):
-    pass
-
-
 @contextmanager
 def _failures() -> Iterator[None]:
     # without warnings, such as of columns that do not vary within a fold; an unusable checkpoint ends the whole fit
@@ -376,74 +417,3 @@ def _failures() -> Iterator[None]:
             raise
         except FAILURES as error:
             raise _NotTrainedError(str(error) or type(error).__name__) from error
-
-
-class _StoppedError(Exception):
-    pass
-
-
-class CandidateRun:
-    """The training of candidates in order; each is a task for callbacks, and so is each of its fits on folds.
-
-    `left_out` are candidates that do not suit the rows; `weigh` weighs members; `attributes` makes the fitted
-    attributes of a vote and of all candidates that are no members.
-    """
-
-    def __init__(
-        self,
-        trainer: CandidateTrainer,
-        candidates: Sequence[Candidate],
-        left_out: Sequence[LeftOut],
-        weigh: Callable[[Sequence[Member]], WeightedVote],
-        attributes: Callable[[WeightedVote, Sequence[LeftOut]], dict[str, Any]],
-    ) -> None:
-        self._trainer, self._candidates, self._tasks = trainer, candidates, trainer.tasks
-        self._weigh, self._attributes = weigh, attributes
-        self._weighed: tuple[int, WeightedVote] | None = None
-        self._ended = "no time"
-        self.members: list[Member] = []
-        self.failed: list[LeftOut] = list(left_out)
-
-    def train(self) -> None:
-        """Train the candidates; after a KeyboardInterrupt the members are those that were ready."""
-        try:
-            for candidate in self._candidates:
-                self._train(candidate)
-        except OutOfTimeError:
-            self._tasks.end_parts(self._so_far)
-        except _StoppedError:
-            self._ended = "stopped"
-            self._tasks.end_parts(self._so_far)
-        except KeyboardInterrupt:
-            self._ended = "interrupted"
-            raise
-
-    def _train(self, candidate: Candidate) -> None:
-        self._trainer.limit.check()
-        self._tasks.begin_part(candidate.name, self._trainer.n_folds(candidate))
-        trained = self._trainer.trained(candidate, self._end_part)
-        if isinstance(trained, Member):
-            self.members.append(trained)
-            self._trainer.limit.binding = True
-        else:
-            self.failed.append(trained)
-        self._end_part()
-
-    def _end_part(self) -> None:
-        if self._tasks.end_part(self._so_far) and self.members:  # callbacks stop no fit without a member
-            raise _StoppedError
-
-    def _so_far(self) -> dict[str, Any] | None:
-        return self.fitted() if self.members else None
-
-    def fitted(self) -> dict[str, Any]:
-        """Fitted attributes so far; ``ValueError`` without a member."""
-        if not self.members:
-            reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
-            raise ValueError(f"no member could be trained on {len(self._trainer.rows)} rows ({reasons})")
-        if self._weighed is None or self._weighed[0] != len(self.members):
-            self._weighed = len(self.members), self._weigh(self.members)
-        vote = self._weighed[1]
-        known = {one.name for one in self.members} | {one.name for one in self.failed}
-        others = [LeftOut(one.name, self._ended) for one in self._candidates if one.name not in known]
-        return self._attributes(vote, [*vote.left_out, *self.failed, *others])
