@@ -78,9 +78,6 @@ def assert_same_scores(model, steps, X, score):
         assert_allclose(ours, F, rtol=1e-6, atol=1e-7)
 
 
-# --- against the slow way -----------------------------------------------------------------------------------
-
-
 @given(tables(n_classes=None), st.sampled_from([1.0, 0.3]), st.sampled_from(["gini", "entropy"]))
 def test_discrete_is_samme(table, learning_rate, criterion):
     X, y, w = table
@@ -123,9 +120,6 @@ def test_abstaining_is_the_least_z_with_refusals(table, learning_rate):
     assert_same_scores(model, steps, X, lambda F: 2 * F[:, 0])
 
 
-# --- against scikit-learn -----------------------------------------------------------------------------------
-
-
 def coarse(seed, n_classes):
     """Few distinct values, so that bins lose nothing; random weights, so that no two splits are equally good."""
     rng = np.random.default_rng(seed)
@@ -164,8 +158,6 @@ def test_any_voter_gives_the_rounds_of_scikit_learn():
         assert_allclose(ours.estimator_errors_, theirs.estimator_errors_[:T], rtol=1e-3)
         assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
 
-
-# --- theorems -----------------------------------------------------------------------------------------------
 
 votes = st.sampled_from(["discrete", "confidence", "abstaining"])
 HALF = {"discrete": 0.5, "confidence": 1.0, "abstaining": 0.5}
@@ -255,9 +247,6 @@ def test_share_of_small_margins(table, theta):
     assert (model.committee_.margins(X, y) <= theta - 1e-12).mean() <= bound + 1e-12
 
 
-# --- early stopping -----------------------------------------------------------------------------------------
-
-
 def noisy(n=600, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
@@ -303,9 +292,6 @@ def test_held_out_rows_count_by_their_weight():
     model = AdaBoostClassifier(20, early_stopping=True, random_state=0).fit(X, flipped, np.where(heavy, 1.0, 1e-6))
     assert (model.predict(X) == flipped)[heavy].mean() > 0.7
     assert model.validation_errors_.min() < 0.4
-
-
-# --- ends, parameters and voters ----------------------------------------------------------------------------
 
 
 def test_a_perfect_voter_ends_the_run():

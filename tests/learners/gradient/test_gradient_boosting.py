@@ -18,8 +18,6 @@ from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, 
 from committee.voters.rounds import Rounds
 from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, numbers, seeds, table
 
-# --- it learns --------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit", "squared_hinge"])
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -66,9 +64,6 @@ def test_training_scores_are_those_of_the_committee(kind, weighted):
         assert_array_equal(forest.count[nodes][leaf], reached[leaf])
         assert_allclose(forest.weight[nodes][leaf], weight[leaf])
         assert_allclose(forest.weight[nodes][0], weight.sum())
-
-
-# --- the training objective -------------------------------------------------------------------------------------------
 
 
 def objectives(model, X, y, loss, penalty, w=None):
@@ -157,9 +152,6 @@ def test_the_line_search_is_exact():
     assert objective(best) <= min(objective(best + d) for d in (-1e-3, 1e-3, -0.1, 0.1))
 
 
-# --- penalties --------------------------------------------------------------------------------------------------------
-
-
 @both
 def test_leaves_too_dear_abstain_and_the_constant_remains(kind):
     X, y = data(kind)
@@ -168,9 +160,6 @@ def test_leaves_too_dear_abstain_and_the_constant_remains(kind):
     assert_array_equal(answer(model, X), np.full(len(y), model.committee_.intercept[0]))
     assert model.committee_.n_voters == 1  # another round would be the same
     assert_array_equal(model.feature_importances_, 0.0)
-
-
-# --- growth -----------------------------------------------------------------------------------------------------------
 
 
 def depths(forest, t):
@@ -227,9 +216,6 @@ def test_min_hessian_of_leaves():
     assert learner("classes", min_hessian_leaf=1e6, n_estimators=1).fit(X, y).committee_.n_nodes == 1
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------
-
-
 @both
 def test_subsamples_are_drawn_without_replacement_anew(kind):
     X, y = data(kind)
@@ -275,9 +261,6 @@ def test_random_thresholds(kind):
     assert model.score(X, y) > 0.6
 
 
-# --- weights ----------------------------------------------------------------------------------------------------------
-
-
 @both
 @pytest.mark.parametrize(
     ("n", "params", "rtol"),
@@ -297,9 +280,6 @@ def test_integer_weights_are_repeated_rows(kind, n, params, rtol):
     weighted = learner(kind, min_samples_leaf=1, **params).fit(X, y, times)
     repeated = learner(kind, min_samples_leaf=1, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert_allclose(answer(weighted, X), answer(repeated, X), rtol=rtol, atol=rtol)
-
-
-# --- a loss of one's own ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -325,9 +305,6 @@ def test_a_loss_of_ones_own_is_as_good():
     ours, own = (learner("classes", loss=loss).fit(X, y, w) for loss in ("log_loss", OwnLogistic()))
     assert_allclose(own.predict_proba(X), ours.predict_proba(X), rtol=1e-6, atol=1e-8)
     assert clone(own).loss == own.loss
-
-
-# --- manners ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_two_learners_share_their_defaults():

@@ -25,9 +25,6 @@ def fit(loss, X, y, w=None, **params):
     return GradientBoostingRegressor(loss, **settings | {"leaf_l2": 5.0} | params).fit(X, y, w)
 
 
-# --- losses -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile", "huber"])
 def test_losses_of_numbers_learn(loss):
     X, y = noisy_numbers()
@@ -111,9 +108,6 @@ def test_refitted_leaves_and_line_search(loss):
     assert model.training_objectives_[-1] < 0.8 * model.training_objectives_[0]
 
 
-# --- quantiles --------------------------------------------------------------------------------------------------------
-
-
 def test_a_quantile_has_its_share_below():
     X, y = noisy_numbers(2000)
     for q in (0.1, 0.5, 0.9):
@@ -167,9 +161,6 @@ def test_quantiles_stop_early_and_go_on():
     parts = fit("quantile", X, y, n_estimators=3, quantile=[0.2, 0.8], warm_start=True)
     with pytest.raises(ValueError, match="other number of scores: 2 then, 3 now"):
         parts.set_params(quantile=[0.2, 0.5, 0.8], n_estimators=6).fit(X, y)
-
-
-# --- monotone constraints ---------------------------------------------------------------------------------------------
 
 
 def along(column, n_columns, rng):

@@ -22,8 +22,6 @@ from committee.learners.gradient.validation import (
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
 from tests.subjects import assert_same_bits
 
-# --- early stopping ---------------------------------------------------------------------------------------------------
-
 
 @both
 def test_the_best_round_is_restored(kind):
@@ -116,9 +114,6 @@ def test_a_validation_set_must_fit(kind):
     for X_val, y_val, message in cases + [(X, y + 1, "not a class of y")] * (kind == "classes"):
         with pytest.raises(ValueError, match=message):
             learner(kind, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
-
-
-# --- going on ---------------------------------------------------------------------------------------------------------
 
 
 @both

@@ -96,9 +96,6 @@ def test_cost_of_a_tree():
     assert LeafPenalty(1.0, 10.0, 100.0, per_leaf=True).cost(w) == 3.0 + 30.0 + 250.0
 
 
-# --- the trees that are grown by it -----------------------------------------------------------------------------------
-
-
 def grow(penalty, code, g, h, **limits):
     limits |= {f"leaf_l{k}": getattr(penalty, f"l{k}") for k in range(3)} | {"l0_per_leaf": penalty.per_leaf}
     n_bins = np.array([int(code.max()) + 1], dtype=np.int32)

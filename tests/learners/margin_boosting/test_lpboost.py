@@ -158,9 +158,6 @@ def test_subsets_of_categories_tell_several_classes_apart():
     assert model.committee_.n_voters == 3
 
 
-# --- rounds -------------------------------------------------------------------------------------------------
-
-
 class Diary(Watcher):
     def __init__(self, stop_after=99):
         self.stop_after, self.margins = stop_after, []

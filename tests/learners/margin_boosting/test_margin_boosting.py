@@ -127,9 +127,6 @@ def test_with_more_classes_each_is_told_from_the_rest(seed):
         assert_allclose(model.duality_gap_[k], alone.duality_gap_[0])
 
 
-# --- what all three have in common ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("learner", ALL)
 def test_no_voter_better_than_chance_is_told(learner):
     X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 1, 0]

@@ -47,9 +47,6 @@ def same(one, other, X, Y=None, tolerance=0.0):
     assert_allclose(one.bounds_, other.bounds_, atol=tolerance, rtol=0)
 
 
-# --- rows and tables --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.one_in(4)
 @every_learner
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -110,9 +107,6 @@ def test_the_unit_of_a_column_does_not_matter(model, factor):
     same(fitted(model, X, y), fitted(model, X * factor, y), X, X * factor, tolerance=1e-6)
 
 
-# --- several classes -----------------------------------------------------------------------------------------
-
-
 @every_learner
 @pytest.mark.parametrize("method", ["expected", "likely_path"])
 def test_every_class_is_told_from_the_rest_as_two_classes_are(model, method):
@@ -145,9 +139,6 @@ def test_the_sum_of_bounds_bounds_the_error_of_several_classes(model):
     assert wrong.mean() <= committee.bound_ + 0.02
     drawn = [np.mean(fitted(model, X, y, method="sampled", random_state=k).predict(X) != y) for k in range(5)]
     assert np.mean(drawn) <= min(wrong.mean(), 1.0) + 0.05
-
-
-# --- ways to vote --------------------------------------------------------------------------------------------
 
 
 @every_learner
@@ -253,9 +244,6 @@ def test_the_likely_path_asks_the_fewest_where_voters_are_few(model):
     assert likely.cost(X).mean() <= expected.cost(X).mean() * 1.1
     assert set(likely.cost(X)) <= set(range(1, len(expected.graph_) + 1))
     assert likely.score(X, y) > 0.9
-
-
-# --- ways to stop --------------------------------------------------------------------------------------------
 
 
 @every_learner
@@ -365,9 +353,6 @@ def test_voters_of_ones_own_have_no_importances(model):
         constant = fitted(model, np.zeros((4, 1)), np.zeros(4))
     with pytest.raises(AttributeError, match="this model has no graph: it was trained on rows of one class"):
         constant.graph_  # noqa: B018
-
-
-# --- the user's voters ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.one_in(5)

@@ -72,9 +72,6 @@ def test_a_boosting_tree_is_a_matryoshka_of_one_size(n, seed, T):
     assert_allclose(growth.shares, expected, rtol=1e-6)
 
 
-# --- fitted learners --------------------------------------------------------------------------------------------
-
-
 def numbers(n=40, seed=0, missing=False, noise=0.7):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
@@ -174,9 +171,6 @@ def test_voters_of_the_user_are_boosted_as_the_equations_say(build):
     model = build(voter=NoisyStump(0.2)).fit(X, labels, w)
     assert_fitted_as(model, naive(model, train, w, y), X, w, y)
     assert_array_equal(model.n_draws_, 0)
-
-
-# --- voters that are sure ---------------------------------------------------------------------------------------
 
 
 class HalfRow(ProbabilisticAdaBoostClassifier):

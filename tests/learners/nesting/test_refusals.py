@@ -13,8 +13,6 @@ from committee.voters.probabilistic_voters import draw_answers, prob_positive
 from tests.learners.nesting.nested_learners import every_learner, fitted, table
 from tests.probabilistic_voters import NoisyStump, Stump
 
-# --- voters that are refused ------------------------------------------------------------------------------------
-
 
 class Told(Stump):
     def __init__(self, q=0.5):
@@ -112,9 +110,6 @@ def test_voters_that_cannot_serve_are_refused(model, voter, message):
         fitted(model, X, y, voter=voter)
 
 
-# --- voters of no use -----------------------------------------------------------------------------------------
-
-
 @every_learner
 @pytest.mark.parametrize("softness", [0.0, 0.25])
 def test_columns_that_say_nothing_leave_one_voter_of_the_frequencies(model, softness):
@@ -187,9 +182,6 @@ def test_one_voter_that_knows_it_all_is_enough(model):
     assert committee.score(X, X[:, 0] > 0) == 1.0
     assert committee.bound_ < 0.2
     assert committee.edges_[0] == pytest.approx(0.5)
-
-
-# --- parameters and tables that are refused ----------------------------------------------------------------------
 
 
 def test_more_voters_than_rows_are_refused():

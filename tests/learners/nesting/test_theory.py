@@ -42,9 +42,6 @@ def table(n, seed):
     return weights_and_signs(n, seed, least=0.01, positive=0.4)
 
 
-# --- one voter ------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(2, 30), seeds, st.floats(0.0, 0.45), st.floats(0.0, 0.5))
 def test_normaliser_of_a_voter_with_an_edge(n, seed, edge, noise):
     D, y = table(n, seed)
@@ -89,9 +86,6 @@ def test_what_is_missing_goes_wholly_to_one_side(weights, q, missing):
         return normaliser(*weights, told)
 
     assert min(told_by(0.0), told_by(1.0)) <= min(told_by(side) for side in np.linspace(0.0, 1.0, 21)) + 1e-12
-
-
-# --- bounds, step by step ---------------------------------------------------------------------------------------
 
 
 def made_of(growth):
@@ -154,9 +148,6 @@ def test_smoothing_costs_what_the_normalisers_say(n, seed, edge, sizes):
         C = float(tree_factor(size, C))
     assert_bounds_hold(growth)
     assert len(growth) < prod(sizes) or growth.bound <= C + 1e-12
-
-
-# --- collected leaves ----------------------------------------------------------------------------------------
 
 
 def relative_bound(entry, leaves):
@@ -249,9 +240,6 @@ def test_a_leaf_that_is_met_by_several_ways_may_err_more_than_its_bound_says_of_
     wrong_as_one = min(P.sum(), N.sum())
     assert wrong_as_one > C / 2
     assert 2.0 * sqrt(wrong_as_one * (1.0 - wrong_as_one)) == 1.0 > sqrt(C * (2.0 - C))
-
-
-# --- estimates from draws ---------------------------------------------------------------------------------------
 
 
 def mean_estimates(q, y, draws, estimate, times=2000):

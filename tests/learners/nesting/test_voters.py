@@ -18,8 +18,6 @@ from tests.learners.nesting.nested_learners import every_learner, fitted, table,
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import NoisyStump, StumpOracle
 
-# --- estimates ------------------------------------------------------------------------------------------------
-
 
 def test_estimates_are_the_documents_formulas():
     count = np.array([0, 1, 3, 4])
@@ -94,9 +92,6 @@ def test_the_stopwatch_bears_draws_that_take_no_time(monkeypatch):
     assert estimated_by_draws(clock.ask, script([0.5, 0.9]), "stopwatch", "map", 1e-7)[1] == 2
     clock.draw = 0.0
     assert estimated_by_draws(clock.ask, script([0.5, 0.4, 0.45]), "stopwatch", "map", 0.0)[1] <= 3
-
-
-# --- voters that are asked -----------------------------------------------------------------------------------
 
 
 @pytest.mark.one_in(3)

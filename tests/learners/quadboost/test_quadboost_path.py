@@ -117,9 +117,6 @@ def test_what_a_path_cannot_follow_is_refused():
     assert (path.n_voters == 0).all()
 
 
-# --- the choice ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_errors_of_the_folds_are_those_of_fits_without_them(n_classes):
     X, y = load_iris(return_X_y=True)

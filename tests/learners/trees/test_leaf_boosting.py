@@ -150,9 +150,6 @@ def errors_of(problem, rows, held_out, link="probit", n_steps=5, most_rows=1000,
     )  # fmt: skip
 
 
-# --- the kernel ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @settings(max_examples=15)
@@ -213,9 +210,6 @@ def test_arguments_that_cannot_be_are_refused(changed, words):
         _core.held_out_errors(**(arguments | changed))
 
 
-# --- the cut ------------------------------------------------------------------------------------------------
-
-
 @given(seed=seeds, n_classes=st.sampled_from([2, 4]))
 def test_rows_of_a_node_are_those_that_reach_it(seed, n_classes):
     problem, tree = grown(seed, n_classes=n_classes)
@@ -272,9 +266,6 @@ def test_cut_that_cuts_nothing_is_the_tree():
     _, tree = grown(3)
     for ours, theirs in zip(cut(tree, tree.left >= 0).nodes(), tree.nodes(), strict=True):
         assert_array_equal(ours, theirs)
-
-
-# --- learners -----------------------------------------------------------------------------------------------
 
 
 def chessboard(n, seed=0):

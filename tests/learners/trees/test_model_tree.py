@@ -56,9 +56,6 @@ def small(**params):
     return ProbitModelTreeClassifier(**({"n_leaf_steps": 6, "max_depth": 2, "min_samples_leaf": 12} | params))
 
 
-# --- by hand ------------------------------------------------------------------------------------------------
-
-
 CONFIGURATIONS = [
     {},
     {"link": "logit"},
@@ -134,9 +131,6 @@ def test_pure_leaves_say_so():
         assert model.predict_proba(x).max(axis=1).min() > 0.999
 
 
-# --- weights ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tree", ["shared", "per_class"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @settings(max_examples=10)
@@ -156,9 +150,6 @@ def test_threads_change_no_bit(n_classes):
     one, *more = (ProbitModelTreeClassifier(20, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 5))
     for model in more:
         assert_same_bits(model, one, X)
-
-
-# --- tables -------------------------------------------------------------------------------------------------
 
 
 def awkward_tables():

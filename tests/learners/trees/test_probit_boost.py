@@ -41,9 +41,6 @@ def risk(model, F, y, v=None):
     return -np.average(log_p(sign * F.reshape(sign.shape)), axis=0, weights=v)
 
 
-# -- the fits that lines converge to ------------------------------------------------------------------------
-
-
 def maximum_likelihood(X, y, v, log_p):
     mean, scale = X.mean(axis=0), X.std(axis=0)
     Z, sign = (X - mean) / scale, 2.0 * y - 1.0
@@ -83,9 +80,6 @@ def test_each_of_several_classes_has_its_own_fit():
     for k in range(3):
         theirs = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000, solver="newton-cholesky").fit(Z, y == k)
         assert_allclose(model.decision_function(X)[:, k], theirs.decision_function(Z), atol=1e-4)
-
-
-# -- the committee ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("Booster", BOTH)
@@ -178,9 +172,6 @@ def test_columns_that_say_nothing(learner):
     assert_allclose(skewed.predict_proba(X)[:, 1], 0.9, rtol=1e-6)
 
 
-# -- stumps -------------------------------------------------------------------------------------------------
-
-
 def best_stump(X, z):
     """Return column and values ``(n,)`` of the stump of least squared error."""
 
@@ -229,9 +220,6 @@ def test_categories():
         assert_array_equal(model.predict_proba(unseen), model.predict_proba(absent))
 
 
-# -- early stopping -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("Booster", BOTH)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -259,9 +247,6 @@ def test_a_share_is_held_out():
     first, again = (ProbitBoostClassifier(50, early_stopping=True, random_state=3).fit(X, y) for _ in range(2))
     assert_array_equal(first.coef_, again.coef_)
     assert (first.coef_ != ProbitBoostClassifier(50, early_stopping=True, random_state=4).fit(X, y).coef_).any()
-
-
-# -- parameters and reading ---------------------------------------------------------------------------------
 
 
 def test_stumps_have_no_line():
@@ -428,9 +413,6 @@ def test_categories_and_missing_values():
         ProbitModelTreeClassifier(20, leaf_steps="gradient"),
     ):
         assert model.fit(frame, y).score(frame, y) > 0.95
-
-
-# -- in leaves ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -107,9 +107,6 @@ def test_best_leaves_come_first():
     assert_allclose(gains[0].sum() / gains[-1].sum(), gains[-1][0] / gains[-1].sum(), rtol=1e-9)
 
 
-# --- categories ---------------------------------------------------------------------------------------------
-
-
 def of_categories(rng, n=200, k=7):
     letters = rng.choice(list("abcdefghijklmnop")[:k], n)
     share = {letter: rng.random() for letter in np.unique(letters)}
@@ -149,9 +146,6 @@ def test_more_categories_than_fit_a_word():
     frame = pl.DataFrame({"code": [f"c{c}" for c in code]})
     assert tree.fit(frame, y).score(frame, y) == 1.0
     assert tree.set_params(categorical_features=[0]).fit(numbers, y).score(numbers, y) == 1.0
-
-
-# --- missing values -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("like", ["low", "high"])
@@ -263,9 +257,6 @@ def test_large_offsets_cost_no_split():
     X, y = coarse_numbers()
     plain, far = TreeRegressor(max_leaf_nodes=8).fit(X, y), TreeRegressor(max_leaf_nodes=8).fit(X, y + 1e9)
     assert_allclose(far.predict(X) - 1e9, plain.predict(X), atol=1e-5)
-
-
-# -- targets ------------------------------------------------------------------------------------------------
 
 
 def test_targets_come_in_many_ways():

@@ -105,7 +105,7 @@ def directions_of_scores(
     More than two `classes`: a mapping of classes, or one row or mapping for each. Several numbers (no `classes`): one
     row or mapping for each, or directions for all of them.
     """
-    if constraints is None or (isinstance(constraints, Mapping) and not constraints):
+    if isinstance(constraints, Mapping) and not constraints:
         return None
     several, by_name = _is_per_score(constraints), isinstance(constraints, Mapping)
     if n_scores == 1:
@@ -151,8 +151,6 @@ def _rows(constraints: Any, n_scores: int, of: str) -> list[Any]:
 
 def columns_with_directions(constraints: Any) -> list[Any]:
     """Return the names and numbers of columns that monotone constraints have as keys."""
-    if constraints is None:
-        return []
     parts = _parts(constraints) if _is_per_score(constraints) else [constraints]
     return [column for part in parts if isinstance(part, Mapping) for column in part]
 
@@ -178,7 +176,7 @@ class Interactions:
 
 
 def interactions(constraints: Any, table: TableSchema) -> Interactions:
-    """Return the limits of "pairwise", "no_interactions", an iterable of groups of columns, or None.
+    """Return the limits of "pairwise", "no_interactions", or an iterable of groups of columns.
 
     Columns in no group are one more group, as in scikit-learn. Raises TypeError or ValueError if a group or column is
     not valid.
@@ -191,8 +189,6 @@ def interactions(constraints: Any, table: TableSchema) -> Interactions:
     >>> [group.tolist() for group in interactions([["size", "height"]], table).groups]
     [[0, 2], [1]]
     """
-    if constraints is None:
-        return Interactions()
     if isinstance(constraints, str):
         return Interactions({"no_interactions": 1, "pairwise": 2}[constraints])
     groups = [
@@ -206,7 +202,7 @@ def interactions(constraints: Any, table: TableSchema) -> Interactions:
 
 def columns_in_groups(constraints: Any) -> list[Any]:
     """Return the names and numbers of columns in interaction constraints."""
-    if constraints is None or isinstance(constraints, str):
+    if isinstance(constraints, str):
         return []
     return [column for group in _groups(constraints) for column in group]
 

@@ -211,12 +211,6 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
     more than two classes a round has a base learner for each, and one step for all. `GradientBoostingClassifier` grows
     trees by Newton steps, which is faster and usually better where trees are wanted.
 
-    Attributes
-    ----------
-    committee_ : Committee
-        The rounds, each a voter with a base learner for each score, their steps as weights, and the best constant
-        score as intercept.
-
     References
     ----------
     .. [1] J. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29(5).
@@ -257,12 +251,6 @@ class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoost
     The rounds are those of `FunctionalGradientBoostingClassifier`. With the squared error each base learner is fitted
     to the residuals: L2Boost [1]_. `y` may have several columns, with a base learner for each in every round; then
     losses add up, each over the dispersion of its target.
-
-    Attributes
-    ----------
-    committee_ : RegressionCommittee
-        The rounds, each a voter with a base learner for each score, their steps as weights, and the best constant
-        score as intercept.
 
     References
     ----------

@@ -392,11 +392,6 @@ class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
     or exactly 0 if its gain, s = max(|G| - leaf_l1, 0)^2 / (2 (H + leaf_l2)), does not exceed leaf_l0. Splits gain
     V_left + V_right - V_parent with V = max(0, s - leaf_l0) (see `LeafPenalty`).
 
-    Attributes
-    ----------
-    committee_ : Committee
-        The rounds b_t, their steps a_t as weights, and the best constant score as intercept.
-
     References
     ----------
     .. [1] J. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29(5).
@@ -447,11 +442,6 @@ class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
     The rounds are those of `GradientBoostingClassifier`. For losses without curvature (absolute error, quantiles)
     splits are chosen by gradients alone, and then every leaf that does not abstain gets the constant of least loss for
     its rows.
-
-    Attributes
-    ----------
-    committee_ : RegressionCommittee
-        The rounds b_t, their steps a_t as weights, and the best constant score as intercept.
 
     Examples
     --------

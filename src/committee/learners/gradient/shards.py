@@ -157,7 +157,7 @@ class Shard:
         """Begin a run anew on all rows, with the weights of `target`."""
         state = self.runs[run]
         state.target, state.units, state.training = target, None, None
-        state.F = np.repeat(intercept[:, None], len(self), axis=1).reshape(state.F.shape)
+        state.F = constant_scores(intercept, len(self))
 
     def largest_terms(self, run: int, k: int) -> F64:
         """Return the largest gradients, hessians and weights of the round, of score k or of all that share a tree."""

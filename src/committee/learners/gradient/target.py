@@ -152,6 +152,10 @@ def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> N
 class LossBoosting(Boosting):
     """Base of the learners that boost a loss: held-out losses, and the committee of classes or of numbers."""
 
+    committee_: Any = fitted(
+        "The rounds, with their steps as weights and the best constant score as intercept.",
+        "Committee or RegressionCommittee",
+    )
     validation_losses_: F64 | None = fitted(
         """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is used; None
         without held-out rows. Of the squared error it is half the mean square.""",

@@ -14,7 +14,7 @@ from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_record import leaf_of_rows
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.rounds import GradientRun
-from committee.learners.gradient.target import Target, add_tree
+from committee.learners.gradient.target import Target, add_tree, constant_scores
 from committee.objectives.losses import Loss
 
 TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
@@ -67,7 +67,7 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -
 
     It is called for each round in turn, from the first on; leaves are constants.
     """
-    F = np.repeat(run.intercept[:, None], len(held_out), axis=1)
+    F = constant_scores(run.intercept, len(held_out))
     target = Target.of(run.target.loss, held_out, run.target.scale)
     binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))
 
@@ -75,7 +75,7 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -
         step = run.steps[t - 1]
         for k, one in enumerate(run.grown[(t - 1) * run.n_trees : t * run.n_trees]):
             add_tree(F, leaf_of_rows(binned, one.tree, None), one.value, step, k, n_threads)
-        return target.mean_loss(F[0] if len(F) == 1 else F)
+        return target.mean_loss(F)
 
     return loss_after
 

@@ -26,11 +26,6 @@ class ProbabilisticAdaBoostClassifier(NestedClassifier):
     The expected training error is at most the product of the Z. With q in {0, 1} it is confidence-rated AdaBoost [2]_.
     More than two classes: one against the rest.
 
-    Attributes
-    ----------
-    committee_ : Committee
-        The voters, and the graph of their answers (`graph_`).
-
     References
     ----------
     .. [1] E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 3.
@@ -79,11 +74,6 @@ class BoostingTreeClassifier(NestedClassifier):
     bounds the expected training error. The tree grows at the leaf with the largest part of C, and with voters of edge
     eps or more C <= F(T, sqrt(1 - 4 eps^2)) (`bounds.boosting_tree`). A row meets about log T voters, not T. More than
     two classes: one tree against the rest for each.
-
-    Attributes
-    ----------
-    committee_ : Committee
-        The voters, and the graph of their answers (`graph_`).
 
     Notes
     -----

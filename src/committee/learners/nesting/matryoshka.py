@@ -41,8 +41,6 @@ class MatryoshkaClassifier(NestedClassifier):
 
     Attributes
     ----------
-    committee_ : Committee
-        The voters, and the graph of their answers (`graph_`).
     dolls_ : list of list of int
         For every collected sub-tree the graph's nodes inside it, inner ones before those around them.
 

@@ -81,6 +81,7 @@ class NestedClassifier(CalibratedClassifier):
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)
     stored_attributes: ClassVar[tuple[str, ...]] = (*_OF_VOTERS, "n_draws_", "bound_", "cost_", "temperature_")
 
+    committee_: Committee = fitted("The voters, and the graph of their answers (`graph_`).", "Committee")
     bounds_: F64 = fitted(
         """Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; of more than two
         classes score after score.""",

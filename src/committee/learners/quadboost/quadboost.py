@@ -48,6 +48,14 @@ class QuadBoost(Boosting):
     )
 
     strength_: float = fitted("lambda or the bound that was used.", "float")
+    training_risks_: F64 = fitted(
+        """Quadratic risk (mean squared residual, summed over the classes) before the first round and after each one,
+        without the penalty.""",
+        "float64 array (rounds + 1,)",
+    )
+    validation_risks_: F64 | None = fitted(
+        "The same of the held-out rows, with early stopping, up to the best round.", "float64 array or None"
+    )
 
     penalty: Literal["l1", "l2", "linf", "kl"] | None = parameter(
         "l1",
@@ -264,10 +272,6 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
         The voters, with positive weights: a voter of negative weight is replaced by its complement, but a user's
         estimator keeps its sign. Two classes: votes are classes. More: votes are scores -1, 0, +1 of one class. Votes
         of regressors are numbers.
-    training_risks_ : float64 array (rounds + 1,)
-        Quadratic risk before the first round and after each one, summed over the classes; without the penalty.
-    validation_risks_ : float64 array or None
-        Quadratic risk of the held-out rows before the first round and after each one, with early stopping.
 
     Warns
     -----
@@ -342,10 +346,6 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
     ----------
     committee_ : RegressionCommittee
         The voters, with positive weights.
-    training_risks_ : float64 array (rounds + 1,)
-        Mean squared residual before the first round and after each one; without the penalty.
-    validation_risks_ : float64 array or None
-        Mean squared residual of the held-out rows before the first round and after each one, with early stopping.
 
     References
     ----------

@@ -16,7 +16,7 @@ from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 @with_parameters
 class TreeParameters:
     """Parameters of trees of classes and of numbers."""
+
+    committee_: Any = fitted("A committee of one.", "Committee or RegressionCommittee")
 
     _: KW_ONLY
     max_depth: int | None = shared.max_depth()
@@ -57,11 +59,6 @@ class TreeVoter(BaseClassifier, TreeParameters):
     Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column [1]_. Missing
     values learn their side, categories are split into subsets without one-hot columns: with two classes the best subset
     (Theorem 4.5 of [1]_), with more the best prefix over the orderings by each class's share.
-
-    Attributes
-    ----------
-    committee_ : Committee
-        A committee of one.
 
     References
     ----------
@@ -111,11 +108,6 @@ class TreeRegressor(BaseRegressor, TreeParameters):
     over at most `max_bins` thresholds a column. Missing values learn their side, and categories are split into the best
     two sets, which are intervals in the order of their mean targets [1]_ [2]_. `y` may have several columns: then
     squared errors, each over its target's variance, are summed, and categories tried in the order of each one's means.
-
-    Attributes
-    ----------
-    committee_ : RegressionCommittee
-        A committee of one.
 
     References
     ----------
