@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
 from tests.examples import examples
-from tests.margin_cases import Watcher, assert_short_runs_bound_what_is_left, small
+from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, small
 from tests.oracles.margins import primal_program, signed_stump_votes, value_of
 from tests.subjects import everything, numbers, weights
 
@@ -158,28 +159,17 @@ def test_subsets_of_categories_tell_several_classes_apart():
     assert model.committee_.n_voters == 3
 
 
-class Diary(Watcher):
-    def __init__(self, stop_after=99):
-        self.stop_after, self.margins = stop_after, []
-
-    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
-        self.margins.append((context.task_name, fitted_estimator.soft_margin_[0], fitted_estimator.predict(X)))
-        return len(self.margins) >= self.stop_after
-
-
 @pytest.mark.parametrize("dictionary", ["stumps", "trees", GaussianNB()])
 def test_callbacks_see_the_margin_rise_and_may_stop_the_run(dictionary):
     X, y = numbers(2, 300)
-    diary = Diary()
-    fitted = quiet(LPBoostClassifier(0.25, dictionary=dictionary, random_state=0).set_callbacks(diary), X, y)
-    rounds = [margin for name, margin, _ in diary.margins if name == "round"]
-    assert len(rounds) >= 3 and (np.diff(rounds) > -1e-9).all()
-    assert diary.margins[-1][0] == "fit" and diary.margins[-1][1] == rounds[-1] == fitted.soft_margin_[0]
-    assert_array_equal(diary.margins[-1][2], fitted.predict(X))
-    early = Diary(stop_after=2)
-    stopped = LPBoostClassifier(0.25, dictionary=dictionary, random_state=0).set_callbacks(early).fit(X, y)
-    assert [name for name, _, _ in early.margins] == ["round", "round", "fit"]
-    assert stopped.soft_margin_[0] == rounds[1]
+    diary, early = Diary("soft_margin_"), Diary("soft_margin_", stop_after=2)
+    model = LPBoostClassifier(0.25, dictionary=dictionary, random_state=0, calibrate=None)
+    fitted = quiet(clone(model).set_callbacks(diary), X, y)
+    rounds = [margin[0] for margin, _ in diary.rounds]
+    assert len(rounds) >= 3 and (np.diff(rounds) > -1e-9).all() and rounds[-1] == fitted.soft_margin_[0]
+    assert_array_equal(diary.rounds[-1][1], fitted.predict_proba(X))
+    stopped = clone(model).set_callbacks(early).fit(X, y)
+    assert len(early.rounds) == 2 and stopped.soft_margin_[0] == rounds[1]
     assert stopped.duality_gap_[0] >= (0 if dictionary != "stumps" else rounds[-1] - rounds[1] - 1e-9)
 
 

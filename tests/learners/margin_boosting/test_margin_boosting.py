@@ -139,17 +139,14 @@ def test_no_voter_better_than_chance_is_told(learner):
 @pytest.mark.parametrize("params", [{}, {"max_depth": 2}, {"max_leaf_nodes": 4, "max_depth": None}])
 def test_gaps_and_categories_are_learned_from(learner, params):
     table, y = everything(missing=True, n=300)
-    frame = pd.DataFrame(table)
-    model = learner(n_estimators=30, max_bins=16, **params)
-    if learner is MDBoostClassifier:
-        model.set_params(n_estimators=500)
-    assert model.fit(frame, y).score(frame, y) > 0.7
+    n_estimators = 500 if learner is MDBoostClassifier else 30
+    model = learner(n_estimators=n_estimators, max_bins=16, **params).fit(pd.DataFrame(table), y)
+    assert model.score(pd.DataFrame(table), y) > 0.7
 
 
 @pytest.mark.parametrize("learner", ALL)
 def test_categories_alone_are_enough(learner):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"letter": rng.choice(list("abc"), 90)})
+    frame = pd.DataFrame({"letter": np.random.default_rng(0).choice(list("abc"), 90)})
     y = (np.arange(90) % 9 == 0).astype(int)  # fewer than half of each letter
     y[frame["letter"] == "c"] = 0
     model = learner(n_estimators=5).fit(frame, y)
