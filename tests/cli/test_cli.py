@@ -174,7 +174,7 @@ def test_compare_errors(table, tmp_path):
         ("name one table: either DATA or --example",),
         ("name one table: either DATA or --example", table, "--example", "iris"),
         ("--target is missing", table),
-        ("'lable' is no column; did you mean 'label'?", table, "-t", "lable"),
+        ("'lable' is not a column; did you mean 'label'?", table, "-t", "lable"),
         ("did you mean 'iris'?", "--example", "irs"),
         ("there is no file", tmp_path / "none.csv", "-t", "label"),
         ("--drop names 'nothing'", "--example", "iris", "--drop", "nothing"),
@@ -500,7 +500,7 @@ def test_as_a_process(table, tmp_path):
     assert done.returncode == 0, done.stderr
     done = run_process("fit", table, "-t", "no", *out)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("error: target 'no' is no column")
+    assert done.stderr.startswith("error: target 'no' is not a column")
     assert run_process("--version").stdout.startswith("committee ")
 
 

@@ -98,8 +98,8 @@ def test_errors_of_fits_in_pieces(folder, frame):
     csv, whole, feather = folder / "csv", folder / "whole.csv", folder / "whole.feather"
     cases = [
         ("there is no file", folder / "*.tsv"),
-        ("'lable' is no column; did you mean 'label'?", csv, "-t", "lable"),
-        ("'label' is no column", csv, "--drop", "label"),
+        ("'lable' is not a column; did you mean 'label'?", csv, "-t", "lable"),
+        ("'label' is not a column", csv, "--drop", "label"),
         ("is the only column", csv, "--drop", "id,size,color,code,price"),
         ("--drop names 'idd'", csv, "--drop", "idd"),
         ("--categorical names 'cod'", csv, "--categorical", "cod"),

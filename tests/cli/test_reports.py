@@ -296,7 +296,7 @@ def test_explain_refuses(iris_models, tmp_path):
     cases = [
         ("--row 150 does not exist", "classes", "--row", 150),
         ("has 150 rows, numbered from 0 to 149", "classes", "--row", -1),
-        ("--class 'd' is no class of the model; there are 'a', 'b', 'c'", "classes", "--class", "d"),
+        ("--class 'd' is not a class of the model; there are 'a', 'b', 'c'", "classes", "--class", "d"),
         ("the model has one score for its two classes", "scores", "--class", "True"),
         ("predicts numbers; leave out --class", "numbers", "--class", "a"),
         ("unknown ending for a picture; use one of .svg, .png, .pdf", "classes", "--picture", tmp_path / "row.gif"),

@@ -441,7 +441,7 @@ def test_options_say_what_is_not_recognised(tmp_path, plain):
     assert "target 'answer'" in succeed("fit", path, *PLAIN_TREE, "--encoding", "cp1252").stderr
     assert "there is no encoding 'latin-99'" in fail("fit", path, *PLAIN_TREE, "--encoding", "latin-99")
     path.write_text(text(" "), "utf-8")
-    assert "is no column" in fail("fit", path, *PLAIN_TREE)
+    assert "is not a column" in fail("fit", path, *PLAIN_TREE)
     assert "target 'answer'" in succeed("fit", path, *PLAIN_TREE, "--sep", "space").stderr
     assert "separator 'ab' is no character that separates cells" in fail("fit", path, *PLAIN_TREE, "--sep", "ab")
     assert "decimal 'x' is neither '.' nor ','" in fail("fit", path, *PLAIN_TREE, "--decimal", "x")

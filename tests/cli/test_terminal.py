@@ -211,7 +211,7 @@ def test_tables_escape_what_the_encoding_lacks(folder):
         texts[encoding] = done.stdout
     assert "±" in texts["utf-8"] and r"\xb1" in texts["ascii"]
     refused = committee(folder, "ascii", "fit", "a.csv", "-t", "grosse")
-    assert r"is no column; did you mean 'gr\xf6\xdfe'" in refused.stderr
+    assert r"is not a column; did you mean 'gr\xf6\xdfe'" in refused.stderr
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def test_prune_refuses(folder, tmp_path):
         ("DATA is missing", model),
         ("--target is missing", data),
         ("is given too", data, folder / "new.csv", "-t", "target"),
-        ("--max-nodes 'some' is no number", model, data, "--max-nodes", "some"),
+        ("--max-nodes 'some' is not a number", model, data, "--max-nodes", "some"),
         ("--max-nodes 2.5 must be a share", model, data, "--max-nodes", 2.5),
         ("--level 'branch' is unknown", model, data, "--level", "branch"),
         ("--max-voters is for whole voters", model, data, "--max-voters", 3),

@@ -68,7 +68,7 @@ def test_cells_of_another_run_are_not_mixed(path):
 )
 def test_a_file_that_is_no_journal_is_left_alone(path, text):
     path.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match=r"line \d of .* is no finished cell"):
+    with pytest.raises(ValueError, match=r"line \d of .* is not a finished cell"):
         Journal(path, {"seed": 0})
     assert path.read_text("utf-8") == text
 

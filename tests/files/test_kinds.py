@@ -153,7 +153,7 @@ def test_crafted_members_are_refused(tmp_path):
     refused(path, craft(content, put("voters.1.voters.0.voters.left", 0, 999)), "left is beyond the end")
     refused(path, craft(content, put("voters.1.weights", 0, np.inf)), r"voters\.1\.weights are not")
     refused(path, craft(content, tell("voters", "members", value=[])), "estimators is empty")
-    refused(path, craft(content, tell("voters", "members", 0, value=None)), "is no object")
+    refused(path, craft(content, tell("voters", "members", 0, value=None)), "is not an object")
     refused(path, craft(content, tell("voters", "soft", value=1)), "'soft' is a int")
     refused(path, craft(content, tell("voters", "classes", "values", value=[7, 8, 9])), "has classes that")
     refused(path, craft(content, forget("voters", "members", 1)), "weights are not 1 finite")

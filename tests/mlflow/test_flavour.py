@@ -158,7 +158,7 @@ def test_a_save_that_fails_leaves_nothing(tmp_path):
 
 
 def test_what_cannot_be(tmp_path):
-    with pytest.raises(TypeError, match=r"LogisticRegression, which is no learner .* mlflow\.sklearn\.log_model"):
+    with pytest.raises(TypeError, match=r"LogisticRegression, which is not a learner .* mlflow\.sklearn\.log_model"):
         log_model(LogisticRegression(), name="other")
     with pytest.raises(ValueError, match="predict_fn is 'score'"):
         save_model(MODEL, tmp_path / "folder", predict_fn="score")  # type: ignore[arg-type]

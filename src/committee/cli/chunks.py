@@ -350,7 +350,7 @@ def read_target(pieces: Pieces, target: str) -> NDArray[Any]:
     """Read the target alone, shape (n,), with the checks of `split_target`; errors name the chunk."""
     names = pieces.columns or ()
     if target not in names:
-        raise ValueError(f"target {target!r} is no column; {suggest_names(target, names)}")
+        raise ValueError(f"target {target!r} is not a column; {suggest_names(target, names)}")
     if len(names) == 1:
         raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
     found = TargetCollector(target, None)

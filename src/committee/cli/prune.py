@@ -127,7 +127,7 @@ def prune(
         else:
             if data is not None:
                 raise ValueError(
-                    f"{source} is no model, and {data} is given too; name a model and its rows, or one table"
+                    f"{source} is not a model, and {data} is given too; name a model and its rows, or one table"
                 )
             before, rows = _forest(source, table, options)
             on = "oob"
@@ -275,5 +275,5 @@ def _share_or_number(text: str | None) -> float | int | None:
         return int(text) if text.strip().isdigit() else float(text)
     except ValueError:
         raise ValueError(
-            f"--max-nodes {text!r} is no number; give a share such as 0.05, or a number such as 500"
+            f"--max-nodes {text!r} is not a number; give a share such as 0.05, or a number such as 500"
         ) from None

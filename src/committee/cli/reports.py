@@ -208,7 +208,7 @@ def _class(learner: Any, label: str | None) -> Any:
         raise ValueError(f"--class {label}: the {type(learner).__name__} predicts numbers; leave out --class")
     by_name = {str(known): known for known in classes.tolist()}
     if label not in by_name:
-        raise ValueError(f"--class {label!r} is no class of the model; {suggest_names(label, list(by_name))}")
+        raise ValueError(f"--class {label!r} is not a class of the model; {suggest_names(label, list(by_name))}")
     if len(by_name) == 2 and not explains_probabilities(learner):
         raise ValueError(
             f"--class {label}: the model has one score for its two classes, above 0 for {classes[1]} and below 0 for"

@@ -27,7 +27,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 
 PIPED_WIDTH = 100
-"""Width of tables if the output is no terminal and COLUMNS is not set."""
+"""Width of tables if the output is not a terminal and COLUMNS is not set."""
 
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"

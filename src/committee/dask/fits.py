@@ -81,7 +81,7 @@ def fit(
         Client of the cluster, by default the current one.
     timeout : float, default=60
         Seconds without a heartbeat of any worker, or a response of the scheduler, after which the fit fails. Lost
-        workers are no error while others remain or join.
+        workers are not an error while others remain or join.
     **options : object
         Further arguments of the estimator's own `fit`, such as ``checkpoint``.
 

@@ -242,7 +242,7 @@ class Provenance:
             from committee.data.readers.cell_forms import KNOWN_FORMATS  # few models have any
 
             if self.written not in KNOWN_FORMATS:
-                raise ValueError(f"{str(self.written)[:40]!r} is no known number format")
+                raise ValueError(f"{str(self.written)[:40]!r} is not a known number format")
         for name, text in self.versions.items():
             _check_name("a package", name)
             _check_name(f"the version of {name!r}", text)

@@ -20,7 +20,7 @@ from committee.files.writing import check_replaceable, lock
 
 Cell: TypeAlias = dict[str, Any]  # JSON values of one cell of an experiment, such as one fold of one table
 
-_BEGINNING = b'{"run": '  # beginning of every journal; a file with another one is no journal
+_BEGINNING = b'{"run": '  # beginning of every journal; a file with another one is not a journal
 
 OUTPUT_MODULES = ("committee.cli", "committee.report.displays", "committee.report.grid")
 """Modules that print and draw results, and do not affect them."""
@@ -119,7 +119,7 @@ class Journal:
         return sum(len(line) + 1 for line in lines)
 
     def _no_cell(self, number: int) -> ValueError:
-        return ValueError(f"line {number} of {self.path} is no finished cell; move the file away or mend it")
+        return ValueError(f"line {number} of {self.path} is not a finished cell; move the file away or mend it")
 
     def _same_run(self, found: dict[str, Any]) -> None:
         here = json.loads(json.dumps(self.run))
@@ -180,7 +180,7 @@ def _defining(module: str, name: str) -> str:
 def _source(module: str) -> Path | None:
     try:
         spec = find_spec(module)
-    except (ImportError, ValueError):  # its parent is no package, or it has no spec
+    except (ImportError, ValueError):  # its parent is not a package, or it has no spec
         return None
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
@@ -251,7 +251,7 @@ class Checkpoint:
     Raises
     ------
     TypeError, ValueError
-        If `path` is no path, or `interval` no number of at least 0.
+        If `path` is not a path, or `interval` not a number of at least 0.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike):
-            raise TypeError(f"checkpoint={self.path!r} is no path; give the name of a file, or a Checkpoint.")
+            raise TypeError(f"checkpoint={self.path!r} is not a path; give the name of a file, or a Checkpoint.")
         number = isinstance(self.interval, Real) and not isinstance(self.interval, bool)
         if not (number and 0.0 <= self.interval < float("inf")):
             raise ValueError(f"interval={self.interval!r} must be a number of seconds, 0 or more.")

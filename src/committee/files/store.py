@@ -24,7 +24,7 @@ from committee.files.documents import Arrays, Document, Provenance, Tensors
 from committee.files.writing import write_file
 
 FORMAT = "committee"
-CHECKPOINT = "committee checkpoint"  # format of checkpoints of fits, which are no models
+CHECKPOINT = "committee checkpoint"  # format of checkpoints of fits, which are not models
 SCHEMA_VERSION = 2  # version of files of a committee alone; files of learners have version 1
 MAX_HEADER = 100_000_000  # longest header in bytes that the safetensors library reads
 MAX_FILE = 2**36  # longest file in bytes: reading takes two to four times as much memory
@@ -39,7 +39,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 class ModelFileError(ValueError):
-    """A file is no model, or is damaged or invalid; the message has the file and the reason."""
+    """A file is not a model, or is damaged or invalid; the message has the file and the reason."""
 
 
 class Storable:
@@ -63,8 +63,8 @@ class Storable:
             If the model, a voter or a parameter is of a class that a file cannot hold, such as a classifier of another
             library. Save such models with ``skops.io.dump`` or ``joblib.dump``.
         ValueError
-            If loading the file would fail, as after a parameter was set to an invalid value, or `path` is no regular
-            file.
+            If loading the file would fail, as after a parameter was set to an invalid value, or `path` is not a
+            regular file.
         OSError
             If the file cannot be written.
         sklearn.exceptions.NotFittedError
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model of this library, is truncated or changed, is of a newer version, or holds values that
+        If the file is not a model of this library, is truncated or changed, is of a newer version, or holds values that
         training cannot produce.
     OSError
         If the file cannot be read.
@@ -198,7 +198,9 @@ def read_contents(path: Path) -> tuple[Document, Arrays]:
             raise ValueError(f"it is too long ({size:,} bytes); at most {MAX_FILE:,} are read")
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(size - 8, MAX_HEADER):
-            raise ValueError(f"it is no safetensors file, or cut off: its {size:,} bytes claim a header of {length:,}")
+            raise ValueError(
+                f"it is not a safetensors file, or cut off: its {size:,} bytes claim a header of {length:,}"
+            )
         file.seek(0)
         content = file.read(size)
     text, claimed = _own_metadata(parse_json(content[8 : 8 + length].decode("ascii"), "header"))
@@ -212,7 +214,7 @@ def read_contents(path: Path) -> tuple[Document, Arrays]:
 def _own_metadata(header: Document) -> tuple[str, str]:
     metadata = header.get("__metadata__")
     if type(metadata) is not dict or FORMAT not in metadata:
-        raise ValueError("it is a safetensors file, but no model that committee saved")
+        raise ValueError("it is a safetensors file, but not a model that committee saved")
     if metadata.keys() != {FORMAT, "digest"}:
         raise ValueError("its metadata are not those that committee writes")
     return field(metadata, FORMAT, str), field(metadata, "digest", str)
@@ -223,7 +225,7 @@ def _check_version(document: Document) -> None:
     if kind == CHECKPOINT:
         raise ValueError("it is the checkpoint of a fit; give it to fit(..., checkpoint=path)")
     if kind != FORMAT:
-        raise ValueError("it is a safetensors file, but no model that committee saved")
+        raise ValueError("it is a safetensors file, but not a model that committee saved")
     made = field(document, "schema_version", int)
     if made > SCHEMA_VERSION:
         by = str(document.get("package_version"))[:40]
@@ -241,7 +243,7 @@ def _tensors(content: bytes) -> Arrays:
     try:
         tensors = deserialize(content)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
-        raise ValueError(f"it is no safetensors file, or cut off ({error})") from error
+        raise ValueError(f"it is not a safetensors file, or cut off ({error})") from error
     arrays: Arrays = {}
     for name, tensor in tensors:
         if tensor["dtype"] not in _DTYPES:
@@ -278,9 +280,9 @@ def parse_json(text: str, what: str) -> Document:
     try:
         parsed = json.loads(text, parse_constant=_refuse)
     except ValueError as error:
-        raise ValueError(f"its {what} is no JSON, so it is no safetensors file or damaged ({error})") from error
+        raise ValueError(f"its {what} is not JSON, so it is not a safetensors file or damaged ({error})") from error
     if type(parsed) is not dict:
-        raise ValueError(f"its {what} is no JSON object")
+        raise ValueError(f"its {what} is not a JSON object")
     return parsed
 
 
@@ -294,4 +296,4 @@ def _count_values(text: str) -> int:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

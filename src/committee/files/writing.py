@@ -1,8 +1,8 @@
 """Files that are written whole or not at all, and scratch folders.
 
 A file is written beside its destination, synced and moved into place: a reader never sees half a file, and a failure
-keeps the old one. An existing file keeps its permissions and a link stays a link; write-protected files and what is no
-regular file are refused.
+keeps the old one. An existing file keeps its permissions and a link stays a link; write-protected files and what is
+not a regular file are refused.
 """
 
 from __future__ import annotations

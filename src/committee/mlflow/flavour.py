@@ -229,7 +229,7 @@ def _need_mlflow() -> None:
 def _check(model: Any, predict_fn: str) -> None:
     if not hasattr(model, "save"):
         raise TypeError(
-            f"model is a {type(model).__name__}, which is no learner or committee of this library; "
+            f"model is a {type(model).__name__}, which is not a learner or committee of this library; "
             "mlflow.sklearn.log_model takes others, and Committee.from_estimator makes committees of ensembles."
         )
     if predict_fn not in ASKED:

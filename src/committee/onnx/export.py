@@ -115,7 +115,7 @@ def _entry(graph: Graph, committee: Committee | RegressionCommittee, inputs: Inp
     table, width = committee.table, np.dtype(graph.width).type
     if inputs == "columns":
         if table is None:
-            raise TypeError('the model knows no columns; leave inputs at "auto", or give "matrix".')
+            raise TypeError('the model has no column schema; leave inputs at "auto", or give "matrix".')
         names = [table.column(j) for j in range(table.n_features)]
         text = set(text_columns(table))
         columns = {j: graph.value(name) for j, name in enumerate(names)}
@@ -123,7 +123,9 @@ def _entry(graph: Graph, committee: Committee | RegressionCommittee, inputs: Inp
         return encoded_columns(columns, table), entries
     p = committee.voters.n_features if table is None else table.n_features
     if p is None:
-        raise TypeError(f"{type(committee.voters).__name__} do not tell how many columns they take.")
+        raise TypeError(
+            f"{type(committee.voters).__name__} have no fixed number of columns; export a model that was fitted on a table."
+        )
     rows = Rows(graph.value("X"), None)
     return rows if inputs == "encoded" else encoded_rows(rows, table), [("X", width, p)]
 

@@ -138,7 +138,7 @@ def _member(model: Any, kind: type) -> Any:
             "library, or ensembles of others that Committee.from_estimator knows."
         ) from error
     if not isinstance(found, kind):
-        raise TypeError(f"a voter is a {type(model).__name__}, which is no {kind.__name__}.")
+        raise TypeError(f"a voter is a {type(model).__name__}, which is not a {kind.__name__}.")
     return found
 
 

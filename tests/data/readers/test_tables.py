@@ -247,7 +247,7 @@ def test_split_target(labels: Any, kind: str) -> None:
 def test_split_target_refuses() -> None:
     frame = pl.DataFrame({"x": [1.0, None, np.nan], "label": ["a", None, None], "list": [[1]] * 3})
     for table, name, message in (
-        (frame, "Labels", r"target 'Labels' is no column; did you mean 'label'\?"),
+        (frame, "Labels", r"target 'Labels' is not a column; did you mean 'label'\?"),
         (frame, "label", r"target 'label' is missing in 2 of 3 rows \(first in row 1\); drop"),
         (frame, "x", "target 'x' is missing in 2 of 3 rows"),
         (frame, "list", "target 'list' holds List"),

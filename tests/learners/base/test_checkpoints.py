@@ -177,7 +177,7 @@ def test_a_warm_start_has_no_checkpoint(tmp_path):
 def test_paths_and_intervals_are_checked(tmp_path, path):
     X, y = tables()["two"]
     for bad in (5, b"fit"):
-        with pytest.raises(TypeError, match="is no path; give the name of a file, or a Checkpoint"):
+        with pytest.raises(TypeError, match="is not a path; give the name of a file, or a Checkpoint"):
             c.AdaBoostClassifier(2).fit(X, y, checkpoint=bad)
     for bad in (-1.0, float("nan"), float("inf"), True, None, "30"):
         with pytest.raises(ValueError, match="must be a number of seconds, 0 or more"):

@@ -266,7 +266,7 @@ def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArra
     import polars as pl
 
     if target not in frame.columns:
-        raise ValueError(f"target {target!r} is no column; {suggest_names(target, frame.columns)}")
+        raise ValueError(f"target {target!r} is not a column; {suggest_names(target, frame.columns)}")
     if frame.width == 1:
         raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
     labels = frame[target]
