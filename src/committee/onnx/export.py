@@ -124,7 +124,7 @@ def _entry(graph: Graph, committee: Committee | RegressionCommittee, inputs: Inp
     p = committee.voters.n_features if table is None else table.n_features
     if p is None:
         raise TypeError(
-            f"{type(committee.voters).__name__} have no fixed number of columns; export a model that was fitted on a table."
+            f"{type(committee.voters).__name__} have no fixed number of columns; export a model fitted on a table."
         )
     rows = Rows(graph.value("X"), None)
     return rows if inputs == "encoded" else encoded_rows(rows, table), [("X", width, p)]

@@ -111,7 +111,7 @@ def _encoded(column: Value, table: TableSchema, j: int) -> Value:
     values = table.values[j] if table.values else None
     if values is not None and graph.width == "float32":
         raise TypeError(
-            f"column {table.column(j)!r} has many categories, encoded as numbers that float32 may round to one another; "
+            f"column {table.column(j)!r} has many categories, encoded as numbers that float32 may not tell apart; "
             'leave dtype at "float64".'
         )
     return _looked_up(column, levels, values, graph)
