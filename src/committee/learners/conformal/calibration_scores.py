@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils.validation import _num_samples
 
 from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_core, is_sparse, numeric_matrix
@@ -131,7 +132,7 @@ def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded
         warnings.warn(f"{new[0]}{many} has no training row; its rows get {unbounded}.", stacklevel=4)
 
 
-def group_of_rows(X: Any, groups: Any, column: str | int | None, n: int) -> list[Group] | None:
+def group_of_rows(X: Any, groups: Any, column: str | int | None) -> list[Group] | None:
     """Return the group of each row, as given or from a column of the table; `None` without groups."""
     if column is None:
         if groups is None:
@@ -141,7 +142,7 @@ def group_of_rows(X: Any, groups: Any, column: str | int | None, n: int) -> list
         raise ValueError(f"group_by={column!r} names the column of groups, and groups are given too; leave one out.")
     else:
         values = _cells_of_column(X, column)
-    if len(values) != n:
+    if len(values) != (n := _num_samples(X)):
         raise ValueError(f"groups has {len(values)} entries; X has {n} rows, which need one each.")
     return [_group(value) for value in values]
 

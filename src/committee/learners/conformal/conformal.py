@@ -20,7 +20,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    _num_samples,
     check_consistent_length,
     check_is_fitted,
 )
@@ -213,13 +212,14 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         check_consistent_length(X, target)
         given = None if sample_weight is None else row_weights(sample_weight, target)
         weights = self.fit_weights(target, given)
-        group = group_of_rows(X, groups, self.group_by, len(target))
+        group = group_of_rows(X, groups, self.group_by)
         training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
         # rows without weight are among those that a trained ensemble has numbered
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
         random = check_random_state(self.random_state)
         with self._as_before_if_it_fails():
-            self._forget()
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                del self.__dict__[name]
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 found = self._out_of_sample(training, scored, int(random.randint(2**31 - 1)))
@@ -240,10 +240,6 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
                 warnings.warn(message, kind, stacklevel=2)
             self._warn_of_few(self.alpha, stacklevel=3)
         return self
-
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            del self.__dict__[name]
 
     def _out_of_sample(self, given: TrainingRows, scored: Mask, seed: int) -> OutOfSample:
         training, plus = given.masked(scored), self.method == "plus"
@@ -306,13 +302,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return getattr(self, "per_class", False)
 
     def _class_numbers(self, training: TrainingRows) -> Index:
-        place = {label: k for k, label in enumerate(self.classes_.tolist())}
-        unknown = [label for label in training.y[training.counted].tolist() if label not in place]
-        if unknown and self._trained is not None:
-            raise ValueError(
-                f"y holds {unknown[0]!r}, which is not a class of the estimator; its classes are {list(place)}."
-            )
-        return np.array([place.get(label, 0) for label in training.y.tolist()], dtype=np.intp)  # others have no weight
+        return training.class_numbers(self.classes_, all_known=self._trained is not None)
 
     def _take_model(self, model: Any) -> None:
         if hasattr(model, "predict_proba") != self._is_classifier:
@@ -387,7 +377,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             return None
         if groups is None and self.group_by is None:
             raise ValueError("the fit had groups; give those of these rows as groups.")
-        found = group_of_rows(X, groups, self.group_by, _num_samples(X)) or []
+        found = group_of_rows(X, groups, self.group_by) or []
         warn_of_new_groups(found, self.groups_, "sets of all classes" if self._is_classifier else "infinite intervals")
         return found
 

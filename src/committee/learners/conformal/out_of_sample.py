@@ -65,13 +65,24 @@ class TrainingRows:
         """Rows of positive weight."""
         return np.ones(len(self), dtype=bool) if self.weights is None else nonzero_weights(self.weights)
 
+    def class_numbers(self, classes: NDArray[Any], *, all_known: bool) -> Index:
+        """Return the class number of each row, 0 for rows without weight of other classes.
+
+        With `all_known`, other classes of rows with weight are an error.
+        """
+        place = {label: k for k, label in enumerate(classes.tolist())}
+        unknown = [label for label in self.y[self.counted].tolist() if label not in place]
+        if unknown and all_known:
+            raise ValueError(
+                f"y holds {unknown[0]!r}, which is not a class of the estimator; its classes are {list(place)}."
+            )
+        return np.array([place.get(label, 0) for label in self.y.tolist()], dtype=np.intp)
+
     def select(self, rows: Index) -> TrainingRows:
-        """Return some rows by their numbers."""
         weights = None if self.weights is None else self.weights[rows]
         return TrainingRows(_safe_indexing(self.X, rows), self.y[rows], weights)
 
     def masked(self, rows: NDArray[np.bool_]) -> TrainingRows:
-        """Return the rows of a mask."""
         return self if rows.all() else self.select(np.flatnonzero(rows))
 
     def fitted(self, estimator: Any, rows: Index | None = None) -> Any:
