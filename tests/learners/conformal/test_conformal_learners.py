@@ -189,10 +189,7 @@ NORMALISED = {"nonconformity": "normalised", "difficulty": c.TreeRegressor(max_d
 @pytest.mark.parametrize(
     ("make", "fit_options"),
     [
-        (
-            lambda X, y: ConformalClassifier(FOREST, 0.2, per_class=True, method="plus"),
-            {"groups": ["a", None] * 60},
-        ),
+        (lambda X, y: ConformalClassifier(FOREST, 0.2, per_class=True, method="plus"), {"groups": ["a", None] * 60}),
         (
             lambda X, y: ConformalClassifier(c.TreeVoter(max_depth=3), cv=3, method="plus", **APS),
             {"sample_weight": np.arange(120) % 4},
@@ -251,10 +248,7 @@ def test_estimators_of_other_libraries_are_not_saved(tmp_path):
         (ConformalClassifier("forest"), "estimator='forest' is no estimator"),
         (ConformalClassifier(FOREST, 1.0), "The 'alpha' parameter of ConformalClassifier must be"),
         (ConformalRegressor(Ridge(), nonconformity="quantile"), "needs an estimator that predicts a lower and an"),
-        (
-            ConformalRegressor(c.GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9])),
-            "estimator predicts 2",
-        ),
+        (ConformalRegressor(c.GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9])), "estimator predicts 2"),
         (ConformalRegressor(Ridge(), nonconformity="normalised", method="plus"), "expected errors without each row"),
         (ConformalRegressor(Ridge(), difficulty=Ridge()), "difficulty is for nonconformity='normalised'"),
     ],

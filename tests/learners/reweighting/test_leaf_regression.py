@@ -11,13 +11,7 @@ from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from committee.learners.reweighting.leaf_cuts import LeafCutter
-from committee.learners.reweighting.leaf_regression import (
-    FREEDOM,
-    LOGISTIC,
-    HalfSquares,
-    LeafRegression,
-    SmoothPinball,
-)
+from committee.learners.reweighting.leaf_regression import FREEDOM, LOGISTIC, HalfSquares, LeafRegression, SmoothPinball
 from committee.learners.reweighting.pruning_metrics import pinball
 from committee.vote.committee import Committee, RegressionCommittee
 

@@ -4,12 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee import AdaBoostClassifier, GradientBoostingClassifier, SubaggingClassifier, TreeRegressor
-from tests.checks import (
-    check_class_without_weight_disappears,
-    check_file_is_refused,
-    check_one_class,
-    yield_checks,
-)
+from tests.checks import check_class_without_weight_disappears, check_file_is_refused, check_one_class, yield_checks
 from tests.gradient_cases import PLAIN
 from tests.subjects import Subject
 from tests.table_checks import check_inputs_are_not_changed, check_pieces

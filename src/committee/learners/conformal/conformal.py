@@ -17,12 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_consistent_length, check_is_fitted
 
 from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask, check_array, check_range

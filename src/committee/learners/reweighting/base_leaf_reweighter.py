@@ -20,13 +20,7 @@ from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
-from committee.learners.reweighting.cut_path import (
-    Fold,
-    LeafPath,
-    LeafSearch,
-    SelectionCriterion,
-    shuffled_folds,
-)
+from committee.learners.reweighting.cut_path import Fold, LeafPath, LeafSearch, SelectionCriterion, shuffled_folds
 from committee.learners.reweighting.leaf_cuts import (
     LeafCutter,
     LeafRows,
