@@ -359,10 +359,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return float(alpha)
 
     def _warn_of_few(self, alpha: float, stacklevel: int) -> None:
-        if self._is_classifier:
-            unbounded = "sets always have that class" if self._per_class else "sets have every class"
-        else:
-            unbounded = "intervals are infinite"
+        unbounded = "sets have every class" if self._is_classifier else "intervals are infinite"
+        unbounded = "sets always have that class" if self._per_class else unbounded
         warn_of_few_scores(self.known_, self.row_categories, alpha, unbounded, stacklevel + 1)
 
     def _groups_of(self, X: Any, groups: Any) -> list[Group] | None:
@@ -476,10 +474,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         check_range("row_categories_", check("row_categories_", np.int64, n), 0, len(self.row_categories) - 1)
         if "score_weights_" in held:
             weights = check("score_weights_", np.float64, n)
-            if not (np.isfinite(weights) & (weights >= 0.0)).all():
-                raise ValueError("score_weights_ are not all weights")
-            if not weights.any():
-                raise ValueError("score_weights_ are all 0")
+            if not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
+                raise ValueError("score_weights_ are not finite numbers of at least 0, some above 0")
         if held.get("source_") not in get_args(Source):
             raise ValueError(f"source_ is {held.get('source_')!r}; it must be one of {', '.join(get_args(Source))}")
         if not 0.0 < field(held, "alpha_", float) < 1.0:
