@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -250,3 +250,13 @@ def vectors_of(bytes: int) -> Iterator[None]:
         yield
     finally:
         _core.use_lane_bytes(WIDEST)
+
+
+def check_vectors(run: Callable[[], Iterable[NDArray[Any]]]) -> None:
+    """Arrays are the same to the bit whatever the length of vectors."""
+    expected = list(run())
+    for bytes in NARROWER:
+        with vectors_of(bytes):
+            again = list(run())
+        for mine, widest in zip(again, expected, strict=True):
+            assert mine.tobytes() == widest.tobytes()

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.learners.gradient.leaf_values import LeafPenalty
 from tests.oracles import grow as oracle
-from tests.oracles import grow as tree_growth
 from tests.oracles.gradient_grow import GradientGrower as NaiveGrower
 from tests.oracles.gradient_grow import Node
 from tests.oracles.vote_graph import MASK, STRIDE, scramble
@@ -291,12 +290,10 @@ def check_tree(
         path[left], path[right] = (scramble((path[i] + STRIDE * side) & MASK) for side in (1, 2))
         assert min(tree.count[left], tree.count[right]) >= settings["min_samples_leaf"]
         j, categorical = int(tree.feature[i]), bool(data[2][tree.feature[i]])
-        mask, code = tree_growth.goes_left(tree, i, int(data[1][j]), categorical), data[0][some, j]
+        mask, code = oracle.goes_left(tree, i, int(data[1][j]), categorical), data[0][some, j]
         unseen = np.bincount(code, minlength=len(mask)) == 0
         unseen[:-1] &= categorical
-        assert (
-            mask[unseen] == tree_growth.outweighs(mask & ~unseen, np.bincount(code, naive._w[some], len(mask)))
-        ).all()
+        assert (mask[unseen] == oracle.outweighs(mask & ~unseen, np.bincount(code, naive._w[some], len(mask)))).all()
         worth = [float(penalty.worth(*sums(node_rows[k]), lower, upper)) for k in (left, right, i)]
         gain = worth[0] + worth[1] - worth[2]
         assert gain >= could_gain[i] - CLOSE * (abs(worth[2]) + scale)

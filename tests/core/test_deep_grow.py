@@ -14,7 +14,6 @@ from committee import _core
 from tests.core.cases import Case, cases, limits_for, random_case
 from tests.core.checked_tree import CheckedTree, assert_same_tree
 from tests.oracles import grow as oracle
-from tests.oracles import grow as walks
 
 KINDS = ("gini", "entropy", "squared_error", "several_targets")
 seeds = st.integers(0, 2**32 - 1)
@@ -108,23 +107,18 @@ def test_rows_are_walked_as_the_naive_walk_does(table, seed):
     tree = case.grow_with(case.deep_grower(limits, 2), seed)
     rows = np.random.default_rng(seed).integers(0, len(case.codes), 50).astype(np.int32)
     leaves = _core.walk_codes(case.codes, case.n_bins, tree, rows)
-    assert_array_equal(leaves, walks.walk_codes(case.codes, case.n_bins, tree, rows))
+    assert_array_equal(leaves, oracle.walk_codes(case.codes, case.n_bins, tree, rows))
     used = np.arange(len(case.codes), dtype=np.int32) if case.rows is None else case.rows
     assert_array_equal(_core.walk_codes(case.codes, case.n_bins, tree, used), tree.leaf_of_row[used])
 
 
-def test_no_rows_reach_no_leaves():
+def test_rows_outside_the_table_are_not_walked():
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert len(_core.walk_codes(case.codes, case.n_bins, tree, np.zeros(0, np.int32))) == 0
-
-
-@pytest.mark.parametrize("row", [-1, 20])
-def test_rows_outside_the_table_are_not_walked(row):
-    case = random_case(np.random.default_rng(0), "gini", 20, 2)
-    tree = case.grow_with(case.deep_grower(oracle.Limits()))
-    with pytest.raises(ValueError, match="outside the table"):
-        _core.walk_codes(case.codes, case.n_bins, tree, np.array([row], np.int32))
+    for row in (-1, 20):
+        with pytest.raises(ValueError, match="outside the table"):
+            _core.walk_codes(case.codes, case.n_bins, tree, np.array([row], np.int32))
 
 
 def test_a_tree_of_more_columns_is_not_walked():

@@ -77,15 +77,6 @@ def test_some_rows_are_a_smaller_table(case, seed):
         assert_array_equal(ours, theirs)
 
 
-@given(some_cases)
-def test_halves_add_up_to_the_whole(case):
-    case.weights[:] = 1.0
-    rows = np.arange(len(case.codes), dtype=np.int32)
-    whole = histogram_of(case)[1]
-    halves = [histogram_of(case, rows[start::2].copy())[1] for start in (0, 1)]
-    assert_array_equal(halves[0] + halves[1], whole)
-
-
 @pytest.mark.parametrize("scale", [1e-290, 1e-30, 1.0, 1e30, 1e300])
 def test_the_unit_of_the_weights_does_not_matter(scale):
     codes = np.array([[0], [1], [1], [2]], dtype=np.uint8)

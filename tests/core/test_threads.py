@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from ctypes import c_ulong, py_object, pythonapi
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
@@ -30,7 +29,7 @@ from committee import (
     _core,
     quadboost_path,
 )
-from tests.core.cases import CRITERIA, NARROWER, OF_TARGETS, WIDEST, Case, random_case, vectors_of
+from tests.core.cases import CRITERIA, NARROWER, OF_TARGETS, WIDEST, Case, check_vectors, random_case
 from tests.core.checked_tree import DEFAULTS, assert_same_tree
 from tests.oracles import grow as oracle
 from tests.patience import PATIENCE
@@ -143,29 +142,19 @@ def test_a_wild_number_of_threads_starts_few():
     assert before + 100 < most <= before + 1 + 256
 
 
-def in_parallel(calls: list[Callable[[], _core.GrownTree]]) -> list[_core.GrownTree]:
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(lambda call: call(), calls))
-
-
-def test_growers_in_threads_of_their_own():
-    case = large_case("gini", n=20_000)
-    limits = oracle.Limits(max_depth=6)
-    expected = [case.grow(limits, max_features=3, seed=seed) for seed in range(8)]
-    trees = in_parallel([partial(case.grow, limits, max_features=3, n_threads=2, seed=seed) for seed in range(8)])
-    for ours, theirs in zip(trees, expected, strict=True):
-        assert_same_tree(ours, theirs)
-
-
-def test_one_grower_in_several_threads():
+@pytest.mark.parametrize("shared", [False, True])
+def test_growers_in_several_threads(shared):
     """Calls on one grower share its buffers: they may wait for each other, but not write over each other."""
-    case = large_case("gini", n=20_000)
-    grower = case.grower(oracle.Limits(max_depth=6), max_features=3)
+    case, limits = large_case("gini", n=20_000), oracle.Limits(max_depth=6)
+    grower = case.grower(limits, max_features=3)
     expected = [case.grow_with(grower, seed) for seed in range(8)]
-    for ours, theirs in zip(
-        in_parallel([partial(case.grow_with, grower, seed) for seed in range(8)]), expected, strict=True
-    ):
-        assert_same_tree(ours, theirs)
+
+    def grow(seed):
+        return case.grow_with(grower if shared else case.grower(limits, max_features=3, n_threads=2), seed)
+
+    with ThreadPoolExecutor(8) as pool:
+        for ours, theirs in zip(pool.map(grow, range(8)), expected, strict=True):
+            assert_same_tree(ours, theirs)
 
 
 def grown_in_child(n_threads: int) -> NDArray[np.int32]:
@@ -359,13 +348,7 @@ def test_every_length_of_vectors_gives_the_same_bits(make, n_classes):
     X, y = rows()
     if n_classes:
         y = np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
-    expected = answers(make(), X, y)
-    for bytes in NARROWER:
-        with vectors_of(bytes):
-            assert _core.lane_bytes() == bytes
-            again = answers(make(), X, y)
-        for mine, widest in zip(again, expected, strict=True):
-            assert mine.tobytes() == widest.tobytes()
+    check_vectors(lambda: answers(make(), X, y))
 
 
 def boosted(n: int, p: int, link: str) -> list[Any]:
@@ -383,12 +366,7 @@ def boosted(n: int, p: int, link: str) -> list[Any]:
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("n", "p"), [(5, 3), (29, 18), (64, 41), (65, 5), (300, 7), (1200, 33)])
 def test_lines_of_every_size_of_leaf_have_the_same_bits(n, p, link):
-    expected = boosted(n, p, link)
-    for bytes in NARROWER:
-        with vectors_of(bytes):
-            again = boosted(n, p, link)
-        for mine, widest in zip(again, expected, strict=True):
-            assert mine.tobytes() == widest.tobytes()
+    check_vectors(lambda: boosted(n, p, link))
 
 
 @pytest.mark.skipif(not NARROWER, reason=ONE_KERNEL)
@@ -396,12 +374,12 @@ def test_every_length_of_vectors_follows_the_same_path():
     """Codes by comparisons, counts of bits, and the steps of the LASSO."""
     X = np.random.default_rng(1).normal(size=(900, 12))
     y = np.where(X[:, 0] + np.sin(3.0 * X[:, 1]) > 0.2, 1, 0)
-    expected = quadboost_path(X, y, n_alphas=20)
-    for bytes in NARROWER:
-        with vectors_of(bytes):
-            path = quadboost_path(X, y, n_alphas=20)
-        assert path.weights.tobytes() == expected.weights.tobytes()
-        assert path.gaps.tobytes() == expected.gaps.tobytes()
+
+    def path():
+        found = quadboost_path(X, y, n_alphas=20)
+        return found.weights, found.gaps
+
+    check_vectors(path)
 
 
 @pytest.mark.parametrize("bytes", [0, 8, 48, 128])

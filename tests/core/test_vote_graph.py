@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -14,16 +13,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee import _core
+from tests.core.cases import each, refusals
 from tests.oracles import vote_graph as oracle
-from tests.oracles import vote_graph as stump_oracle
 
 F64 = NDArray[np.float64]
-Case = tuple[oracle.Graph, stump_oracle.Stumps, F64]
+Case = tuple[oracle.Graph, oracle.Stumps, F64]
 
 N_CATEGORIES = (0, 0, 5, 40)
 
 
-def stump_graph(stumps: stump_oracle.Stumps, graph: oracle.Graph, n_features: int = 4) -> _core.StumpGraph:
+def stump_graph(stumps: oracle.Stumps, graph: oracle.Graph, n_features: int = 4) -> _core.StumpGraph:
     return _core.StumpGraph(n_features, *stumps.arrays, *graph.arrays)
 
 
@@ -33,7 +32,7 @@ def cases(draw: st.DrawFn) -> Case:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sizes = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     n_categories = draw(st.sampled_from([N_CATEGORIES, (0, 0, 0, 0)]))
-    graph, stumps = oracle.random_graph(rng, sizes), stump_oracle.random_stumps(rng, sum(sizes), n_categories)
+    graph, stumps = oracle.random_graph(rng, sizes), oracle.random_stumps(rng, sum(sizes), n_categories)
     X = rng.integers(-4, 5, (draw(st.sampled_from([1, 7, 8, 9, 20])), 4)) / 2
     for j, k in enumerate(n_categories):
         if k:
@@ -46,7 +45,7 @@ def cases(draw: st.DrawFn) -> Case:
 @given(cases())
 def test_expectation_and_reach_are_those_of_all_paths(case):
     graph, stumps, X = case
-    q = stump_oracle.probabilities(stumps, X)
+    q = oracle.probabilities(stumps, X)
     scores, cost = stump_graph(stumps, graph).expected(X, 1)
     true_scores, true_cost = oracle.expected(graph, q)
     assert_allclose(scores, true_scores, rtol=1e-11, atol=1e-11)
@@ -59,7 +58,7 @@ def test_expectation_and_reach_are_those_of_all_paths(case):
 def test_the_likely_path_is_that_of_the_likelier_answers(case):
     graph, stumps, X = case
     scores, steps = stump_graph(stumps, graph).likely(X, 1)
-    true_scores, true_steps = oracle.likely(graph, stump_oracle.probabilities(stumps, X))
+    true_scores, true_steps = oracle.likely(graph, oracle.probabilities(stumps, X))
     assert_allclose(scores, true_scores, rtol=1e-12, atol=1e-12)
     assert_array_equal(steps, true_steps)
 
@@ -69,9 +68,7 @@ def test_drawn_paths_are_those_of_the_naive_twin(case, n_paths):
     graph, stumps, X = case
     keys = _core.row_keys(X, 3, 1)
     drawn = stump_graph(stumps, graph).sampled(X, keys, n_paths, 1)
-    for ours, theirs in zip(
-        drawn, oracle.sampled(graph, stump_oracle.probabilities(stumps, X), keys, n_paths), strict=True
-    ):
+    for ours, theirs in zip(drawn, oracle.sampled(graph, oracle.probabilities(stumps, X), keys, n_paths), strict=True):
         assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -111,8 +108,8 @@ def test_ties_of_stumps_are_answered_with_minus_unless_hard_and_descending():
         for softness in (0.0, 1e-320):
             for ascending in (0, 1):
                 for missing in (0.0, 0.5, 0.75, 1.0):
-                    stumps = stump_oracle.one_stump(c, softness, bool(ascending), missing)
-                    expected = np.where(stump_oracle.probabilities(stumps, X) > 0.5, 1.0, -1.0)
+                    stumps = oracle.one_stump(c, softness, bool(ascending), missing)
+                    expected = np.where(oracle.probabilities(stumps, X) > 0.5, 1.0, -1.0)
                     if softness > 0 and c == 0.0:  # the sides of the threshold, where q is 1/2 but for rounding
                         expected[2:4, 0] = [1.0, -1.0] if ascending else [-1.0, 1.0]
                     scores, steps = stump_graph(stumps, graph, 1).likely(X, 1)
@@ -162,7 +159,7 @@ def test_keys_know_one_zero_and_one_nan():
 
 def large_case() -> tuple[_core.StumpGraph, F64]:
     rng = np.random.default_rng(0)
-    graph, stumps = oracle.random_graph(rng, (40, 30)), stump_oracle.random_stumps(rng, 70, N_CATEGORIES)
+    graph, stumps = oracle.random_graph(rng, (40, 30)), oracle.random_stumps(rng, 70, N_CATEGORIES)
     X = rng.integers(-4, 5, (40_000, 4)) / 2
     X[rng.random(X.shape) < 0.1] = np.nan
     return stump_graph(stumps, graph), X
@@ -193,7 +190,7 @@ def test_graphs_that_cannot_be_are_refused():
     graph = oracle.Graph(
         np.array([[1, 2], [2, -1], [-1, -1], [-1, -1]], np.int32), np.ones((4, 2)), np.array([0, 3, 4])
     )
-    stumps = stump_oracle.random_stumps(rng, 4, N_CATEGORIES)
+    stumps = oracle.random_stumps(rng, 4, N_CATEGORIES)
     _core.MatrixGraph(*graph.arrays)
 
     def following(t, to):
@@ -201,33 +198,29 @@ def test_graphs_that_cannot_be_are_refused():
         changed[t, 1] = to
         return changed
 
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"next": following(1, 1)}, "no later node of the same score at node 1"),
-        ({"next": following(1, 0)}, "no later node"),
-        ({"next": following(1, 3)}, "no later node"),
-        ({"next": following(3, 4)}, "no later node"),
-        ({"next": following(0, -2)}, "no later node"),
-        ({"vote": np.full((4, 2), np.nan)}, "vote is not finite at node 0"),
-        ({"vote": np.ones((3, 2))}, "must be"),
-        ({"start": np.array([0, 3, 3, 4])}, "score 1 has no nodes"),
-        ({"start": np.array([0, 5, 4])}, "score 0 has no nodes|score 1 has no nodes"),
-        ({"start": np.array([1, 4])}, "start must run"),
-        ({"start": np.array([0, 3])}, "start must run"),
-        ({"start": np.array([0])}, "one number per score"),
-    ]
-    for change, message in wrong:
+    wrong = {
+        "no later node of the same score at node 1": each(next=[following(1, 1)]),
+        "no later node": each(next=[following(*link) for link in ((1, 0), (1, 3), (3, 4), (0, -2))]),
+        "vote is not finite at node 0": each(vote=[np.full((4, 2), np.nan)]),
+        "must be": each(vote=[np.ones((3, 2))]),
+        "score 1 has no nodes": each(start=[np.array([0, 3, 3, 4])]),
+        "score 0 has no nodes|score 1 has no nodes": each(start=[np.array([0, 5, 4])]),
+        "start must run": each(start=[np.array([1, 4]), np.array([0, 3])]),
+        "one number per score": each(start=[np.array([0])]),
+    }
+    for change, message in refusals(wrong):
         bad = replace(graph, **change)
         with pytest.raises(ValueError, match=message):
             _core.MatrixGraph(*bad.arrays)
         with pytest.raises(ValueError, match=message):
             stump_graph(stumps, bad)
     with pytest.raises(ValueError, match="one row per stump"):
-        stump_graph(stump_oracle.random_stumps(rng, 3, N_CATEGORIES), graph)
+        stump_graph(oracle.random_stumps(rng, 3, N_CATEGORIES), graph)
 
 
 def test_rows_that_do_not_fit_are_refused():
     rng = np.random.default_rng(0)
-    graph, stumps = oracle.random_graph(rng, (3,)), stump_oracle.random_stumps(rng, 3, N_CATEGORIES)
+    graph, stumps = oracle.random_graph(rng, (3,)), oracle.random_stumps(rng, 3, N_CATEGORIES)
     X, q, keys = np.zeros((2, 4)), np.zeros((2, 3)), np.zeros(2, np.uint64)
     by_stumps, by_matrix = stump_graph(stumps, graph), _core.MatrixGraph(*graph.arrays)
     with pytest.raises(ValueError, match="number of columns"):
