@@ -153,20 +153,17 @@ def test_refused(class_weight, message):
 def test_weights_that_do_not_fit_the_rows_are_refused_by_their_own_name():
     X, y = table(2)
     model = AdaBoostClassifier(3, class_weight="balanced")
-    with pytest.raises(ValueError, match=r"sample_weight\[2\] is -1.0"):
-        model.fit(X, y, np.where(np.arange(len(y)) == 2, -1.0, 1.0))
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.fit(X, y, np.ones(len(y) - 1))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        model.fit(X[1:], y)
-
-
-def test_a_classifier_without_row_weights_cannot_be_weighted():
-    X, y = table(2)
-    model = SubaggingClassifier(KNeighborsClassifier(), class_weight="balanced")
+    for message, rows, w in (
+        (r"sample_weight\[2\] is -1.0", X, np.where(np.arange(len(y)) == 2, -1.0, 1.0)),
+        ("sample_weight", X, np.ones(len(y) - 1)),
+        ("inconsistent numbers of samples", X[1:], None),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows, y, w)
+    neighbours = SubaggingClassifier(KNeighborsClassifier(), class_weight="balanced")
     with pytest.raises(ValueError, match=r"class_weight is given, but the fit of estimator=KNeigh.* no sample_weight"):
-        model.fit(X, y)
-    model.set_params(class_weight=None).fit(X, y)
+        neighbours.fit(X, y)
+    neighbours.set_params(class_weight=None).fit(X, y)
 
 
 # --- held-out and out-of-bag rows ------------------------------------------------------------------------------------
@@ -288,17 +285,14 @@ def test_trained_ensembles_are_reweighted_by_classes(on):
     w = np.random.default_rng(0).exponential(size=len(y))
     given = {0: 3.0, 1: 0.25}
     multiplied = w * compute_sample_weight(given, y)
-    for kind in (MarginReweighter, LeafReweighter):
-        if kind is LeafReweighter and on == "train":
-            continue  # its votes are fitted to shares of classes, which they weigh: see the next test
-        weighted = kind(forest, on=on, class_weight=given).fit(X, y, w)
-        assert_same_bits(weighted, kind(forest, on=on).fit(X, y, multiplied), X)
-        if kind is MarginReweighter:
-            limits = {"max_nodes": 0.2, "X": X, "y": y, "level": "leaf"}
-            plain = MarginReweighter(forest, on=on).fit(X, y, multiplied)
-            assert_same_bits(
-                weighted.prune(sample_weight=w, **limits), plain.prune(sample_weight=multiplied, **limits), X
-            )
+    weighted = MarginReweighter(forest, on=on, class_weight=given).fit(X, y, w)
+    plain = MarginReweighter(forest, on=on).fit(X, y, multiplied)
+    assert_same_bits(weighted, plain, X)
+    limits = {"max_nodes": 0.2, "X": X, "y": y, "level": "leaf"}
+    assert_same_bits(weighted.prune(sample_weight=w, **limits), plain.prune(sample_weight=multiplied, **limits), X)
+    if on == "oob":  # with "train" the votes are fitted to shares of classes, which they weigh: see the next test
+        leaves = LeafReweighter(forest, on=on, class_weight=given).fit(X, y, w)
+        assert_same_bits(leaves, LeafReweighter(forest, on=on).fit(X, y, multiplied), X)
 
 
 def test_classes_weigh_the_shares_that_votes_are_fitted_to():

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -207,6 +208,18 @@ class Interrupt:
         sys.setprofile(None)
 
 
+@cache
+def fitted_and_calls(kind: Any) -> tuple[Any, Any, int]:
+    """A fitted learner, the rows of its next fit, and the functions that this enters."""
+    model = unfitted(kind)
+    model.fit(*first_rows(model))
+    rows = first_rows(model) if getattr(kind, "warm_start", False) else other_rows(model)
+    fresh = clone(model)
+    with Interrupt() as counting:
+        fresh.fit(*rows)
+    return model, rows, counting.calls
+
+
 @pytest.mark.one_in(5)
 @ALL
 @settings(max_examples=5)
@@ -214,19 +227,9 @@ class Interrupt:
 def test_interrupted_anywhere_the_learner_is_as_before(kind, share):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = FITTED.get(id(kind)) or FITTED.setdefault(id(kind), unfitted(kind).fit(*first_rows(unfitted(kind))))
-        rows = first_rows(model) if getattr(kind, "warm_start", False) else other_rows(model)
-        if id(kind) not in CALLS:
-            fresh = clone(model)
-            with Interrupt() as counting:
-                fresh.fit(*rows)
-            CALLS[id(kind)] = counting.calls
-        with unchanged(model), pytest.raises(KeyboardInterrupt), Interrupt(1 + int(share * (CALLS[id(kind)] - 1))):
+        model, rows, calls = fitted_and_calls(kind)
+        with unchanged(model), pytest.raises(KeyboardInterrupt), Interrupt(1 + int(share * (calls - 1))):
             model.fit(*rows)
-
-
-FITTED: dict[int, Any] = {}
-CALLS: dict[int, int] = {}
 
 
 # --- refused ------------------------------------------------------------------------------------------------
