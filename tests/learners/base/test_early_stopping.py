@@ -172,7 +172,7 @@ def test_rounds_after_the_best_are_left_out():
 def test_rows_are_shared_out():
     X, y = coarse()
     w = np.random.default_rng(2).exponential(size=400)
-    model = ResidualBoosting(early_stopping=True).fit(X, y, w)
+    model, again = (ResidualBoosting(early_stopping=True).fit(X, y, w) for _ in range(2))
     train, held = model.trained_on_, model.held_out_
     assert (len(train), len(held)) == (300, 100)
     assert_array_equal(np.sort(np.concatenate([train.target, held.target])), np.sort(y))
@@ -180,7 +180,6 @@ def test_rows_are_shared_out():
         at = np.flatnonzero(np.isin(y, part.target))
         assert_array_equal(part.X, X[at])
         assert_array_equal(part.weights, w[at])
-    again = ResidualBoosting(early_stopping=True).fit(X, y, w)
     assert_array_equal(again.trained_on_.target, train.target)
 
 
@@ -195,12 +194,13 @@ def test_rows_of_the_user_are_held_out():
     assert held.uniform and held.count == 30.0
     watched = ResidualBoosting().fit(X, y, X_val=X_val, y_val=y_val)
     assert watched.committee_.n_voters == watched.n_estimators
-    with pytest.raises(ValueError, match="X_val and y_val go together"):
-        ResidualBoosting(early_stopping=True).fit(X, y, X_val=X_val)
-    with pytest.raises(ValueError, match=r"Input y_val contains NaN: row 3"):
-        model.fit(X, y, X_val=X_val, y_val=np.where(np.arange(30) == 3, np.nan, y_val))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        model.fit(X, y, X_val=X_val, y_val=y_val[:9])
+    for message, target in (
+        ("X_val and y_val go together", None),
+        (r"Input y_val contains NaN: row 3", np.where(np.arange(30) == 3, np.nan, y_val)),
+        ("inconsistent numbers of samples", y_val[:9]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, X_val=X_val, y_val=target)
 
 
 @pytest.mark.parametrize(("fraction", "n"), [(0.99, 10), (0.5, 1)])

@@ -155,18 +155,16 @@ def test_figures_are_those_of_fits_without_the_rows(kind, n_classes, weighted):
 @pytest.mark.filterwarnings("ignore:.* left out of no draw")
 def test_figures_of_a_forest_are_those_out_of_bag(monkeypatch):
     only(monkeypatch, "forest", parameters={"n_estimators": 7})
-    seed = np.random.RandomState(0).randint(2**30)
+    forest = {"n_estimators": 7, "oob_score": True, "random_state": np.random.RandomState(0).randint(2**30)}
     X, y = noisy_scores()
-    model = CommitteeRegressor(**FAST).fit(X, y)
-    forest = RandomForestRegressor(7, oob_score=True, random_state=seed).fit(X, y)
-    known = np.isfinite(forest.oob_prediction_)
+    predicted = RandomForestRegressor(**forest).fit(X, y).oob_prediction_
+    known = np.isfinite(predicted)
     assert not known.all()  # few trees have all rows out of a bag
-    assert_allclose(model.oof_loss_, np.mean((forest.oob_prediction_ - y)[known] ** 2))
+    assert_allclose(CommitteeRegressor(**FAST).fit(X, y).oof_loss_, np.mean((predicted - y)[known] ** 2))
     X, y = numbers(3)
-    model = CommitteeClassifier(**FAST).fit(X, y)
-    p = RandomForestClassifier(7, oob_score=True, random_state=seed).fit(X, y).oob_decision_function_
+    p = RandomForestClassifier(**forest).fit(X, y).oob_decision_function_
     known = np.isfinite(p[:, 0])
-    assert_allclose(model.oof_score_, np.mean(p.argmax(axis=1)[known] == y[known]))
+    assert_allclose(CommitteeClassifier(**FAST).fit(X, y).oof_score_, np.mean(p.argmax(axis=1)[known] == y[known]))
 
 
 def test_categories_that_name_rows_tell_nothing_of_their_classes():
@@ -329,19 +327,17 @@ def test_without_time_the_first_is_the_only_member(kind):
 
 @BOTH
 def test_a_candidate_that_fails_is_left_out_with_the_reason(kind, monkeypatch):
-    for table, of in (("_CLASSES", "_OF_CLASSES"), ("_NUMBERS", "_OF_NUMBERS")):
-        known = getattr(portfolio, table) | {"broken": Candidate("broken", Broken)}
-        monkeypatch.setattr(portfolio, table, known)
-        monkeypatch.setattr(portfolio, of, {"fast": ("broken", *getattr(portfolio, of)["fast"])})
+    wanted = [Candidate("broken", Broken), *candidates(kind is CommitteeRegressor, "fast")]
+    monkeypatch.setattr(portfolio, "candidates", lambda *_: wanted)
     X, y = rows_for(kind)
-    model = kind(**FAST).fit(X, y)
-    assert model.left_out_["broken"] == "60 rows are too good"
+    model, reason = kind(**FAST).fit(X, y), "60 rows are too good"
+    assert model.left_out_["broken"] == reason
     assert "broken" not in model.member_names_ and model.committee_.n_voters
     (broken,) = model.members_.filter(member="broken").iter_rows(named=True)
     assert broken["loss"] is None and broken["weight"] == 0.0 and broken["seconds"] > 0.0
-    assert broken["left_out"] == "60 rows are too good" and model.members_["member"][-1] == "broken"
+    assert broken["left_out"] == reason and model.members_["member"][-1] == "broken"
     # failures do not count as members, of which the first is trained however late it is
-    assert kind(**FAST | {"time_limit": 1e-9}).fit(X, y).left_out_["broken"] == "60 rows are too good"
+    assert kind(**FAST | {"time_limit": 1e-9}).fit(X, y).left_out_["broken"] == reason
 
 
 @BOTH

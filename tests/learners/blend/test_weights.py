@@ -54,6 +54,12 @@ def objective(loss, w, f, y, v):
     return share @ loss.value(y, loss.link.score(w @ f)) + PRIOR / v.sum() * size * (w @ w), size
 
 
+def assert_as_good(loss, one, other, f, y, v):
+    """Two vectors of weights have the same loss."""
+    (first, size), (second, _) = (objective(loss, w, f, y, v) for w in (one, other))
+    assert_allclose(first, second, atol=1e-5 * size)
+
+
 def assert_on_simplex(w, m):
     assert w.shape == (m,) and w.min() >= 0.0
     assert_allclose(w.sum(), 1.0, rtol=1e-12)
@@ -198,8 +204,7 @@ def test_pinball_weights_are_those_of_the_linear_program(quantile, seed, m):
 def test_absolute_weights_are_those_of_the_median(seed, m):
     y, f, v = amounts(seed, m)
     of_median, of_absolute = (loss_weights(one, f, y, v) for one in (Quantile(0.5), Absolute()))
-    one, other = (objective(Absolute(), w, f, y, v) for w in (of_median, of_absolute))
-    assert_allclose(one[0], other[0], atol=1e-5 * one[1])
+    assert_as_good(Absolute(), of_median, of_absolute, f, y, v)
 
 
 @given(seeds, st.integers(2, 5))
@@ -214,8 +219,7 @@ def test_squared_weights_are_those_of_least_squares(seed, m):
 @given(seeds, members, st.floats(1e-3, 1e3))
 def test_the_unit_of_targets_does_not_matter(loss, seed, m, unit):
     y, f, v = amounts(seed, m)
-    one, other = (objective(loss, loss_weights(loss, u * f, u * y, v), f, y, v) for u in (unit, 1.0))
-    assert_allclose(one[0], other[0], atol=1e-5 * one[1])
+    assert_as_good(loss, *(loss_weights(loss, u * f, u * y, v) for u in (unit, 1.0)), f, y, v)
 
 
 @pytest.mark.one_in(3)
@@ -224,8 +228,7 @@ def test_the_unit_of_targets_does_not_matter(loss, seed, m, unit):
 def test_a_row_of_weight_two_is_two_rows(loss, seed, m):
     y, f, v = amounts(seed, m)
     twice = loss_weights(loss, np.tile(f, 2), np.tile(y, 2), np.tile(v, 2))
-    one, other = (objective(loss, w, f, y, 2 * v) for w in (twice, loss_weights(loss, f, y, 2 * v)))
-    assert_allclose(one[0], other[0], atol=1e-5 * one[1])
+    assert_as_good(loss, twice, loss_weights(loss, f, y, 2 * v), f, y, 2 * v)
 
 
 @all_losses
@@ -252,16 +255,17 @@ def test_predictions_very_far_from_their_targets_are_weighed(loss, far):
 @all_losses
 def test_losses_of_rows_are_those_of_scikit_learn(loss):
     y, f, v = amounts(3, 1)
-    ours = np.average(row_losses(loss, y, f[0]), weights=v)
-    powers = {"poisson": 1, "gamma": 2, "tweedie": 1.5, "squared_error": 0}
-    if loss.name in powers:
-        theirs = metrics.mean_tweedie_deviance(y, f[0], sample_weight=v, power=powers[loss.name])
-        assert isinstance(loss.link, Log) or loss.name == "squared_error"
-    elif loss.name == "huber":
-        size = np.abs(y - f[0])
-        theirs = np.average(np.where(size <= loss.delta, size**2 / 2, loss.delta * (size - loss.delta / 2)), weights=v)
-    elif loss.name == "quantile":
-        theirs = metrics.mean_pinball_loss(y, f[0], sample_weight=v, alpha=loss.quantile)
-    else:
-        theirs = metrics.mean_absolute_error(y, f[0], sample_weight=v)
-    assert_allclose(ours, theirs, rtol=1e-9)
+    f, powers = f[0], {"poisson": 1, "gamma": 2, "tweedie": 1.5, "squared_error": 0}
+    match loss.name:
+        case "huber":
+            size = np.abs(y - f)
+            rows = np.where(size <= loss.delta, size**2 / 2, loss.delta * (size - loss.delta / 2))
+            theirs = np.average(rows, weights=v)
+        case "quantile":
+            theirs = metrics.mean_pinball_loss(y, f, sample_weight=v, alpha=loss.quantile)
+        case "absolute_error":
+            theirs = metrics.mean_absolute_error(y, f, sample_weight=v)
+        case name:
+            theirs = metrics.mean_tweedie_deviance(y, f, sample_weight=v, power=powers[name])
+            assert isinstance(loss.link, Log) or name == "squared_error"
+    assert_allclose(np.average(row_losses(loss, y, f), weights=v), theirs, rtol=1e-9)
