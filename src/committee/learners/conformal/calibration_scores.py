@@ -229,8 +229,7 @@ class CalibrationScores:
     @property
     def count(self) -> F64:
         """Weight of the rows of each category, ``(C,)``."""
-        total: F64 = self.below[self.start[1:]] - self.below[self.start[:-1]]
-        return total
+        return np.asarray(self.below[self.start[1:]] - self.below[self.start[:-1]])
 
     def thresholds(self, alpha: float) -> F64:
         """Return the largest covered score q of each category, ``(C,)``; infinite if rows are too few."""

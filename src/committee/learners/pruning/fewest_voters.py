@@ -402,8 +402,7 @@ class FewestVotersSearch:
         old, new = self._vote(np.ones(len(factors))), self._vote(factors)
 
         def differ(X: F64) -> Mask:
-            different: Mask = self.elect_with(self._whole(factors), X) != self.parts.elect(X)
-            return different
+            return np.asarray(self.elect_with(self._whole(factors), X) != self.parts.elect(X))
 
         K = self.parts.scores.shape[1]
         for k in range(K):

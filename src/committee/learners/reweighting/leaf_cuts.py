@@ -79,8 +79,7 @@ def leaf_votes(forest: Forest) -> F64:
     if forest.value is not None:
         return np.array(forest.value)
     assert forest.label is not None
-    named: F64 = (forest.label[:, None] == np.arange(forest.n_classes)).astype(np.float64)
-    return named
+    return np.asarray((forest.label[:, None] == np.arange(forest.n_classes)).astype(np.float64))
 
 
 def shares_of_classes(forest: Forest) -> bool:
@@ -300,8 +299,7 @@ class LeafCut:
 
     def reached(self, rows: LeafRows) -> NDArray[np.int32]:
         """Return the leaves of the cut that the rows reach, ``(n, K)``."""
-        leaf: NDArray[np.int32] = self.stands.astype(np.int32)[rows.leaf[:, self.trees]]
-        return leaf
+        return np.asarray(self.stands.astype(np.int32)[rows.leaf[:, self.trees]])
 
     def unseen(self, rows: LeafRows) -> Mask | None:
         """Return which of the K trees have not seen the rows, ``(n, K)``."""

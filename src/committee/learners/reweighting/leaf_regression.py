@@ -87,8 +87,7 @@ class Logistic(VoteLoss):
             share = expit(score)
             return share * expit(-score) * direction
         share = softmax(score, axis=1)
-        found: F64 = share * (direction - (share * direction).sum(axis=1, keepdims=True))
-        return found
+        return np.asarray(share * (direction - (share * direction).sum(axis=1, keepdims=True)))
 
     def curvature(self, n_scores: int) -> float:
         return 1.0 / max(4, n_scores)
@@ -130,8 +129,7 @@ class SmoothPinball(VoteLoss):
         return loss.sum(axis=1), slope
 
     def curved(self, score: F64, y: Index | F64, direction: F64) -> F64:
-        found: F64 = np.where(np.abs(y - score) < self.width, direction / (2.0 * self.width), 0.0)
-        return found
+        return np.asarray(np.where(np.abs(y - score) < self.width, direction / (2.0 * self.width), 0.0))
 
     def curvature(self, n_scores: int) -> float:
         return 1.0 / (2.0 * self.width)

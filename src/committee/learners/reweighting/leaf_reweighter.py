@@ -115,8 +115,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         return trained_committee(ensemble)
 
     def _read_target(self, committee: Any, y: ArrayLike) -> Index | F64:
-        found: Index = committee.class_indices(y)
-        return found
+        return np.asarray(committee.class_indices(y))
 
     def _check_target(self, target: Index | F64) -> None:
         if len(np.unique(target)) < 2:
@@ -170,8 +169,7 @@ def _oob_accuracy(rows: FitRows, right: Mask | None, part: Index, weights: F64) 
         block = part[at : at + BLOCK]
         hits += weight[block] @ right[block]
         counts += weight[block] @ rows.unseen[block]
-    accuracy: F64 = hits / np.maximum(counts, np.finfo(float).tiny)
-    return accuracy
+    return np.asarray(hits / np.maximum(counts, np.finfo(float).tiny))
 
 
 @with_parameters

@@ -63,8 +63,7 @@ def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
     values, error = np.array(losses), np.array(errors)
     if np.isnan(values).any():
         return values
-    found: F64 = isotonic_regression(values, sample_weight=1.0 / np.maximum(error, LEAST_ERROR) ** 2)
-    return found
+    return np.asarray(isotonic_regression(values, sample_weight=1.0 / np.maximum(error, LEAST_ERROR) ** 2))
 
 
 class LossPath(ABC):
