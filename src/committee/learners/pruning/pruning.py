@@ -68,19 +68,14 @@ def prune(
         Price of accuracy or R^2: the smallest vote is taken whose score is less than this below the best. None: the
         largest within the limits.
     max_loss : float, default=None
-        Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` (a third if None) on, and
-        the smallest cut is taken whose loss increase against the whole ensemble plus its standard error (``lost_``,
-        ``lost_error_``) is at most this, judged on rows that the trees have not seen. 0.005: half a point of accuracy;
-        in regression 0.01: a mean squared error one percent larger. Few rows have large standard errors, and need a
-        larger value. If there is no such cut, the ensemble is kept whole with a warning. Voters are dropped a fifth at
-        a time.
+        Most that `metric` may lose, in place of a size, see the two classes; cuts start at `max_nodes` (a third if
+        None). 0.005: half a point of accuracy; in regression 0.01: a mean squared error one percent larger. Few rows
+        have large standard errors, and need a larger value. Voters are dropped a fifth at a time.
     metric : str or callable, default=None
-        Metric of `max_loss`: "accuracy", "log_loss", "brier"; in regression "squared_error", "absolute_error" or
-        "pinball"; a scorer of scikit-learn or its name, such as "roc_auc" or "r2"; or a function that returns the loss
-        of each row, see the two classes. None: accuracy, squared error, or pinball loss for an ensemble of a quantile.
+        Metric of `max_loss`, see the two classes. None: accuracy, squared error, or pinball loss for an ensemble of a
+        quantile.
     quantile : float, default=None
-        Level of the quantile that a regression ensemble predicts, if its parameters do not have it; votes are then
-        fitted by pinball loss.
+        Level of the quantile that a regression ensemble predicts, if its parameters do not have it.
     on : {"oob", "train", "validation"}, default="oob"
         Origin of the rows, see the two classes; "oob" needs an ensemble with known draws.
     objective : str or Objective, default="doom"
