@@ -27,22 +27,16 @@ def forest_that_votes(votes: np.ndarray, n_classes: int) -> Forest:
         label[:, leaf_of_row] = votes.T
     else:
         value[:, leaf_of_row] = votes.transpose(1, 0, 2)
-    N = T * size
-    forest = Forest(
-        n_features=1,
+    forest = forest_by_hand(
+        np.tile(feature, T),
+        np.tile(left, T),
         n_classes=n_classes,
+        n_features=1,
         offset=np.arange(T + 1, dtype=np.int64) * size,
-        feature=np.tile(feature, T),
         threshold=np.tile(threshold, T),
-        left=np.tile(left, T),
-        missing_left=np.zeros(N, dtype=np.uint8),
-        category_offset=np.zeros(N + 1, dtype=np.int64),
-        category_bits=np.zeros(0, dtype=np.uint32),
         label=label.ravel() if hard else None,
-        value=None if hard else value.reshape(N, -1),
+        value=None if hard else value.reshape(T * size, -1),
         gain=np.tile(np.where(feature < 0, 0.0, 1.0), T),
-        weight=np.ones(N),
-        count=np.ones(N, dtype=np.int64),
     )
     forest.check()
     return forest
@@ -76,3 +70,28 @@ def casts(draw: st.DrawFn, kind: str | None = None) -> tuple[np.ndarray, np.ndar
 def committee_of(votes: np.ndarray, weights: np.ndarray, K: int, link: Any = None) -> Committee:
     voters = forest_that_votes(votes, K)
     return Committee(voters, weights, np.array(list("abcdef")[:K]), link or Softmax())
+
+
+def forest_by_hand(feature: Any, left: Any, *, n_classes: int = 2, **arrays: Any) -> Forest:
+    """Forest of one tree of these nodes; arrays that are not given have neutral values."""
+    N = len(feature)
+    neutral: dict[str, Any] = {
+        "n_features": max(1, max(feature) + 1),
+        "offset": np.array([0, N]),
+        "threshold": np.zeros(N),
+        "missing_left": np.zeros(N, dtype=np.uint8),
+        "category_offset": np.zeros(N + 1, dtype=np.int64),
+        "category_bits": np.zeros(0, dtype=np.uint32),
+        "label": None,
+        "value": None,
+        "gain": np.zeros(N),
+        "weight": np.ones(N),
+        "count": np.ones(N, dtype=np.int64),
+    }
+    nodes = {"feature": np.array(feature, dtype=np.int32), "left": np.array(left, dtype=np.int32)}
+    return Forest(n_classes=n_classes, **(neutral | nodes | arrays))
+
+
+def stump_by_hand(feature: int = 0, **arrays: Any) -> Forest:
+    """Forest of one tree with a single split."""
+    return forest_by_hand([feature, -1, -1], [1, -1, -1], **arrays)

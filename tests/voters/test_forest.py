@@ -19,7 +19,7 @@ from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
-from tests.cast_votes import forest_that_votes, rows, values_of
+from tests.cast_votes import forest_by_hand, forest_that_votes, rows, values_of
 from tests.oracles import traverse
 
 
@@ -99,22 +99,39 @@ def test_same_bits_for_any_number_of_threads(outputs, n):
 def small(**changes: Any) -> Forest:
     """Two trees on two columns: a numeric stump, and a categorical split whose right child splits again."""
     arrays: dict[str, Any] = {
-        "n_features": 2,
-        "n_classes": 2,
         "offset": np.array([0, 3, 8]),
-        "feature": np.array([0, -1, -1, 1, -1, 0, -1, -1], dtype=np.int32),
         "threshold": np.array([0.5, 0, 0, 0, 0, -1.5, 0, 0]),
-        "left": np.array([1, -1, -1, 1, -1, 3, -1, -1], dtype=np.int32),
         "missing_left": np.array([1, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint8),
         "category_offset": np.array([0, 0, 0, 0, 1, 1, 1, 1, 1]),
         "category_bits": np.array([0b101], dtype=np.uint32),
         "label": np.array([-1, 0, 1, -1, 1, -1, -1, 0], dtype=np.int32),
-        "value": None,
         "gain": np.array([3.0, 0, 0, 2, 0, 1, 0, 0]),
-        "weight": np.ones(8),
         "count": np.full(8, 4),
     }
-    return Forest(**(arrays | changes))
+    forest = forest_by_hand([0, -1, -1, 1, -1, 0, -1, -1], [1, -1, -1, 1, -1, 3, -1, -1], **arrays)
+    return replace(forest, **changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: small().votes(np.zeros((3, 5))), ValueError, r"X has shape \(3, 5\); the forest needs \(n, 2\)"),
+        (lambda: small().tally(np.zeros(2)), ValueError, "X has shape"),
+        (lambda: small().tally(np.zeros((3, 2)), np.ones(3)), ValueError, r"weights has shape \(3,\); 2 voters need"),
+        (lambda: small().feature_importances(np.ones(3)), ValueError, "weights has 3 elements; the forest has 2 trees"),
+        (lambda: small()[2], IndexError, "out of bounds"),
+        (lambda: Forest.concatenate([]), ValueError, "at least one forest"),
+        (
+            lambda: Forest.concatenate([small(), small(n_classes=3)]),
+            ValueError,
+            "forest 1 has n_classes = 3, the first has 2",
+        ),
+        (lambda: Forest.concatenate([small(), small(**scores(*[0.0] * 8))]), ValueError, "forest 1 has kind = 'score'"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 def scores(*rows: float) -> dict[str, Any]:
@@ -154,8 +171,23 @@ def test_feature_importances():
     assert small(gain=np.zeros(8)).feature_importances().tolist() == [0.0, 0.0]
     for unit in (2.0**1020, 2.0**-1040):
         assert small(gain=unit * small().gain).feature_importances().tolist() == [4 / 6, 2 / 6]
-    with pytest.raises(ValueError, match="weights has 3 elements; the forest has 2 trees"):
-        small().feature_importances(np.ones(3))
+
+
+def test_parts_of_rounds_are_checked():
+    labels = forest_that_votes(np.zeros((2, 4), dtype=np.int32), 2)
+    wide = forest_that_votes(np.zeros((2, 4, 2)), 2)
+    refused = [
+        (lambda each=each: Rounds(each, 2), "leaves hold one number") for each in (labels, wide, stumps(n_classes=2))
+    ]
+    refused += [(lambda n=n: Rounds(stumps(), n), f"no whole rounds of n_outputs={n}") for n in (0, -2, 3, 8)]
+    refused += [
+        (lambda: Rounds(stumps(), 2).tally(rows(2), np.ones(4)), r"weights has shape \(4,\); 2 voters need \(2,\)"),
+        (lambda: Rounds(stumps(MAX_CLASSES + 1), MAX_CLASSES + 1).check(), f"n_outputs is {MAX_CLASSES + 1}"),
+        (lambda: Rounds(stumps(value=np.full((12, 1), np.nan)), 2).check(), "value is not finite"),
+    ]
+    for call, message in refused:
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_a_forest_cannot_be_changed_after_its_check():
@@ -184,17 +216,6 @@ def test_no_trees_no_votes():
     assert none.votes(X).shape == (3, 0)
     assert none.tally(X).tolist() == [[0.0, 0.0]] * 3
     assert none.feature_importances().tolist() == [0.0, 0.0]
-
-
-def test_wrong_matrix_or_weights():
-    with pytest.raises(ValueError, match=r"X has shape \(3, 5\); the forest needs \(n, 2\)"):
-        small().votes(np.zeros((3, 5)))
-    with pytest.raises(ValueError, match="X has shape"):
-        small().tally(np.zeros(2))
-    with pytest.raises(ValueError, match=r"weights has shape \(3,\); 2 voters need"):
-        small().tally(np.zeros((3, 2)), np.ones(3))
-    with pytest.raises(IndexError):
-        small()[2]
 
 
 @pytest.mark.parametrize(
@@ -270,15 +291,6 @@ def test_check_finds_what_is_wrong(changes, message):
     small().check()
     with pytest.raises(ValueError, match=message):
         small(**changes).check()
-
-
-def test_forests_that_do_not_fit_together():
-    with pytest.raises(ValueError, match="at least one forest"):
-        Forest.concatenate([])
-    with pytest.raises(ValueError, match="forest 1 has n_classes = 3, the first has 2"):
-        Forest.concatenate([small(), replace(small(), n_classes=3)])
-    with pytest.raises(ValueError, match="forest 1 has kind = 'score'"):
-        Forest.concatenate([small(), small(**scores(*[0.0] * 8))])
 
 
 def rounds_that_vote(votes: np.ndarray) -> Rounds:
@@ -362,39 +374,13 @@ def test_in_a_committee(case):
 def test_importances_count_rounds():
     """Tree 2 t + k splits on column k + t; rounds weigh 1 and 3."""
     feature = np.array([0, -1, -1, 1, -1, -1, 1, -1, -1, 2, -1, -1], dtype=np.int32)
-    forest = replace(stumps(), n_features=3, feature=feature)
-    rounds = Rounds(forest, 2)
+    rounds = Rounds(stumps(n_features=3, feature=feature), 2)
     rounds.check()
     assert_allclose(rounds.feature_importances(), [0.25, 0.5, 0.25])
-    assert_allclose(rounds.feature_importances(np.array([1.0, -3.0])), [1 / 8, 4 / 8, 3 / 8])
     committee = Committee(rounds, [1.0, -3.0], [0, 1], Softmax())
-    assert_allclose(committee.feature_importances_, [1 / 8, 4 / 8, 3 / 8])
+    for importances in (rounds.feature_importances(np.array([1.0, -3.0])), committee.feature_importances_):
+        assert_allclose(importances, [1 / 8, 4 / 8, 3 / 8])
 
 
-def test_pickles_hold_the_trees_once():
-    rounds = rounds_that_vote(np.arange(24.0).reshape(2, 3, 4))
-    before = len(pickle.dumps(rounds))
-    rounds.tally(rows(2))
-    assert len(pickle.dumps(rounds)) == before
-    assert_array_equal(pickle.loads(pickle.dumps(rounds)).tally(rows(2)), rounds.tally(rows(2)))
-
-
-def stumps(T: int = 4) -> Forest:
-    return forest_that_votes(np.zeros((2, T, 1)), 1)
-
-
-def test_parts_are_checked():
-    labels = forest_that_votes(np.zeros((2, 4), dtype=np.int32), 2)
-    wide = forest_that_votes(np.zeros((2, 4, 2)), 2)
-    for forest in (labels, wide, replace(stumps(), n_classes=2)):
-        with pytest.raises(ValueError, match="leaves hold one number"):
-            Rounds(forest, 2)
-    for n_outputs in (0, -2, 3, 8):
-        with pytest.raises(ValueError, match=f"4 trees are no whole rounds of n_outputs={n_outputs}"):
-            Rounds(stumps(), n_outputs)
-    with pytest.raises(ValueError, match=r"weights has shape \(4,\); 2 voters need \(2,\)"):
-        Rounds(stumps(), 2).tally(rows(2), np.ones(4))
-    with pytest.raises(ValueError, match=f"n_outputs is {MAX_CLASSES + 1}"):
-        Rounds(stumps(MAX_CLASSES + 1), MAX_CLASSES + 1).check()
-    with pytest.raises(ValueError, match="value is not finite"):
-        Rounds(replace(stumps(), value=np.full((12, 1), np.nan)), 2).check()
+def stumps(T: int = 4, **changes: Any) -> Forest:
+    return replace(forest_that_votes(np.zeros((2, T, 1)), 1), **changes)

@@ -19,6 +19,7 @@ from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
 from committee.voters.model_forest import ModelForest
 from committee.voters.protocol import Voters
+from tests.cast_votes import forest_by_hand, stump_by_hand
 from tests.oracles import traverse
 
 Floats = NDArray[np.float64]
@@ -28,23 +29,13 @@ N_FEATURES = 3
 
 def stump(rng: np.random.Generator, n_classes: int, split: bool) -> Forest:
     """One split at a random place, or none."""
-    N = 3 if split else 1
-    return Forest(
-        n_features=N_FEATURES,
-        n_classes=n_classes,
-        offset=np.array([0, N]),
-        feature=np.array([int(rng.integers(N_FEATURES)), -1, -1] if split else [-1], dtype=np.int32),
-        threshold=np.array([rng.normal(), 0.0, 0.0] if split else [0.0]),
-        left=np.array([1, -1, -1] if split else [-1], dtype=np.int32),
-        missing_left=np.array([int(rng.integers(2)), 0, 0] if split else [0], dtype=np.uint8),
-        category_offset=np.zeros(N + 1, dtype=np.int64),
-        category_bits=np.empty(0, dtype=np.uint32),
-        label=np.array([-1, 0, 1] if split else [0], dtype=np.int32),
-        value=None,
-        gain=np.zeros(N),
-        weight=np.ones(N),
-        count=np.ones(N, dtype=np.int64),
-    )
+    some = {"n_classes": n_classes, "n_features": N_FEATURES}
+    if not split:
+        return forest_by_hand([-1], [-1], label=np.zeros(1, dtype=np.int32), **some)
+    feature, threshold = int(rng.integers(N_FEATURES)), np.array([rng.normal(), 0.0, 0.0])
+    missing_left = np.array([int(rng.integers(2)), 0, 0], dtype=np.uint8)
+    label = np.array([-1, 0, 1], dtype=np.int32)
+    return stump_by_hand(feature, threshold=threshold, missing_left=missing_left, label=label, **some)
 
 
 def random_voters(

@@ -21,6 +21,7 @@ from committee.voters.flat_trees import DTYPES
 from committee.voters.forest import Forest
 from committee.voters.redundant_splits import MergedLeaves, categories_opposite_missing
 from committee.voters.shared_forest import SharedForest
+from tests.cast_votes import stump_by_hand
 from tests.crafted_files import Change, craft, forget, put, refused, swap, tell
 from tests.oracles import traverse
 
@@ -250,25 +251,13 @@ def test_nodes_that_are_left_are_those_of_a_recursion(seed: int, n_trees: int, n
 
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_categories_on_the_side_that_missing_ones_do_not_go_to(missing_left: int) -> None:
-    stump = Forest(
-        n_features=1,
-        n_classes=2,
-        offset=np.array([0, 3]),
-        feature=np.array([0, -1, -1], np.int32),
-        threshold=np.zeros(3),
-        left=np.array([1, -1, -1], np.int32),
+    stump = stump_by_hand(
         missing_left=np.array([missing_left, 0, 0], np.uint8),
         category_offset=np.array([0, 1, 1, 1]),
         category_bits=np.array([0b0101], np.uint32),
         label=np.array([-1, 0, 1], np.int32),
-        value=None,
-        gain=np.zeros(3),
-        weight=np.ones(3),
-        count=np.ones(3, np.int64),
     )
     left = stump.votes(np.arange(40.0)[:, None])[:, 0] == 0
-    known = 4
-    apart = categories_opposite_missing(stump, 0, known)
-    assert apart.tolist() == [code for code in range(known) if left[code] != bool(missing_left)]
-    everything = categories_opposite_missing(stump, 0, 0)
-    assert everything.tolist() == [code for code in range(40) if left[code] != bool(missing_left)]
+    for known, n_codes in ((4, 4), (0, 40)):
+        apart = categories_opposite_missing(stump, 0, known)
+        assert apart.tolist() == [code for code in range(n_codes) if left[code] != bool(missing_left)]

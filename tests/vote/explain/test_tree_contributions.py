@@ -37,6 +37,7 @@ from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+from tests.cast_votes import stump_by_hand
 from tests.oracles import traverse, tree_shap
 from tests.subjects import noisy_scores, numbers
 
@@ -208,19 +209,9 @@ def test_scikit_learns_forests_and_hard_votes_have_them_too():
 
 def one_number(value):
     """A tree of one split whose leaves say `value` and 0."""
-    return Forest(
-        n_features=1,
-        n_classes=2,
-        offset=np.array([0, 3]),
-        feature=np.array([0, -1, -1], np.int32),
+    return stump_by_hand(
         threshold=np.array([0.5, 0.0, 0.0]),
-        left=np.array([1, -1, -1], np.int32),
-        missing_left=np.zeros(3, np.uint8),
-        category_offset=np.zeros(4, np.int64),
-        category_bits=np.zeros(0, np.uint32),
-        label=None,
         value=np.array([[0.0], [value], [0.0]]),
-        gain=np.zeros(3),
         weight=np.array([3.0, 2.0, 1.0]),
         count=np.array([3, 2, 1]),
     )
