@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,14 +118,6 @@ def test_long_columns_are_sampled(monkeypatch):
 def test_number_of_bins_is_checked(max_bins):
     with pytest.raises(ValueError, match="max_bins"):
         Bins.learn(np.ones((3, 1)), None, numeric(1), max_bins)
-
-
-def test_binned_table():
-    frame = pl.DataFrame({"size": [0.5, None, 2.0], "colour": ["b", "a", None]})
-    table = TableSchema.learn(frame)
-    binned = Binned.of(table.encode(frame), None, table, 255)
-    assert_array_equal(binned.codes, [[0, 1], [2, 0], [1, 2]])
-    assert_array_equal(binned.bins.n_bins, [2, 2])
 
 
 def test_more_categories_than_bins_are_refused_by_name():

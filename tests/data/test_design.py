@@ -93,24 +93,6 @@ def test_mean_of_very_large_numbers_is_finite():
     assert_allclose(learned([[1e308], [1.2e308], [nan], [1.4e308]], [0]).fill, 1.2e308)
 
 
-def test_category_of_two_values_is_one_column():
-    X = np.array([[0.0], [1.0], [1.0]])
-    assert_array_equal(learned(X, [2]).matrix(X), [[0.0], [1.0], [1.0]])
-    assert_array_equal(learned(X, [2]).matrix(np.array([[nan], [5.0]])), [[0.0], [0.0]])
-    with_gap = np.array([[0.0], [1.0], [nan]])
-    assert_array_equal(learned(with_gap, [2]).matrix(with_gap), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-
-
-def test_category_of_one_value_is_one_column():
-    X = np.array([[0.0], [nan]])
-    assert_array_equal(learned(X, [1]).matrix(X), [[1.0, 0.0], [0.0, 1.0]])
-
-
-def test_category_of_several_values_is_one_column_each():
-    X = np.array([[2.0], [0.0], [3.0]])
-    assert_array_equal(learned(X, [4]).matrix(X), np.eye(4)[[2, 0, 3]])
-
-
 def test_unseen_category_is_missing():
     frame = pl.DataFrame({"city": ["Oslo", "Bergen", None, "Oslo", "Tromsø"], "size": [1.0, 2.0, 3.0, 4.0, None]})
     table = TableSchema.learn(frame)

@@ -69,14 +69,12 @@ def damaged(**parts):
     """A matrix whose parts were changed behind scipy's back."""
     X = scipy.sparse.csr_array(np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 4.0]]))
     for name, change in parts.items():
-        array = getattr(X, name).astype(np.int64)
-        change(array)
-        setattr(X, name, array)
+        setattr(X, name, change(getattr(X, name).astype(np.int64)))
     return X
 
 
 def put(at, value):
-    return lambda array: array.__setitem__(at, value)
+    return lambda array: np.where(np.arange(len(array)) == at, value, array)
 
 
 DAMAGED = {
@@ -88,6 +86,9 @@ DAMAGED = {
     "rows that begin before 0": (damaged(indptr=put(0, -1)), "indptr does not rise from 0"),
     "rows beyond the cells": (damaged(indptr=put(3, 99)), "indptr ends at 99, beyond its 4 indices or 4 values"),
     "rows beyond all memory": (damaged(indptr=put(3, 2**62)), "indptr ends at"),
+    "too few rows": (damaged(indptr=lambda array: array[:2]), "indptr does not rise from 0 in 3 steps"),
+    "rows of floats": (damaged(indptr=lambda array: array.astype(float)), "its indptr is no vector of whole numbers"),
+    "objects": (damaged(data=lambda array: array.astype(object)), r"array of object; make it one of numbers, X.astype"),
 }
 
 
@@ -100,16 +101,6 @@ def test_damaged_matrices_are_refused(case, by_row):
         whole.data, whole.indices, whole.indptr = X.data, X.indices, X.indptr
         X, message = whole, message.replace("each row", "each column")
     with pytest.raises(ValueError, match=message):
-        SparseMatrix.read(X)
-
-
-def test_too_few_rows_in_indptr():
-    X = scipy.sparse.csr_array(np.eye(3))
-    X.indptr = X.indptr[:2]
-    with pytest.raises(ValueError, match="indptr does not rise from 0 in 3 steps"):
-        SparseMatrix.read(X)
-    X.indptr = np.array([0.0, 1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="its indptr is no vector of whole numbers"):
         SparseMatrix.read(X)
 
 
@@ -128,13 +119,6 @@ REFUSED = {
 def test_what_is_no_table_is_refused(case):
     X, kind, message = REFUSED[case]
     with pytest.raises(kind, match=message):
-        SparseMatrix.read(X)
-
-
-def test_objects_are_refused():
-    X = scipy.sparse.csr_array(np.eye(2))
-    X.data = X.data.astype(object)
-    with pytest.raises(ValueError, match=r"sparse array of object; make it one of numbers, X.astype\(float\)"):
         SparseMatrix.read(X)
 
 

@@ -23,14 +23,30 @@ def table_of(n: int, k: int, n_classes: int = 2, seed: int = 0, effect: float = 
     return frame, score.argmax(axis=1).astype(np.uint16)
 
 
-def rows_of(frame: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None = None) -> tuple[Rows, TableSchema]:
+def rows_of(
+    frame: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[Rows | TargetRows, TableSchema]:
+    """Rows of classes (uint16) or of numbers to predict, with target statistics."""
     table = TableSchema.learn(frame)
     X = table.encode(frame)
     weights = np.ones(len(X)) if weights is None else weights
     kept = weights > 0
-    levels = HighCardinality.of_table(X[kept], table, 255, "rate of 1")
-    rows = Rows(X[kept], y[kept], weights[kept], uniform=False, levels=levels)
-    return rows.with_numbers(table)
+    levels = HighCardinality.of_table(X[kept], table, 255, "statistic")
+    kind = Rows if y.dtype == np.uint16 else TargetRows
+    return kind(X[kept], y[kept], weights[kept], uniform=False, levels=levels).with_numbers(table)
+
+
+def folds_and_codes(rows: Rows | TargetRows) -> tuple[list[int], list[int]]:
+    return (rows.levels.contents % np.uint64(N_FOLDS)).tolist(), rows.levels.codes[:, 0].tolist()
+
+
+def assert_numbers_of_the_oracle(
+    rows: Rows | TargetRows, table: TableSchema, target: np.ndarray, **near: float
+) -> None:
+    fold, codes = folds_and_codes(rows)
+    seen, of_level = shrunk_means(codes, fold, target, np.ones(300))
+    assert_allclose(rows.X[:, 1], seen, **near)
+    assert_allclose(table.values[1].values, [of_level[c] for c in range(30)], **near)
 
 
 def test_few_levels_stay_codes():
@@ -38,11 +54,8 @@ def test_few_levels_stay_codes():
     rows, table = rows_of(frame, y)
     assert rows.levels is None
     assert table.n_categories.tolist() == [0, MAX_SUBSET_CATEGORIES]
-    narrow = HighCardinality.of_table(
-        table.encode(frame), table, MAX_SUBSET_CATEGORIES - 1, ""
-    )  # fewer bins than levels
-    assert narrow is not None
-    assert narrow.columns == (1,)
+    # fewer bins than levels
+    assert HighCardinality.of_table(table.encode(frame), table, MAX_SUBSET_CATEGORIES - 1, "").columns == (1,)
 
 
 def test_levels_without_rows_do_not_count():
@@ -59,40 +72,12 @@ def test_levels_without_rows_do_not_count():
 def test_numbers_are_those_of_the_oracle(seed):
     frame, y = table_of(300, 30, seed=seed)
     rows, table = rows_of(frame, y)
-    assert rows.levels is not None
-    fold = (rows.levels.contents % np.uint64(N_FOLDS)).tolist()
-    codes = rows.levels.codes[:, 0].tolist()
-    seen, of_level = shrunk_means(codes, fold, y.astype(float), np.ones(300))
-    assert_allclose(rows.X[:, 1], seen, rtol=1e-10)
-    values = table.values[1]
-    assert values is not None
-    assert_allclose([values.values[c] for c in range(30)], [of_level[c] for c in range(30)], rtol=1e-10)
-    assert values.unknown == y.mean()
-    assert_array_equal(table.encode(frame)[:, 1], np.array(values.values)[codes])
-
-
-def test_numbers_to_predict():
-    frame, _ = table_of(300, 30)
-    rng = np.random.default_rng(5)
+    assert_numbers_of_the_oracle(rows, table, y.astype(float), rtol=1e-10)
+    assert table.values[1].unknown == y.mean()
+    assert_array_equal(table.encode(frame)[:, 1], np.array(table.values[1].values)[rows.levels.codes[:, 0]])
+    rng = np.random.default_rng(5 + seed)
     target = rng.normal(size=30)[frame["town"].factorize()[0]] + rng.normal(size=300)
-    table = TableSchema.learn(frame)
-    X = table.encode(frame)
-    levels = HighCardinality.of_table(X, table, 255, "mean")
-    assert levels is not None
-    rows, table = TargetRows(X, target, np.ones(300), uniform=True, levels=levels).with_numbers(table)
-    fold = (levels.contents % np.uint64(N_FOLDS)).tolist()
-    seen, of_level = shrunk_means(levels.codes[:, 0].tolist(), fold, target, np.ones(300))
-    assert_allclose(rows.X[:, 1], seen, rtol=1e-6)
-    values = table.values[1]
-    assert values is not None
-    assert_allclose([values.values[c] for c in range(30)], [of_level[c] for c in range(30)], rtol=1e-6)
-
-
-def several_rows_of(frame: pd.DataFrame, Y: np.ndarray, weights: np.ndarray) -> tuple[TargetRows, TableSchema]:
-    table = TableSchema.learn(frame)
-    X, kept = table.encode(frame), weights > 0
-    levels = HighCardinality.of_table(X[kept], table, 255, "target score")
-    return TargetRows(X[kept], Y[kept], weights[kept], uniform=False, levels=levels).with_numbers(table)
+    assert_numbers_of_the_oracle(*rows_of(frame, target), target, rtol=1e-6)
 
 
 def targets_of(frame: pd.DataFrame, seed: int, effect: float = 1.0) -> np.ndarray:
@@ -106,24 +91,18 @@ def targets_of(frame: pd.DataFrame, seed: int, effect: float = 1.0) -> np.ndarra
 def test_several_targets_stand_on_their_first_axis(seed):
     frame, _ = table_of(300, 30, seed=seed)
     Y = targets_of(frame, seed)
-    rows, table = several_rows_of(frame, Y, np.ones(300))
-    assert rows.levels is not None
-    fold, codes = (rows.levels.contents % np.uint64(N_FOLDS)).tolist(), rows.levels.codes[:, 0].tolist()
+    rows, table = rows_of(frame, Y)
     assert_allclose(rows.scale, Y.std(axis=0), rtol=0.03)
+    fold, codes = folds_and_codes(rows)
     axis = first_axis(codes, fold, Y / rows.scale, np.ones(300))
     assert abs(axis @ [1.0, -1.0, 0.0]) > 0.9 * np.sqrt(2.0)
-    seen, of_level = shrunk_means(codes, fold, Y / rows.scale @ axis, np.ones(300))
-    assert_allclose(rows.X[:, 1], seen, rtol=1e-5, atol=1e-6)
-    values = table.values[1]
-    assert values is not None
-    assert_allclose([values.values[c] for c in range(30)], [of_level[c] for c in range(30)], rtol=1e-5, atol=1e-6)
+    assert_numbers_of_the_oracle(rows, table, Y / rows.scale @ axis, rtol=1e-5, atol=1e-6)
 
 
 def test_a_target_twice_is_that_target():
     frame, _ = table_of(300, 30)
     y = targets_of(frame, 0)[:, 0]
-    one, _ = several_rows_of(frame, y, np.ones(300))
-    two, _ = several_rows_of(frame, np.column_stack([y, y]), np.ones(300))
+    (one, _), (two, _) = rows_of(frame, y), rows_of(frame, np.column_stack([y, y]))
     assert_allclose(two.X[:, 1], np.sqrt(2.0) * one.X[:, 1] / two.scale[0], rtol=1e-6)
 
 
@@ -132,8 +111,7 @@ def test_levels_that_say_nothing_of_several_targets_have_one_number(q):
     found = []
     for seed in range(16):
         frame, _ = table_of(1500, 250, seed=seed)
-        Y = np.random.default_rng(seed + 100).normal(size=(1500, q))
-        rows, _ = several_rows_of(frame, Y, np.ones(1500))
+        rows, _ = rows_of(frame, np.random.default_rng(seed + 100).normal(size=(1500, q)))
         found.append(len(np.unique(rows.X[:, 1])))
     assert np.median(found) == 1
     assert sum(each > 1 for each in found) <= 3
@@ -145,7 +123,6 @@ def test_missing_cells_stay_missing_and_new_levels_are_all_rows_together():
     rows, table = rows_of(frame, y)
     assert_array_equal(np.isnan(rows.X[:, 1]), frame["town"].isna())
     values = table.values[1]
-    assert values is not None
     new = table.encode(pd.DataFrame({"size": [0.0, 0.0], "town": ["nowhere", None]}))
     assert_array_equal(new[:, 1], [values.unknown, np.nan])
 
@@ -167,7 +144,6 @@ def test_levels_that_say_something_are_told_apart(n_classes):
     frame, y = table_of(2000, 100, n_classes)
     rows, table = rows_of(frame, y)
     values = table.values[1]
-    assert values is not None
     # between the levels' numbers and the classes there is more than chance, in training as on new rows
     again, fresh = table_of(2000, 100, n_classes)[0], rows.X[:, 1]
     assert_array_equal(table.encode(again)[:, 1], np.array(values.values)[table_codes(frame)])
@@ -226,9 +202,9 @@ def test_several_targets_do_not_hang_on_the_order_of_rows_or_on_how_they_are_rep
     frame, _ = table_of(150, 25, 2, seed)
     Y = targets_of(frame, seed)
     counts = np.random.default_rng(seed).integers(1, 4, size=150)
-    rows, table = several_rows_of(frame, Y, counts.astype(float))
+    rows, table = rows_of(frame, Y, counts.astype(float))
     again = np.random.default_rng(seed + 1).permutation(np.repeat(np.arange(150), counts))
-    repeated, by_repeats = several_rows_of(frame.iloc[again], Y[again], np.ones(len(again)))
+    repeated, by_repeats = rows_of(frame.iloc[again], Y[again], np.ones(len(again)))
     assert_array_equal(rows.X[again], repeated.X)
     assert_array_equal(table.encode(frame), by_repeats.encode(frame))
 

@@ -372,10 +372,11 @@ def test_shares_must_be_shares(leaf, K):
 
 
 def test_nothing_changes_a_committee():
-    weights, classes = np.ones(2), np.array(["a", "b", "c"])
-    committee = Committee(forest_that_votes(np.zeros((2, 2), dtype=np.int32), 3), weights, classes, Softmax())
-    weights[0] = classes[0] = 7
-    assert committee.weights[0] == 1.0 and committee.classes[0] == "a"
+    weights, classes, intercept = np.ones(2), np.array(["a", "b", "c"]), np.ones(3)
+    voters = forest_that_votes(np.zeros((2, 2), dtype=np.int32), 3)
+    committee = Committee(voters, weights, classes, Softmax(), intercept=intercept)
+    weights[0] = classes[0] = intercept[0] = 7
+    assert (committee.weights[0], committee.classes[0], committee.intercept[0]) == (1.0, "a", 1.0)
     with pytest.raises(ValueError, match="read-only"):
         committee.weights[0] = 2.0
     with pytest.raises(FrozenInstanceError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,17 +132,6 @@ def test_tables():
     # at the call, not at the first stage
     with pytest.raises(ValueError, match="X has 2 columns; the voters need 1"):
         replace(committee, table=None).staged_predict(np.zeros((3, 2)))
-
-
-def test_nothing_changes_a_committee():
-    weights, intercept = np.ones(3), np.ones(1)
-    committee = replace(averaged(), weights=weights, intercept=intercept)
-    weights[0] = intercept[0] = 7.0
-    assert committee.weights.tolist() == [1.0, 1.0, 1.0] and committee.intercept.tolist() == [1.0]
-    with pytest.raises(ValueError, match="read-only"):
-        committee.weights[0] = 2.0
-    with pytest.raises(FrozenInstanceError):
-        committee.link = Log()  # type: ignore[misc]
 
 
 class Dictator:

@@ -122,28 +122,22 @@ LIGHTGBM = {
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", XGBOOST)
-def test_xgboost(name, n_classes):
+@pytest.mark.parametrize(
+    ("library", "name"), [*(("xgboost", name) for name in XGBOOST), *(("lightgbm", name) for name in LIGHTGBM)]
+)
+def test_scores_and_probabilities_are_the_boosters_own(library, name, n_classes):
     if name == "base score" and n_classes > 2:
         pytest.skip("one base score is of two classes (2026-11-21)")
-    model = boosted("xgboost", n_classes, **XGBOOST[name])
+    options = {"xgboost": XGBOOST, "lightgbm": LIGHTGBM}[library][name]
+    model = boosted(library, n_classes, **options)
     X, y = coarse(800, n_classes, seed=1)
-    committee = assert_votes_as(model, X)
-    assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT32)
-    assert committee.link == Softmax()
-    assert isinstance(committee.voters, Forest if n_classes == 2 else Rounds)
-    assert (np.abs(committee.margins(X, y)) <= 1.0).all()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", LIGHTGBM)
-def test_lightgbm(name, n_classes):
-    model = boosted("lightgbm", n_classes, **LIGHTGBM[name])
-    X, _ = coarse(800, n_classes, seed=1)
     X[:5, 0] = [1e-36, -1e-36, 2e-35, -2e-35, np.float32(1e-35)]  # on both sides of what LightGBM calls zero
     committee = assert_votes_as(model, X)
-    assert_allclose(committee.predict_proba(X), model.predict_proba(X), **FLOAT64)
-    assert committee.link == Softmax(LIGHTGBM[name].get("sigmoid", 1.0) if n_classes == 2 else 1.0)
+    near = FLOAT32 if library == "xgboost" else FLOAT64
+    assert_allclose(committee.predict_proba(X), model.predict_proba(X), **near)
+    assert committee.link == Softmax(options.get("sigmoid", 1.0) if n_classes == 2 else 1.0)
+    assert isinstance(committee.voters, Forest if n_classes == 2 else Rounds)
+    assert (np.abs(committee.margins(X, y)) <= 1.0).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -264,22 +258,6 @@ def test_zeros_that_are_missing(seed, leaves, codes):
 
 
 # -- what a committee can be asked ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
-def test_contributions_are_those_of_the_library(library, n_classes):
-    X, y = coarse(400, n_classes)
-    model = boosted(library, n_classes, (np.nan_to_num(X), y))
-    X = np.nan_to_num(coarse(60, n_classes, seed=1)[0])
-    shares = tree_contributions(Committee.from_estimator(model), X)
-    if library == "xgboost":
-        theirs = model.get_booster().predict(xgb.DMatrix(X), pred_contribs=True)
-        theirs = theirs if n_classes == 2 else theirs.transpose(0, 2, 1)
-    else:
-        theirs = model.predict(X, pred_contrib=True)
-        theirs = theirs if n_classes == 2 else theirs.reshape(len(X), n_classes, -1).transpose(0, 2, 1)
-    assert_allclose(shares, theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -469,3 +447,13 @@ def test_categories_that_xgboost_refuses_are_refused_by_name(make, kind, other, 
         missing = make({"kind": [kind[0], None], "x": [0.0, 0.0]})
         theirs = pd.DataFrame({"kind": pd.Categorical([kind[0], None], categories=kind), "x": [0.0, 0.0]})
         assert_allclose(each.predict_proba(missing), model.predict_proba(theirs), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contributions_are_those_of_xgboost(n_classes):
+    X, y = coarse(400, n_classes)
+    model = boosted("xgboost", n_classes, (np.nan_to_num(X), y))
+    X = np.nan_to_num(coarse(60, n_classes, seed=1)[0])
+    theirs = model.get_booster().predict(xgb.DMatrix(X), pred_contribs=True)
+    theirs = theirs if n_classes == 2 else theirs.transpose(0, 2, 1)
+    assert_allclose(tree_contributions(Committee.from_estimator(model), X), theirs, rtol=1e-4, atol=1e-5)

@@ -40,19 +40,10 @@ from committee.voters.rounds import Rounds
 from tests.cast_votes import stump_by_hand
 from tests.oracles import traverse, tree_shap
 from tests.subjects import noisy_scores, numbers
+from tests.vote.explain.mixed_table import mixed_table
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
 X3, Y3 = load_iris(return_X_y=True)
-
-
-def mixed_table(n=300, seed=0):
-    """Numbers with gaps and categories, and classes that hang on both."""
-    rng = np.random.default_rng(seed)
-    age, colour = rng.normal(40.0, 9.0, n), rng.choice(["blue", "green", "red"], n)
-    y = np.where(0.1 * (age - 40) + (colour == "red") + rng.normal(0, 0.7, n) > 0.5, "yes", "no")
-    gap = rng.random(n) < 0.2
-    frame = pl.DataFrame({"age": [None if g else float(a) for a, g in zip(age, gap, strict=True)], "colour": colour})
-    return frame, y
 
 
 def assert_adds_up(shares, F):
@@ -69,21 +60,6 @@ def test_they_add_up_to_the_score_of_a_boosted_committee(vote, X, y):
     assert shares.shape == (len(F), model.n_features_in_ + 1, *([K] if K > 2 else []))
     assert_adds_up(shares, F)
     assert_array_equal(tree_contributions(model.committee_, X, n_threads=3), shares)
-
-
-@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)])
-def test_they_add_up_to_the_shares_of_a_forest(X, y):
-    forest = Peer(n_estimators=10, random_state=0).fit(X, y)
-    committee = Committee.from_estimator(forest)
-    shares = tree_contributions(committee, X)
-    p = forest.predict_proba(X) * len(forest)
-    assert_adds_up(shares, p[:, 1] - p[:, 0] if p.shape[1] == 2 else p)
-
-
-def test_hard_votes_count_as_what_they_add_to_the_tally():
-    model = SubaggingClassifier(n_estimators=10, random_state=0).fit(X3, Y3)
-    if isinstance(model.committee_.voters, Forest):
-        assert_adds_up(tree_contributions(model, X3), model.decision_function(X3))
 
 
 def random_rounds(rng, n_rounds, n_outputs):
@@ -115,15 +91,6 @@ def test_two_classes_have_one_score_with_its_intercept(outputs):
     shares = tree_contributions(committee, X)
     assert shares.shape == (30, 5)
     assert_adds_up(shares, committee.decision_function(X))
-
-
-def test_equal_to_lightgbm_on_its_own_trees():
-    lightgbm = pytest.importorskip("lightgbm")
-    settings = {"objective": "binary", "num_leaves": 31, "num_threads": 1, "verbose": -1}
-    booster = lightgbm.train(settings, lightgbm.Dataset(X2, Y2), 20)
-    committee = Committee.from_estimator(booster)
-    theirs = booster.predict(X2, pred_contrib=True, num_threads=1)
-    assert_allclose(tree_contributions(committee, X2), theirs, rtol=1e-9, atol=1e-12)
 
 
 def test_over_the_training_rows_the_mean_is_the_expected_score():
@@ -419,8 +386,8 @@ def test_an_explanation_has_names_rows_and_values():
     shares = model.contributions(frame[:40])
     assert_array_equal(found.values, shares[:, :-1])
     assert_array_equal(found.base_values, shares[:, -1])
-    assert found.feature_names == ["age", "colour"]
-    shown = pl.DataFrame(found.display_data.tolist(), schema=["age", "colour"], orient="row")
+    assert found.feature_names == frame.columns
+    shown = pl.DataFrame(found.display_data.tolist(), schema=frame.columns, orient="row")
     assert shown["colour"].to_list() == frame["colour"][:40].to_list()
     against = model.explanation(frame[:40], background=frame[50:60])
     assert_array_equal(against.values, model.interventional_contributions(frame[:40], frame[50:60])[:, :-1])

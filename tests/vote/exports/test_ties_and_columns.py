@@ -165,16 +165,6 @@ def test_errors_lead_to_a_way() -> None:
     assert_array_equal(committee.as_sklearn(again).predict(table), again.predict(table))
 
 
-def test_numbers_that_stand_for_many_categories_are_refused() -> None:
-    names = np.array([f"c{k}" for k in range(20)])
-    code = np.random.default_rng(0).integers(0, 20, 2000)
-    model = committee.GradientBoostingClassifier(n_estimators=3, random_state=0).fit(
-        pd.DataFrame({"g": names[code]}), code % 2
-    )
-    with pytest.raises(ValueError, match="numbers stand for the 20 categories of column 'g'"):
-        committee.as_sklearn(model)
-
-
 def test_large_whole_numbers_are_compared_as_doubles() -> None:
     X = 1e8 + np.random.default_rng(0).integers(0, 50, size=(500, 1)).astype(float)
     for y in (X[:, 0] % 2, X[:, 0] % 3):
