@@ -174,8 +174,8 @@ def test_the_trees_of_lightgbm_under_the_same_groups():
 @pytest.mark.parametrize(
     ("constraints", "named", "error", "message"),
     [
-        ([["a", "e"]], True, ValueError, "names 'e', which is no column of X; there are 'a', 'b', 'c', 'd'"),
-        ([["a"]], False, ValueError, "names 'a', which is no column of X; X is an array without names"),
+        ([["a", "e"]], True, ValueError, "names 'e', which is not a column of X; there are 'a', 'b', 'c', 'd'"),
+        ([["a"]], False, ValueError, "names 'a', which is not a column of X; X is an array without names"),
         ([[0, 4]], True, ValueError, "has column 4; X has columns 0 to 3"),
         ([[-1]], False, ValueError, "has column -1; X has columns 0 to 3"),
         ([[0.5]], False, TypeError, "has 0.5 of type float for a column; use names or whole numbers"),
@@ -349,8 +349,8 @@ IN_COLUMNS = [
     ({"a": "up"}, ValueError, "has 'up' for column 'a'; use -1, 0 or 1"),
     ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
     ([1, 0], ValueError, "needs one of -1, 0 and 1 for each of the 3 columns"),
-    ({"agee": 1}, ValueError, "names 'agee', which is no column of X; there are 'a', 'b', 'c'"),
-    ({"A ": 1}, ValueError, r"names 'A ', which is no column of X; did you mean 'a'\?$"),
+    ({"agee": 1}, ValueError, "names 'agee', which is not a column of X; there are 'a', 'b', 'c'"),
+    ({"A ": 1}, ValueError, r"names 'A ', which is not a column of X; did you mean 'a'\?$"),
     ({"a": True}, ValueError, "has True for column 'a'; use -1, 0 or 1"),
     (np.array([False, True, False]), ValueError, "has False for column 'a'; use -1, 0 or 1"),
     ({"high": [1, 0, 0]}, ValueError, "here each row has one score; give one direction for each column"),
@@ -358,8 +358,8 @@ IN_COLUMNS = [
 IN_CLASSES = [
     ([1, 0, 0], "each of the 3 classes has a score of its own; give it by class, as in {'middle': {column: 1}}"),
     ({"a": 1}, "give it by class"),
-    ({"tall": {"a": 1}}, r"key 'tall', which is no class of y; its classes are \['high', 'low', 'middle'\]"),
-    ({"high": {"e": 1}}, "names 'e', which is no column of X"),
+    ({"tall": {"a": 1}}, r"key 'tall', which is not a class of y; its classes are \['high', 'low', 'middle'\]"),
+    ({"high": {"e": 1}}, "names 'e', which is not a column of X"),
     ({"high": [1, 0]}, "needs one of -1, 0 and 1 for each of the 3 columns"),
     ([[1, 0, 0]], "has 1 rows; it needs one for each class, 3"),
     ({"high": {"a": 2}}, "has 2 for column 'a'; use -1, 0 or 1"),
@@ -367,7 +367,7 @@ IN_CLASSES = [
 IN_TARGETS = [
     ({0: {0: 1}, 1: {0: -1}}, "numbers of a row have no names; give a list with one dict or row for each"),
     ([[1, 0, 0]] * 3, "monotonic_constraints has 3 rows; it needs one for each predicted number, 2"),
-    ({"a": 1}, "names 'a', which is no column of X; X is an array without names"),
+    ({"a": 1}, "names 'a', which is not a column of X; X is an array without names"),
 ]
 
 

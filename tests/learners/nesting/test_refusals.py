@@ -201,7 +201,7 @@ def test_more_voters_than_rows_are_refused():
     ids=str,
 )
 def test_what_is_no_shape_is_refused(shape):
-    no_sizes = r"shape=.* is no list of tree sizes; give whole numbers of at least 1"
+    no_sizes = r"shape=.* is not a list of tree sizes; give whole numbers of at least 1"
     with pytest.raises(ValueError, match="shape has 2,000 levels; give at most 30" if len(shape) > 30 else no_sizes):
         MatryoshkaClassifier(shape).fit(*table())
 

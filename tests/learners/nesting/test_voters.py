@@ -155,7 +155,7 @@ def test_a_voter_that_tells_its_probabilities_may_be_asked_instead():
 
 def timed_by(monkeypatch, training, draw):
     now, done = [0.0], {"trained": 0, "drawn": 0}
-    once, again = SampledLearner.asked_once, Sampling.again
+    once, again = SampledLearner.drawn_once, Sampling.again
 
     def train(self, weights):
         now[0] += training + draw
@@ -167,7 +167,7 @@ def timed_by(monkeypatch, training, draw):
         done["drawn"] += 1
         again(self)
 
-    monkeypatch.setattr(SampledLearner, "asked_once", train)
+    monkeypatch.setattr(SampledLearner, "drawn_once", train)
     monkeypatch.setattr(Sampling, "again", one_more)
     monkeypatch.setattr(growth, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     return done

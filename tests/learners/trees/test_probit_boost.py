@@ -226,13 +226,6 @@ def test_early_stopping_keeps_the_steps_of_least_held_out_risk(Booster, learner,
     assert plain.validation_risks_ is None
 
 
-def test_a_share_is_held_out():
-    X, y = noisy()
-    first, again = (ProbitBoostClassifier(50, early_stopping=True, random_state=3).fit(X, y) for _ in range(2))
-    assert_array_equal(first.coef_, again.coef_)
-    assert (first.coef_ != ProbitBoostClassifier(50, early_stopping=True, random_state=4).fit(X, y).coef_).any()
-
-
 def test_stumps_have_no_line():
     X, y = noisy()
     with pytest.raises(ValueError, match=r"selection='likelihood' chooses among lines"):

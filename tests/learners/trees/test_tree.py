@@ -215,16 +215,6 @@ def test_same_tree_as_scikit_learn(limits):
     assert_allclose(tree.feature_importances_, peer.feature_importances_, rtol=1e-9, atol=1e-12)
 
 
-def test_leaves_are_weighted_means():
-    X, y = coarse_numbers()
-    w = random_weights()
-    tree = TreeRegressor(max_leaf_nodes=7).fit(X, y, w)
-    leaf = tree.committee_.voters.apply(X)[:, 0]
-    for number in np.unique(leaf):
-        inside = leaf == number
-        assert_allclose(tree.predict(X[inside]), np.average(y[inside], weights=w[inside]), rtol=1e-12)
-
-
 def test_the_best_two_sets_of_categories():
     rng = np.random.default_rng(2)
     colour = rng.integers(0, 5, 200)

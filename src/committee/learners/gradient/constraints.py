@@ -24,7 +24,7 @@ def column_number(column: Any, table: TableSchema, parameter: str) -> int:
         names = table.names or ()
         if column not in names:
             known = suggest_names(column, names) if names else "X is an array without names, give numbers"
-            raise ValueError(f"{parameter} names {column!r}, which is no column of X; {known}")
+            raise ValueError(f"{parameter} names {column!r}, which is not a column of X; {known}")
         return names.index(column)
     if not isinstance(column, Integral) or isinstance(column, bool):
         raise TypeError(
@@ -132,7 +132,7 @@ def directions_of_scores(
         unknown = [label for label in constraints if label not in known]
         if unknown:
             raise ValueError(
-                f"monotonic_constraints has the key {unknown[0]!r}, which is no class of y; its classes are {known}."
+                f"monotonic_constraints has the key {unknown[0]!r}, which is not a class of y; its classes are {known}."
             )
         of_score = [constraints.get(label) for label in known]
     else:

@@ -67,6 +67,8 @@ class GradientBoosting(WarmStart, LossBoosting):
         *("seed_", "learning_rate_"),
     )
 
+    _takes_sparse = True
+
     learning_rate_: float = fitted("Step of each round, before any line search.", "float")
     seed_: int = fitted(
         """`random_state`, or a seed drawn from it: a warm start holds the same rows out as the fit before it.""", "int"
@@ -176,10 +178,6 @@ class GradientBoosting(WarmStart, LossBoosting):
     def _shared_tree(self) -> bool: ...
 
     @property
-    def _takes_sparse(self) -> bool:
-        return True
-
-    @property
     def _draws_rows(self) -> bool:
         return self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
 
@@ -214,7 +212,8 @@ class GradientBoosting(WarmStart, LossBoosting):
             rows.need_cells()
         binned = rows.binned(self.table_, self.max_bins, threads)
         seed = int(random.randint(2**31 - 1))
-        trials = self._trials(rows, parted, seed)
+        no_trials = self.learning_rate != "auto" or self.line_search or parted or earlier
+        trials = [] if no_trials or isinstance(given, Derivatives) else rows_of_trials(rows, seed, threads)
         units = parted.units if parted else trials[0].units if trials else None
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
@@ -264,12 +263,6 @@ class GradientBoosting(WarmStart, LossBoosting):
         self._check_earlier(earlier, link=(earlier.link, loss.link), leaves=leaves, **{"number of scores": scores})
         assert earlier.intercept is not None
         return earlier.intercept
-
-    def _trials(self, rows: Rows | TargetRows, parted: PartedRows | None, seed: int) -> list[PartedRows]:
-        no_value = isinstance(self._chosen_loss(), Derivatives)
-        if self.learning_rate != "auto" or self.line_search or parted or no_value or self._earlier_committee():
-            return []
-        return rows_of_trials(rows, seed, n_threads(self.n_jobs))
 
     def _line_fit(self, rows: Rows | TargetRows, loss: Loss, monotone: bool) -> LineFit | None:
         hindrances = (

@@ -32,7 +32,7 @@ def best_step(
     Newton steps from `start` within brackets, up to a relative precision of `tolerance`. `slope` returns derivative and
     curvature at a; where a Newton step leaves the bracket or does not halve the slope, the bracket is halved or the
     step doubled. The search ends at `largest`, or where the slope is at most `flat` times that at 0. Without `curved`
-    the curvature is not the true one, and a Newton step of length 0 is no minimum.
+    the curvature is not the true one, and a Newton step of length 0 is not a minimum.
 
     Equation: line-search (docs/theory.md).
 

@@ -263,9 +263,9 @@ def look_ahead(growth: Growth) -> Iterator[None]:
     """
     assert growth.sampled is not None
     leaf = growth.root()
-    asked = growth.sampled.asked_once(leaf.weights)
+    newest = growth.sampled.drawn_once(leaf.weights)
     while True:
-        found, following = (None, None) if asked is None else _chosen(growth, growth.sampled, leaf, asked)
+        found, following = (None, None) if newest is None else _chosen(growth, growth.sampled, leaf, newest)
         kept = growth.taken(leaf, found)
         if kept is None:
             return
@@ -274,24 +274,24 @@ def look_ahead(growth: Growth) -> Iterator[None]:
         if not leaf.mass > 0.0:
             return
         # the first voter may have been replaced by the constant one
-        asked = following if kept is found else growth.sampled.asked_once(leaf.weights)
+        newest = following if kept is found else growth.sampled.drawn_once(leaf.weights)
 
 
 def _chosen(
-    growth: Growth, sampled: SampledLearner, leaf: Leaf, asked: SampledVoter
+    growth: Growth, sampled: SampledLearner, leaf: Leaf, newest: SampledVoter
 ) -> tuple[Branching, SampledVoter | None]:
-    found = growth.measured(leaf, asked.trained())
+    found = growth.measured(leaf, newest.trained())
     while True:
         begun = time.perf_counter()
         after = growth.beyond(leaf, found)
-        following = sampled.asked_once(after.weights) if after.mass > 0.0 else None
+        following = sampled.drawn_once(after.weights) if after.mass > 0.0 else None
         gained = 0.0 if following is None else _ln_z(growth.measured(after, following.trained()))
         by_voter = gained / _seconds(begun)
-        if asked.sampling.n_draws >= MOST_DRAWS:
+        if newest.sampling.n_draws >= MOST_DRAWS:
             return found, following
         begun = time.perf_counter()
-        asked.sampling.again()
-        again = growth.measured(leaf, asked.trained())
+        newest.sampling.again()
+        again = growth.measured(leaf, newest.trained())
         by_draw = (_ln_z(again) - _ln_z(found)) / _seconds(begun)
         if by_voter <= by_draw:
             return found, following

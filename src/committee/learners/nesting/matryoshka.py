@@ -116,7 +116,7 @@ class MatryoshkaClassifier(NestedClassifier):
         sizes = [int(size) for size in whole if size >= 1]
         if not sizes or len(sizes) != len(given):
             raise ValueError(
-                f"shape={self.shape!r} is no list of tree sizes; give whole numbers of at least 1, the innermost "
+                f"shape={self.shape!r} is not a list of tree sizes; give whole numbers of at least 1, the innermost "
                 "first, as [2, 2, 2], or 'binary' or 'greedy'."
             )
         if len(sizes) > _MOST_NESTED:

@@ -247,7 +247,7 @@ class SampledLearner:
         q, R = estimated_by_draws(self._answer(found), Z, self.stopping, self.estimate, seconds)
         return Trained(found.voter, q, R)
 
-    def asked_once(self, weights: NDArray[Any]) -> SampledVoter | None:
+    def drawn_once(self, weights: NDArray[Any]) -> SampledVoter | None:
         found = self.learner.train(weights)
         return None if found is None else SampledVoter(found.voter, Sampling(self._answer(found), self.estimate))
 

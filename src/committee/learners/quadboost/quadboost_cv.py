@@ -21,9 +21,8 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_parameters
-from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quadboost import classes_committee, signs_of
-from committee.learners.quadboost.quadboost_path import follow, refuse_large, strengths
+from committee.learners.quadboost.quadboost_path import follow, path_stumps, strengths
 from committee.learners.quadboost.rounds import Products
 from committee.objectives.programs.penalised_least_squares import Penalty, greedy_rounds
 from committee.objectives.programs.penalties import PENALTIES, penalty_class
@@ -140,10 +139,7 @@ class QuadBoostClassifierCV(BaseClassifier):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         folds, rounds = self._folds(rows, tasks.sample_weight), self._rounds()
-        binned, dictionary = listed_stumps(
-            rows, self.table_, self.n_thresholds, self.thresholds, n_threads(self.n_jobs)
-        )
-        refuse_large(dictionary, self.n_thresholds)
+        binned, dictionary = path_stumps(rows, self.table_, self.n_thresholds, self.thresholds, n_threads(self.n_jobs))
         sums = FoldSums(binned, dictionary, rows, signs_of(rows.labels, len(self.classes_)), self.fit_intercept, folds)
         whole, groups = sums.without(None), dictionary.groups
         alphas = np.zeros(1)
@@ -305,9 +301,6 @@ class FoldSums:
             scores = self.cells[fold].scores(np.ascontiguousarray(self.dictionary.cell_scores(flat)))
             F = scores.reshape(len(held), R, K) + start[i]
             for t in range(R):
-                if criterion == "error":
-                    loss = np.asarray(elected(F[:, t]) != truth, dtype=np.float64)
-                else:
-                    loss = ((y - F[:, t]) ** 2).sum(axis=1)
+                loss = elected(F[:, t]) != truth if criterion == "error" else ((y - F[:, t]) ** 2).sum(axis=1)
                 losses[i, t] = np.average(loss, weights=w)
         return losses

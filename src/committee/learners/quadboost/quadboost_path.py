@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from committee import _core
+from committee.data.bins import Binned
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows
 from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.learners.quadboost.rounds import Products, products_of
@@ -205,8 +207,7 @@ def quadboost_path(
     if isinstance(learner, QuadBoostClassifier) and len(learner.classes_) < 2:
         raise ValueError(f"y holds one class only, {learner.classes_.tolist()[0]!r}; a path needs two.")
     threads = n_threads(n_jobs)
-    binned, dictionary = listed_stumps(rows, learner.table_, n_thresholds, thresholds, threads)
-    refuse_large(dictionary, n_thresholds)
+    binned, dictionary = path_stumps(rows, learner.table_, n_thresholds, thresholds, threads)
     target = learner.target_of(rows)
     cells, kind = _core.Cells(binned.codes, binned.bins.n_bins, threads), penalty_class(penalty)
     products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
@@ -225,14 +226,22 @@ def quadboost_path(
     return QuadBoostPath(penalty, chosen, weights, intercepts, risks, gaps, n_voters, dictionary, learner, rows.count)
 
 
-def refuse_large(dictionary: StumpDictionary, n_thresholds: int) -> None:
-    """Raise ValueError if the products of a dictionary would not fit into memory."""
+def path_stumps(
+    rows: Rows | TargetRows,
+    table: TableSchema,
+    n_thresholds: int,
+    thresholds: Literal["quantile", "even"],
+    threads: int,
+) -> tuple[Binned, StumpDictionary]:
+    """Return the stumps of a table; ValueError if their products would not fit into memory."""
+    binned, dictionary = listed_stumps(rows, table, n_thresholds, thresholds, threads)
     C = int(dictionary.offset[-1])
     if C > MOST_CELLS_OF_PATH:
         raise ValueError(
             f"n_thresholds={n_thresholds} makes {C} cells of the columns; all products of their stumps are kept for at "
             f"most {MOST_CELLS_OF_PATH}. Lower n_thresholds, or drop columns."
         )
+    return binned, dictionary
 
 
 def strengths(
