@@ -238,6 +238,7 @@ def chain(depth: int, threshold: Any, n_features: int = 1, falls_left: bool = Fa
     return Forest(n_features, 2, np.array([0, n]), feature, at, left, **(nodes | fields))
 
 
+THREADS = (1, 2, 5)
 WIDEST = _core.lane_bytes()
 NARROWER = [bytes for bytes in (16, 32) if bytes < WIDEST]
 
@@ -260,3 +261,12 @@ def check_vectors(run: Callable[[], Iterable[NDArray[Any]]]) -> None:
             again = list(run())
         for mine, widest in zip(again, expected, strict=True):
             assert mine.tobytes() == widest.tobytes()
+
+
+def check_threads(run: Callable[[int], Iterable[Any]]) -> list[Any]:
+    """Arrays are the same to the bit for any number of threads; return them."""
+    expected = list(run(1))
+    for n_threads in THREADS[1:]:
+        for mine, alone in zip(run(n_threads), expected, strict=True):
+            np.testing.assert_array_equal(mine, alone)
+    return expected

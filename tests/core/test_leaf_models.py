@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.voters.forest import Forest
-from tests.core.cases import each, refusals
+from tests.core.cases import check_threads, each, refusals
 from tests.oracles import traverse
 
 
@@ -145,12 +145,12 @@ def test_threads_and_blocks_change_no_bit(n_outputs):
     X, D = random_rows(2, models, 5000)
     trees, weights, start = models.native, np.random.default_rng(0).exponential(size=30), np.array([0, 7, 8, 30])
     K = max(2, n_outputs)
-    for n_threads in (1, 2, 5):
-        assert_array_equal(trees.scores(X, D, n_threads), trees.scores(X, D, 1))
-        assert_array_equal(trees.votes(X, D, n_threads), trees.votes(X, D, 1))
-        for hard in (False, True):
-            tally = trees.tally_committees(X, D, weights, start, K, hard, n_threads)
-            assert_array_equal(tally, trees.tally_committees(X, D, weights, start, K, hard, 1))
+
+    def everything(n):
+        tallies = [trees.tally_committees(X, D, weights, start, K, hard, n) for hard in (False, True)]
+        return trees.scores(X, D, n), trees.votes(X, D, n), *tallies
+
+    check_threads(everything)
     for some in (slice(0, 1), slice(513, 1100), slice(4999, 5000)):
         assert_array_equal(trees.scores(X[some].copy(), D[some].copy(), 1), trees.scores(X, D, 1)[some])
 
@@ -277,11 +277,8 @@ def test_the_same_bits_for_any_number_of_threads():
     random = np.random.default_rng(0)
     codes = random.integers(0, 50, (40, 50_000)).astype(np.uint16)
     places = _core.LeafPlaces(codes, np.arange(41) * 50)
-    for method, value in (
-        (places.scores, random.normal(size=(2000, 3))),
-        (places.sums, random.normal(size=(50_000, 3))),
-    ):
-        assert_array_equal(method(value, 1), method(value, 3))
+    of_leaves, of_rows = random.normal(size=(2000, 3)), random.normal(size=(50_000, 3))
+    check_threads(lambda t: [places.scores(of_leaves, t), places.sums(of_rows, t)])
 
 
 @pytest.mark.parametrize(

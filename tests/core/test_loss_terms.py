@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from committee import _core
+from tests.core.cases import check_threads
 from tests.oracles import losses as oracle
 
 LINKS = ("probit", "logit")
@@ -194,17 +195,13 @@ def test_tied_and_certain_scores(name):
 @given(st.integers(0, 2**32 - 1), sizes, st.integers(1, 5), st.booleans())
 def test_same_bits_for_any_number_of_threads(name, seed, n, K, weighted):
     case = problem(name, seed, n, K, 2.0, weighted)
-    alone = computed(case)
-    for n_threads in (2, 5):
-        for ours, theirs in zip(computed(case, n_threads=n_threads), alone, strict=True):
-            assert_array_equal(ours, theirs)
+    check_threads(lambda t: computed(case, n_threads=t))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_many_rows_on_many_threads(name):
     case = problem(name, 1, 200_003, 3, 2.0, weighted=True)
-    for ours, theirs in zip(computed(case, n_threads=3), computed(case), strict=True):
-        assert_array_equal(ours, theirs)
+    check_threads(lambda t: computed(case, n_threads=t))
 
 
 @pytest.mark.parametrize("name", NAMES)

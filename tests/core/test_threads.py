@@ -29,14 +29,23 @@ from committee import (
     _core,
     quadboost_path,
 )
-from tests.core.cases import CRITERIA, NARROWER, OF_TARGETS, WIDEST, Case, check_vectors, random_case
+from tests.core.cases import (
+    CRITERIA,
+    NARROWER,
+    OF_TARGETS,
+    THREADS,
+    WIDEST,
+    Case,
+    check_threads,
+    check_vectors,
+    random_case,
+)
 from tests.core.checked_tree import DEFAULTS, assert_same_tree
 from tests.oracles import grow as oracle
 from tests.patience import PATIENCE
 
 MANY_ROWS = 200_000
 """Enough work for every kernel to start its threads."""
-THREADS = (1, 2, 5)
 THREADS_OF_PROCESS = Path("/proc/self/task")
 
 
@@ -64,26 +73,16 @@ def test_bins():
     X = table_of_numbers()
     weights = np.random.default_rng(0).exponential(size=len(X))
     for w in (None, weights):
-        (edges, offset), *others = [_core.bin_edges(X, w, N_CATEGORIES, 255, 40_000, t) for t in THREADS]
-        for other_edges, other_offset in others:
-            assert_array_equal(edges, other_edges)
-            assert_array_equal(offset, other_offset)
-    codes, *other_codes = [_core.bin_codes(X, edges, offset, N_CATEGORIES, False, t) for t in THREADS]
-    for other in other_codes:
-        assert_array_equal(codes, other)
+        edges, offset = check_threads(lambda t, w=w: _core.bin_edges(X, w, N_CATEGORIES, 255, 40_000, t))
+    check_threads(lambda t: [_core.bin_codes(X, edges, offset, N_CATEGORIES, False, t)])
 
 
 @pytest.mark.parametrize("subset", [False, True])
 def test_histogram(subset):
     case = large_case("gini", weights="heavy")
     rows = np.random.default_rng(0).permutation(MANY_ROWS)[:180_000].astype(np.int32) if subset else None
-    (sums, counts), *others = [
-        _core.class_histogram(case.codes, case.n_bins, case.labels, case.n_classes, case.weights, rows, t)
-        for t in THREADS
-    ]
-    for other_sums, other_counts in others:
-        assert_array_equal(sums, other_sums)
-        assert_array_equal(counts, other_counts)
+    table = (case.codes, case.n_bins, case.labels, case.n_classes, case.weights)
+    check_threads(lambda t: _core.class_histogram(*table, rows, t))
 
 
 @pytest.mark.one_in(3)
@@ -110,13 +109,12 @@ def test_emphasis(per_class):
     leaf = rng.integers(-1, 8, n).astype(np.int32)
     labels = rng.integers(0, 3, n).astype(np.uint16)
     factor = rng.exponential(size=(8, 6 if per_class else 3))
-    results = []
-    for t in THREADS:
+
+    def scaled(n_threads):
         weights = start.copy()
-        results.append((_core.scale_rows(weights, leaf, labels, factor, t), weights))
-    for total, weights in results[1:]:
-        assert total == results[0][0]
-        assert_array_equal(weights, results[0][1])
+        return _core.scale_rows(weights, leaf, labels, factor, n_threads), weights
+
+    check_threads(scaled)
 
 
 @pytest.mark.parametrize("n_threads", [0, -1, 1000])
