@@ -95,9 +95,6 @@ class Distilled:
         )
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         by = "measured on validation rows" if self.measured else "estimated"
         nodes = f"{self.nodes} node{'' if self.nodes == 1 else 's'} in place of {self.nodes_before}"
         return (

@@ -6,9 +6,9 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import delayed
@@ -174,23 +174,19 @@ class ParallelFolds:
     """Fits on folds by an executor, ahead of the run that takes them one after the other.
 
     The first fit of a candidate that tunes its learning rate finds that of its other folds, which wait for it. All fits
-    that need no other are trained at the same time, and then all that need these. Leaving the context cancels the rest.
+    that need no other are trained at the same time, and then all that need these. Leaving `under_way` cancels the rest.
     Of `candidates`, in the order of the run, fits begin before they are taken; `seconds` are by candidate.
     """
 
-    def __init__(self, executor: MemberExecutor, fits: FoldTrainer, candidates: Sequence[Candidate]) -> None:
-        self._executor, self._fits, self._candidates = executor, fits, candidates
-        self._under_way, self._begun = ExitStack(), set[tuple[str, int]]()
+    def __init__(
+        self, executor: MemberExecutor, under_way: ExitStack, fits: FoldTrainer, candidates: Sequence[Candidate]
+    ) -> None:
+        self._executor, self._under_way, self._fits, self._candidates = executor, under_way, fits, candidates
+        self._begun = set[tuple[str, int]]()
         self._results: Iterator[Outcome] = iter(())
         self._found: dict[tuple[str, int], Outcome] = {}
         self._rates: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._under_way.close()
 
     def fit(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         place = candidate.name, number
@@ -236,14 +232,15 @@ class ParallelFolds:
                 yield candidate, dict(settings), number
 
 
-def parallel_folds(
-    fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: bool
-) -> AbstractContextManager[ParallelFolds | None]:
+@contextmanager
+def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: bool) -> Iterator[ParallelFolds | None]:
     """Fits on folds by the executor in force, None without one; ahead of candidates unless they must be `in_time`."""
     executor = member_executor()
     if executor is None:
-        return nullcontext()
-    return ParallelFolds(executor, fits, [] if in_time else [one for one in wanted if not one.out_of_bag])
+        yield None
+        return
+    with ExitStack() as under_way:
+        yield ParallelFolds(executor, under_way, fits, [] if in_time else [one for one in wanted if not one.out_of_bag])
 
 
 def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
