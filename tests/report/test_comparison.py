@@ -532,7 +532,7 @@ def test_lines_that_no_comparison_has_written_are_refused(tmp_path, change):
     cell = json.loads(line)
     change(cell)
     path.write_text(f"{run}\n{json.dumps(cell)}\n", "utf-8")
-    with pytest.raises(ValueError, match=r"holds a line that is no fit of this comparison .*; remove this file"):
+    with pytest.raises(ValueError, match=r"holds a line that is not a fit of this comparison .*; remove this file"):
         compare(X_IRIS, Y_IRIS, BAYES, folds=2, checkpoint=path)
 
 

@@ -250,7 +250,7 @@ def _row_frame(
 def _figure(before: MarginDistribution, after: MarginDistribution | None) -> Any:
     import numpy as np
 
-    from committee.report.displays.curves import MarginChangeDisplay, MarginDisplay
+    from committee.report.displays.margins import MarginChangeDisplay, MarginDisplay
 
     if after is None:
         return MarginDisplay({"margins": before}).plot().figure_

@@ -269,7 +269,7 @@ def compare(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from committee.report.comparison import compare
     >>> X, y = load_iris(return_X_y=True)
-    >>> compare(X, y, {"bayes": GaussianNB()}, folds=5)["bayes"].mean("accuracy").round(3)
+    >>> round(compare(X, y, {"bayes": GaussianNB()}, folds=5)["bayes"].mean("accuracy"), 3)
     0.96
     """
     from committee.data.columns import is_frame

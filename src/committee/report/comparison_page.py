@@ -1,4 +1,4 @@
-"""The report of a comparison as one HTML page."""
+"""The report of a comparison as one HTML page, and displays of two of its pictures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from committee.report.comparison_tables import (
     table_sentence,
     verdict,
 )
+from committee.report.displays.base import ChartDisplay, Display, draw_chart, draw_dot_rows
 from committee.report.drawing.chart import RELIABILITY, Chart, Curve, Dots, Guide, Mark, reliability_chart
 from committee.report.drawing.rows import DotRow, DotRows
 from committee.report.drawing.scale import Scale
@@ -25,6 +26,8 @@ from committee.report.metrics import known_metric, metric_words
 from committee.report.page import Picture, Section, Terms, render_page
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from committee.report.comparison import Comparison, ModelResult
 
 MOST_FOLDS = 20
@@ -229,3 +232,51 @@ def _color(comparison: Comparison, model: ModelResult) -> int:
 
 def _names(models: Sequence[ModelResult]) -> tuple[str, ...]:
     return tuple(model.name for model in models)
+
+
+class ComparisonDisplay(Display):
+    """The ranking metric of every model: a dot per fold, the mean, and one standard deviation either side of it.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Result of `committee.report.comparison.compare`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from committee.report.comparison import compare
+    >>> from committee.report import ComparisonDisplay
+    >>> display = ComparisonDisplay(compare(*load_iris(return_X_y=True), {"bayes": GaussianNB()})).plot()
+    >>> display.ax_.get_xlabel()
+    'accuracy'
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def _draw(self, ax: Axes | None) -> None:
+        rows = fold_rows(self.comparison)
+        draw_dot_rows(rows, self._axes(ax, 7.2, 0.9 + 0.42 * max(len(rows.rows), 1)))
+
+
+class SizeDisplay(ChartDisplay):
+    """The ranking metric against the mean number of nodes in all trees of a model, on a logarithmic scale.
+
+    Models whose nodes are not counted are left out. Lines are one standard deviation either side of the mean.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Result of `committee.report.comparison.compare`.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def chart(self) -> Chart:
+        return size_chart(self.comparison)
+
+    def _draw(self, ax: Axes | None) -> None:
+        draw_chart(self.chart(), self._axes(ax, 7.2, 3.6), is_legend_beside=True)

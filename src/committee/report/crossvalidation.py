@@ -438,6 +438,6 @@ def _fits_of_journal(journal: Journal, names: list[str], figures: Set[str], n_fo
             known[names.index(cell["model"]), range(n_folds).index(cell["fold"])] = result
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(
-                f"{journal.path} holds a line that is no fit of this comparison ({error}); remove this file"
+                f"{journal.path} holds a line that is not a fit of this comparison ({error}); remove this file"
             ) from error
     return known

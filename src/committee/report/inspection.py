@@ -75,7 +75,7 @@ def _summary(model: Any, file_bytes: int | None) -> Grid:
 
 def changed_parameters(model: Any) -> list[tuple[str, str]]:
     """Return the parameters of a learner that differ from the defaults."""
-    trained = dict.fromkeys(model.trained_parameters)  # another model, which is no setting of this one
+    trained = dict.fromkeys(model.trained_parameters)  # another model, not a setting of this one
     defaults = type(model)(**trained).get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in trained}
     return [(name, repr(v)) for name, v in given.items() if repr(v) != repr(defaults.get(name, ...))]

@@ -65,7 +65,7 @@ def members_grid(model: Any) -> Grid:
 
 
 def left_out_grid(model: Any) -> Grid:
-    """Return the candidates that are no members, and why."""
+    """Return the candidates that are not members, each with the reason."""
     rows = [
         (
             one["member"],

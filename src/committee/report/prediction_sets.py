@@ -34,7 +34,7 @@ def is_conformal(model: Any) -> bool:
 
 
 def _needs_groups(model: Any) -> bool:
-    # the fit was given groups that are no column of the table
+    # the fit was given groups that are not a column of the table
     return model.groups_ is not None and model.group_by is None
 
 

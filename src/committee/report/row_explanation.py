@@ -10,8 +10,7 @@ import numpy as np
 
 from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import is_sparse
-from committee.data.number_types import F64
-from committee.report.arguments import place
+from committee.data.number_types import F64, is_whole
 from committee.report.figures import quantile_levels
 from committee.report.grid import Grid
 from committee.vote.explain.contributions import probability_contributions
@@ -24,6 +23,13 @@ from committee.voters.forest import Forest
 
 MOST_NAMED = 3
 """Columns that a sentence names."""
+
+
+def place(name: str, given: object, n: int) -> int:
+    """Return an index of n things from 0 on; negative ones count from the last."""
+    if not (is_whole(given) and -n <= given < n):
+        raise ValueError(f"{name}={given!r} is not there; {name}s are numbered from 0 to {n - 1}, -1 is the last")
+    return int(given) % n
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +98,7 @@ def largest_shares(
 
 
 def start_in_words(total: str) -> str:
-    # the link of the mean vote is no mean of the training rows' probabilities
+    # the link of the mean vote is not the mean of the training rows' probabilities
     return "baseline" if total == "probability" else "mean of training rows"
 
 
@@ -154,7 +160,7 @@ def _of_class(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any,
         return shares, subject, total, predicted, remark
     label = predicted if label is None else label
     if label not in classes:
-        raise ValueError(f"label={label!r} is no class; the classes are {', '.join(map(repr, classes))}")
+        raise ValueError(f"label={label!r} is not a class; the classes are {', '.join(map(repr, classes))}")
     return shares[:, classes.index(label)], f"{score} for {label}", total, predicted, remark
 
 
@@ -179,7 +185,7 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
     else:
         given = f"{label:g}" if isinstance(label, float) else str(label)
         if given not in names:
-            raise ValueError(f"label={label!r} is no quantile of the estimator; they are {', '.join(names)}")
+            raise ValueError(f"label={label!r} is not a quantile of the estimator, which has {', '.join(names)}")
         k = names.index(given)
     # the sum that is this quantile once all sums of the row are sorted
     sums = estimator.contributions(one, output="score")[0]
@@ -196,7 +202,7 @@ def row_sentences(found: RowExplanation) -> list[str]:
     """Return start and end of the sum, and the columns that raise and lower it most."""
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
-    # the link of the mean score is no mean of probabilities, so that it is not the share of the class
+    # the link of the mean score is not the mean of probabilities, so that it is not the share of the class
     known = f"the {'prediction for the mean score' if found.total == 'probability' else 'mean'} of the training rows"
     sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}; it starts at {start}, {known}."]
     shown, _ = found.largest(len(found.labels))

@@ -158,7 +158,7 @@ def test_contributions_to_quantiles(iris):
     several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
     display = ContributionDisplay.from_estimator(several, X, 7, label=0.75)
     assert display.contributions.sum() == pytest.approx(several.predict(X)[7, 1])
-    with pytest.raises(ValueError, match=r"label=0.3 is no quantile of the estimator; they are 0.25, 0.75"):
+    with pytest.raises(ValueError, match=r"label=0.3 is not a quantile of the estimator, which has 0.25, 0.75"):
         ContributionDisplay.from_estimator(several, X, 7, label=0.3)
 
 
@@ -386,7 +386,7 @@ AGREED = np.full((1, 4, 2), 0.5)
         (contributions(150), "row=150 is not there; rows are numbered from 0 to 149, -1 is the last"),
         (contributions("a"), "row='a' is not there"),
         (contributions(max_features=0), "max_features=0 is not a number of features to draw"),
-        (contributions(label="x"), "label='x' is no class; the classes are 0, 1, 2"),
+        (contributions(label="x"), "label='x' is not a class; the classes are 0, 1, 2"),
         (
             lambda *_: ContributionDisplay(np.zeros((2, 3)), ["a"]),
             r"1 labels need \(2,\), the bias last; of several",

@@ -110,7 +110,7 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
 
 def stages(fold: Fold) -> Figure:
     """Draw Figure 1: cumulative margin curves of the first trees of AdaBoost."""
-    from committee.report.displays.curves import MarginDisplay
+    from committee.report.displays.margins import MarginDisplay
 
     committee = trained(fold, ADABOOST, Ensembles(STAGES[-1]))
     rounds = [t for t in STAGES if t < committee.n_voters] + [committee.n_voters]
@@ -120,7 +120,7 @@ def stages(fold: Fold) -> Figure:
 
 def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
     """Draw one of Figures 2 to 6, and return its numbers; margins beyond 1 are drawn at 1."""
-    from committee.report.displays.curves import MarginChangeDisplay
+    from committee.report.displays.margins import MarginChangeDisplay
 
     committee = trained(fold, change.ensemble, Ensembles(TREES))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))

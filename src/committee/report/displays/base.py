@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from committee.data.number_types import is_whole
 from committee.data.packages import require_package
 from committee.report.drawing.chart import Band, Box, Chart, Columns, Curve, Dots, Guide, Line, Mark, Sketch, Text
 from committee.report.drawing.rows import Bar, CellMap, DotRows
@@ -66,6 +67,15 @@ def open_axes(ax: Axes) -> Figure:
     figure = ax.get_figure(root=True)
     assert figure is not None
     return figure
+
+
+def check_most(name: str, given: object, *, none: str = "") -> None:
+    """Refuse a number of things to draw that is below 1; `none` describes the selection of `None`, if it is allowed."""
+    if (given is None and none) or (is_whole(given) and given >= 1):
+        return
+    what = name.removeprefix("max_")
+    also = f", or None for {none}" if none else ""
+    raise ValueError(f"{name}={given!r} is not a number of {what} to draw; give a whole number of 1 or more{also}")
 
 
 class Display(ABC):

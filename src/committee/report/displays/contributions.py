@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
-from committee.report.arguments import check_most, place
-from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, draw_bars
+from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, check_most, draw_bars
 from committee.report.drawing.rows import Bar, rest_bar
 from committee.report.drawing.text import shortened
-from committee.report.row_explanation import RowExplanation, largest_shares, start_in_words
+from committee.report.row_explanation import RowExplanation, largest_shares, place, start_in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -314,19 +313,7 @@ class CoefficientMapDisplay(Display):
         max_leaves, max_columns, ax
             As for the class and `plot`.
         """
-        from committee.vote.explain.rules import leaf_models, model_trees
-
-        trees = model_trees(estimator)
-        tree = place("tree", tree, len(trees.forest))
-        frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
-        design = trees.design
-        scored = frame["class"].unique(maintain_order=True).to_list()
-        if label is None:
-            linear = (frame[:, -len(design) :].to_numpy() != 0.0).any(axis=1)
-            label = frame["class"].to_list()[int(linear.argmax())]
-        if label not in scored:
-            raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")
-        frame = frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True)
+        label, frame, design = leaf_scores(estimator, tree, label)
         deviation = None
         if X is not None:
             deviation = design.matrix(estimator.table_.encode(estimator.validate_rows(X))).std(axis=0)
@@ -384,6 +371,22 @@ class CoefficientMapDisplay(Display):
                 self.ax_.text(c, i, text, ha="center", color="white" if is_dark[i, c] else INK, **style)
         for i in np.flatnonzero((self.values == 0.0).all(axis=1)).tolist():
             self.ax_.text(-0.4, i, "constant", ha="left", color=GREY, **style)
+
+
+def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
+    """Class of a score of a model tree, the leaf models of that score by their rows, and the design of columns."""
+    from committee.vote.explain.rules import leaf_models, model_trees
+
+    trees = model_trees(estimator)
+    tree, design = place("tree", tree, len(trees.forest)), trees.design
+    frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
+    scored = frame["class"].unique(maintain_order=True).to_list()
+    if label is None:
+        linear = (frame[:, -len(design) :].to_numpy() != 0.0).any(axis=1)
+        label = frame["class"].to_list()[int(linear.argmax())]
+    if label not in scored:
+        raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")
+    return label, frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True), design
 
 
 def _wrapped(text: str, width: int, most_lines: int) -> str:

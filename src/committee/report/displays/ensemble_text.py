@@ -13,12 +13,11 @@ from committee.data.frames import TableSchema
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
 from committee.data.text import pluralize
-from committee.report.arguments import place
 from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
 from committee.report.drawing.scale import format_percent
 from committee.report.drawing.svg import Color
 from committee.report.drawing.text import middle_cut
-from committee.report.row_explanation import values_in_words
+from committee.report.row_explanation import place, values_in_words
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average, Log
 from committee.vote.links.probability import Logistic, Share, Softmax
@@ -221,7 +220,7 @@ class EnsembleText:
     def of(cls, estimator: Any, had_missing: Any = None) -> EnsembleText:
         """Describe an ensemble; the mask `had_missing`, shape (p,), marks columns with missing values.
 
-        Raise TypeError if its voters are no trees, or leaves have lines; ValueError if it has too many leaves, or
+        Raise TypeError if its voters are not trees, or leaves have lines; ValueError if it has too many leaves, or
         predicts several numbers.
         """
         votes = votes_of(estimator)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.arguments import check_most
-from committee.report.displays.base import Display, draw_cells, draw_dot_rows
+from committee.report.displays.base import Display, check_most, draw_cells, draw_dot_rows
 from committee.report.drawing.rows import Cell, CellMap, DotRow, DotRows
 from committee.report.drawing.scale import Scale, format_percent
 from committee.report.drawing.text import shortened

@@ -13,8 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
 from committee.data.number_types import F64
-from committee.report.arguments import check_most
-from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, ChartDisplay, Display, room, text_inches
+from committee.report.displays.base import (
+    AGAINST,
+    FOR,
+    GREY,
+    INK,
+    PALE,
+    ChartDisplay,
+    Display,
+    check_most,
+    room,
+    text_inches,
+)
 from committee.report.displays.tree_text import voter_words
 from committee.report.drawing.chart import Chart, Curve, Dots, Mark, dash
 from committee.report.drawing.scale import Scale, format_percent

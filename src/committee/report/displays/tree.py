@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.report.arguments import check_most
-from committee.report.displays.base import FOR, GREY, INK, PALE, Display, room, text_inches
+from committee.report.displays.base import FOR, GREY, INK, PALE, Display, check_most, room, text_inches
 from committee.report.drawing.scale import format_percent
 
 if TYPE_CHECKING:

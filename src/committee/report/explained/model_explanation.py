@@ -219,7 +219,7 @@ class Explanation:
         return np.asarray(order[self.errors[order] > 0.0])
 
     def row(self, number: int, label: Any = None) -> RowExplanation | None:
-        """Contributions of columns to the prediction for a row; `None` if it is no sum of such."""
+        """Contributions of columns to the prediction for a row; `None` if it is not a sum of them."""
         one = TableRows(self.X).taken(np.array([number]))
         try:
             return RowExplanation.of(self.model, one, label=label)

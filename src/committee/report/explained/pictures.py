@@ -10,7 +10,8 @@ import numpy as np
 from committee.data.number_types import F64, Mask
 from committee.data.text import pluralize
 from committee.report.displays.contributions import MeanContributionDisplay
-from committee.report.displays.curves import MarginDisplay, ReliabilityDisplay
+from committee.report.displays.curves import ReliabilityDisplay
+from committee.report.displays.margins import MarginDisplay
 from committee.report.displays.members import MemberDisagreementDisplay, MemberVotesDisplay, member_color
 from committee.report.drawing.chart import RELIABILITY, Band, Chart, Columns, Curve, Dots, Guide, Mark
 from committee.report.drawing.rows import Bar, Cell, CellMap, DotRow, DotRows, bars, rest_bar
@@ -393,7 +394,7 @@ def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]
     pictures = _disagreement(answers, of_classes) if len(answers.names) > 1 else []
     if of_classes and answers.truth is not None:
         pictures += _member_curves(answers)
-    if not isinstance(getattr(model.number_loss, "link", None), Log):  # whose prediction is no sum over columns
+    if not isinstance(getattr(model.number_loss, "link", None), Log):  # whose prediction is not a sum over columns
         pictures.append(_mean_contributions(model, X, answers.n_rows, of_classes))
     return pictures
 

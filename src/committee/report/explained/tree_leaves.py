@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.data.text import pluralize
+from committee.report.displays.contributions import leaf_scores
 from committee.report.displays.tree_text import TreeText, table_with_forms
 from committee.report.drawing.rows import Bar, Stack, bars, stacks
 from committee.report.drawing.scale import format_number, format_percent, format_signed
@@ -17,7 +18,7 @@ from committee.report.drawing.svg import AGAINST, FOR, REST, Color, legend, side
 from committee.report.members import has_members
 from committee.report.page import Picture
 from committee.vote.committee import Committee
-from committee.vote.explain.rules import leaf_models, leaf_rules, model_trees
+from committee.vote.explain.rules import leaf_rules
 from committee.vote.members import MemberCommittees
 
 MOST_LEAVES, MOST_TERMS = 12, 6
@@ -169,13 +170,8 @@ def leaf_terms(model: Any, rows: F64, most: int = 6) -> tuple[str, list[LeafTerm
 
     The standard deviations of the encoded `rows`, shape (n, p), make columns of different units comparable.
     """
-    trees = model_trees(model)
-    frame = leaf_models(trees, model.classes_, model.table_, [0])
-    design = trees.design
+    label, frame, design = leaf_scores(model)
     deviation, names = design.matrix(rows).std(axis=0), design.names(model.table_)
-    linear = (frame[:, -len(design) :].to_numpy() != 0.0).any(axis=1)
-    label = frame["class"].to_list()[int(linear.argmax())]
-    frame = frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True)
     found = []
     coefficients = frame[:, -len(design) :].to_numpy() * deviation
     for (rule, n_rows), effect in zip(frame[["rule", "rows"]].rows()[:most], coefficients, strict=False):

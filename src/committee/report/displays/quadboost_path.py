@@ -1,4 +1,4 @@
-"""Displays of paths: of pruning, and of QuadBoost's regularisation."""
+"""Display of QuadBoost's weights and errors along the strength of its penalty."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
 from committee.objectives.programs.penalties import penalty_class
-from committee.report.arguments import check_most
 from committee.report.displays.base import (
-    AGAINST,
     COLORS,
-    FOR,
-    GREY,
     INK,
     PALE,
-    Display,
+    check_most,
     grid,
     legend_above,
     legend_beside,
@@ -39,103 +35,6 @@ MOST_NAMED = len(COLORS) - 1
 """Columns with a colour of their own; the last colour of the palette is an ink."""
 
 _OTHERS = "#bbbbbb"
-
-
-class PruningPathDisplay(Display):
-    """Loss of pruned ensembles above that of the whole, against the nodes that are left.
-
-    Parameters
-    ----------
-    n_nodes : array-like (steps,)
-        Nodes of each pruned ensemble.
-    lost : array-like (steps,)
-        Its held-out loss minus that of the whole ensemble.
-    lost_error : array-like (steps,), default=None
-        Standard errors, drawn as bars.
-    metric : str, default="accuracy"
-        Name of the loss.
-    max_loss : float, default=None
-        Accepted loss, drawn as a line.
-    chosen : int, default=None
-        Nodes of the chosen ensemble, which gets a ring.
-
-    Examples
-    --------
-    >>> from committee.report import PruningPathDisplay
-    >>> PruningPathDisplay([300, 100, 30], [-0.002, 0.001, 0.02]).plot().ax_.get_xlabel()
-    'nodes'
-    """
-
-    def __init__(
-        self,
-        n_nodes: ArrayLike,
-        lost: ArrayLike,
-        lost_error: ArrayLike | None = None,
-        *,
-        metric: str = "accuracy",
-        max_loss: float | None = None,
-        chosen: int | None = None,
-    ) -> None:
-        self.n_nodes = np.asarray(n_nodes, dtype=np.float64)
-        self.lost = np.asarray(lost, dtype=np.float64)
-        self.lost_error = None if lost_error is None else np.asarray(lost_error, dtype=np.float64)
-        shapes = [each.shape for each in (self.n_nodes, self.lost, self.lost_error) if each is not None]
-        if len(set(shapes)) > 1 or self.n_nodes.ndim != 1 or not self.n_nodes.size:
-            raise ValueError(f"n_nodes, lost and lost_error have shapes {shapes}; they must be of one length, not 0")
-        self.metric, self.max_loss, self.chosen = metric, max_loss, chosen
-        self.unit = "nodes"
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> PruningPathDisplay:
-        """Draw the path of a pruned ensemble.
-
-        Parameters
-        ----------
-        estimator : LeafReweighter, LeafReweighterRegressor or MarginReweighter
-            Fitted with ``on="oob"`` or ``"validation"``; with `min_gain` or `max_loss` its path has several steps. A
-            result of `committee.prune` with `max_loss`, which removes whole voters, is drawn against their number.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.
-        """
-        path: Any = getattr(estimator, "path_", None)
-        of_voters: Any = getattr(estimator, "pruning_path_", None)
-        if path is None and of_voters is None:
-            raise ValueError(
-                f"{type(estimator).__name__} has no path_ to draw; it must be a fitted LeafReweighter, and none that "
-                "was loaded or unpickled."
-            )
-        steps = (of_voters if path is None else path).steps
-        lost = [step.lost for step in steps]
-        if not np.isfinite(lost).all():
-            remedy = "prune with max_loss" if path is None else "fit with on='oob' or 'validation'"
-            raise ValueError(f"the path has no losses on held-out rows; {remedy}.")
-        errors = [step.lost_error for step in steps]
-        if path is None:  # of whole voters, of which not all have nodes
-            sizes, chosen = [len(step.voters) for step in steps], estimator.committee_.n_voters
-            metric, max_loss = of_voters.metric, of_voters.max_loss
-        else:
-            sizes, chosen = [step.cut.n_nodes for step in steps], estimator.committee_.n_nodes
-            metric, max_loss = estimator.metric_name, estimator.max_loss
-        words = ("share of " if path is not None and path.criterion.metric.in_shares else "") + metric.replace("_", " ")
-        display = cls(sizes, lost, errors, metric=words, max_loss=max_loss, chosen=chosen)
-        display.unit = "voters" if path is None else "nodes"
-        return display.plot(ax)
-
-    def _draw(self, ax: Axes | None) -> None:
-        ax = self._axes(ax, 5.2, 3.4)
-        ax.axhline(0.0, color=GREY, linewidth=1.0, label="the whole ensemble")
-        if self.max_loss is not None:
-            label = f"accepted loss: {self.max_loss:g}"
-            ax.axhline(self.max_loss, color=AGAINST, linestyle="--", linewidth=1.0, label=label)
-        ax.errorbar(self.n_nodes, self.lost, yerr=self.lost_error, color=FOR, marker="o", markersize=4, capsize=2)
-        ring = self.n_nodes == self.chosen
-        if ring.any():
-            style: dict[str, Any] = {"markersize": 10, "markerfacecolor": "none", "color": AGAINST}
-            ax.plot(self.n_nodes[ring], self.lost[ring], "o", linestyle="none", label="chosen", **style)
-        log_axis(ax.xaxis)
-        ax.set(xlabel=self.unit, ylabel=f"{self.metric} lost")
-        grid(ax)
-        legend_above(ax)
 
 
 class QuadBoostPathDisplay:
@@ -422,14 +321,15 @@ class QuadBoostPathDisplay:
         ax.plot(x, mean, color=COLORS[0], linewidth=1.6, marker=marker, markersize=4, label=label)
         least = int(mean.argmin())
         at = None if self.chosen is None else self.chosen[1 if by_rounds else 0]
+        words = self._rounds_in_words if by_rounds else self._alpha_in_words
         if self.standard_errors is not None:
-            self._draw_spread(ax, x, mean, self.standard_errors.ravel())
+            _draw_spread(ax, x, mean, self.standard_errors.ravel())
             if len(x) > 1 and at != least:
                 ring: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": COLORS[1], "zorder": 4}
-                label = f"least: {self._in_words(least, by_rounds)}"
+                label = f"least: {words(least)}"
                 ax.plot(x[least], mean[least], "o", linestyle="", markersize=7, label=label, **ring)
         if at is not None:
-            label = f"chosen{', the least' if at == least else ''}: {self._in_words(at, by_rounds)}"
+            label = f"chosen{', the least' if at == least else ''}: {words(at)}"
             ax.plot(x[at], mean[at], "o", linestyle="", color=COLORS[1], markersize=7, zorder=5, label=label)
         if by_rounds:
             ax.set(xlabel="rounds")
@@ -440,15 +340,6 @@ class QuadBoostPathDisplay:
         grid(ax, "y")
         if len(handles := ax.get_legend_handles_labels()[0]) > 1:
             legend_beside(ax, handles=handles)
-
-    def _draw_spread(self, ax: Axes, x: F64, mean: F64, spread: F64) -> None:
-        label = "± 1 standard error"
-        if len(x) == 1:
-            ax.errorbar(x, mean, yerr=spread, color=COLORS[0], capsize=3, label=label)
-            return
-        ax.fill_between(x, mean - spread, mean + spread, color=COLORS[0], alpha=0.18, linewidth=0, label=label)
-        level = (mean + spread)[mean.argmin()]
-        ax.axhline(level, label="least + 1 standard error", color=PALE, linewidth=1.0, linestyle=":", zorder=1)
 
     def _draw_error_map(self, ax: Axes) -> None:
         assert self.rounds is not None and self.errors is not None
@@ -477,14 +368,25 @@ class QuadBoostPathDisplay:
         bar.set_label(self.subject, fontsize=9)
         legend_above(ax, handles=ax.get_legend_handles_labels()[0][::-1])
 
-    def _in_words(self, at: int, by_rounds: bool) -> str:
-        if by_rounds:
-            assert self.rounds is not None
-            return f"{self.rounds[at]:,} rounds"
-        return f"{self.alphas[at]:.3g}"
+    def _alpha_in_words(self, i: int) -> str:
+        return f"{self.alphas[i]:.3g}"
+
+    def _rounds_in_words(self, t: int) -> str:
+        assert self.rounds is not None
+        return f"{self.rounds[t]:,} rounds"
 
     def _pair_in_words(self, pair: tuple[int, int]) -> str:
-        return f"{self._in_words(pair[0], False)}, {self._in_words(pair[1], True)}"
+        return f"{self._alpha_in_words(pair[0])}, {self._rounds_in_words(pair[1])}"
+
+
+def _draw_spread(ax: Axes, x: F64, mean: F64, spread: F64) -> None:
+    label = "± 1 standard error"
+    if len(x) == 1:
+        ax.errorbar(x, mean, yerr=spread, color=COLORS[0], capsize=3, label=label)
+        return
+    ax.fill_between(x, mean - spread, mean + spread, color=COLORS[0], alpha=0.18, linewidth=0, label=label)
+    level = (mean + spread)[mean.argmin()]
+    ax.axhline(level, label="least + 1 standard error", color=PALE, linewidth=1.0, linestyle=":", zorder=1)
 
 
 def _shaped(name: str, values: ArrayLike | None, shape: tuple[int, int]) -> F64 | None:
