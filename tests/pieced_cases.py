@@ -18,7 +18,7 @@ def sampled(most: int) -> Iterator[None]:
     """Let edges be learned from at most so many rows."""
     with (
         patch("committee.data.bins.MAX_SAMPLE", most),
-        patch("committee.data.out_of_core.first_look.MAX_SAMPLE", most),
+        patch("committee.data.out_of_core.table_summary.MAX_SAMPLE", most),
     ):
         yield
 

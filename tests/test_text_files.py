@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "tests", "examples", "integrations")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-OTHERS = {"os", "gzip", "Image", "Looked", "shard"}
+OTHERS = {"os", "gzip", "Image", "OpenPage", "shard"}
 """Objects whose method `open` opens no text file."""
 
 

@@ -1,4 +1,4 @@
-"""A real browser: Playwright drives the Chromium of the system."""
+"""Fixtures of a browser: Playwright drives the Chromium of the system."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.looked_at import Looked
+from tests.browser.open_page import OpenPage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -25,7 +25,7 @@ ARGUMENTS = (
 
 
 def executable() -> str | None:
-    """Where the system's Chromium is: `COMMITTEE_CHROMIUM`, or a usual name on the path."""
+    """Path of the system's Chromium: `COMMITTEE_CHROMIUM`, or a usual name on the path."""
     return os.environ.get("COMMITTEE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -42,16 +42,16 @@ def browser() -> Iterator["Browser"]:
 
 
 @pytest.fixture
-def look_at(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., Looked]]:
+def open_page(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., OpenPage]]:
     """Open a page's text in a window of some width, light or dark."""
-    opened: list[Looked] = []
+    opened: list[OpenPage] = []
 
-    def look(page: str, *, width: int = 1280, scheme: str = "light") -> Looked:
+    def open_text(page: str, *, width: int = 1280, scheme: str = "light") -> OpenPage:
         file = tmp_path / "page.html"
         file.write_text(page, "utf-8")
-        opened.append(Looked.open(browser, file, width, scheme))
+        opened.append(OpenPage.open(browser, file, width, scheme))
         return opened[-1]
 
-    yield look
+    yield open_text
     for each in opened:
         each.close()

@@ -1,4 +1,4 @@
-"""The pages that are looked at, each made by the library on data that comes with scikit-learn."""
+"""Pages under test, rendered by the library on data of scikit-learn."""
 
 from collections.abc import Callable
 

@@ -8,7 +8,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, executable
-from tests.browser.looked_at import Looked
+from tests.browser.open_page import OpenPage
 from tests.browser.pages import PAGES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pages"
@@ -35,12 +35,12 @@ def main() -> None:
         for name, (page, width, height, scheme) in PICTURES.items():
             file = Path(folder) / f"{name}.html"
             file.write_text(PAGES[page](), "utf-8")
-            looked = Looked.open(browser, file, width, scheme)
-            taken = looked.page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True)
+            opened = OpenPage.open(browser, file, width, scheme)
+            taken = opened.page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True)
             # few colours make small files, and pages have few; an octree keeps those of a few pixels, such as a dot's
             few = Image.open(io.BytesIO(taken)).quantize(160, method=Image.Quantize.FASTOCTREE)
             few.save(FOLDER / f"{name}.png", optimize=True)
-            looked.close()
+            opened.close()
         browser.close()
 
 

@@ -11,13 +11,13 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read_and_used(name, look_at):
-    wrong = look_at(PAGES[name]()).all_that_is_wrong()
+def test_a_page_can_be_read_and_used(name, open_page):
+    wrong = open_page(PAGES[name]()).faults()
     assert not wrong, "\n".join([f"{len(wrong)} faults of the page {name}", *wrong[:40]])
 
 
-def test_tables_sort_by_mouse_and_by_keyboard(look_at):
-    page = look_at(PAGES["evaluation_of_classes"]()).page
+def test_tables_sort_by_mouse_and_by_keyboard(open_page):
+    page = open_page(PAGES["evaluation_of_classes"]()).page
     table = page.locator("table.sortable", has_text="probability of that").first
     column = lambda k: [row.locator("td").nth(k).inner_text() for row in table.locator("tbody tr").all()]  # noqa: E731
     shares = lambda: [float(text.rstrip("%")) for text in column(3)]  # noqa: E731
@@ -31,9 +31,9 @@ def test_tables_sort_by_mouse_and_by_keyboard(look_at):
     assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
 
 
-def test_a_long_table_has_its_headings_on_every_sheet(look_at):
+def test_a_long_table_has_its_headings_on_every_sheet(open_page):
     pdf = pytest.importorskip("pypdfium2", reason="needs committee[browser] (2026-11-23)")
-    page = look_at(PAGES["comparison_of_twenty_five"]()).page
+    page = open_page(PAGES["comparison_of_twenty_five"]()).page
     page.evaluate("document.querySelectorAll('.verdict, section:not(:first-of-type)').forEach((each) => each.remove())")
     printed = pdf.PdfDocument(page.pdf(format="A6"))
     sheets = [printed[i].get_textpage().get_text_range() for i in range(len(printed))]
@@ -41,8 +41,8 @@ def test_a_long_table_has_its_headings_on_every_sheet(look_at):
     assert all("ROC AUC" in text for text in sheets if "leaves:" in text), sheets
 
 
-def test_contents_lead_to_sections_and_pictures_say_what_they_are(look_at):
-    page = look_at(PAGES["evaluation_of_classes"](), width=390).page
+def test_contents_lead_to_sections_and_pictures_say_what_they_are(open_page):
+    page = open_page(PAGES["evaluation_of_classes"](), width=390).page
     for link in page.locator(".contents a").all():
         assert page.locator(link.get_attribute("href")).is_visible()
     pictures = page.locator("svg[role=img]").all()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.looked_at import COLOURS, WIDTHS, hard_to_use
+from tests.browser.open_page import COLOURS, WIDTHS, accessibility_faults
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -37,9 +37,9 @@ ROUTES = {
     "Missing values and categories": ("guide.html#missing-values-and-categories", "categories"),
     "class weights": ("imbalance.html#what-the-weights-are", "class weights"),
 }
-"""The words of a link of the start page: where it leads, and what finds that page by a search."""
-FIRST = 5
-"""So many results of a search are looked at."""
+"""Links of the start page by their text: the target, and a search that finds it."""
+N_RESULTS = 5
+"""Results of a search that are checked."""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -57,8 +57,8 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
-def wrong_with(page: "Page", url: str, address: str) -> list[str]:
-    """What a page says, asks of other hosts, and hides beyond its window; what axe-core finds serious."""
+def page_faults(page: "Page", url: str, address: str) -> list[str]:
+    """Console messages, requests to other hosts, content beyond the window, and serious violations of axe-core."""
     found: list[str] = []
     page.on("console", lambda m: found.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: found.append(str(error)))
@@ -72,20 +72,20 @@ def wrong_with(page: "Page", url: str, address: str) -> list[str]:
     for scheme, rules in (("light", None), ("dark", COLOURS)):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.wait_for_function("(scheme) => document.documentElement.dataset.theme === scheme", arg=scheme)
-        wrong += [f"{scheme}: {fault}" for fault in hard_to_use(page, rules)]
+        wrong += [f"{scheme}: {fault}" for fault in accessibility_faults(page, rules)]
     return wrong
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_the_site_can_be_read(name: str, browser: "Browser", address: str) -> None:
     page = browser.new_page()
-    wrong = wrong_with(page, f"{address}{name}.html", address)
+    wrong = page_faults(page, f"{address}{name}.html", address)
     page.close()
     assert not wrong, f"{name}: {wrong}"
 
 
 def test_machines_are_told_of_pages_that_are_there() -> None:
-    """By the sitemap, which has what the last run wrote, and by llms.txt, which has all that is to be read."""
+    """The sitemap has the pages of the last run, llms.txt all pages."""
     pages = {str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if "_static" not in page.parts}
     told = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", (SITE / "llms.txt").read_text("utf-8"), re.MULTILINE)
     mapped = re.findall(r"<loc>([^<]+)</loc>", (SITE / "sitemap.xml").read_text("utf-8"))
@@ -106,6 +106,6 @@ def test_a_task_is_found_from_the_start_page(words: str, browser: "Browser", add
     page.wait_for_selector("#search-results ul.search li")
     page.wait_for_function("document.querySelector('.search-summary').textContent.includes('found')")
     links = page.locator("#search-results ul.search > li > a")
-    first = [links.nth(i).get_attribute("href") or "" for i in range(min(FIRST, links.count()))]
+    first = [links.nth(i).get_attribute("href") or "" for i in range(min(N_RESULTS, links.count()))]
     assert any(leads_to.partition("#")[0] in link for link in first), first
     page.close()

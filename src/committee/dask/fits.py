@@ -14,7 +14,7 @@ from distributed import Client
 
 from committee.dask.cluster import Cluster, ClusterPartitions, outside_of_tasks, without_named
 from committee.dask.members import ClusterMembers
-from committee.dask.sharded_table import ShardedTable, first_look, rows_of
+from committee.dask.sharded_table import ShardedTable, rows_of, scan_partitions
 from committee.data.out_of_core.scan import FileStamps, Pieces
 from committee.data.out_of_core.sources import DaskSource
 from committee.data.out_of_core.training_pass import Storage
@@ -165,7 +165,7 @@ def sharded_table(
     if sample_weight is not None:
         keep = nonzero_weights(row_weights(sample_weight, np.empty((sum(sizes), 0))))
         keep = None if keep.all() else keep
-    look = first_look(cluster, parts, sizes, keep, estimator.categorical_features, estimator.max_bins)
+    look = scan_partitions(cluster, parts, sizes, keep, estimator.categorical_features, estimator.max_bins)
     n, no_files = sum(sizes), FileStamps.of(())
     return ShardedTable(
         Pieces(source), look, keep, n, example, y, sample_weight, no_files, storage, cluster, parts, sizes

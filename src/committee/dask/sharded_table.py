@@ -21,9 +21,9 @@ from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.first_look import TableSummary
 from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix, RemoteTrainingPieces
 from committee.data.out_of_core.sources import Piece
+from committee.data.out_of_core.table_summary import TableSummary
 from committee.learners.gradient.shards import ShardedCodes, Shards
 from committee.learners.gradient.target import Target
 
@@ -54,8 +54,9 @@ class ShardedTable(RemoteTrainingPieces):
         )
         if same and max_bins <= self.summary.max_bins:
             return self
-        look = first_look(self.cluster, self.parts, self.sizes, counted, self.summary.categorical_features, max_bins)
-        return replace(self, summary=look, counted=counted)
+        columns = self.summary.categorical_features
+        summary = scan_partitions(self.cluster, self.parts, self.sizes, counted, columns, max_bins)
+        return replace(self, summary=summary, counted=counted)
 
     def matrix(self, table: TableSchema, digests: bool) -> OutOfCoreMatrix:
         return ShardedMatrix(self, table, digests)
@@ -79,7 +80,7 @@ class ShardedTable(RemoteTrainingPieces):
             homes.close()
 
 
-def first_look(
+def scan_partitions(
     cluster: Cluster,
     parts: Sequence[Delayed],
     sizes: Sequence[int],

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
-from committee.data.out_of_core.first_look import MAX_SAMPLE, concatenate_edges
 from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.table_summary import MAX_SAMPLE, concatenate_edges
 
 if TYPE_CHECKING:
     from committee.data.frames import TableSchema

@@ -13,7 +13,7 @@ import committee
 from committee import scan
 from committee.data.bins import Bins
 from committee.data.frames import TableSchema
-from committee.data.out_of_core.first_look import TableSummary
+from committee.data.out_of_core.table_summary import TableSummary
 from tests.pieced_cases import cut, ends_of_pieces, sampled, saved, table, weights_of
 
 BOOSTING = {"n_estimators": 4, "learning_rate": 0.3, "min_samples_leaf": 2, "max_leaf_nodes": 6, "random_state": 0}

@@ -15,7 +15,7 @@ from committee import _core
 from committee.data.categories import UnknownCategoryError
 from committee.data.frames import TableSchema
 from committee.data.number_types import F64
-from committee.data.out_of_core.first_look import category_hashes, column_edges, concatenate_edges
+from committee.data.out_of_core.table_summary import category_hashes, column_edges, concatenate_edges
 from committee.data.out_of_core.training_pass import TrainingPieces
 
 I64: TypeAlias = NDArray[np.int64]

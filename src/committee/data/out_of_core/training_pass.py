@@ -16,9 +16,9 @@ from committee.data.columns import CategoricalFeatures, is_frame, open_frame
 from committee.data.labels import CodedText, Labels
 from committee.data.matrices import OutOfCoreTable
 from committee.data.number_types import Mask
-from committee.data.out_of_core.first_look import TableSummary
 from committee.data.out_of_core.scan import FileStamps, Pieces
 from committee.data.out_of_core.sources import Piece
+from committee.data.out_of_core.table_summary import TableSummary
 
 _ZEROS = 2**20  # bytes that are written at a time if the system cannot reserve space
 
