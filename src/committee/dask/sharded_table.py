@@ -30,17 +30,7 @@ from committee.learners.gradient.target import Target
 
 @dataclass(frozen=True, eq=False)
 class ShardedTable(RemoteTrainingPieces):
-    """Dask collection whose partitions were scanned once by the workers.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The cluster.
-    parts : sequence of Delayed
-        The partitions.
-    sizes : sequence of int
-        Rows of each.
-    """
+    """Dask collection whose partitions `parts`, of `sizes` rows, were scanned once by the workers."""
 
     cluster: Cluster
     parts: Sequence[Delayed]

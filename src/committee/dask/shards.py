@@ -47,16 +47,13 @@ class StoredShard:
     """Number of the last message processed."""
     answer: Any = None
 
-    def make(self, target: Target, n_outputs: int, n_threads: int) -> None:
-        self.shard = Shard(self.codes, self.n_bins, target, n_outputs, n_threads, self.cells)
-
     def answered(self, serial: int, number: int, calls: Sequence[Call], n_threads: int) -> Any:
         """Execute the calls of a message once, and return the result of the last call."""
         if serial != self.serial:
             for call in calls:
                 if call.method == "make":
                     target, n_outputs = call.of(number)[1]
-                    self.make(target, n_outputs, n_threads)
+                    self.shard = Shard(self.codes, self.n_bins, target, n_outputs, n_threads, self.cells)
                 else:
                     assert self.shard is not None
                     self.answer = call.made(self.shard, number)
@@ -114,14 +111,13 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Process a message: values of the last call by shard or their sum, lost workers, and missing shards."""
         if self._thread is None:
-            return {"lost": [worker.address], "missing": [], "value": None}
+            return _nothing_of([worker.address])
         asked = [self._hand_on(worker, group, fit, serial, calls, add) for group in groups_of(below)]
         own = asyncio.get_running_loop().run_in_executor(
             self._thread, answers_of, fit, serial, list(numbers), calls, add, worker.state.nthreads
         )
         found = await asyncio.gather(own, *asked)
-        lost = [one for answer in found for one in answer["lost"]]
-        missing = [one for answer in found for one in answer["missing"]]
+        lost, missing = ([one for answer in found for one in answer[what]] for what in ("lost", "missing"))
         values = [answer["value"] for answer in found if answer["value"] is not None]
         value = None
         if values and not (lost or missing):
@@ -136,7 +132,7 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
                 fit=fit, serial=serial, numbers=numbers, calls=calls, add=add, below=others
             )
         except OSError:
-            return {"lost": [address], "missing": [], "value": None}
+            return _nothing_of([address])
         return found
 
 
@@ -176,14 +172,7 @@ def forget_shard(fit: str, number: int) -> None:
 class ShardHomes:
     """Workers that hold the shards of one fit.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The cluster.
-    held : callable
-        Returns the Dask graph that reads, bins and stores a shard.
-    weights : sequence of int
-        Rows of each shard.
+    `held` returns the Dask graph that reads, bins and stores a shard; `weights` are the rows of each shard.
     """
 
     def __init__(self, cluster: Cluster, held: Callable[[str, int], Any], weights: Sequence[int]) -> None:

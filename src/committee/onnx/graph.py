@@ -34,15 +34,6 @@ class Node:
 class Graph:
     """Nodes in order of evaluation, and constants.
 
-    Parameters
-    ----------
-    width : {"float64", "float32"}
-        Type of the rows and of the numbers in trees; all other arithmetic is float64.
-    trees : {5, 3}
-        Version of the tree operators of ``ai.onnx.ml``.
-    prefix : str
-        Prefix of all names.
-
     Examples
     --------
     >>> graph = Graph()
@@ -51,9 +42,9 @@ class Graph:
     (['Mul', 'Add'], 2)
     """
 
-    width: Width = "float64"
+    width: Width = "float64"  # of the rows and of the numbers in trees; all other arithmetic is float64
     trees: TreeVersion = 5
-    prefix: str = "/"
+    prefix: str = "/"  # of all names
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, NDArray[Any]] = field(default_factory=dict)
     _known: dict[Any, str] = field(default_factory=dict, repr=False)

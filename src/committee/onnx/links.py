@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, Literal, TypeAlias
 
@@ -109,23 +110,17 @@ NEAR = 1e-12
 """Difference below which links tie scores, per unit of weight."""
 
 
+@dataclass(frozen=True)
 class Scored:
     """A tally and what links need besides.
 
-    Parameters
-    ----------
-    tally : Value
-        Scores ``(n, D)``.
-    n_outputs : int
-        D, which is 1 for a signed score of two classes.
-    total : float or None
-        Weight of the voters, or None for label voters, whose weight is the sum of a row's votes.
+    `tally` are scores ``(n, n_outputs)``, one signed score for two classes; `total` is the weight of the voters, `None`
+    for label voters, whose weight is the sum of a row's votes.
     """
 
-    def __init__(self, tally: Value, n_outputs: int, total: float | None) -> None:
-        self.tally: Value = tally
-        self.n_outputs: int = n_outputs
-        self.total: float | None = total
+    tally: Value
+    n_outputs: int
+    total: float | None
 
     @property
     def signed(self) -> Value:
@@ -157,7 +152,7 @@ def settled(link: Link, scored: Scored) -> Scored:
     else:
         largest = tally.max()
         tied = (tally >= largest - near).where(largest, tally)
-    return Scored(tied, scored.n_outputs, scored.total)
+    return replace(scored, tally=tied)
 
 
 def elected(link: Link, scored: Scored) -> Value:
@@ -192,7 +187,7 @@ def numbers(link: MeanLink, F: Value, n_outputs: int, total: float) -> Value:
 
 def _softmax(link: Softmax, scored: Scored) -> Value:
     if link.normalized:
-        scored = Scored(scored.mean(0.0), scored.n_outputs, scored.total)
+        scored = replace(scored, tally=scored.mean(0.0))
     if scored.two_sided:
         return two_sided("logit", scored.signed * link.scale)
     return shares((scored.tally - scored.tally.max()) * link.scale)

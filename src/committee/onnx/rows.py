@@ -22,18 +22,10 @@ INPUTS: tuple[Inputs, ...] = ("auto", "matrix", "columns", "encoded")
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded matrix.
+    """Encoded matrix."""
 
-    Parameters
-    ----------
-    X : Value
-        Matrix ``(n, p)`` of type `Graph.width`.
-    n_categories : int array (p,) or None
-        Number of category codes by column, 0 for numeric columns; None if unknown.
-    """
-
-    X: Value
-    n_categories: NDArray[np.int32] | None
+    X: Value  # (n, p), of type `Graph.width`
+    n_categories: NDArray[np.int32] | None  # codes by column, (p,), 0 for numeric columns; None if unknown
 
     @property
     def wide(self) -> Value:

@@ -24,27 +24,17 @@ MOST_LEAVES = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trees as flat arrays; a child is an inner node, or -1 - the index of a leaf.
+    """Trees as flat arrays; a child is an inner node, or -1 - the index of a leaf."""
 
-    Parameters
-    ----------
-    root : int64 array (T,)
-        Roots, in the order of summation.
-    feature, threshold, missing_true, true, false : arrays (I,)
-        Inner nodes: values up to the threshold go to `true`, missing ones if `missing_true` is 1.
-    members : dict
-        Category codes that go to `true`, by inner node.
-    target, number : arrays (L,)
-        Leaves: score index and value.
-    """
-
-    root: NDArray[np.int64]
+    root: NDArray[np.int64]  # (T,), in the order of summation
+    # inner nodes: values up to the threshold go to `true`, missing ones if `missing_true` is 1
     feature: NDArray[np.int64]
     threshold: F64
     missing_true: NDArray[np.int64]
     true: NDArray[np.int64]
     false: NDArray[np.int64]
-    members: dict[int, NDArray[np.int64]]
+    members: dict[int, NDArray[np.int64]]  # category codes that go to `true`, by inner node
+    # leaves: score index and value
     target: NDArray[np.int64]
     number: F64
 
@@ -259,17 +249,9 @@ def _place(child: NDArray[np.int64]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class LeafPart:
-    """One value per leaf, added to one score.
+    """One value per leaf, added to one score; arrays by node, of which inner nodes are ignored."""
 
-    Parameters
-    ----------
-    target : int64 array (N,)
-        Score index by node; inner nodes are ignored.
-    number : float64 array (N,)
-        Value by node.
-    """
-
-    target: NDArray[np.int64]
+    target: NDArray[np.int64]  # score index
     number: F64
 
 
