@@ -299,7 +299,7 @@ def test_fit_goes_on_from_a_checkpoint_and_removes_it(table, tmp_path):
     assert f"resuming from {checkpoint}" in succeed(*arguments).stderr.replace("\n", "")
     assert path.read_bytes() == expected and not checkpoint.exists()
     checkpoint.write_text("no checkpoint", "utf-8")
-    assert "cannot be gone on from" in fail(*arguments)
+    assert "cannot be resumed" in fail(*arguments)
     assert checkpoint.read_text("utf-8") == "no checkpoint"
 
 

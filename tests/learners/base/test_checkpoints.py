@@ -125,7 +125,7 @@ def test_another_fit_does_not_go_on(path, monkeypatch, change, message):
     model.set_params(**change.get("params", {}))
     rows = change.get("rows", slice(None))
     weights = np.linspace(1.0, 2.0, len(y)) if "weights" in change else None
-    with pytest.raises(c.CheckpointError, match=rf"fit\.checkpoint' cannot be gone on from: .*{message}.*Remove the f"):
+    with pytest.raises(c.CheckpointError, match=rf"fit\.checkpoint' cannot be resumed: .*{message}.*Remove the f"):
         model.fit(X[rows], y[rows], weights, checkpoint=path)
     assert path.read_bytes() == before and not hasattr(model, "committee_")
 
@@ -276,10 +276,10 @@ def test_any_damage_is_noticed(some_checkpoint, tmp_path):
     for at in random.integers(0, len(some_checkpoint), 40).tolist():
         content = bytearray(some_checkpoint)
         content[at] ^= 1 << int(random.integers(8))
-        with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
+        with pytest.raises(c.CheckpointError, match="cannot be resumed"):
             go_on(tmp_path / "fit", bytes(content))
     for end in (0, 7, 100, len(some_checkpoint) - 1):
-        with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
+        with pytest.raises(c.CheckpointError, match="cannot be resumed"):
             go_on(tmp_path / "fit", some_checkpoint[:end])
 
 
@@ -290,7 +290,7 @@ def no_parts(document):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d, a: d.update(format="other"), "it is no checkpoint"),
+        (lambda d, a: d.update(format="other"), "it is not a checkpoint"),
         (lambda d, a: d.update(package_version="0.0.1"), "it is of committee 0.0.1"),
         (lambda d, a: d.pop("results"), "'results' is absent"),
         (lambda d, a: d["results"]["tree"].update(n_parts=2), "belongs to nothing"),
@@ -323,7 +323,7 @@ def test_what_no_fit_has_written_is_refused(some_checkpoint, tmp_path, change, m
 def test_a_state_of_draws_that_is_none_is_refused(path, monkeypatch, state):
     attempt("adaboost", path, monkeypatch, 4)
     path.write_bytes(craft(path.read_bytes(), lambda document, _: document.update(random=state)))
-    with pytest.raises(c.CheckpointError, match="cannot be gone on from"):
+    with pytest.raises(c.CheckpointError, match="cannot be resumed"):
         attempt("adaboost", path, monkeypatch)
 
 
@@ -420,7 +420,7 @@ def test_a_checkpoint_is_no_model_and_a_model_is_no_checkpoint(some_checkpoint, 
     X, y = tables()["two"]
     model = c.AdaBoostClassifier(3).fit(X, y)
     model.save(path)
-    with pytest.raises(c.CheckpointError, match="it is no checkpoint"):
+    with pytest.raises(c.CheckpointError, match="it is not a checkpoint"):
         model.fit(X, y, checkpoint=path)
 
 

@@ -375,7 +375,7 @@ def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
 @pytest.mark.parametrize(
     ("scoring", "message"),
     [
-        ("acuracy", "scoring='acuracy' is the name of no scorer; sklearn.metrics.get_scorer_names"),
+        ("acuracy", "scoring='acuracy' is not the name of a scorer; sklearn.metrics.get_scorer_names"),
         ("f1", "scoring='f1' cannot score the held-out rows: Target is multiclass"),
         ("roc_auc", "scoring='roc_auc' cannot score the held-out rows: multi_class must be in"),
         (lambda model, X, y: np.nan, r"is NaN on the held-out rows\. Choose another scorer"),

@@ -295,8 +295,8 @@ BAD_PARAMETERS = [
         AdaBoostClassifier(voter=KNeighborsClassifier()),
         r"voter=KNeighborsClassifier\(\) cannot be boosted: its fit takes no sample_weight. Choose another",
     ),
-    (AdaBoostClassifier(voter=LinearRegression()), r"voter=LinearRegression\(\) is no classifier"),
-    (SubaggingClassifier(LinearRegression()), r"estimator=LinearRegression\(\) is no classifier"),
+    (AdaBoostClassifier(voter=LinearRegression()), r"voter=LinearRegression\(\) is not a classifier"),
+    (SubaggingClassifier(LinearRegression()), r"estimator=LinearRegression\(\) is not a classifier"),
 ]
 
 

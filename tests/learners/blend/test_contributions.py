@@ -84,7 +84,7 @@ def test_what_cannot_be():
     with pytest.raises(NotFittedError):
         CommitteeClassifier().contributions(X)
     model = fitted(X, y, "fast")
-    with pytest.raises(ValueError, match="output='prediction' is none of a classifier's; give 'probability'"):
+    with pytest.raises(ValueError, match="output='prediction' is not available for a classifier; give 'probability'"):
         model.contributions(X, output="prediction")
     with pytest.raises(TypeError, match="sparse"):
         model.contributions(csr_array(X))

@@ -213,7 +213,12 @@ def test_refusals_name_the_parameter():
     own = FunctionalGradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)))
     steep = FunctionalGradientBoostingRegressor("poisson", LinearRegression(), line_search=False)
     for model, target, options, message in [
-        (FunctionalGradientBoostingClassifier(base=DecisionTreeClassifier()), y, {}, r"Classifier\(\) is no regressor"),
+        (
+            FunctionalGradientBoostingClassifier(base=DecisionTreeClassifier()),
+            y,
+            {},
+            r"Classifier\(\) is not a regressor",
+        ),
         (FunctionalGradientBoostingClassifier(), y, {"checkpoint": "run"}, "is of no use: the rounds of a Functional"),
         (own, y, {}, "which early stopping and line_search need"),
         (steep, 1e3 * (y + 1.0), {}, r"overflow in round \d+; lower learning_rate, or set line_search"),

@@ -198,7 +198,7 @@ def test_bad_input_is_refused(learner):
         learner().fit(np.ones((10, 3)), np.arange(10) % 2)
     with pytest.raises(ValueError, match=r"voter=KNeighborsClassifier\(\).*takes no sample_weight"):
         learner(voter=KNeighborsClassifier()).fit(X, y)
-    with pytest.raises(ValueError, match=r"voter=LinearRegression\(\) is no classifier"):
+    with pytest.raises(ValueError, match=r"voter=LinearRegression\(\) is not a classifier"):
         learner(voter=LinearRegression()).fit(X, y)
 
 

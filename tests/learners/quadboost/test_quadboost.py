@@ -272,7 +272,7 @@ def test_constant_targets_are_fitted_by_nobody(dictionary):
             QuadBoostClassifier(dictionary=KNeighborsClassifier()),
             r"KNeighborsClassifier\(\) cannot .* no sample_weight",
         ),
-        (LPBoostClassifier(dictionary=LinearRegression()), r"dictionary=LinearRegression\(\) is no classifier"),
+        (LPBoostClassifier(dictionary=LinearRegression()), r"dictionary=LinearRegression\(\) is not a classifier"),
         (LPBoostClassifier(dictionary=KNeighborsClassifier()), r"KNeighborsClassifier\(\).*takes no sample_weight"),
     ],
 )

@@ -248,7 +248,7 @@ def boost(
     w[drawn] = weights[drawn] / weights[drawn].sum()
     if not w[drawn].all():
         raise ValueError(
-            f"sample_weight holds {weights[drawn].min():.3g}, which is no share of the total "
+            f"sample_weight holds {weights[drawn].min():.3g}, which is not a share of the total "
             f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
         )
     voters = ModelTreeVoters(table, limits.link)

@@ -48,7 +48,7 @@ class HeldOutEvidence:
 
 @with_parameters
 class CalibratedClassifier(BaseClassifier):
-    """Base of the classifiers whose votes are no probabilities unless they are calibrated."""
+    """Base of the classifiers whose votes are not probabilities unless they are calibrated."""
 
     temperature_: float = fitted(
         """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if `calibrate`

@@ -253,7 +253,7 @@ def resolve_scorer(scoring: str | Scorer) -> Scorer:
         scorer: Scorer = get_scorer(scoring)
     except ValueError as error:
         raise ValueError(
-            f"scoring={scoring!r} is the name of no scorer; sklearn.metrics.get_scorer_names() lists them."
+            f"scoring={scoring!r} is not the name of a scorer; sklearn.metrics.get_scorer_names() lists them."
         ) from error
     return scorer
 

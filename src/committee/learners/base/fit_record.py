@@ -220,7 +220,7 @@ def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
 
 
 def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: int) -> V:
-    """Undo `voters_to_arrays`; ``ValueError`` for what are no voters of the kind on such rows."""
+    """Undo `voters_to_arrays`; ``ValueError`` for what are not voters of the kind on such rows."""
     described = parse_json(np.asarray(parts[0], dtype=np.uint8).tobytes().decode(), "document of a member")
     tensors = Tensors(dict(zip(field(described, "names", list), parts[1:], strict=True)))
     voters = kind.from_document(field(described, "document", dict), tensors)

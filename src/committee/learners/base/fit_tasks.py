@@ -246,7 +246,7 @@ class FitCheckpoint:
 
     def _refusal(self, reason: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint {str(self.path)!r} cannot be gone on from: {reason.rstrip('.')}. Remove the file to begin "
+            f"checkpoint {str(self.path)!r} cannot be resumed: {reason.rstrip('.')}. Remove the file to begin "
             "anew, or name another one."
         )
 
@@ -267,7 +267,7 @@ class FitCheckpoint:
     def _compare(self, document: Document) -> None:
         here = self._document
         if field(document, "format", str) != here["format"]:
-            raise ValueError("it is no checkpoint")
+            raise ValueError("it is not a checkpoint")
         if field(document, "package_version", str) != here["package_version"]:
             raise ValueError(
                 f"it is of committee {document['package_version'][:40]}, and this is {version('committee')}"

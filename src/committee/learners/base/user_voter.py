@@ -26,9 +26,9 @@ def voter_template(
     """
     copy: BaseEstimator = clone(voter)
     if numbers and not is_regressor(copy):
-        raise ValueError(f"{parameter}={voter!r} is no regressor; it is to predict numbers.")
+        raise ValueError(f"{parameter}={voter!r} is not a regressor; give one that predicts numbers.")
     if not numbers and not is_classifier(copy):
-        raise ValueError(f"{parameter}={voter!r} is no classifier; a vote needs voters that name classes.")
+        raise ValueError(f"{parameter}={voter!r} is not a classifier; a vote needs voters that name classes.")
     params = copy.get_params(deep=False)
     if not numbers and votes_by_class and "calibrate" in params:
         copy.set_params(calibrate=None)

@@ -89,7 +89,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         "int64 array",
     )
     left_out_: dict[str, str] = fitted(
-        """Candidates that are no members, and why: no weight, no time, memory, an error, or that the fit was
+        """Candidates that are not members, and why: no weight, no time, memory, an error, or that the fit was
         interrupted, or stopped by a callback.""",
         "dict of str",
     )
@@ -467,6 +467,6 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             if name in held:  # earlier files have none
                 check_array(name, field(held, name, np.ndarray), np.float64, (len(left_out),))
         if not all(isinstance(word, str) and is_unicode(word) for word in (*names, *left_out, *left_out.values())):
-            raise ValueError("member_names_ or left_out_ hold values that are no text")
+            raise ValueError("member_names_ or left_out_ hold values that are not text")
         for name, kind in (("oof_loss_", float), ("oof_score_", float), ("n_folds_", int)):
             field(held, name, kind)

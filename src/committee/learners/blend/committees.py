@@ -155,7 +155,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
             If `output` is another one.
         """
         if output not in ("probability", "score"):
-            raise ValueError(f"output={output!r} is none of a classifier's; give 'probability' or 'score'.")
+            raise ValueError(f"output={output!r} is not available for a classifier; give 'probability' or 'score'.")
         check_is_fitted(self)
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
         shares = probability_contributions(self.committee_, rows, n_threads=threads)
@@ -276,15 +276,15 @@ class CommitteeRegressor(Blend, BaseRegressor):
         Raises
         ------
         ValueError
-            If `output` is another one, or the loss has a log link, whose members' predictions are no sums.
+            If `output` is another one, or the loss has a log link, whose members' predictions are not sums.
         """
         if output not in ("prediction", "score"):
-            raise ValueError(f"output={output!r} is none of a regressor's; give 'prediction'.")
+            raise ValueError(f"output={output!r} is not available for a regressor; give 'prediction'.")
         check_is_fitted(self)
         if isinstance(self.number_loss.link, Log):
             raise ValueError(
-                f"members for the {self.number_loss.name} loss predict exp(F), which is no sum over features; explain "
-                "the score of one of them, as in committee.vote.explain.tree_contributions("
+                f"members for the {self.number_loss.name} loss predict exp(F), which is not a sum over features; "
+                "explain the score of one of them, as in committee.vote.explain.tree_contributions("
                 "model.committee_.voters.members[0], X)."
             )
         data = self.committee_.encode(self.validate_rows(X))

@@ -47,7 +47,7 @@ class Member:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A candidate that is no member, and the reason; its mean loss is NaN if it is not trained."""
+    """A candidate that is not a member, and the reason; its mean loss is NaN if it is not trained."""
 
     name: str
     reason: str

@@ -89,7 +89,7 @@ def _decode_fit(text: Bytes, stored: Bytes, predictions: F64, rate: F64) -> Trai
 
     document: dict[str, Any] = parse_json(text.tobytes().decode(), "member")
     if document.get("class") not in COMMITTEES:
-        raise ValueError("a member is no committee")
+        raise ValueError("a member is not a committee")
     return TrainedFit(rebuild_model(document, Tensors(load(stored.tobytes()))), predictions, float(rate))
 
 
