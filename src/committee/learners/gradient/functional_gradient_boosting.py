@@ -127,9 +127,6 @@ class FunctionalGradientBoosting(LossBoosting):
     """Base of the two learners: rounds of any regressor on the antigradient of a loss."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors", "regressor_rounds")
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("validation_losses_", "validation_scores_", "best_iteration_", "training_objectives_"),
-    )
 
     base: Any = parameter(
         None,

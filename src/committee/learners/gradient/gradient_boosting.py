@@ -62,10 +62,7 @@ class GradientBoosting(WarmStart, LossBoosting):
     """Base of the two learners: parameters, rounds, held-out rows and warm starts."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("validation_losses_", "validation_scores_", "best_iteration_", "training_objectives_"),
-        *("seed_", "learning_rate_"),
-    )
+    stored_attributes: ClassVar[tuple[str, ...]] = (*LossBoosting.stored_attributes, "seed_", "learning_rate_")
 
     _takes_sparse = True
 

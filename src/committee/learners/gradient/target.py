@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +151,10 @@ def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> N
 @with_parameters
 class LossBoosting(Boosting):
     """Base of the learners that boost a loss: held-out losses, and the committee of classes or of numbers."""
+
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *("validation_losses_", "validation_scores_", "best_iteration_", "training_objectives_"),
+    )
 
     committee_: Any = fitted(
         "The rounds, with their steps as weights and the best constant score as intercept.",

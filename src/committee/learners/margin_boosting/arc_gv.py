@@ -13,12 +13,11 @@ from committee.data.number_types import F64
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import with_parameters
 from committee.learners.margin_boosting.margin_boosting import (
-    DEEPER,
-    EVERY_STUMP,
     NO_EDGE,
     MarginBoosting,
     VotingRun,
     by_round,
+    depth_of_voters,
 )
 from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
@@ -79,14 +78,12 @@ class ArcGVClassifier(MarginBoosting):
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("edges_", "minimum_margins_", "estimator_weights_", "duality_gap_"),
-        *("validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
+        *MarginBoosting.stored_attributes,
     )
 
     n_estimators: int = shared.n_estimators(100, "a voter is perfect, or none has an edge above the margin reached")
     _: KW_ONLY
-    max_depth: int | None = shared.max_depth(
-        1, f"{EVERY_STUMP} the one with the largest edge, so that the limit is the largest margin; {DEEPER}"
-    )
+    max_depth: int | None = depth_of_voters("the one with the largest edge, so that the limit is the largest margin")
 
     @property
     def _run_type(self) -> type[ArcGVRun]:

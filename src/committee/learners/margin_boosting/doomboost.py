@@ -74,9 +74,7 @@ class DOOMBoostClassifier(MarginBoosting):
     (True, True)
     """
 
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("costs_", "validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
-    )
+    stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", *MarginBoosting.stored_attributes)
 
     steepness: float = parameter(
         10.0,

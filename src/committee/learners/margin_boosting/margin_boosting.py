@@ -30,9 +30,13 @@ from committee.voters.growing import GrowthLimits
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
 
-EVERY_STUMP = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
-DEEPER = "deeper trees are grown by the Gini criterion."
 NO_EDGE = 1e-12  # edges that differ by no more than this are equal but for rounding
+
+
+def depth_of_voters(taken: str) -> int | None:
+    """Declare `max_depth` of a learner whose rounds take the `taken` stumps of all."""
+    stumps = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
+    return shared.max_depth(1, f"{stumps} {taken}; deeper trees are grown by the Gini criterion.")
 
 
 @with_parameters
@@ -41,6 +45,9 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     _voter_parameter = "voter"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *("validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
+    )
 
     validation_errors_: F64 | None = fitted(
         "Held-out error after each round, when early stopping is on.", "float64 array or None"
@@ -48,7 +55,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     n_estimators: int = shared.n_estimators(100, "no voter has an edge left")
     _: KW_ONLY
-    max_depth: int | None = shared.max_depth(1, f"{EVERY_STUMP} the one with the largest edge; {DEEPER}")
+    max_depth: int | None = depth_of_voters("the one with the largest edge")
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
     voter: Any = shared.voter()
     min_samples_leaf: int = shared.min_samples_leaf(

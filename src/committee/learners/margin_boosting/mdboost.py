@@ -18,13 +18,12 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.margin_boosting.margin_boosting import (
-    DEEPER,
-    EVERY_STUMP,
     NO_EDGE,
     ClassRuns,
     MarginBoosting,
     VotingRun,
     by_round,
+    depth_of_voters,
 )
 from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
@@ -88,7 +87,7 @@ class MDBoostClassifier(MarginBoosting):
     _one_blas_thread = True
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("objective_", "mean_margin_", "margin_variance_", "duality_gap_"),
-        *("validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
+        *MarginBoosting.stored_attributes,
     )
 
     total_weight: float = parameter(
@@ -98,9 +97,7 @@ class MDBoostClassifier(MarginBoosting):
     )
     _: KW_ONLY
     n_estimators: int = shared.program_n_estimators("many")
-    max_depth: int | None = shared.max_depth(
-        1, f"{EVERY_STUMP} those with the largest edges, so that no voter is missed; {DEEPER}"
-    )
+    max_depth: int | None = depth_of_voters("those with the largest edges, so that no voter is missed")
     tol: float = parameter(
         1e-6,
         """A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this,
