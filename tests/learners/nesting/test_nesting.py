@@ -15,7 +15,7 @@ from committee.learners.nesting import matryoshka
 from committee.learners.nesting.matryoshka import Collector, GreedyNest
 from committee.report import BoundDisplay
 from tests.examples import examples
-from tests.learners.nesting.nested_learners import weights_at_nodes
+from tests.learners.nesting.nested_learners import table, weights_at_nodes
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of, weights_and_signs
 
@@ -356,12 +356,6 @@ def test_signs_may_be_collected_greedily_too():
     model = MatryoshkaClassifier("greedy", max_voters=16, collect="sign").fit(X, y)
     assert model.bound_ == pytest.approx(weights_at_nodes(model, X, y)[1].mean(), rel=1e-4)
     assert model.score(X, y) > 0.7
-
-
-def table(n=200, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    return X, (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(np.int64)
 
 
 class Scale(ClassifierMixin, BaseEstimator):
