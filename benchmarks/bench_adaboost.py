@@ -18,7 +18,7 @@ from benchmarks.races import OURS, PLAIN, Target, race
 from benchmarks.tables import Table, collisions, hastie
 from committee import AdaBoostClassifier, _core
 from committee.data.bins import Binned, Bins
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.adaboost import Discrete
 from committee.voters.growing import GrowthLimits, tree_grower
 

@@ -30,7 +30,7 @@ from benchmarks.races import OURS, PLAIN, Program, Target, race
 from benchmarks.tables import Table, collisions, hastie
 from committee import RandomForestClassifier, RandomForestRegressor, _core
 from committee.data.bins import Binned
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.bagging.forest_trees import RowDraw, rows_where
 
 JOBS = 1

@@ -24,7 +24,7 @@ from benchmarks.peak_memory import FIT_IN, memory_figure, print_peak
 from benchmarks.tables import Table, collisions, hastie
 from committee import GradientBoostingClassifier, _core
 from committee.data.bins import Binned, Bins
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 
 LEAVES, STEP, BINS, FEWEST = 31, 0.1, 255, 20
 OURS = "committee"

@@ -18,7 +18,7 @@ from committee import (
     ProbabilisticAdaBoostClassifier,
 )
 from committee.data.bins import Binned
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 
 F64 = NDArray[np.float64]
 

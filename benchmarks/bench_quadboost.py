@@ -16,7 +16,7 @@ from benchmarks.pairing import Spread, collect, interleave, timed
 from benchmarks.tables import collisions
 from committee import QuadBoostClassifier, _core, quadboost_path
 from committee.data.bins import Binned
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.pools.dictionaries import StumpPool
 from committee.learners.quadboost.rounds import QuadRun, Schedule, ScoreTargets
 from committee.objectives.programs.penalties import L1Penalty, NoPenalty

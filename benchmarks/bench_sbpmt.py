@@ -23,8 +23,8 @@ from benchmarks.pairing import Spread, Trial, Work, interleave, timed
 from benchmarks.r_side import r_has, r_numbers
 from committee import SBPMTClassifier, _core
 from committee.data.design import Design
-from committee.data.frames import TableSchema
 from committee.data.readers.tables import read_table, split_target
+from committee.data.table_schema import TableSchema
 from committee.papers.sbpmt.table2 import classifier
 from tests.oracles import linear_boost as oracle
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes, make_friedman1, make_friedman2, make_friedman3
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 
 NUMBERS = {
     "choosing": (

@@ -61,7 +61,7 @@ FILES = (
     "tests/files/test_journal.py",
     "tests/files/test_store.py",
 )
-DATES = ("tests/data/test_dates.py", "tests/data/test_frames.py", "tests/cli/test_tables.py")
+DATES = ("tests/data/test_dates.py", "tests/data/test_table_schema.py", "tests/cli/test_tables.py")
 CACHES = ("tests/report/displays", "tests/mlflow", "tests/vote/explain/test_contributions.py")
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.base.estimator import CommitteeEstimator
 
 Array = NDArray[Any]

@@ -12,8 +12,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from committee import load
-from committee.data.frames import TableSchema
 from committee.data.readers.cells import COMMA, THOUSANDS, parse_numbers, with_sign
+from committee.data.table_schema import TableSchema
 from tests.cli.calls import fail, run, succeed, without_provenance
 from tests.crafted_sheets import ods, xlsx
 

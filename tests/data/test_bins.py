@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
 from committee.data.bins import Binned, Bins, check_category_counts
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from tests.oracles import bins as oracle
 
 values = st.integers(-9, 9).map(lambda k: k / 2) | st.sampled_from([np.nan, 1e300, -1e300, 0.0, -0.0, 5e-324])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from committee.data.dates import TIME_FORMATS, format_seconds, is_whole_days, parse_seconds
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.report.drawing.scale import TimeScale
 from committee.vote.explain.rules import Condition
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from committee.data.design import Design
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 
 nan = np.nan
 

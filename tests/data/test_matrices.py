@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from committee.data.frames import TableSchema
 from committee.data.matrices import SparseMatrix, is_sparse
+from committee.data.table_schema import TableSchema
 
 FORMATS = [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.csc_matrix]
 

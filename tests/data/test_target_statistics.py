@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
-from committee.data.frames import TableSchema
 from committee.data.rows import Rows, TargetRows
+from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import N_FOLDS, HighCardinality
 from tests.oracles.bins import first_axis, shrunk_means
 

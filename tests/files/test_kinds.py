@@ -19,8 +19,8 @@ from sklearn.base import clone
 
 import committee
 from committee import Committee, RandomForestClassifier, TreeVoter, learner
-from committee.data.frames import TableSchema
 from committee.data.number_types import check_range
+from committee.data.table_schema import TableSchema
 from committee.files.documents import Document, Estimate, Provenance, Tensors, read_count
 from committee.files.kinds import GRAPH_VOTERS, VOTERS
 from committee.files.store import load

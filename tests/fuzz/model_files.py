@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import safetensors.numpy
 
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.files.store import ModelFileError, digest, load, sort_metadata
 from tests.crafted_files import places
 

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import committee
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.voters.forest import Forest
 from tests.golden.write import FOLDER, MODELS
 

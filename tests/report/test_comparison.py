@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from committee import AdaBoostClassifier
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.report.comparison import SCHEMA, Comparison, TableSummary, compare, rank_models, summarise_folds
 from committee.report.comparison_page import render_report
 from committee.report.comparison_tables import grids, measures, quality_grid, table_sentence, verdict

@@ -31,7 +31,7 @@ class Sum:
     """Answers that are sums of functions of one column each, so that both kinds of effects are these functions."""
 
     def __init__(self, frame):
-        from committee.data.frames import TableSchema
+        from committee.data.table_schema import TableSchema
 
         self.table_ = TableSchema.learn(frame)
 

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.tree import DecisionTreeClassifier
 
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.voters.estimators import EstimatorVoters

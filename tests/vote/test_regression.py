@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 import committee
 from committee import RandomForestClassifier, TreeRegressor, TreeVoter
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
 from committee.vote.links.mean import Average, Identity, Log, MeanLink, Ordered
 from committee.vote.links.probability import Share, Softmax

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned, Bins
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.objectives.programs.penalties import PENALTIES, NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 from tests.oracles import votes as oracle

@@ -25,7 +25,7 @@ from committee import (
     SBPMTClassifier,
     SubaggingClassifier,
 )
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.files.store import load
 from tests.crafted_files import Change, craft, forget, gain, load_changed, load_damaged, lose, put, refused, swap, tell
 from tests.stored_models import matrix, table

@@ -19,11 +19,11 @@ from committee.dask.cluster import Cluster
 from committee.dask.members import refuse_other_version
 from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix, RemoteTrainingPieces
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, RemoteTrainingPieces
 from committee.data.out_of_core.sources import Piece
 from committee.data.out_of_core.table_summary import TableSummary
+from committee.data.table_schema import TableSchema
 from committee.learners.gradient.shards import ShardedCodes, Shards
 from committee.learners.gradient.target import Target
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
-from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.out_of_core.table_summary import MAX_SAMPLE, concatenate_edges
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes

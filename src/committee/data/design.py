@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
 
 MAX_NUMBER = 1e150  # largest number in a linear score: its square must be finite

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
-from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 
 U64 = NDArray[np.uint64]
 

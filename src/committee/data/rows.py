@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from committee.data.bins import Binned
-from committee.data.frames import TableSchema
 from committee.data.labels import CodedText, Labels, encode_classes
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
-from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix, replace_columns
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, replace_columns
+from committee.data.table_schema import TableSchema
 
 if TYPE_CHECKING:
     from committee.data.categories import CategoryValues

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES, CategoryValues
 from committee.data.number_types import F64
-from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.parallel import one_blas_thread
 from committee.data.row_digests import cell_sums
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
 
 N_FOLDS = 5

@@ -13,9 +13,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from committee.data.frames import TableSchema
 from committee.data.number_types import MAX_FEATURES
 from committee.data.row_digests import RowSketch
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import decode, decode_array, encode, encode_array, field
 
 Document: TypeAlias = dict[str, Any]  # a JSON object

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import Category, CategoryValues
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Value, joined
 
 Inputs: TypeAlias = Literal["auto", "matrix", "columns", "encoded"]

@@ -210,8 +210,8 @@ def compare(
     """Compare models on the same cross-validation folds, stratified by class.
 
     Every model is fitted on one thread. Learners of this library take the frame; all others take the matrix of a
-    `committee.data.frames.TableSchema` learned on the training rows of the fold. So categories that occur only in test
-    rows are missing values for all models, and the time to encode the table is part of every fit time.
+    `committee.data.table_schema.TableSchema` learned on the training rows of the fold. So categories that occur only in
+    test rows are missing values for all models, and the time to encode the table is part of every fit time.
 
     Parameters
     ----------

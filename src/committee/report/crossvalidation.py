@@ -26,7 +26,7 @@ from committee.report.metrics import FittedFold, Reliability, metrics_of
 from committee.report.models import ComparedModel
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
     from committee.files.journal import Journal
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -166,7 +166,7 @@ class Table:
 
     def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
         """Return the schema and the encoded matrix of all rows."""
-        from committee.data.frames import TableSchema
+        from committee.data.table_schema import TableSchema
 
         schema = TableSchema.learn(self.frame)
         return schema, schema.encode(self.frame)
@@ -339,7 +339,7 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
 
 
 def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int) -> FittedFold:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
     labels, (train, test) = table.labels, split
     X_train, X_test = table.rows(train), table.rows(test)

@@ -1,7 +1,7 @@
 """Models of a comparison: learners of this library, peers of other libraries, and estimators of the user.
 
-A peer learns from the encoded matrix of `committee.data.frames.TableSchema.encode`: float64, categories as codes, NaN
-for missing values. It declares the categorical columns to its library. A new peer is one function and one entry of
+A peer learns from the encoded matrix of `committee.data.table_schema.TableSchema.encode`: float64, categories as codes,
+NaN for missing values. It declares the categorical columns to its library. A new peer is one function and one entry of
 `PEERS`.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"

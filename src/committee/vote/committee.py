@@ -17,7 +17,7 @@ from committee.vote.weighted_votes import Scores, WeightedVotes, elected, lead, 
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
     from committee.files.documents import Document, Header
     from committee.vote.links.mean import MeanLink
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.files.kinds import COMMITTEES, MAX_DEPTH

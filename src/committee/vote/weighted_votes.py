@@ -19,7 +19,7 @@ from committee.voters.forest import Forest, ImportanceKind
 from committee.voters.protocol import VoterIndex, Voters, voter_numbers
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
     from committee.files.documents import Document, Header, Tensors
 
 Scores: TypeAlias = NDArray[np.float64]

@@ -16,9 +16,9 @@ from scipy.sparse import issparse
 from sklearn.base import is_regressor
 
 from committee.data.columns import is_frame
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import in_parallel
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import encode_array, field
 from committee.files.documents import Document, Tensors, read_sorted_classes
 from committee.files.kinds import cannot_save_message, describe_learners, rebuild_learners

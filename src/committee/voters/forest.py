@@ -17,7 +17,7 @@ from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees, extents,
 from committee.voters.protocol import VoteKind, VoterIndex, class_indicators, voter_numbers, voter_weights
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
     from committee.files.documents import Document, Tensors
 
 S = TypeVar("S", bound=np.generic)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, MAX_CLASSES, check_array, check_finite, check_range, checked_length
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import check_extents, extents, positions

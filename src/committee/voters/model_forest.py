@@ -15,8 +15,8 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee import _core
 from committee.data.design import Design
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import positions

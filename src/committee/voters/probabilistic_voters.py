@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from committee import _core
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.files.kinds import describe_learners

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, MAX_CLASSES
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.forest import Forest

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.files.kinds import GRAPH_VOTERS, describe_part, rebuild_part

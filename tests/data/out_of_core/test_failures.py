@@ -18,7 +18,7 @@ import pytest
 import committee
 from committee import scan
 from committee.data.out_of_core import sources
-from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.out_of_core.training_pass import Storage
 from committee.files.writing import SCRATCH_PREFIX
 

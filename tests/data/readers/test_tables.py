@@ -19,10 +19,10 @@ import pyarrow.feather
 import pytest
 
 from committee.data.examples import EXAMPLES, load_example
-from committee.data.frames import TableSchema
 from committee.data.readers.features import id_like_columns, nearly_numeric_columns
 from committee.data.readers.file_format import total_memory
 from committee.data.readers.tables import read_table, split_target
+from committee.data.table_schema import TableSchema
 
 TEXT = "age,zip,city,member,label\n31,0150,Oslo,true,yes\n,3011,NA,false,no\n45.5,3011,Bern,true,no\n"
 ROWS = [(31.0, "0150", "Oslo", True, "yes"), (None, "3011", None, False, "no"), (45.5, "3011", "Bern", True, "no")]

@@ -12,7 +12,7 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from committee import RandomForestClassifier, load
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.bagging.out_of_bag import draw_reserve
 from tests.subjects import assert_same_bits
 

@@ -12,8 +12,8 @@ from sklearn.base import clone
 import committee
 from committee import scan
 from committee.data.bins import Bins
-from committee.data.frames import TableSchema
 from committee.data.out_of_core.table_summary import TableSummary
+from committee.data.table_schema import TableSchema
 from tests.pieced_cases import cut, ends_of_pieces, sampled, saved, table, weights_of
 
 BOOSTING = {"n_estimators": 4, "learning_rate": 0.3, "min_samples_leaf": 2, "max_leaf_nodes": 6, "random_state": 0}

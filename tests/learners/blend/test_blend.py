@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor, TreeVoter
-from committee.data.frames import TableSchema
 from committee.data.rows import Rows
+from committee.data.table_schema import TableSchema
 from committee.learners.base.row_sampling import Folds
 from committee.learners.blend import portfolio
 from committee.learners.blend.members import Candidate

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.naive_bayes import GaussianNB
 
 from committee.data.bins import Binned
-from committee.data.frames import TableSchema
 from committee.data.rows import Rows
+from committee.data.table_schema import TableSchema
 from committee.learners.pools.dictionaries import DistinctRows, StumpPool
 from committee.learners.pools.pool import ClassifierPool, TreePool
 from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty

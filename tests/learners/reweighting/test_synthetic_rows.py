@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss
 from xgboost import XGBClassifier
 
 from committee import GradientBoostingClassifier, LeafReweighter, RandomForestClassifier
-from committee.data.frames import TableSchema
 from committee.data.matrices import SparseMatrix
+from committee.data.table_schema import TableSchema
 from committee.learners.reweighting import base_leaf_reweighter, synthetic_rows
 from committee.learners.reweighting.synthetic_rows import COPIES, SyntheticRows, interpolated_rows
 from tests.examples import examples

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from committee import LogitBoostClassifier, ProbitBoostClassifier, ProbitModelTreeClassifier, SBPMTClassifier
 from committee.data.bins import Binned
 from committee.data.design import Design
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import Rows
 from committee.learners.trees.newton_boost import LineRun, NewtonBoost, StumpRun

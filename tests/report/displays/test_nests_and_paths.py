@@ -24,7 +24,7 @@ from committee import (
     quadboost_path,
 )
 from committee.bounds.nested_trees import normaliser_of_edge, tree_factor, two_matryoshka
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.report import BoundDisplay, NestDisplay, QuadBoostPathDisplay
 from committee.report.displays.tree_text import voter_words
 from committee.voters.probabilistic_voters import SoftStumps

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.vote.explain.rules import (
     LEAF_COLUMNS,
     Condition,

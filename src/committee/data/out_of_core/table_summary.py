@@ -24,9 +24,9 @@ from committee.data.columns import (
     open_frame,
     read_columns,
 )
-from committee.data.frames import TableSchema
 from committee.data.matrices import numeric_matrix
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 
 MAX_SAMPLE = 200_000
 """Rows in the sample for the quantiles of columns with many values; columns with few values are read whole."""

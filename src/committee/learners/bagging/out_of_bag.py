@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Mask
 from committee.data.rows import Rows
+from committee.data.table_schema import TableSchema
 from committee.learners.bagging.forest_trees import DrawnTree
 from committee.vote.weighted_votes import elected
 from committee.voters.forest import Forest

@@ -26,7 +26,6 @@ from sklearn.utils.validation import (
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.columns import check_frame, is_frame
-from committee.data.frames import TableSchema
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import (
     Matrix,
@@ -41,6 +40,7 @@ from committee.data.matrices import (
 )
 from committee.data.number_types import MAX_CLASSES
 from committee.data.rows import Rows, TargetRows, check_total_weight, nonzero_weights, row_weights
+from committee.data.table_schema import TableSchema
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
@@ -53,7 +53,7 @@ from committee.voters.forest import Forest
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+    from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
     from committee.data.rows import ClassWeights
     from committee.files.journal import Checkpoint
     from committee.vote.committee import RegressionCommittee

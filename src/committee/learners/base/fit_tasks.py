@@ -296,7 +296,7 @@ def _digests(estimator: Any) -> dict[str, str]:
 
 def _digest_of_rows(estimator: Any, rows: Any) -> str:
     # of the encoded rows, the columns' names and kinds, and the classes
-    from committee.data.out_of_core.pieced_matrix import OutOfCoreMatrix
+    from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 
     digest = blake2b(digest_size=16)
     arrays = {each.name: getattr(rows, each.name) for each in fields(rows)}

@@ -19,7 +19,7 @@ from committee.learners.base.parameters import fitted, with_parameters
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
     from committee.files.documents import Document, Tensors
     from committee.vote.committee import Committee, RegressionCommittee
 

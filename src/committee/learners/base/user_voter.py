@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.data.bins import check_category_counts
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.learners.base.stored_learner import BaseEstimator
 
 

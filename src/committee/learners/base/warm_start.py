@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.data.text import quoted
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.vote.committee import Committee, RegressionCommittee

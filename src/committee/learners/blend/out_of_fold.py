@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
-from committee.data.frames import TableSchema
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
 from committee.learners.base.row_sampling import Fold, content_digests
 from committee.learners.blend.members import Effort

@@ -22,7 +22,7 @@ from committee.data.row_digests import U64, row_digests
 from committee.data.text import check_names
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
 ROUNDING = 1e-9
 """Relative error of a count that counts as rounding: 0.9 of 10 rows are 9, whatever their product is."""

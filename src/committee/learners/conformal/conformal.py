@@ -67,7 +67,7 @@ from committee.vote.committee import Committee, RegressionCommittee
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
     from committee.files.documents import Document, Tensors
 
 

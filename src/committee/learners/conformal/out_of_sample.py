@@ -23,12 +23,12 @@ from sklearn.model_selection import (
 from sklearn.utils import _safe_indexing
 
 from committee.data.columns import is_frame
-from committee.data.frames import TableSchema
 from committee.data.matrices import as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
 from committee.data.row_digests import row_digests
 from committee.data.rows import nonzero_weights
+from committee.data.table_schema import TableSchema
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import is_frame
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.data.text import quoted, suggest_names
 
 
@@ -61,7 +61,7 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
     Examples
     --------
     >>> import polars as pl
-    >>> from committee.data.frames import TableSchema
+    >>> from committee.data.table_schema import TableSchema
     >>> directions({"age": 1}, TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0]}))).tolist()
     [0, 1]
     """
@@ -184,7 +184,7 @@ def interactions(constraints: Any, table: TableSchema) -> Interactions:
     Examples
     --------
     >>> import polars as pl
-    >>> from committee.data.frames import TableSchema
+    >>> from committee.data.table_schema import TableSchema
     >>> table = TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0], "height": [3.0]}))
     >>> [group.tolist() for group in interactions([["size", "height"]], table).groups]
     [[0, 2], [1]]

@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from committee import _core
 from committee.data.bins import Binned, Bins, Codes, column_codes
-from committee.data.frames import TableSchema
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, I8
 from committee.data.rows import Rows, TargetRows
+from committee.data.table_schema import TableSchema
 from committee.learners.base.parameters import parameter
 from committee.learners.pools.pool import Candidate, ClassifierPool, Pool, TreePool
 from committee.objectives.programs.penalised_least_squares import TIE, Penalty, first_largest

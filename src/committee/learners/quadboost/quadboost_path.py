@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from committee import _core
 from committee.data.bins import Binned
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.data.table_schema import TableSchema
 from committee.learners.pools.dictionaries import listed_stumps
 from committee.learners.quadboost.quadboost import QuadBoostClassifier, QuadBoostRegressor
 from committee.learners.quadboost.rounds import Products, products_of

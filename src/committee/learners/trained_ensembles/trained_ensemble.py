@@ -13,9 +13,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.rows import row_weights
+from committee.data.table_schema import TableSchema
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.stored_learner import MetaEstimatorMixin

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee._core import GrownTree
 from committee.data.design import Design
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.data.table_schema import TableSchema
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks

@@ -18,10 +18,10 @@ from scipy.special import log_expit, log_ndtr
 
 from committee import _core
 from committee.data.design import Design
-from committee.data.frames import TableSchema
 from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.rows import Rows
+from committee.data.table_schema import TableSchema
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import StagedLoss
 from committee.learners.base.fit_record import FitRecord, RecordedGrower

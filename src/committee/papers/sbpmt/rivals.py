@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 from committee.files.journal import Cell
 from committee.papers.sbpmt.table2 import (
     FOLDS,

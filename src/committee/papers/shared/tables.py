@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Mask
+from committee.data.table_schema import TableSchema
 from committee.data.text import quoted, suggest_names
 from committee.papers.shared.options import DATA_VARIABLE
 from committee.report.crossvalidation import Labels, Split, Table

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import is_frame, open_frame
-from committee.data.frames import TableSchema
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
+from committee.data.table_schema import TableSchema
 from committee.data.text import pluralize
 from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
 from committee.report.drawing.scale import format_percent

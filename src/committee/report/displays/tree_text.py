@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from committee.data.categories import unpack_category_bits
 from committee.data.dates import format_duration
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 from committee.report.displays.base import AGAINST, FOR, GREY, color
 from committee.report.drawing.text import middle_cut, shortened
 from committee.report.row_explanation import place

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import pack_category_bits
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
+from committee.data.table_schema import TableSchema
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 from committee.voters.flat_trees import breadth_first, extents, join_words

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import Category
-from committee.data.frames import TableSchema
 from committee.data.number_types import Index
+from committee.data.table_schema import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, NodeLists, check_objective
 from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.vote.links.mean import Identity, Log, MeanLink

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import Category, unpack_category_bits
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
+from committee.data.table_schema import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, NodeLists, check_objective
 from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents

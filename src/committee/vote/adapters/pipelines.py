@@ -24,8 +24,8 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.categories import Category, pack_category_bits, unpack_category_bits
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
+from committee.data.table_schema import TableSchema
 from committee.vote.adapters.boosted_model import CommitteeParts, RegressionParts
 from committee.vote.adapters.sklearn_trees import feature_names
 from committee.voters.flat_trees import join_words

@@ -11,8 +11,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 from committee.data.categories import Category, unpack_category_bits
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
+from committee.data.table_schema import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees
 from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import breadth_first, extents

@@ -23,7 +23,7 @@ from committee.voters.model_forest import LinearScores, ModelForest, TrainingRec
 from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
-    from committee.data.frames import TableSchema
+    from committee.data.table_schema import TableSchema
 
 
 def carried_shares(link: Link, shares: F64, total: float) -> F64:

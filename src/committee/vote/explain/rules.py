@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import unpack_category_bits
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.packages import require_package
+from committee.data.table_schema import TableSchema
 from committee.vote.explain.contributions import node_means
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
 from committee.vote.exports.score_trees import (
     NEAR_TIE_BREAK,

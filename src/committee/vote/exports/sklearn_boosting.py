@@ -17,8 +17,8 @@ from sklearn.isotonic import IsotonicRegression
 from threadpoolctl import threadpool_limits
 
 from committee.data.categories import Category
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
+from committee.data.table_schema import TableSchema
 from committee.vote.exports.score_trees import ScoreTrees
 from committee.voters.redundant_splits import MergedLeaves
 

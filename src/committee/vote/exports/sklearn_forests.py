@@ -11,8 +11,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64, Index
+from committee.data.table_schema import TableSchema
 from committee.vote.exports.score_trees import NEAR_TIE_BREAK, TIE_BREAK, ScoreTrees, break_share_ties
 from committee.voters.flat_trees import inner_levels
 from committee.voters.forest import Forest

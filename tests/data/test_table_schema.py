@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from committee.data.categories import CategoryValues
 from committee.data.columns import is_frame
-from committee.data.frames import TableSchema
+from committee.data.table_schema import TableSchema
 from committee.data.text import printable
 
 PEOPLE: dict[str, list[Any]] = {
@@ -423,7 +423,7 @@ def test_is_frame() -> None:
 def test_arrays_do_not_import_frame_libraries() -> None:
     program = (
         "import sys, numpy as np\n"
-        "from committee.data.columns import is_frame\nfrom committee.data.frames import TableSchema\n"
+        "from committee.data.columns import is_frame\nfrom committee.data.table_schema import TableSchema\n"
         "X = np.eye(2); TableSchema.learn(X).encode(X); is_frame([[1]])\n"
         "import committee.data.readers.tables, committee.data.examples\n"
         "print(sorted({'narwhals', 'polars', 'pandas', 'pyarrow', 'sklearn'} & set(sys.modules)))\n"

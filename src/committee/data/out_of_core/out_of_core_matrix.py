@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.categories import UnknownCategoryError
-from committee.data.frames import TableSchema
 from committee.data.number_types import F64
 from committee.data.out_of_core.table_summary import category_hashes, column_edges, concatenate_edges
 from committee.data.out_of_core.training_pass import TrainingPieces
+from committee.data.table_schema import TableSchema
 
 I64: TypeAlias = NDArray[np.int64]
 
@@ -82,7 +82,7 @@ class OutOfCoreMatrix:
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
         """Yield the rows of each piece with the number of the first; raise if they are not those of the first pass."""
-        training, sampled = self.training, _Sampled(self.training)
+        training, sampled = self.training, _SampledCells(self.training)
         training.files.check_unchanged()
         table = self.table
         first = row = 0
@@ -160,8 +160,8 @@ def _encoded(table: TableSchema, X: Any, n_threads: int) -> F64:
         raise ValueError(f"{error.found}, which was not there in the first pass; {_SAME}") from error
 
 
-class _Sampled:
-    # cells of the first pass, which those of a later one must equal
+class _SampledCells:
+    # of the first pass, which those of a later one must equal
     def __init__(self, training: TrainingPieces) -> None:
         sample = training.summary.sample
         assert sample is not None
