@@ -120,11 +120,8 @@ def test_the_tests_are_those_of_their_definitions():
 
 def test_a_row_of_methods_is_read_from_its_cells():
     marks = np.array([True, False, True])
-    cells = {
-        (m, f): {"table": "iris", "method": m, "repeat": 0, "fold": f, "right": packed(marks), "rows": 3}
-        for m in (OURS, FOREST)
-        for f in range(10)
-    }
+    own = {"table": "iris", "right": packed(marks), "rows": 3}
+    cells = [{**own, "method": method} for method in (OURS, FOREST) for _ in range(10)]
     [found] = rivals.results_of(table2.published()[:1], [OURS, FOREST], cells)
     assert len(found.right[FOREST]) == 10 and found.accuracies(OURS) == pytest.approx(np.full(10, 200 / 3))
     assert found.alone(OURS, FOREST) == 0

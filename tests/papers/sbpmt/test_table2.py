@@ -151,11 +151,15 @@ def test_the_printed_table_ends_with_means():
     assert grid.rows[1][4] == "-" and grid.rows[2][:4] == ("mean of 2", "95.00", "98.00", "-3.00")
 
 
+def drawn(draw, rows):
+    return draw([row.published for row in rows], rivals.beside_the_paper(rows), "less")
+
+
 def test_figures_3_and_4_sort_as_the_paper_does():
     rows = [row_of([90.0], row.name) for row in table2.published()]
-    titles = [text.get_text().split("\n")[0] for text in rivals.figure3(rows).axes[1].get_xticklabels()]
+    titles = [text.get_text().split("\n")[0] for text in drawn(rivals.figure3, rows).axes[1].get_xticklabels()]
     assert titles == [row.title for row in table2.published()]
-    by_share = [text.get_text() for text in rivals.figure4(rows).axes[1].get_xticklabels()]
+    by_share = [text.get_text() for text in drawn(rivals.figure4, rows).axes[1].get_xticklabels()]
     assert by_share[:2] == ["Diabetes\n0%", "Tic-tac-toe\n0%"] and by_share[-1] == "Letter\n100%"
     assert by_share[2].startswith("Obesity")
 
@@ -164,7 +168,7 @@ def test_figures_3_and_4_sort_as_the_paper_does():
 @pytest.mark.parametrize("n", [1, 22])
 def test_pictures_of_any_number_of_tables_are_drawn_without_a_warning(draw, n, tmp_path):
     rows = [row_of([90.0], row.name) for row in table2.published()[:n]]
-    figure = draw(rows)
+    figure = drawn(draw, rows)
     save(figure, tmp_path / "picture.png")
     accuracies, differences = figure.axes
     assert [len(line.get_xdata()) for line in accuracies.lines] == [n] * 4, "ours and three columns of the paper's"

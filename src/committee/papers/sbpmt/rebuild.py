@@ -46,8 +46,6 @@ def rebuild(
     ``consistency.csv``; ``numeric-<settings>.csv``; and journals, ``cells-<what>.jsonl``. Repeat r of the classifier
     has the seed ``seed + r``.
     """
-    from functools import partial
-
     from committee.papers.sbpmt import rivals as others
     from committee.papers.sbpmt import simulation as simulations
     from committee.papers.sbpmt import table2
@@ -55,19 +53,7 @@ def rebuild(
     from committee.papers.shared.pages import save, write_csv, write_page
     from committee.papers.shared.tables import Bundled
 
-    if figure not in (None, 2, 3, 4):
-        raise ValueError(f"figure={figure} cannot be rebuilt; use 2, 3 or 4")
-    if study not in (None, *STUDIES):
-        raise ValueError(f"study={study!r} is not known; use {' or '.join(STUDIES)}")
-    if settings not in table2.SETTINGS:
-        raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(table2.SETTINGS)}")
-    if rivals and figure == 2:
-        raise ValueError("Figure 2 has SBPMT alone; leave out --rivals, or take Figure 3 or 4")
-    if study is not None and (rivals or figure is not None):
-        raise ValueError(f"study={study!r} has neither figures nor rivals; leave out --figure and --rivals")
-    if tables is not None and (figure == 2 or study == "consistency"):
-        what = "Figure 2" if figure == 2 else "study='consistency'"
-        raise ValueError(f"tables={','.join(tables)!r} is given with {what}, which simulates its rows; leave it out")
+    _check_options(tables, figure, study, settings, rivals=rivals)
     check_at_least_one(repeats=repeats, jobs=jobs)
 
     def cells_of(name: str, described: dict[str, Any], tasks: "list[Task]") -> "dict[Key, Cell]":
@@ -101,24 +87,45 @@ def rebuild(
         name = f"numeric-{settings}"
         peers = table2.FOREST, table2.XGBOOST
         methods = [table2.OURS, *(name for name in others.installed_rivals() if name in peers)]
-        tasks = others.column_tasks(rows, folder, settings, methods, repeats, seed)
-        kinds = others.column_results(rows, cells_of(name, others.column_settings(settings, seed), tasks))
+        tasks = others.tasks(rows, folder, settings, methods, repeats, seed, by_columns=True)
+        cells = cells_of(name, others.column_settings(settings, seed), tasks)
+        kinds = others.column_results(rows, methods, cells.values())
         write_csv(others.column_records(kinds), out / f"{name}.csv")
         return written([others.column_grid(kinds)], name)
     if rivals:
         others.warn_of_missing()
         name, methods = f"rivals-{settings}", [table2.OURS, *others.installed_rivals()]
         tasks = others.tasks(rows, folder, settings, methods, repeats, seed)
-        results = others.results_of(rows, methods, cells_of(name, others.described(settings, seed), tasks))
+        cells = cells_of(name, others.described(settings, seed), tasks)
+        results = others.results_of(rows, methods, cells.values())
         write_csv(others.records(results), out / f"table2-{name}.csv")
-        draw = {3: partial(others.own_figure3, results), 4: partial(others.own_figure4, results)}
+        lines, less = others.own_runs(results), "SBPMT less\nthe other"
         grids = [others.accuracy_grid(results, settings), others.contest_grid(results)]
     else:
         name, tasks = settings, table2.tasks(rows, folder, settings, repeats, seed)
         found = table2.results_of(rows, cells_of(name, table2.settings_of(settings, seed), tasks))
         write_csv((table2.record(row, settings) for row in found), out / f"table2-{name}.csv")
-        draw = {3: partial(others.figure3, found), 4: partial(others.figure4, found)}
+        lines, less = others.beside_the_paper(found), "ours less\nthe paper's"
         grids = [table2.grid(found, settings)]
-    for number in (3, 4) if figure is None else (figure,):
-        save(draw[number](), out / f"figure{number}-{name}.png")
+    for number, draw in ((3, others.figure3), (4, others.figure4)):
+        if figure in (None, number):
+            save(draw(rows, lines, less), out / f"figure{number}-{name}.png")
     return written(grids, name)
+
+
+def _check_options(tables: Names, figure: int | None, study: str | None, settings: str, *, rivals: bool) -> None:
+    from committee.papers.sbpmt.table2 import SETTINGS
+
+    if figure not in (None, 2, 3, 4):
+        raise ValueError(f"figure={figure} cannot be rebuilt; use 2, 3 or 4")
+    if study not in (None, *STUDIES):
+        raise ValueError(f"study={study!r} is not known; use {' or '.join(STUDIES)}")
+    if settings not in SETTINGS:
+        raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(SETTINGS)}")
+    if rivals and figure == 2:
+        raise ValueError("Figure 2 has SBPMT alone; leave out --rivals, or take Figure 3 or 4")
+    if study is not None and (rivals or figure is not None):
+        raise ValueError(f"study={study!r} has neither figures nor rivals; leave out --figure and --rivals")
+    if tables is not None and (figure == 2 or study == "consistency"):
+        what = "Figure 2" if figure == 2 else "study='consistency'"
+        raise ValueError(f"tables={','.join(tables)!r} is given with {what}, which simulates its rows; leave it out")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from committee.papers.sbpmt.table2 import (
     settings_of,
     tables_of,
 )
-from committee.papers.shared.cells import Key, Task, timed
+from committee.papers.shared.cells import Task, timed
 from committee.papers.shared.pages import (
     BLUE,
     GREEN,
@@ -151,16 +152,25 @@ def warn_of_missing() -> None:
 
 
 def tasks(
-    rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, methods: Sequence[str], repeats: int, seed: int
+    rows: Sequence[PublishedAccuracies],
+    folder: Folder,
+    settings: str,
+    methods: Sequence[str],
+    repeats: int,
+    seed: int,
+    *,
+    by_columns: bool = False,
 ) -> list[Task]:
-    """Return the tasks of every method on the folds of `table2.tasks`."""
+    """Return the tasks of every method on the folds of `table2.tasks`, or on those of every choice of columns."""
     found = []
-    for row, table, digest in tables_of(rows, folder):
-        for place, split, own_seed in folds_of(table, repeats, seed):
-            for method in methods:
-                own = {"table": row.name, "digest": digest, "method": method, **place}
-                run = partial(method_cell, table, split, method, settings, own_seed)
-                found.append(Task(own, run, f"{row.title}, {method}"))
+    for row, whole, digest in tables_of(rows, folder):
+        for columns, table in (columns_of(whole) if by_columns else {ALL: whole}).items():
+            choice = {"columns": columns} if by_columns else {}
+            for place, split, own_seed in folds_of(table, repeats, seed):
+                for method in methods:
+                    own = {"table": row.name, "digest": digest, **choice, "method": method, **place}
+                    run = partial(method_cell, table, split, method, settings, own_seed)
+                    found.append(Task(own, run, f"{row.title}, {columns if by_columns else method}"))
     return found
 
 
@@ -225,17 +235,13 @@ class Contest:
 
 
 def results_of(
-    rows: Sequence[PublishedAccuracies], methods: Sequence[str], cells: Mapping[Key, Cell]
+    rows: Sequence[PublishedAccuracies], methods: Sequence[str], cells: Iterable[Cell]
 ) -> list[TableOfMethods]:
     """Collect the cells of each table and method."""
-    found = []
-    for row in rows:
-        own = [cell for cell in cells.values() if cell["table"] == row.name]
-        right = {
-            m: tuple(unpacked(cell["right"], cell["rows"]) for cell in own if cell["method"] == m) for m in methods
-        }
-        found.append(TableOfMethods(row, right))
-    return found
+    right: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)
+    for cell in cells:
+        right[cell["table"], cell["method"]].append(unpacked(cell["right"], cell["rows"]))
+    return [TableOfMethods(row, {m: tuple(right[row.name, m]) for m in methods}) for row in rows]
 
 
 def contest(results: Sequence[TableOfMethods], method: str) -> Contest:
@@ -320,88 +326,58 @@ def _cut(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, part).to_frame().select(pl.when(~missing).then(pl.first())).to_series()
 
 
-def column_tasks(
-    rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, methods: Sequence[str], repeats: int, seed: int
-) -> list[Task]:
-    """Return the tasks of every method on every table with each choice of columns."""
-    found = []
-    for row, whole, digest in tables_of(rows, folder):
-        for columns, table in columns_of(whole).items():
-            for place, split, own_seed in folds_of(table, repeats, seed):
-                for method in methods:
-                    own = {"table": row.name, "digest": digest, "columns": columns, "method": method, **place}
-                    run = partial(columns_cell, table, split, method, settings, own_seed)
-                    found.append(Task(own, run, f"{row.title}, {columns}"))
-    return found
-
-
-def columns_cell(table: Table, split: Split, method: str, settings: str, seed: int) -> Cell:
-    """Run `method_cell` on a table with a choice of columns."""
-    return method_cell(table, split, method, settings, seed)
-
-
 def column_settings(settings: str, seed: int) -> dict[str, Any]:
     """Return the settings that the cells depend on."""
     return {"study": "numeric", "parts": PARTS, **settings_of(settings, seed)}
 
 
-@dataclass(frozen=True)
-class Accuracies:
-    """Mean accuracy of each method on a table, in percent, by its columns."""
-
-    published: PublishedAccuracies
-    by_columns: dict[str, dict[str, float]]
-
-    def gain(self, columns: str, method: str) -> float:
-        """Return the accuracy of SBPMT minus a method's."""
-        return self.by_columns[columns][OURS] - self.by_columns[columns][method]
+ByColumns: TypeAlias = dict[str, TableOfMethods]
+"""All methods on one table, by its columns."""
 
 
-def column_results(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -> list[Accuracies]:
-    """Collect the mean accuracies of each table."""
+def column_results(
+    rows: Sequence[PublishedAccuracies], methods: Sequence[str], cells: Collection[Cell]
+) -> list[ByColumns]:
+    """Collect the cells of each table by its columns."""
     found = []
     for row in rows:
-        own: dict[str, dict[str, list[float]]] = {}
-        for cell in cells.values():
-            if cell["table"] == row.name:
-                right = unpacked(cell["right"], cell["rows"])
-                own.setdefault(cell["columns"], {}).setdefault(cell["method"], []).append(100.0 * right.mean())
-        means = {c: {m: float(np.mean(folds)) for m, folds in of.items()} for c, of in own.items()}
-        found.append(Accuracies(row, means))
+        own = [cell for cell in cells if cell["table"] == row.name]
+        by_columns = {columns: [cell for cell in own if cell["columns"] == columns] for columns in (ALL, NUMERIC, CUT)}
+        found.append({columns: results_of([row], methods, of)[0] for columns, of in by_columns.items() if of})
     return found
 
 
-def column_grid(results: Sequence[Accuracies]) -> Grid:
+def column_grid(results: Sequence[ByColumns]) -> Grid:
     """Tabulate mean accuracies with each choice of columns and with all columns of the same tables."""
-    methods = list(results[0].by_columns[ALL])
+    _, *others = methods = list(results[0][ALL].right)
     body = []
     for columns in (NUMERIC, CUT):
-        having = [result for result in results if columns in result.by_columns]
+        having = [result for result in results if columns in result]
         for shown in (ALL, columns) if having else ():
-            means = (np.mean([result.by_columns[shown][method] for result in having]) for method in methods)
-            gains = (_gain(np.array([result.gain(shown, m) for result in having])) for m in methods if m != OURS)
-            body.append((f"{shown} ({len(having)})", *(f"{mean:.2f}" for mean in means), *gains))
-    columns_shown = ("columns", *methods, *(f"less {method}" for method in methods if method != OURS))
+            means = {m: np.array([result[shown].accuracies(m).mean() for result in having]) for m in methods}
+            gains = (_gain(means[OURS] - means[method]) for method in others)
+            body.append((f"{shown} ({len(having)})", *(f"{of.mean():.2f}" for of in means.values()), *gains))
     title = "Accuracy in percent by the kind of columns, and SBPMT's less the others'"
-    return grid_of(title, columns_shown, body)
+    return grid_of(title, ("columns", *methods, *(f"less {method}" for method in others)), body)
 
 
 def _gain(gains: F64) -> str:
     return f"{gains.mean():+.2f} ±{standard_error(gains):.2f}" if len(gains) > 1 else number(float(gains[0]), 2)
 
 
-def column_records(results: Sequence[Accuracies]) -> Iterator[dict[str, object]]:
+def column_records(results: Sequence[ByColumns]) -> Iterator[dict[str, object]]:
     """Yield CSV records: accuracy of each method on each table with each choice of columns."""
     for result in results:
-        for columns, of in result.by_columns.items():
-            for method, accuracy in of.items():
+        for columns, of in result.items():
+            for method in of.right:
+                accuracy = of.accuracies(method).mean()
                 yield {
-                    "table": result.published.title,
-                    "name": result.published.name,
+                    "table": of.published.title,
+                    "name": of.published.name,
                     "columns": columns,
                     "method": method,
                     "accuracy": f"{accuracy:.4f}",
-                    "less_than_sbpmt": BLANK if method == OURS else f"{result.gain(columns, method):.4f}",
+                    "less_than_sbpmt": BLANK if method == OURS else f"{of.accuracies(OURS).mean() - accuracy:.4f}",
                 }
 
 
@@ -409,27 +385,8 @@ _STYLES = ((ORANGE, "o", "-"), (BLUE, "D", "-"), (GREEN, "s", "--"), (GREY, "^",
 """Styles of our line and of the others."""
 
 
-def figure3(rows: Sequence[RebuiltRow]) -> Figure:
-    """Draw the accuracy on every table by size, ours and three columns of the paper."""
-    return _by_rows([row.published for row in rows], _beside_the_paper(rows), "ours less\nthe paper's")
-
-
-def figure4(rows: Sequence[RebuiltRow]) -> Figure:
-    """Draw the accuracy on every table by the share of numeric columns, then by size."""
-    return _by_numeric_share([row.published for row in rows], _beside_the_paper(rows), "ours less\nthe paper's")
-
-
-def own_figure3(results: Sequence[TableOfMethods]) -> Figure:
-    """Draw `figure3` from our own runs of its three methods."""
-    return _by_rows([result.published for result in results], _own(results), "SBPMT less\nthe other")
-
-
-def own_figure4(results: Sequence[TableOfMethods]) -> Figure:
-    """Draw `figure4` from our own runs of its three methods."""
-    return _by_numeric_share([result.published for result in results], _own(results), "SBPMT less\nthe other")
-
-
-def _beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
+def beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
+    """Return our mean accuracies on every table, and three columns of the paper."""
     theirs = {
         f"paper: {method}": np.array([row.published.accuracy[method][0] for row in rows])
         for method in (OURS, FOREST, XGBOOST)
@@ -437,18 +394,21 @@ def _beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
     return {"ours": np.array([row.mean for row in rows]), **theirs}
 
 
-def _own(results: Sequence[TableOfMethods]) -> dict[str, F64]:
+def own_runs(results: Sequence[TableOfMethods]) -> dict[str, F64]:
+    """Return the mean accuracies on every table of our own runs of the figures' three methods."""
     methods = [method for method in (OURS, FOREST, XGBOOST) if method in results[0].right]
     return {method: np.array([result.accuracies(method).mean() for result in results]) for method in methods}
 
 
-def _by_rows(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
+def figure3(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
+    """Draw lines of accuracies on every table by size; `less` labels the first one's differences from the others."""
     order = sorted(range(len(tables)), key=lambda t: tables[t].rows)
     labels = [f"{tables[t].title}\n{tables[t].rows:,}" for t in order]
     return _accuracies({name: line[order] for name, line in lines.items()}, labels, "tables by rows", less)
 
 
-def _by_numeric_share(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
+def figure4(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
+    """Draw the lines of `figure3` by the share of numeric columns, then by size."""
     order = sorted(range(len(tables)), key=lambda t: (tables[t].numeric_share, tables[t].rows))
     labels = [f"{tables[t].title}\n{100 * tables[t].numeric_share:.0f}%" for t in order]
     title = "tables by share of numeric columns, then by rows"

@@ -153,7 +153,7 @@ def records(errors: dict[str, F64], simulation: Simulation = PAPER) -> Iterator[
             }
 
 
-def figure2(errors: dict[str, NDArray[np.float64]], simulation: Simulation = PAPER) -> Figure:
+def figure2(errors: dict[str, F64], simulation: Simulation = PAPER) -> Figure:
     """Draw the mean test error against each parameter, with a band of two standard errors."""
     figure = new_figure(9.0, 6.4)
     panels = figure.subplots(2, 2, sharey=True)
