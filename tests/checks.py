@@ -121,9 +121,6 @@ def interface() -> set[Check]:
     }
 
 
-# --- the vote -----------------------------------------------------------------------------------------------
-
-
 def check_labels_of_every_type(subject: Subject) -> None:
     for n_classes in (2, 3):
         X, y = numbers(n_classes)
@@ -219,9 +216,6 @@ def check_calibration(subject: Subject) -> None:
     assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
 
 
-# --- the vote on numbers ------------------------------------------------------------------------------------
-
-
 def check_targets_of_every_type(subject: Subject) -> None:
     X, y = noisy_scores()
     y = np.rint(8 * y)
@@ -257,17 +251,11 @@ def check_stages_of_numbers(subject: Subject) -> None:
     assert_allclose(stages[half], model.committee_.select(slice(half + 1)).predict(X), rtol=1e-9, atol=1e-12)
 
 
-# --- any vote -----------------------------------------------------------------------------------------------
-
-
 def check_size_and_importances(subject: Subject) -> None:
     model = subject.fit(*subject.numbers())
     assert model.committee_.nbytes > 0
     if isinstance(model.committee_.voters, (Forest, Rounds)):
         assert_allclose(model.feature_importances_.sum(), 1.0)
-
-
-# --- seeds, columns and weights -----------------------------------------------------------------------------
 
 
 def check_repeated_seeds(subject: Subject) -> None:
@@ -356,9 +344,6 @@ def check_scaled_weights(subject: Subject) -> None:
     X, y = subject.numbers()
     for factor in (1e-12, 0.37, 1e12):
         assert_same_answers(subject, subject.fit(X, y, weights()), subject.fit(X, y, factor * weights()), X)
-
-
-# --- threads and processes ----------------------------------------------------------------------------------
 
 
 def check_threads(subject: Subject) -> None:
@@ -460,9 +445,6 @@ def check_second_fit(subject: Subject) -> None:
     columns, labels = everything(missing=False)
     X, y = subject.numbers()
     assert_same_bits(subject.fit(pd.DataFrame(columns), labels).fit(X, subject.target(y)), subject.fit(X, y), X)
-
-
-# --- company ------------------------------------------------------------------------------------------------
 
 
 def check_search(subject: Subject) -> None:

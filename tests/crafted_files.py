@@ -45,9 +45,6 @@ def craft(content: bytes, change: Change) -> bytes:
     return sort_metadata(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
 
 
-# -- changes --------------------------------------------------------------------------------------------------
-
-
 def put(name: str, at: Any, to: Any) -> Change:
     """One element of an array."""
 
@@ -94,9 +91,6 @@ def lose(name: str) -> Change:
 
 def gain(name: str) -> Change:
     return lambda document, arrays: arrays.__setitem__(name, np.zeros(1))
-
-
-# -- at random -------------------------------------------------------------------------------------------------
 
 
 def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -50,8 +50,6 @@ TESTS = {
 }
 """Modules to mutate, and the tests that are to notice."""
 
-# --- mutants ----------------------------------------------------------------------------------------------------------
-
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -212,9 +210,6 @@ def code_of(module: str, mutant: Mutant) -> CodeType:
 
 def path_of(module: str) -> Path:
     return ROOT / "src/committee" / (module.replace(".", "/") + ".py")
-
-
-# --- running ----------------------------------------------------------------------------------------------------------
 
 
 class MutantFinder:

@@ -88,9 +88,6 @@ def configure(*more: str) -> list[str]:
     return ["cmake", "-S", ".", "-B", "build/fault", "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}", *more]
 
 
-# --- compiler ------------------------------------------------------------------------------------------------------
-
-
 def no_compiler(place: Path) -> None:
     output = failing(configure(), place, CXX=str(place / "no-such-compiler"))
     require(output, "needs a C++20 compiler, and none was found", "apt install g++", "dnf install gcc-c++")
@@ -108,9 +105,6 @@ def old_compiler(place: Path) -> None:
     working(configure(), place)
 
 
-# --- Python --------------------------------------------------------------------------------------------------------
-
-
 def no_python(place: Path) -> None:
     require(
         failing(["make", "demo", "PYTHON=no-such-python"], place), "There is no no-such-python: install Python 3.11"
@@ -126,9 +120,6 @@ def no_venv(place: Path) -> None:
     script = f'case "$2" in *ensurepip*) exit 1;; esac\nexec {sys.executable} "$@"'
     python = program(place, "bin/bare-python", script)
     require(failing(["make", "demo", f"PYTHON={python}"], place), "install its module venv", "apt install python3-venv")
-
-
-# --- the environment -----------------------------------------------------------------------------------------------
 
 
 def half_made_environment(place: Path) -> None:
@@ -158,9 +149,6 @@ def no_network(place: Path) -> None:
     require(output, "Packages could not be installed: check the network")
     if (place / ".venv" / "packages").exists():
         raise FaultError("the packages count as installed")
-
-
-# --- the build -----------------------------------------------------------------------------------------------------
 
 
 def interrupted_build(place: Path) -> None:

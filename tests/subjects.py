@@ -67,9 +67,6 @@ def two_targets(y: Any) -> NDArray[np.float64]:
     return np.column_stack([first, 0.3 * np.cos(2.0 * first)])
 
 
-# --- tables -------------------------------------------------------------------------------------------------
-
-
 def numbers(n_classes: int = 3, n: int = 120, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """A matrix of continuous columns, and labels that lean on three of them."""
     rng = np.random.default_rng(seed)
@@ -101,9 +98,6 @@ def everything(missing: bool, n: int = 120) -> tuple[dict[str, list[Any]], NDArr
         for j, name in enumerate(("size", "colour", "old")):
             columns[name] = [None if i % 7 == j else value for i, value in enumerate(columns[name])]
     return columns, y
-
-
-# --- comparing ----------------------------------------------------------------------------------------------
 
 
 def assert_same_parts(ours: Any, theirs: Any, name: str = "committee_") -> None:

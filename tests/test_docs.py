@@ -92,9 +92,6 @@ def quotes(page: Path) -> list[Fence]:
     return [fence for fence in fences(page) if fence.info]
 
 
-# --- snippets --------------------------------------------------------------------------------------------------------
-
-
 def run_python(fence: Fence, page: Path, namespace: dict[str, object]) -> str:
     """What a snippet prints; its line numbers are those of the page."""
     code = compile("\n" * (fence.line - 1) + fence.text, str(page), "exec")
@@ -186,9 +183,6 @@ def test_page_runs(page, tmp_path, monkeypatch):
             run_console(fence, page)
 
 
-# --- quotations and links --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if quotes(page)], ids=lambda page: page.name)
 def test_quoted_code_is_in_its_file(page):
     for fence in quotes(page):
@@ -229,9 +223,6 @@ def test_every_page_is_in_a_table_of_the_site():
     named = {(table.parent / link).resolve() for table, found in links.items() for link in found}
     pages = {*docs.glob("*.md"), *docs.glob("tutorials/*.md"), *docs.glob("papers/*.md")}
     assert not [str(page.relative_to(docs)) for page in sorted(pages - named - {docs / "index.md"})]
-
-
-# --- docstrings and examples -----------------------------------------------------------------------------------------
 
 
 def documented() -> list[tuple[str, object]]:

@@ -62,9 +62,6 @@ def forest(patients):
     return committee.RandomForestClassifier(15, max_depth=2, random_state=0).fit(*patients)
 
 
-# -- learners and voters ----------------------------------------------------------------------------------------------
-
-
 @with_parameters
 class FlattenedStump(BaseClassifier):
     """A stump grown on row weights that are raised to a power."""
@@ -120,9 +117,6 @@ def test_a_dictionary_is_a_class_and_a_line(patients, monkeypatch):
     listed = clone(model).set_params(dictionary="stumps", n_thresholds=1)
     assert_array_equal(model.fit(X, y).predict_proba(X), listed.fit(X, y).predict_proba(X))
     assert committee.LPBoostClassifier(0.8, dictionary="medians").fit(X, y).score(X, y) > 0.85
-
-
-# -- links and losses -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -182,9 +176,6 @@ def test_a_mean_link_is_a_class_and_a_line(tmp_path, monkeypatch):
     monkeypatch.setitem(MEAN_LINKS, "square", Square)
     squared.save(tmp_path / "squared")
     assert_array_equal(committee.load(tmp_path / "squared").predict(X), votes.predict(X) ** 2)
-
-
-# -- trained ensembles ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -257,9 +248,6 @@ def test_a_bound_is_a_function_and_a_line(patients, forest, monkeypatch):
     assert_array_equal(drawn.ax_.get_lines()[0].get_ydata(), bounds)
 
 
-# -- the report -------------------------------------------------------------------------------------------------------
-
-
 class WeightDisplay(Display):
     """Weights of the voters, largest first."""
 
@@ -324,9 +312,6 @@ def test_an_adapter_is_a_function_and_a_line(patients, monkeypatch):
     votes = Committee.from_estimator(trees)
     assert votes.classes.tolist() == ["no", "yes"]
     assert_array_equal(votes.predict_proba(X), trees.predict_proba(X))
-
-
-# -- the page ---------------------------------------------------------------------------------------------------------
 
 
 def rows_of_page() -> list[list[str]]:

@@ -108,9 +108,6 @@ def assert_same_arrays(path: Path, other: Path) -> None:
         assert array.dtype == theirs[name].dtype and array.tobytes() == theirs[name].tobytes(), name
 
 
-# --- every kind is there --------------------------------------------------------------------------------------------
-
-
 def objects(value: Any, under: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """All objects of a document, each with the key that it stands under."""
     if isinstance(value, dict):

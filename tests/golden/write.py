@@ -74,9 +74,6 @@ N_ASKED = 24
 Columns = Mapping[str, NDArray[Any]]
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
 def columns(kind: str, n: int) -> dict[str, NDArray[Any]]:
     """Columns of a table, and its target "y"; text "" and NaN are missing values."""
     rng = np.random.default_rng(len(kind))
@@ -131,8 +128,6 @@ def target(y: NDArray[np.float64], of: str) -> NDArray[Any]:
     inner = np.arange(1, int(n_classes)) / int(n_classes)
     return CLASSES[kind][np.searchsorted(np.quantile(y, inner), y)]
 
-
-# --- models ---------------------------------------------------------------------------------------------------------
 
 Make = Callable[[Any, NDArray[Any]], Any]
 MODELS: dict[str, tuple[str, str, Make]] = {}
@@ -422,9 +417,6 @@ add(
     "number",
     ConformalRegressor(TreeRegressor(**SMALL), cv=2, nonconformity="normalised", difficulty=TreeRegressor(**SMALL)),
 )
-
-
-# --- answers --------------------------------------------------------------------------------------------------------
 
 
 def answers(model: Any, X: Any) -> dict[str, NDArray[Any]]:

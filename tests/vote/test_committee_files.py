@@ -156,9 +156,6 @@ def test_versions(tmp_path: Path) -> None:
     refused(tmp_path / "committee", content, r"made by a newer committee \(.*, file schema 3\)")
 
 
-# -- what cannot be saved -----------------------------------------------------------------------------------
-
-
 class OwnForest(Forest):
     """A subclass that may vote in another way."""
 
@@ -184,9 +181,6 @@ def test_foreign_parts_are_refused_before_anything_is_written(tmp_path: Path) ->
     with pytest.raises(ValueError, match="no file of it would load: the table is null"):
         replace(linear, table=None).save(place)
     assert not list(tmp_path.iterdir())
-
-
-# -- files made to deceive ----------------------------------------------------------------------------------
 
 
 @cache

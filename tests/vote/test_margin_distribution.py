@@ -70,9 +70,6 @@ def many():
     }
 
 
-# --- the curve and the moments ---------------------------------------------------------------------------------------
-
-
 @given(margins, st.floats(-1.0, 1.0))
 def test_nu_counts_the_margins_at_or_below(m, theta):
     d = MarginDistribution(m)
@@ -160,9 +157,6 @@ def test_it_keeps_what_it_was_given():
         d.margins[0] = 0.0
     with pytest.raises(AttributeError):
         d.margins = m
-
-
-# --- of a vote -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["labels", "abstaining", "confidence", "intercept", "shares", "theirs"])
@@ -254,9 +248,6 @@ def test_frames_with_names_and_text():
         MarginDistribution.of(model, X.drop(columns="side"), y)
 
 
-# --- voters that are asked about some rows ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("models", "load"), [("two", cancer), ("many", lambda: load_wine(return_X_y=True))])
 def test_to_ask_all_is_to_ask_as_ever(models, load, request):
     X, y = load()
@@ -277,9 +268,6 @@ def test_rows_that_nobody_is_asked_about_are_left_out(two):
     d = MarginDistribution.of(two["labels"], X, y, asked=asked)
     assert d.rows.tolist() == list(range(0, len(y), 2))
     assert_allclose(d.margins, two["labels"].committee_.select(slice(5)).margins(X, y)[::2], **CLOSE)
-
-
-# --- out of bag ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -334,9 +322,6 @@ def test_rows_without_a_whole_vote_have_no_out_of_bag_margin():
     assert d.rows.tolist() == [0, 4] and d.margins.tolist() == [0.5, -1.0]
 
 
-# --- in words --------------------------------------------------------------------------------------------------------
-
-
 def test_in_words():
     d = MarginDistribution([-0.5, 0.5, 1.0, 1.0], voter_margins=[-0.5, 0.5, 1.0, 1.0])
     assert str(d) == repr(d)
@@ -347,9 +332,6 @@ def test_in_words():
     assert max(map(len, lines)) <= 80
     assert "25.0%   (Gibbs risk)" in str(d)
     assert str(MarginDistribution([1.0])).startswith("Margins of 1 row\n")
-
-
-# --- refusals --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,6 @@ def every_collection(seed: int) -> list[Any]:
     return voters + [random_committees(seed, **options) for options in COMMITTEES]  # type: ignore[arg-type]
 
 
-# --- model trees --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("options", CONFIGURATIONS)
 @given(seed=seeds)
 def test_scores_and_votes_are_those_by_hand(options, seed):
@@ -154,9 +151,6 @@ def test_tie_goes_to_the_first_class():
         assert_array_equal(replace(voters, soft=False).votes(rows(0)), 0)
 
 
-# --- committees of them -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("options", COMMITTEES)
 @given(seed=seeds)
 def test_committees_vote_by_their_members(options, seed):
@@ -173,9 +167,6 @@ def test_committees_vote_by_their_members(options, seed):
                 assert_allclose(cast[i, m], inner / inner.sum(), rtol=1e-13)
             else:
                 assert cast[i, m] == inner.argmax()
-
-
-# --- the protocol -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=12)
@@ -265,9 +256,6 @@ def test_no_rows():
     for voters in every_collection(0):
         assert voters.votes(rows(0)[:0]).shape[:2] == (0, len(voters))
         assert voters.tally(rows(0)[:0]).shape == (0, voters.n_classes)
-
-
-# --- Committee ----------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=12)

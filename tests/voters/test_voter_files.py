@@ -217,9 +217,6 @@ def two_classes() -> tuple[Any, Any]:
     return X, np.where(y > 0, "yes", "no")
 
 
-# -- there and back -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("data", [table, two_classes, matrix])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_loaded_model_is_the_saved_one(name, data, tmp_path):
@@ -264,9 +261,6 @@ def test_without_a_record_of_the_training_rows(tmp_path):
     loaded = load(tmp_path / "model")
     assert loaded.committee_.voters.record is None
     assert_same_bits(loaded, model, X)
-
-
-# -- files made to deceive ----------------------------------------------------------------------------------
 
 
 @cache
@@ -405,8 +399,6 @@ def test_crafted_committees_are_refused(tmp_path, change, message):
 def test_crafted_scores_are_refused(tmp_path, change, message):
     refused(tmp_path / "model", craft(stored("probit lines")[0], change), message)
 
-
-# -- damage -------------------------------------------------------------------------------------------------
 
 DAMAGED = ("shared", "per class", "soft", "hard", "probit lines", "logit stumps")
 

@@ -257,9 +257,6 @@ def test_zeros_that_are_missing(seed, leaves, codes):
     assert_votes_as(model, rows)
 
 
-# -- what a committee can be asked ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_the_start_is_the_intercept_and_no_tree_has_it(library, n_classes):
@@ -308,9 +305,6 @@ def test_every_objective_takes_leaf_scores():
             continue
         found = MarginReweighter(model, name, on="validation", **options).fit(X, y)
         assert found.score(X, y) > 0.6
-
-
-# -- what cannot be read ----------------------------------------------------------------------------------------
 
 
 def refusals() -> list[Any]:

@@ -136,8 +136,6 @@ def test_adaboost_that_stopped_early():
     assert_allclose(committee.predict_proba(X), original.predict_proba(X))
 
 
-# -- ties: small whole numbers, few rows, an even number of voters ----------------------------------------
-
 small_tables = st.tuples(st.integers(4, 14), st.integers(1, 3), st.integers(2, 4)).flatmap(
     lambda shape: st.tuples(
         hnp.arrays(np.float64, shape[:2], elements=st.integers(0, 3).map(float)),
@@ -181,8 +179,6 @@ def test_ties_go_as_in_the_original(table, T, seed, data):
         else:
             assert_allclose(committee.predict_proba(grid), expected, rtol=1e-12, atol=1e-15)
 
-
-# -- trees, leaf for leaf ---------------------------------------------------------------------------------
 
 float32s = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -315,9 +311,6 @@ def test_two_classes_keep_two_columns():
     assert_allclose(H @ committee.weights, committee.decision_function(X), atol=1e-12)
 
 
-# -- what comes in ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "name", ["forest", "bagged on subsets", "bagged logistic", "boosted bayes", "soft vote", "weighted hard vote"]
 )
@@ -400,9 +393,6 @@ def test_sizes_of_members():
     forest = sum(tree.tree_.node_count for tree in original.estimators_[0].estimators_)
     assert committee.voters.n_nodes.tolist() == [forest, 3, 18, 0]
     assert committee.nbytes > 1000
-
-
-# -- what is refused --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ENSEMBLES)

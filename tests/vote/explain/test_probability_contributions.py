@@ -43,9 +43,6 @@ def small(n_classes, link, places, seed=0):
     return shares
 
 
-# --- carried through a link ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("link", LINKS, ids=str)
 def test_carried_shares_are_those_of_many_short_steps(link, n_classes):
@@ -84,9 +81,6 @@ def test_where_the_link_is_straight_or_one_feature_counts_they_are_shapley_value
     shares[:, 1:-1] = 0.0
     found = carried_shares(Softmax(), shares, 1.0)
     assert_allclose(found[:, 0], Softmax().probability(shares.sum(axis=1)) - found[:, -1], atol=1e-13)
-
-
-# --- of committees ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])

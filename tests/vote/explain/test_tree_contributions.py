@@ -120,9 +120,6 @@ def test_another_width_is_refused():
         tree_contributions(model, X3[:, :3])
 
 
-# --- of what is averaged ---------------------------------------------------------------------------------------------
-
-
 def forest_of(n_classes, calibrate=None, **params):
     X, y = numbers(n_classes)
     return RandomForestClassifier(7, calibrate=calibrate, random_state=0, **params).fit(X[:, :4], y), X[:, :4]
@@ -238,9 +235,6 @@ def test_model_trees_share_out_scores_alone(model):
         model.contributions(X3, output="probability")
 
 
-# --- of leaves with lines --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tree", ["shared", "per_target"])
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_a_line_adds_to_its_column_and_the_leaf_weights_are_shared_out_as_shapley_has_it(tree, n_targets):
@@ -270,8 +264,6 @@ def test_a_line_adds_to_its_column_and_the_leaf_weights_are_shared_out_as_shaple
 
 XN, YN = load_diabetes(return_X_y=True)
 
-# --- beside others -------------------------------------------------------------------------------------------------
-
 
 def test_interventional_ones_are_shaps_on_its_own_forest():
     shap = pytest.importorskip("shap", reason="needs committee[shap] (2026-11-24)")
@@ -298,9 +290,6 @@ def test_values_are_those_of_lightgbm_with_gaps_and_several_classes():
     model = lightgbm.LGBMClassifier(n_estimators=20, n_jobs=1, verbose=-1).fit(X, Y3)
     theirs = model.booster_.predict(X, pred_contrib=True).reshape(len(X), 3, 5).swapaxes(1, 2)
     assert_allclose(tree_contributions(Committee.from_estimator(model), X), theirs, rtol=1e-6, atol=1e-9)
-
-
-# --- what must hold ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("linear", [False, True])
@@ -352,9 +341,6 @@ def test_interactions_of_several_classes_and_of_shares():
     assert_allclose(forest.interactions(X3, output="probability").sum(axis=2), shares[:, :-1], atol=1e-10)
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------
-
-
 def test_what_is_refused_is_said():
     boosted = GradientBoostingClassifier(n_estimators=5).fit(X2, Y2)
     with pytest.raises(ValueError, match="background has 0 rows; give one or more"):
@@ -373,9 +359,6 @@ def test_what_is_refused_is_said():
         with pytest.raises(TypeError, match="native trees; these are MemberCommittees"):
             call(X3)
     assert lines.interventional_contributions(X2[:5], X2[5:9]).shape[0] == 5
-
-
-# --- explanations for shap -----------------------------------------------------------------------------------------
 
 
 def test_an_explanation_has_names_rows_and_values():

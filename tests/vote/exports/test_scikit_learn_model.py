@@ -141,9 +141,6 @@ def test_there_and_back(ensemble: Any, kind: type) -> None:
     assert_same(again, theirs, X_new)
 
 
-# -- categories -----------------------------------------------------------------------------------------------
-
-
 def mixed(n: int, seed: int, frame: Any = pd.DataFrame) -> Any:
     rng = np.random.default_rng(seed)
     size = rng.normal(size=n)
@@ -212,9 +209,6 @@ def test_lightgbm_goes_to_scikit_learn() -> None:
     assert_allclose(committee.as_sklearn(theirs).predict_proba(new), theirs.predict_proba(new), atol=CLOSE)
 
 
-# -- forests that elect the same classes ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("soft", [True, False])
 def test_forests_vote_alike(soft: bool) -> None:
     rows, labels = load_wine(return_X_y=True)
@@ -239,9 +233,6 @@ def test_boosters_as_forests(n_classes: int) -> None:
     made = committee.as_sklearn(model, keep="classes")
     assert type(made) is RandomForestClassifier
     assert_array_equal(made.predict(X_new), model.predict(X_new))
-
-
-# -- what such a model is -------------------------------------------------------------------------------------
 
 
 def test_models_are_pickled_and_read_without_the_library(tmp_path: Any) -> None:
