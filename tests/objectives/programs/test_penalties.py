@@ -237,22 +237,20 @@ def test_zero_is_in_the_subdifferential(seed: int, penalty: Penalty, alike: bool
     assert penalty.distance(c, alpha).max() <= 1e-10
 
 
+@pytest.mark.parametrize(
+    ("penalty", "peer", "atol"),
+    [
+        # scikit-learn halves the squared error and the penalty alike
+        (L1Penalty(0.03), Lasso(alpha=0.03, fit_intercept=False, tol=1e-12, max_iter=100_000), 1e-6),
+        (L2Penalty(0.1), Ridge(alpha=0.1, fit_intercept=False, solver="cholesky"), 1e-9),
+    ],
+    ids=str,
+)
 @given(st.integers(0, 2**32 - 1))
-def test_l1_is_scikit_learns_lasso(seed: int) -> None:
+def test_l1_and_l2_are_scikit_learns_lasso_and_ridge(penalty: Penalty, peer: Any, atol: float, seed: int) -> None:
     H, y, w = problem(seed)
-    alpha, _ = solved(H, y, w, L1Penalty(0.03))
-    peer = Lasso(alpha=0.03, fit_intercept=False, tol=1e-12, max_iter=100_000)
-    # scikit-learn halves the squared error and the penalty alike
-    peer.fit(H, y, sample_weight=w)
-    assert_allclose(alpha, peer.coef_, atol=1e-6)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_l2_is_scikit_learns_ridge(seed: int) -> None:
-    H, y, w = problem(seed)
-    alpha, _ = solved(H, y, w, L2Penalty(0.1))
-    peer = Ridge(alpha=0.1, fit_intercept=False, solver="cholesky").fit(H, y, sample_weight=w)
-    assert_allclose(alpha, peer.coef_, atol=1e-9)
+    alpha, _ = solved(H, y, w, penalty)
+    assert_allclose(alpha, peer.fit(H, y, sample_weight=w).coef_, atol=atol)
 
 
 @given(st.integers(0, 2**32 - 1))
