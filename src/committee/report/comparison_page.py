@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from committee.report.comparison_tables import (
     cost_grid,
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from committee.report.comparison import Comparison, ModelResult
+
+Panel: TypeAlias = "tuple[ModelResult, Chart, str, tuple[str, ...]]"
+"""A model, its chart and the description of that, and its cells in the table below."""
 
 MOST_FOLDS = 20
 """Folds that the table of their metrics has columns for."""
@@ -139,8 +142,8 @@ def _folds_grid(comparison: Comparison) -> Grid | None:
     if n > MOST_FOLDS:
         return None
     rows = tuple((m.name, *(size_text(comparison, v) for v in m.values(metric).tolist())) for m in ranked)
-    columns = ("model", *(f"fold {k + 1}" for k in range(n)))
-    return Grid(f"{metric_words(metric)} in every fold", columns, rows, "l" + "r" * n, keys=_names(ranked))
+    columns, names = ("model", *(f"fold {k + 1}" for k in range(n))), tuple(m.name for m in ranked)
+    return Grid(f"{metric_words(metric)} in every fold", columns, rows, "l" + "r" * n, keys=names)
 
 
 def _margins(comparison: Comparison) -> list[Picture]:
@@ -151,7 +154,7 @@ def _margins(comparison: Comparison) -> list[Picture]:
     x, y = Scale(-0.1 if lowest > -0.1 else -1.0, 1.0), Scale(0.0, 1.0, percent=True)
     levels = [i / 100.0 for i in range(101)]
     first, first_quantiles = curves[0]
-    charts, rows = [], []
+    panels = []
     for model, quantiles in curves:
         low, median, high = (f"{quantiles[i]:.3f}" for i in (5, 50, 95))
         share = sum(value <= 0.0 for value in quantiles) / len(quantiles)
@@ -160,32 +163,33 @@ def _margins(comparison: Comparison) -> list[Picture]:
         curve = Curve(quantiles, levels, color=_color(comparison, model), tip=tip)
         chart = Chart(x, y, "", "", [Guide([0.0, 0.0], [0.0, 1.0]), *best, curve], small=True)
         description = f"Training margins of {model.name}: median {median}"
-        charts.append(chart.svg(description, heading=model.name, key=model.name))
-        rows.append((model.name, low, median, high, f"{share:.1%}"))
+        panels.append((model, chart, description, (low, median, high, f"{share:.1%}")))
     caption = (
         "Share of training rows (vertical axis) with a margin of at most the value on the horizontal axis, mean over"
         " folds. Rows left of the dashed line at 0 are misclassified. The further right a curve, the more unanimous the"
         f" vote. Dashed curve: {first.name}."
     )
-    columns = ("model", "5% at most", "median", "95% at most", "at most 0")
-    figures = Grid("Training margins", columns, tuple(rows), "lrrrr", keys=_names([model for model, _ in curves]))
-    return [Picture("", caption, side_by_side(charts, small=True), figures)]
+    return [_panels(panels, caption, "Training margins", ("5% at most", "median", "95% at most", "at most 0"))]
 
 
 def _reliability(comparison: Comparison) -> list[Picture]:
-    curves = [(m, m.reliability) for m in comparison.ranked if m.reliability is not None]
-    if not curves:
-        return []
-    charts, rows = [], []
-    for model, reliability in curves:
-        error = f"{reliability.calibration_error:.3f}"
-        chart = reliability_chart({model.name: reliability}, {model.name: _color(comparison, model)}, small=True)
-        description = f"Reliability of {model.name}: error {error}"
-        charts.append(chart.svg(description, heading=model.name, key=model.name))
-        rows.append((model.name, error))
-    columns = ("model", "calibration error")
-    figures = Grid("Expected calibration error", columns, tuple(rows), "lr", keys=_names([m for m, _ in curves]))
-    return [Picture("", f"Test rows of all folds. {RELIABILITY}", side_by_side(charts, small=True), figures)]
+    panels = []
+    for model in comparison.ranked:
+        if model.reliability is not None:
+            error = f"{model.reliability.calibration_error:.3f}"
+            colors = {model.name: _color(comparison, model)}
+            chart = reliability_chart({model.name: model.reliability}, colors, small=True)
+            panels.append((model, chart, f"Reliability of {model.name}: error {error}", (error,)))
+    caption = f"Test rows of all folds. {RELIABILITY}"
+    return [_panels(panels, caption, "Expected calibration error", ("calibration error",))] if panels else []
+
+
+def _panels(panels: Sequence[Panel], caption: str, title: str, columns: tuple[str, ...]) -> Picture:
+    charts = [chart.svg(text, heading=model.name, key=model.name) for model, chart, text, _ in panels]
+    rows = tuple((model.name, *cells) for model, *_, cells in panels)
+    keys = tuple(model.name for model, *_ in panels)
+    figures = Grid(title, ("model", *columns), rows, "l" + "r" * len(columns), keys=keys)
+    return Picture("", caption, side_by_side(charts, small=True), figures)
 
 
 def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
@@ -228,10 +232,6 @@ def _sizes(comparison: Comparison) -> list[Picture]:
 
 def _color(comparison: Comparison, model: ModelResult) -> int:
     return [each.name for each in comparison.ranked].index(model.name)
-
-
-def _names(models: Sequence[ModelResult]) -> tuple[str, ...]:
-    return tuple(model.name for model in models)
 
 
 class ComparisonDisplay(Display):
