@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log
@@ -29,8 +29,8 @@ from committee.objectives.margins.linear_objectives import (
 from committee.objectives.margins.margin_costs import Form, Variance
 from committee.objectives.margins.objective import Objective
 from committee.objectives.programs.margin_matrix import MarginMatrix
-from committee.papers.shared.cells import timed
-from committee.papers.shared.tables import Fold
+from committee.papers.shared.cells import Task, timed
+from committee.papers.shared.tables import Fold, NamedTable
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
@@ -117,6 +117,19 @@ def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Commit
     assert isinstance(voters, Forest) and voters.value is not None
     label = np.where(voters.left < 0, voters.value.argmax(axis=1), -1).astype(np.int32)
     return replace(committee, voters=replace(voters, label=label, value=None))
+
+
+def reweighting_tasks(tables: Mapping[str, NamedTable], repeats: int, asked: Ensembles, seed: int) -> list[Task]:
+    """Return the tasks of every ensemble on every split of every table, split by split."""
+    return [
+        Task(
+            {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": ensemble},
+            partial(reweighting_cell, Fold(table, repeat, seed), ensemble, asked),
+        )
+        for repeat in range(repeats)
+        for name, table in tables.items()
+        for ensemble in ENSEMBLES
+    ]
 
 
 def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Cell:
@@ -216,6 +229,24 @@ DEPTHS: Mapping[str, int | None] = {"1": 1, "2": 2, "4": 4, "8": 8, "no limit": 
 ARC_GV, MD_BOOST, DOOM = "arc-gv", "MD-Boost", "DOOM II"
 METHODS = (ADABOOST, ARC_GV, MD_BOOST, DOOM)
 FEW_DEPTHS = ("1", "no limit")  # of a small run
+
+
+BOOSTING = "boosting, depth "  # "ensemble" of a cell of `depth_cell`, before the name of the depth
+
+
+def depth_tasks(
+    tables: Mapping[str, NamedTable], repeats: int, depths: Sequence[str], trees: int, seed: int
+) -> list[Task]:
+    """Return the tasks of boosting at every named depth on every split of every table, split by split."""
+    return [
+        Task(
+            {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": f"{BOOSTING}{depth}"},
+            partial(depth_cell, Fold(table, repeat, seed), DEPTHS[depth], trees),
+        )
+        for repeat in range(repeats)
+        for name, table in tables.items()
+        for depth in depths
+    ]
 
 
 def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:

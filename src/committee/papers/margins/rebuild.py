@@ -7,8 +7,7 @@ from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Sm
 if TYPE_CHECKING:
     from committee.report.grid import Grid
 
-BOOSTING = "boosting, depth "  # before the name of a depth: the cell of the methods of `depths` on a split
-MOST_DEPTH = 30  # A tree of more has no leaf to fill on any of the tables
+MOST_DEPTH = 30  # more levels than any of the tables can fill
 
 
 def rebuild(
@@ -33,29 +32,27 @@ def rebuild(
     ``cells.jsonl`` (``cells-small.jsonl``) of cells, an ensemble on a split of a table with all objectives each, or
     boosting of one depth on a split, run split by split. With `figure` that picture alone.
     """
-    from functools import partial
-
     from committee.papers.margins import figures, report
     from committee.papers.margins.cells import (
+        BOOSTING,
         DEPTHS,
-        ENSEMBLES,
         FEW_DEPTHS,
         FEW_TREES,
         Ensembles,
-        depth_cell,
-        reweighting_cell,
+        depth_tasks,
+        reweighting_tasks,
     )
     from committee.papers.margins.report import DepthResults
     from committee.papers.margins.results import BUNDLED, MarginResults, read_data, source_data
-    from committee.papers.shared.cells import Task, finished_cells
+    from committee.papers.shared.cells import finished_cells
     from committee.papers.shared.pages import save
-    from committee.papers.shared.tables import Bundled, Fold
+    from committee.papers.shared.tables import Bundled
 
     check_at_least_one(repeats=repeats, trees=trees, jobs=jobs)
     if depth_splits < 0:
-        raise ValueError(f"depth_splits={depth_splits} is no number of splits; 0 leaves the comparison over depths out")
+        raise ValueError(f"depth_splits={depth_splits} is below 0; use 0 to leave out the comparison over depths")
     if not 0 <= depth <= MOST_DEPTH:
-        raise ValueError(f"depth={depth} is no depth of a tree; use 1 to {MOST_DEPTH}, or 0 for trees without a limit")
+        raise ValueError(f"depth={depth} is not a tree depth; use 1 to {MOST_DEPTH}, or 0 for trees without a limit")
     sources = {row.name: row for row in ([BUNDLED] if small else source_data())}
     asked = Ensembles(FEW_TREES if small else trees, depth or None, variants or small)
     repeats, depth_splits = (1, min(depth_splits, 1)) if small else (repeats, depth_splits)
@@ -70,24 +67,8 @@ def rebuild(
     out.mkdir(parents=True, exist_ok=True)
     if figure is not None:
         return figures.write(numbers, read, seed, out)
-    tasks = [
-        Task(
-            {"table": fold.table.name, "digest": fold.table.digest, "repeat": fold.repeat, "ensemble": ensemble},
-            partial(reweighting_cell, fold, ensemble, asked),
-        )
-        for fold in (Fold(table, repeat, seed) for repeat in range(repeats) for table in read.values())
-        for ensemble in ENSEMBLES
-    ]
-    names = FEW_DEPTHS if small else tuple(DEPTHS)
-    tasks += [
-        Task(
-            {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": f"{BOOSTING}{depth_name}"},
-            partial(depth_cell, Fold(table, repeat, seed), DEPTHS[depth_name], asked.trees),
-        )
-        for repeat in range(depth_splits)
-        for name, table in read.items()
-        for depth_name in names
-    ]
+    depths = FEW_DEPTHS if small else tuple(DEPTHS)
+    tasks = reweighting_tasks(read, repeats, asked, seed) + depth_tasks(read, depth_splits, depths, asked.trees, seed)
     run = {"paper": "margins", "trees": asked.trees, "depth": depth, "objectives": list(asked.objectives), "seed": seed}
     journal = out / ("cells-small.jsonl" if small else "cells.jsonl")
     cells = finished_cells(journal, run, tasks, jobs=jobs, progress=progress)
@@ -95,7 +76,7 @@ def rebuild(
     of_depths = {(t, r, e.removeprefix(BOOSTING)): c for (t, r, e), c in cells.items() if e.startswith(BOOSTING)}
     grids = report.grids(results)
     if depth_splits:
-        boosted = DepthResults(of_depths, tuple(chosen), depth_splits, names)
+        boosted = DepthResults(of_depths, tuple(chosen), depth_splits, depths)
         report.write_depths(boosted, out)
         grids += report.depth_grids(boosted)
     grids = [*grids, *figures.write(numbers, read, seed, out)]

@@ -103,15 +103,24 @@ def bound_order_grid(results: NestingResults) -> Grid:
 def edge_grid(results: NestingResults) -> Grid:
     """Tabulate the edges in the order of training."""
     most = max(results.plan.sizes)
-    ends = [2**k for k in range(most.bit_length())]
-    body = []
-    for method in METHODS:
-        cells = [cell for table in results.tables for cell in results.of_table(table, setting_of(method, most))]
-        there = ([cell["edges"][k] for cell in cells if len(cell["edges"]) > k] for k in range(len(ends)))
-        body.append((method, *(number(float(np.median(edges)) if edges else None) for edges in there)))
-    columns = ("voters", *(f"{end}" if end <= 2 else f"{end // 2 + 1}-{end}" for end in ends))
+    body = [(method, *map(number, _medians(_cells(results, method, most), "edges", most))) for method in METHODS]
     title = f"Edges in the order of training, runs of T = {most}: median over tables and splits of the median in a run"
-    return grid_of(title, columns, body)
+    return grid_of(title, ("voters", *_octaves(most)), body)
+
+
+def _cells(results: NestingResults, method: str, T: int) -> list[Cell]:
+    return [cell for table in results.tables for cell in results.of_table(table, setting_of(method, T))]
+
+
+def _octaves(most: int) -> list[str]:
+    # headings of the voters 1, 2, 3-4, 5-8, ... that a cell has a value of
+    return [f"{end}" if end <= 2 else f"{end // 2 + 1}-{end}" for end in (2**k for k in range(most.bit_length()))]
+
+
+def _medians(cells: Sequence[Cell], name: str, most: int) -> Iterator[float | None]:
+    for k in range(most.bit_length()):
+        values = [cell[name][k] for cell in cells if len(cell[name]) > k]
+        yield float(np.median(values)) if values else None
 
 
 def error_grid(results: NestingResults) -> Grid:
@@ -296,16 +305,15 @@ def growth_grids(results: NestingResults) -> list[Grid]:
 def entropy_grid(results: NestingResults) -> Grid:
     """Tabulate entropies in the order of training, and their rank correlation with the edges."""
     most = results.plan.base
-    ends = [2**k for k in range(most.bit_length())]
     body = []
     for method in PROBABILISTIC:
-        cells = [cell for table in results.tables for cell in results.of_table(table, setting_of(method, most))]
-        there = ([cell["entropies"][k] for cell in cells if len(cell["entropies"]) > k] for k in range(len(ends)))
-        shares = (percent(float(np.exp(np.median(found)))) if found else BLANK for found in there)
+        cells = _cells(results, method, most)
+        medians = _medians(cells, "entropies", most)
+        shares = (BLANK if median is None else percent(float(np.exp(median))) for median in medians)
         rho = [cell["edge_by_entropy"] for cell in cells if cell["edge_by_entropy"] is not None]
         signs = f"{sum(r < 0.0 for r in rho)}-{sum(r > 0.0 for r in rho)}"
         body.append((method, *shares, number(float(np.median(rho)) if rho else None, 2), signs))
-    columns = ("voters", *(f"{end}" if end <= 2 else f"{end // 2 + 1}-{end}" for end in ends), "rho", "runs - +")
+    columns = ("voters", *_octaves(most), "rho", "runs - +")
     title = (
         f"Entropy of the weights in the order of training, T = {most}: as a percentage of the rows, median over tables"
         " and splits of the median in a run; Spearman's correlation of entropy and edge over the voters of a run, its"

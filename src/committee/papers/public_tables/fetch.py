@@ -109,6 +109,8 @@ def _check_own(folder: Path, known: "dict[str, PublicTable]") -> None:
     try:
         entries = {str(entry["name"]): str(entry["file"]) for entry in json.loads(path.read_text("utf-8"))}
     except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is no catalogue of tables; give another folder with --out, or remove it") from error
+        raise ValueError(
+            f"{path} is not a catalogue of tables; give another folder with --out, or remove it"
+        ) from error
     if any(name not in known or known[name].file != file for name, file in entries.items()):
         raise ValueError(f"{path} names tables that are not from here; give another folder with --out")
