@@ -47,9 +47,9 @@ def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:
 
 
 def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
-    """Number of splits of a binned table, as if its edges had been fixed before the rows were seen.
+    """Number of possible splits of a binned table, if its bin edges are fixed independently of the rows.
 
-    Missing values, of the columns in `missing` ``(p,)``, may go to either side or be a side of their own.
+    In the columns marked by `missing` ``(p,)``, missing values may go to either side or be a side of their own.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
 def tandem_weights(
     losses: VoterLosses, *, delta: float = 0.05, max_rounds: int = 50, max_steps: int = 500, tol: float = 1e-7
 ) -> F64:
-    """Weights that minimise the tandem bound over the simplex; `tandem` of them is a valid bound.
+    """Weights that minimise the tandem bound over the simplex; `tandem` at these weights is a valid bound.
 
     Each round minimises a tangent of the bound, from uniform weights on (`least_tandem_bound` in
     `committee.objectives.margins.tandem_bound`). The bound of the result is never above that of uniform weights, nor

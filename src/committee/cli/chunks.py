@@ -418,9 +418,9 @@ def _not_plain(rows: pl.DataFrame) -> pl.DataFrame:
 def read_all_chunks(
     learner: Any, data: Sequence[Path], table: TableOptions, target_of: Callable[[list[str]], str]
 ) -> tuple[pl.DataFrame, str]:
-    """Read the columns of a model and its target from several files into memory.
+    """Read a model's feature columns and the target from several files into one frame; return it and the target's name.
 
-    `target_of` chooses the target among the names of all columns.
+    `target_of` selects the target from the names of all columns.
     """
     import polars as pl
 

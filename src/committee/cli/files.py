@@ -98,7 +98,7 @@ def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]
 
 
 def copy_metadata(source: Any, model: Any) -> None:
-    """Copy the formats of the columns, and the provenance without its estimate, to a model derived from another one."""
+    """Copy the column formats and the provenance, without its score estimate, to a model derived from `source`."""
     if source.table_ is not None:
         store_formats(model, source.table_.forms, source.table_.missing)
     if (provenance := getattr(source, "provenance_", None)) is not None:

@@ -53,7 +53,7 @@ class ShardedTable(RemoteTrainingPieces):
 
     @cached_property
     def masks(self) -> list[Mask | None]:
-        """Rows of each partition with positive weight, or None for all."""
+        """Mask of the rows with positive weight, for each partition; `None` if all rows count."""
         counted = self.counted
         if counted is None:
             return [None] * len(self.sizes)

@@ -134,7 +134,7 @@ class TableSchema:
         return replace(self, missing=tuple(marks))
 
     def coded(self, j: int) -> tuple[Category, ...] | None:
-        """Return the categories that column ``j`` of the matrix holds as codes, None if it holds numbers."""
+        """Return the categories behind the codes of matrix column ``j``, or `None` if the column is numeric."""
         return self.categories[j] if self._values[j] is None else None
 
     def decode_categories(self, outer: TableSchema) -> TableSchema:

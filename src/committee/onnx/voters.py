@@ -95,7 +95,7 @@ def _members_tally(rows: Rows, voters: Any, weights: F64) -> Value:
     if isinstance(voters, RegressorVoters):
         said = [_own_answer(rows, _member(one, RegressionCommittee)) for one in voters.estimators]
         return _into_scores(said, weights, voters.output, voters.n_outputs)
-    raise TypeError(f"{type(voters).__name__} have no nodes in ONNX.")
+    raise TypeError(f"{type(voters).__name__} cannot be exported to ONNX; docs/onnx.md lists the supported models.")
 
 
 def _own_answer(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
@@ -119,7 +119,7 @@ def _vote(rows: Rows, voters: EstimatorVoters, t: int) -> Value:
 
 def _oracles(rows: Rows, voters: OracleVoters) -> Value:
     if voters.n_draws.any():
-        raise TypeError("voters that draw their answers have no nodes in ONNX; take voters with probabilities.")
+        raise TypeError("voters that draw random votes cannot be exported; use voters with known probabilities.")
     said = []
     for one in voters.voters:
         member = _member(one, Committee)

@@ -199,7 +199,7 @@ class ComparedModel:
         return {"sklearn": "scikit-learn"}.get(module, module)
 
     def make(self, schema: TableSchema | None, seed: int) -> Any:
-        """Return an unfitted estimator with the seed and parameters set; a peer needs the schema of its matrix."""
+        """Return an unfitted estimator with `seed` and the parameters set; models of other libraries need `schema`."""
         from sklearn.base import clone
 
         if self.peer is not None:

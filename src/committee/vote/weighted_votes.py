@@ -397,7 +397,7 @@ class WeightedVotes(Storable, ABC):
             if not np.isfinite(weights * voters.spread).all():
                 raise ValueError("weights times votes are larger than numbers can be")
         if link.name == "average" and not weights.sum() > 0.0:
-            raise ValueError("weights have no sum above zero, which a mean vote needs")
+            raise ValueError("the sum of the weights of a mean vote must be above 0")
         intercept = None
         if "intercept" in document:
             if field(document, "intercept", bool) is not True:

@@ -84,7 +84,7 @@ class LeafLines:
         check_array("start", self.start, np.int64, (len(feature) + 1,))
         check_extents("start", self.start, M, least=0)
         if np.diff(self.start)[feature >= 0].any():
-            raise ValueError("start gives an inner node lines; only leaves have some.")
+            raise ValueError("start assigns linear terms to an inner node; only leaves may have them.")
         check_array("column", self.column, np.int32, (M,))
         check_range("column", self.column, 0, n_features - 1)
         for name in ("slope", "centre"):

@@ -35,10 +35,10 @@ class ProbabilisticVoter(Protocol):
 
 @runtime_checkable
 class DrawnVoter(Protocol):
-    """Oracle: voter that only returns random answers."""
+    """Voter of unknown probabilities (an oracle): each call draws random votes."""
 
     def draw(self, X: F64, rng: np.random.Generator) -> NDArray[Any]:
-        """Draw one answer for each row, ``(n,)``: above 0 for +1, otherwise -1."""
+        """Draw one vote for each row, ``(n,)``: a number above 0 for +1, any other for -1."""
 
 
 class ProbabilisticVoters(Protocol):

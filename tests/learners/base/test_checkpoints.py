@@ -108,13 +108,13 @@ def test_a_fit_without_an_end_is_written_at_intervals_and_when_it_fails(path, mo
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"params": {"max_depth": 2}}, "of a fit with another max_depth"),
-        ({"params": {"random_state": 1, "max_bins": 17}}, "of a fit with another max_bins and another random_state"),
-        ({"rows": slice(1, None)}, "of a fit on other rows"),
-        ({"weights": True}, "of a fit on other rows"),
+        ({"params": {"max_depth": 2}}, "by a fit with other parameters: max_depth"),
+        ({"params": {"random_state": 1, "max_bins": 17}}, "by a fit with other parameters: max_bins, random_state"),
+        ({"rows": slice(1, None)}, "by a fit on other rows"),
+        ({"weights": True}, "by a fit on other rows"),
         (
             {"learner": "arc-gv, trees"},
-            r"of a committee\.\S*\.AdaBoostClassifier, and this is a committee\.\S*\.ArcGVClassifier",
+            r"by a committee\.\S*\.AdaBoostClassifier, and this is a committee\.\S*\.ArcGVClassifier",
         ),
     ],
 )
@@ -291,14 +291,14 @@ def no_parts(document):
     ("change", "message"),
     [
         (lambda d, a: d.update(format="other"), "it is not a checkpoint"),
-        (lambda d, a: d.update(package_version="0.0.1"), "it is of committee 0.0.1"),
+        (lambda d, a: d.update(package_version="0.0.1"), "it was written by committee 0.0.1"),
         (lambda d, a: d.pop("results"), "'results' is absent"),
         (lambda d, a: d["results"]["tree"].update(n_parts=2), "belongs to nothing"),
         (lambda d, a: d["results"]["tree"].update(n_parts=99), "is absent"),
         (lambda d, a: d["results"].update(other={"part": "9", "n_parts": 1}), "is absent"),
         (lambda d, a: a.update({"0.check": a["0.check"][:-1]}), "are not the shapes of"),
         (lambda d, a: a.update({"0.shape0": -a["0.shape0"]}), "are not the shapes of"),
-        (lambda d, a: a.update({"0.shape0": a["0.shape0"] + 1}), "its shapes ask for"),
+        (lambda d, a: a.update({"0.shape0": a["0.shape0"] + 1}), "its shapes need"),
         (lambda d, a: a.update({"0.check": a["0.check"] + np.uint64(1)}), "its rounds are not those of this fit"),
         (lambda d, a: a.update({"0.value2": np.zeros_like(a["0.value2"])}), "a child of the tree does not follow"),
         (
@@ -307,7 +307,7 @@ def no_parts(document):
         ),
         (lambda d, a: a.update({"0.value0": a["0.value0"].astype(np.int64)}), "another type or shape"),
         (lambda d, a: a.update({"0.value4": a["0.value4"] * 0}), "words of categories are not those of its nodes"),
-        (lambda d, a: a.update({"0.shape4": a["0.shape4"][:, :0]}), "its shapes ask for"),
+        (lambda d, a: a.update({"0.shape4": a["0.shape4"][:, :0]}), "its shapes need"),
         (lambda d, a: (a.clear(), a.update({"0.check": np.empty(0, np.uint64)}), no_parts(d)), "has no results"),
     ],
 )

@@ -264,7 +264,7 @@ def test_losses_of_users_are_refused(loss: Loss, tmp_path: Path) -> None:
 def test_an_average_of_no_weight_is_refused(tmp_path):
     model = tree()
     model.committee_ = replace(model.committee_, link=Average(), weights=[0.0])
-    with pytest.raises(ValueError, match="weights have no sum above zero, which a mean vote needs"):
+    with pytest.raises(ValueError, match="the sum of the weights of a mean vote must be above 0"):
         model.save(tmp_path / "model")
     with pytest.raises(ValueError, match="weight, which must be above zero"):
         model.predict(table()[0])

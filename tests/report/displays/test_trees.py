@@ -256,7 +256,7 @@ def test_several_numbers_stand_side_by_side():
     levels = {"quantile": [0.1, 0.5, 0.9], "loss": "quantile", "leaf": "constant"}
     quantiles = committee.GradientBoostingRegressor(**(BOOSTED | levels)).fit(rows, rows[:, 0])
     assert TreeDisplay.from_estimator(quantiles).title.endswith("leaves add to the score of quantiles 0 to 2")
-    with pytest.raises(ValueError, match=r"for_class=0 asks for the tree of one quantile; .* is for all quantiles"):
+    with pytest.raises(ValueError, match=r"for_class=0 selects the tree of one quantile, .* predicts all quantiles"):
         TreeDisplay.from_estimator(quantiles, for_class=0)
 
 
@@ -324,9 +324,9 @@ def refused() -> dict[str, Any]:
             "forest",
             {"for_class": True},
             ValueError,
-            "the tree of one class; here each tree is for all classes",
+            "the tree of one class, but each tree of this model predicts all classes",
         ),
-        ("numbers", {"for_class": 0}, ValueError, "for_class=0 asks for the tree of one target; .* the one number"),
+        ("numbers", {"for_class": 0}, ValueError, "for_class=0 selects the tree of one target, .* a single number"),
         ("boosted", {"for_class": "dog"}, ValueError, "has no tree; there is one for each of 'ant', 'bee', 'cow'"),
         ("bayes", {}, TypeError, "TreeDisplay needs voters that are native trees; these are EstimatorVoters"),
         ("other", {}, TypeError, "estimator=.* has no trees that can be drawn; give a fitted learner"),

@@ -25,7 +25,7 @@ _ZEROS = 2**20  # bytes that are written at a time if the system cannot reserve 
 
 @dataclass(frozen=True, eq=False)
 class TrainingPieces(OutOfCoreTable):
-    """Training pieces after the first pass."""
+    """Training rows in pieces (chunks), with the labels, weights and column summary of the first pass."""
 
     pieces: Pieces
     summary: TableSummary

@@ -50,7 +50,7 @@ class _Column:
         self.shapes, self.values = shapes, values
         sizes = shapes.astype(np.float64).prod(axis=1)  # no product overflows
         if sizes.sum() != len(values):
-            raise ValueError(f"{name} has {len(values)} numbers; its shapes ask for {sizes.sum():.0f}")
+            raise ValueError(f"{name} has {len(values)} numbers, but its shapes need {sizes.sum():.0f}")
         self._ends = np.cumsum(sizes).astype(np.int64)
 
     def __getitem__(self, i: int) -> NDArray[Any]:

@@ -270,16 +270,16 @@ class FitCheckpoint:
             raise ValueError("it is not a checkpoint")
         if field(document, "package_version", str) != here["package_version"]:
             raise ValueError(
-                f"it is of committee {document['package_version'][:40]}, and this is {version('committee')}"
+                f"it was written by committee {document['package_version'][:40]}, and this is {version('committee')}"
             )
         if field(document, "learner", str) != here["learner"]:
-            raise ValueError(f"it is of a {document['learner'][:120]}, and this is a {here['learner']}")
+            raise ValueError(f"it was written by a {document['learner'][:120]}, and this is a {here['learner']}")
         parameters: Document = field(document, "parameters", dict)
         other = [name for name, value in here["parameters"].items() if parameters.get(name) != value]
         if other or len(parameters) != len(here["parameters"]):
-            raise ValueError(f"it is of a fit with another {' and another '.join(other) or 'set of parameters'}")
+            raise ValueError(f"it was written by a fit with other parameters{': ' * bool(other)}{', '.join(other)}")
         if field(document, "rows", str) != here["rows"]:
-            raise ValueError("it is of a fit on other rows, weights, labels or names of columns")
+            raise ValueError("it was written by a fit on other rows, weights, labels or column names")
 
 
 def _digests(estimator: Any) -> dict[str, str]:

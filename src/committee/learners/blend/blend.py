@@ -428,10 +428,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
     @property
     def feature_importances_(self) -> F64:
-        """Share of each feature in the training gain of the members' trees and lines, weighted by the vote, ``(p,)``.
+        """Share of each feature in the training gain of all members, weighted by the vote, ``(p,)``.
 
-        Each fit of a member counts with its weight, its own shares adding up to 1: in the gain of splits, or in the
-        decrease of the risk by leaves with lines and by lines for the whole table.
+        Each fit of a member has shares that sum to 1, multiplied by its weight. The gain is the split gain of its
+        trees, or the decrease of the risk by its linear leaves and linear models.
         """
         total = np.zeros(self.n_features_in_)
         for weight, one in self._fits:

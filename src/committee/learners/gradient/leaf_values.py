@@ -88,7 +88,7 @@ class LeafPenalty:
         return np.asarray(G * w + 0.5 * (H + self.l2) * w**2 + self.l1 * np.abs(w))
 
 
-# --- leaf weights of other rows than a tree was grown on --------------------------------------------------------------
+# --- leaf values refitted on other rows -------------------------------------------------------------------------------
 
 
 def leaf_terms(gradient: F64, hessian: F64, w: F64 | None) -> F64:
@@ -109,10 +109,10 @@ def node_sums(terms: F64, leaf: I32, n_nodes: int) -> F64:
 def refitted_tree(
     tree: _core.GradientTree, sums: F64, count: NDArray[np.integer], penalty: LeafPenalty, *, weighted: bool
 ) -> _core.GradientTree:
-    """Return the tree with the leaf weights of other rows, within its nodes' bounds; 0 for leaves without rows.
+    """Return the tree with its leaf values refitted on other rows, within its nodes' bounds; 0 for leaves without rows.
 
-    `sums` are those of `leaf_terms` over the rows of each leaf, ``(N, 2 D)`` or if `weighted` ``(N, 2 D + 1)``, and
-    `count` ``(N,)`` the numbers of these rows.
+    `sums` holds `leaf_terms` summed over the rows of each leaf, ``(N, 2 D)`` or if `weighted` ``(N, 2 D + 1)``.
+    `count` ``(N,)`` holds the number of these rows.
     """
     D, left = tree.value.shape[1], tree.left
     best = penalty.weight(sums[:, :D], sums[:, D : 2 * D], tree.bounds[:, :1], tree.bounds[:, 1:])

@@ -75,7 +75,7 @@ class TreeNodes:
 
 
 def leaf_votes(forest: Forest) -> F64:
-    """Return the votes of the nodes as numbers ``(N, D)``: their values, or 1 for a named class."""
+    """Return the votes of the nodes as numbers ``(N, D)``: their values, or their class labels one-hot encoded."""
     if forest.value is not None:
         return np.array(forest.value)
     assert forest.label is not None

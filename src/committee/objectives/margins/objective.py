@@ -20,9 +20,9 @@ class Reweighting:
     weights: F64  # (T,) They sum to one; not negative but in the free form of the variance
     value: float  # the objective at `weights`
     before: float  # the objective at the ensemble's own weights
-    status: str  # what the solver said, such as "Optimal"
-    n_rows_used: int  # lines that the program held in the end; all others are satisfied without having been in it
-    rounds: int = 1  # programs that were solved, each with more lines than the last
+    status: str  # solver status, such as "Optimal"
+    n_rows_used: int  # margin constraints in the last program; the optimum satisfies all others too
+    rounds: int = 1  # programs solved, each with more constraints than the last
     # by how much `value` can fall short of the best, where the solver proves a bound; NaN where none does
     gap: float = float("nan")
 

@@ -15,10 +15,11 @@ from committee.vote.signed_votes import BLOCK, SignedVotes
 
 @dataclass(frozen=True, eq=False)
 class MarginMatrix:
-    """A matrix S (r, T) whose products ``S @ w`` are the lines of the margins of weights w on the simplex.
+    """Matrix S (r, T) of signed votes, from which ``S @ w`` gives the margins of weights w on the simplex.
 
-    Two classes have one line for each row, K classes K - 1, next to each other; a row's margin is its least line. A
-    voter of negative weight is replaced by its opposite. Whole votes are bytes, converted to float64 in blocks.
+    A *line* is a row of S. Each row of the table has one line for two classes, and K - 1 adjacent lines for K classes.
+    Its margin is the smallest product of its lines with w. A voter of negative weight is replaced by its opposite.
+    Whole votes are bytes, converted to float64 in blocks.
     """
 
     matrix: NDArray[np.int8] | F64
@@ -33,9 +34,9 @@ class MarginMatrix:
     def of(
         cls, votes: SignedVotes, row_weight: F64 | None = None, unseen: NDArray[np.bool_] | None = None
     ) -> MarginMatrix:
-        """Make the lines of an ensemble's signed votes; rows of weight 0 or without a vote that counts are left out.
+        """Build the matrix from an ensemble's signed votes, without rows of weight 0 and rows without a counted vote.
 
-        `unseen` (n, T) has the votes that count: out of bag, those of voters that were not trained on the row.
+        `unseen` (n, T) marks the counted votes: those of voters that were not trained on the row (out of bag).
         """
         n, lines_of_row = votes.n_rows, len(votes.matrix) // max(1, votes.n_rows)
         weight = np.ones(n) if row_weight is None else row_weight

@@ -338,7 +338,7 @@ class DepthResults:
     depths: tuple[str, ...]
 
     def over_tables(self, depth: str, figure: Callable[[Cell], float]) -> F64:
-        """Return the mean over the repeats of a figure of a cell, for each table."""
+        """Return `figure` averaged over the repeats, for each table."""
         return np.array(
             [np.mean([figure(self.cells[name, r, depth]) for r in range(self.repeats)]) for name in self.names]
         )

@@ -206,7 +206,7 @@ def cost_grid(results: NestingResults) -> Grid:
 
 
 def softness_grid(results: NestingResults) -> Grid:
-    """Tabulate the base T with each softness."""
+    """Tabulate the results for each softness, at the base number of voters T."""
     body = []
     for method in PROBABILISTIC:
         settings = [setting for setting in results.plan.by_softness() if setting.method == method]

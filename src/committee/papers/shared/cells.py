@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Task that computes one cell; picklable for several processes."""
+    """Task that computes one cell (one measured result) of a run; picklable for worker processes."""
 
     place: dict[str, Any]
-    """Names and values that tell the cell from others, and the "digest" of its "table"; they stand first in it."""
+    """Names and values that identify the cell, and the "digest" of its "table"; the first entries of the cell."""
     run: Callable[[], Cell]
     label: str | None = None  # shown with the progress; by default its "table", or its "name" up to a colon
 

@@ -64,7 +64,7 @@ class LeafReading:
             return cls(kind, (), "", 1.0, start, isinstance(votes.link, Log))
         names = tuple(str(label) for label in votes.classes.tolist())
         if len(names) < 2:
-            raise ValueError(f"the ensemble has one class only, {names[0]!r}: there is nothing to draw")
+            raise ValueError(f"the ensemble has only the class {names[0]!r}; to draw one, fit two or more classes")
         if isinstance(votes.link, Share):
             return cls("shares", names, "", 1.0, np.zeros(len(names)))
         factor, unit = _unit(votes)

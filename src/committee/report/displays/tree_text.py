@@ -311,10 +311,10 @@ def _output_number(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
         return 0
     if per_round == 1:
         one, several = ("class", "all classes") if of_classes else (_predicted(votes), f"all {_predicted(votes)}s")
-        whole = several if of_classes or votes.voters.n_outputs > 1 else "the one number"
+        whole = several if of_classes or votes.voters.n_outputs > 1 else "a single number"
         raise ValueError(
-            f"for_class={for_class!r} asks for the tree of one {one}; here each tree is for {whole} that the model "
-            "predicts; leave for_class out"
+            f"for_class={for_class!r} selects the tree of one {one}, but each tree of this model predicts {whole}; "
+            "leave for_class out"
         )
     known = votes.classes.tolist() if isinstance(votes, Committee) else list(range(per_round))
     if for_class not in known:

@@ -121,7 +121,7 @@ class ScoreTrees:
         return np.where((self.forest.feature < 0)[:, None], value, 0.0)
 
     def by_leaf(self) -> ScoreTrees:
-        """Store one number per score in each leaf."""
+        """Return the trees with leaf values for all scores: 0 for the scores that a tree does not add to."""
         if self.score is None:
             return self
         value = np.zeros((len(self.value), self.n_scores))
