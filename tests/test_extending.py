@@ -134,7 +134,7 @@ def test_a_link_is_a_class_and_a_line(patients, forest, tmp_path, monkeypatch):
     X = patients[0]
     linked = forest.committee_.select(slice(None), link=Cauchit())
     assert_array_equal(linked.predict(X), forest.predict(X))
-    with pytest.raises(ValueError, match="link name is 'cauchit'; known are softmax"):
+    with pytest.raises(ValueError, match="link name is 'cauchit'; it must be one of softmax"):
         linked.save(tmp_path / "linked")
     monkeypatch.setitem(LINKS, "cauchit", Cauchit)
     linked.save(tmp_path / "linked")

@@ -91,7 +91,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (lose("voters.left"), "array 'voters.left' is absent"),
     (lose("weights"), "array 'weights' is absent"),
     (gain("voters.value"), "array 'voters.value' belongs to nothing"),
-    (tell("class", value="os.system"), "class is 'os.system'; known are"),
+    (tell("class", value="os.system"), "class is 'os.system'; it must be one of"),
     (tell("class", value="__init__"), "class is '__init__'"),
     (tell("class", value=3), "'class' is a int"),
     (tell("params", "n_estimators", value=-1), "n_estimators"),
@@ -253,7 +253,7 @@ def test_a_kind_is_a_class_and_a_line_in_the_table(tmp_path, monkeypatch):
     refused(tmp_path / "model", craft(content, put("voters.label", 0, 2)), "label holds 2, which is not within 0 and 1")
     refused(tmp_path / "model", craft(content, tell("n_features", value=2)), "the table has 3 columns")
     monkeypatch.delitem(VOTERS, "constants")
-    refused(tmp_path / "model", content, "voters are of kind 'constants'; known are 'forest', ")
+    refused(tmp_path / "model", content, "voters are of kind 'constants'; the kind must be one of 'forest', ")
 
 
 def test_every_kind_is_of_the_class_that_writes_it():
@@ -406,7 +406,7 @@ def test_digests_of_rows_do_not_change_from_version_to_version():
         (("trained",), "2026-13-01", "month must be"),
         (("trained",), "20261123", "it must be written as"),
         (("trained",), "2026-11-23T10:00", "it must be written as"),
-        (("versions",), {"numpy": 2}, "a version is a int"),
+        (("versions",), {"numpy": 2}, "the version of 'numpy' is of type int; it must be str"),
         (("versions",), {"": "1"}, "a package is 0 characters"),
         (("versions",), {str(k): "1" for k in range(300)}, "300 versions"),
         (("estimate",), [], "'estimate' is a list"),
@@ -419,7 +419,7 @@ def test_digests_of_rows_do_not_change_from_version_to_version():
         (("rows", "n_repeated"), None, "does not go with"),
         (("rows",), None, "belongs to nothing"),
         (("more",), 1, "unknown entry 'more'"),
-        (("versions", "numpy"), ["2"], "a version is a list"),
+        (("versions", "numpy"), ["2"], "the version of 'numpy' is of type list"),
     ],
 )
 def test_what_cannot_be_is_refused(place, value, message, tmp_path):

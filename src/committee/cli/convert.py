@@ -171,7 +171,8 @@ def _loaded(path: Path, library: str, load: Callable[[Any], Any]) -> Any:
     try:
         return load(module)
     except damage as error:
-        raise ValueError(f"{path} is not a model of {library}: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"{path} is not a model of {library}: {reason}; save the model as .json") from error
 
 
 def _catboost_binary(path: Path) -> Any:

@@ -178,7 +178,7 @@ def write_predictions(frame: pl.DataFrame, path: Path) -> None:
 
 @contextmanager
 def prediction_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Open a file of predictions that is written chunk by chunk, and replaced only once all chunks are written."""
+    """Open a file for predictions in chunks; an existing file is replaced only after the last chunk."""
     try:
         with replacing(path) as file:
             name = path.name.lower()

@@ -179,7 +179,7 @@ def is_matrix(X: Any) -> bool:
 
 
 def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
-    """Return numbers in two dimensions as a C-contiguous float64 array; `names` are the columns' in errors."""
+    """Convert a 2D array of numbers to C-contiguous float64; errors name columns by `names`."""
     if is_matrix(X):
         checked: NDArray[np.float64] = X
         return checked
@@ -188,8 +188,8 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     reject_path(X)
     if isinstance(X, OutOfCoreTable):
         raise TypeError(
-            "X is read in pieces, which fit, predict, predict_proba, decision_function and score take; give rows in "
-            "memory here, such as one piece after the other"
+            "X is read in chunks, which only fit, predict, predict_proba, decision_function and score accept; give "
+            "rows in memory here, such as one chunk at a time"
         )
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")

@@ -163,7 +163,7 @@ def read_named_parameters(stored: object, table: Mapping[str, type[T]], kind: st
         raise ValueError(f"{kind} is {type(stored).__name__}; it must be an object with a name.")
     name = stored.get("name")
     if not isinstance(name, str) or name not in table:
-        raise ValueError(f"{kind} name is {name!r}; known are {', '.join(table)}.")
+        raise ValueError(f"{kind} name is {name!r}; it must be one of {', '.join(table)}.")
     numbers = {key: value for key, value in stored.items() if key != "name"}
     known = {field.name for field in fields(table[name])}  # type: ignore[arg-type]  # all of them are dataclasses
     if unknown := numbers.keys() - known:

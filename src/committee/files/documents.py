@@ -171,7 +171,7 @@ class Estimate:
         for name, value in self.figures.items():
             _check_name("a figure", name)
             if type(value) is not float:
-                raise ValueError(f"figure {name!r} is a {type(value).__name__}; it must be float")
+                raise ValueError(f"the estimate of {name!r} is of type {type(value).__name__}; it must be float")
 
     def to_document(self) -> Document:
         figures = {name: encode(value, name) for name, value in self.figures.items()}
@@ -270,9 +270,9 @@ class Provenance:
         needed = {"target", "data", "n_rows", "trained", "versions", "estimate", "rows"}
         _check_keys(document, needed | (document.keys() & {"written"}))
         versions = field(document, "versions", dict)
-        for text in versions.values():
+        for name, text in versions.items():
             if type(text) is not str:
-                raise ValueError(f"a version is a {type(text).__name__}; it must be str")
+                raise ValueError(f"the version of {name!r} is of type {type(text).__name__}; it must be str")
         estimate = field(document, "estimate", dict, None)
         return cls(
             field(document, "target", str),

@@ -63,7 +63,7 @@ def rebuild_part(document: Document, kinds: Mapping[str, str], tensors: Tensors,
     """Rebuild a part from its document; errors call it `what`."""
     kind = field(document, "kind", str)
     if kind not in kinds:
-        raise ValueError(f"{what} are of kind {kind!r}; known are {', '.join(map(repr, kinds))}")
+        raise ValueError(f"{what} are of kind {kind!r}; the kind must be one of {', '.join(map(repr, kinds))}")
     return resolve_name(kinds[kind]).from_document(document, tensors)
 
 
@@ -83,7 +83,7 @@ def learner_class(name: str, depth: int) -> type[Any]:
         raise ValueError(f"learners are nested more than {MAX_DEPTH} deep")
     learners = _learners()
     if name not in learners:
-        raise ValueError(f"class is {name!r}; known are {', '.join(sorted(learners))}")
+        raise ValueError(f"class is {name!r}; it must be one of {', '.join(sorted(learners))}")
     found: type[Any] = resolve_name(f"{learners[name]}:{name}")
     return found
 

@@ -102,16 +102,17 @@ def rademacher_of_stumps(
 
 
 def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
-    """Return the strength lambda at which a penalty is the second term of the quadratic loss's risk bound.
+    """Return the penalty strength lambda that the risk bound of the quadratic loss suggests.
 
-    That term is 8 T^(1 - 1/p) ||alpha||_p R for T voters of Rademacher complexity R, so that
+    With this lambda the penalty equals the second term of the bound, 8 T^(1 - 1/p) ||alpha||_p R for T voters of
+    Rademacher complexity R:
 
         2 lambda ||alpha||_1: lambda = 4 R;    lambda ||alpha||_2: lambda = 8 sqrt(T) R;
         lambda ||alpha||_inf: lambda = 8 T R.
 
-    ``"l1"`` is the penalty of the learner. The learner's ``"l2"`` is lambda ||alpha||_2^2,
-    whose slope is that of the term only if lambda is divided by 2 ||alpha||_2, which the source omits. ``"linf"`` of
-    the learner is a bound alpha_max without lambda.
+    The learners have the same ``"l1"`` penalty. Their ``"l2"`` penalty is lambda ||alpha||_2^2. Its slope equals that
+    of the term only if lambda is divided by 2 ||alpha||_2, a step that the paper omits. Their ``"linf"`` is a bound
+    alpha_max, which has no lambda.
     """
     if penalty not in PENALTIES:
         raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(PENALTIES)}.")

@@ -193,7 +193,7 @@ def _panels(panels: Sequence[Panel], caption: str, title: str, columns: tuple[st
 
 
 def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
-    """Describe the ranking metric against nodes; models have their places beside them, or names in a legend."""
+    """Chart of the ranking metric against the number of nodes. Points show the rank if `numbered`, else a legend."""
     metric, marks = comparison.metric, list[Mark]()
     words, sizes, values = metric_words(metric), list[float](), list[float]()
     for i, model in enumerate(comparison.ranked):

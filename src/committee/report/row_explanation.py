@@ -203,8 +203,8 @@ def row_sentences(found: RowExplanation) -> list[str]:
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
     # the link of the mean score is not the mean of probabilities, so that it is not the share of the class
-    known = f"the {'prediction for the mean score' if found.total == 'probability' else 'mean'} of the training rows"
-    sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}; it starts at {start}, {known}."]
+    known = f"The {'prediction for the mean score' if found.total == 'probability' else 'mean'} of the training rows"
+    sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}. {known} is {start}."]
     shown, _ = found.largest(len(found.labels))
     for words, sign in (("Raised", 1.0), ("Lowered", -1.0)):
         named = [f"{label} ({share:+.3g})" for label, share in shown if share * sign > 0.0][:MOST_NAMED]

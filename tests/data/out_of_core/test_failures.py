@@ -316,11 +316,11 @@ def test_broken_files(tmp_path):
 def test_callers_that_take_no_pieces():
     fitted = model().fit(X, Y)
     for call in (fitted.contributions, fitted.apply, lambda rows: next(fitted.staged_predict(rows))):
-        with pytest.raises(TypeError, match=r"X is read in pieces, which fit, predict.*give rows in memory here"):
+        with pytest.raises(TypeError, match=r"X is read in chunks, which only fit, predict.*give rows in memory here"):
             call(scan(X))
-    with pytest.raises(TypeError, match="X is read in pieces"):
+    with pytest.raises(TypeError, match="X is read in chunks"):
         model(early_stopping=True).fit(X, Y, X_val=scan(X), y_val=Y)
-    with pytest.raises(TypeError, match="X is read in pieces"):
+    with pytest.raises(TypeError, match="X is read in chunks"):
         committee.MarginReweighter(fitted).fit(scan(X), Y)
     with pytest.raises(TypeError, match=r"rows in pieces \(Pieces\) are taken by fit alone"):
         committee.quadboost_path(scan(X), Y)

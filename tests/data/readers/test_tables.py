@@ -153,7 +153,7 @@ def test_broken_typed_files(tmp_path: Path, name: str, kind: str) -> None:
 def test_paths_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_table(tmp_path / "none.csv")
-    with pytest.raises(ValueError, match=r"unknown ending; known are \.csv, \.csv\.gz"):
+    with pytest.raises(ValueError, match=r"unknown ending; it must be one of \.csv, \.csv\.gz"):
         read_table(written(tmp_path, TEXT, "table.doc"))
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(ValueError, match="is a folder"):

@@ -102,9 +102,15 @@ def test_a_metric_may_be_a_function_of_rows():
     assert model.lost_ + model.lost_error_ <= 0.4
     assert model.path_.steps[0].statistics.max() > 1.5, "five a row, extrapolated"
     for wrong, message in (
-        (lambda labels, p: p, r"gave an array of shape \(300, 2\) for 300 rows; it must give one finite loss for each"),
-        (lambda labels, p: np.nan * p[:, 0], "gave numbers that are not finite for 300 rows; it must give one"),
-        (lambda labels, p: 0.5, "gave one number for 300 rows; .* Make a scorer of a metric of all rows together"),
+        (
+            lambda labels, p: p,
+            r"returned an array of shape \(300, 2\) for 300 rows; .* it must return one finite loss for each",
+        ),
+        (
+            lambda labels, p: np.nan * p[:, 0],
+            "returned numbers that are not finite for 300 rows; .* it must return one",
+        ),
+        (lambda labels, p: 0.5, "returned one number for 300 rows; .* Make a scorer of a metric of all rows together"),
         (lambda labels: labels, r"cannot be called for the losses of 300 rows with class numbers \(n,\)"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -87,7 +87,7 @@ def test_every_mean_link_is_in_the_table():
     ("stored", "message"),
     [
         (None, "mean link is NoneType"),
-        ({"name": "softmax"}, "mean link name is 'softmax'; known are identity, log, average, ordered"),
+        ({"name": "softmax"}, "mean link name is 'softmax'; it must be one of identity, log, average, ordered"),
         ({"name": "log", "base": 2.0}, "mean link 'log' has no 'base'"),
     ],
 )

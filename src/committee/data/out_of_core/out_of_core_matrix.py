@@ -188,7 +188,7 @@ def replace_columns(X: F64 | OutOfCoreMatrix, columns: Sequence[int], numbers: F
 
 
 class RemoteTrainingPieces(TrainingPieces):
-    """Base of training pieces that workers encode."""
+    """Base class of training tables whose chunks are encoded by remote workers."""
 
     @abstractmethod
     def matrix(self, table: TableSchema, digests: bool) -> OutOfCoreMatrix:

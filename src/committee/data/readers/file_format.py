@@ -162,7 +162,7 @@ def check_ending(path: Path) -> None:
     ending = ending_of(inner)
     if not name.endswith(".zip") and (ending is None or (inner != name and ending not in PACKED)):
         with_gz = [known for ending in KINDS for known in ([ending, f"{ending}.gz"] if ending in PACKED else [ending])]
-        raise ValueError(f"{str(path)!r} has an unknown ending; known are {', '.join([*with_gz, '.zip'])}")
+        raise ValueError(f"{str(path)!r} has an unknown ending; it must be one of {', '.join([*with_gz, '.zip'])}")
 
 
 def ending_of(name: str) -> str | None:

@@ -88,9 +88,9 @@ class ForestEstimator(WarmStart, Generic[R]):
     warm_start: bool = parameter(
         False,
         """Continue with the trees of the last `fit`, up to `n_estimators` in all; with "oob" they are not grown again.
-        On the same rows, with the same integer `random_state`, that gives the bits of one fit. Trees of other rows stay
-        as they are and have no out-of-bag votes: ``oob_score=False``, and for classes ``calibrate=None``, allow
-        them.""",
+        On the same rows, with the same integer `random_state`, that gives the bits of one fit. On other
+        rows the earlier trees are unchanged, but have no out-of-bag votes: set ``oob_score=False``, and for classes
+        ``calibrate=None``.""",
     )
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the rows and columns that trees draw")

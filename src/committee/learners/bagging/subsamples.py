@@ -62,7 +62,7 @@ def draw_subsample(
 
 
 def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: bool) -> int:
-    """Rows of a subsample of n rows; ``ValueError`` if `max_samples` is more than n or less than the classes."""
+    """Number of rows to draw from n; ``ValueError`` if `max_samples` exceeds n or is below the number of classes."""
     size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
     if size > n and not bootstrap:
         raise ValueError(

@@ -181,7 +181,9 @@ STUDENTS: dict[str, Student] = {
 
 
 def students(n_classes: int | None) -> dict[str, Student]:
-    """Students for so many classes, or for numbers (None), which have no model trees, lines or shared trees.
+    """Student models by name for a number of classes, or for regression (`None`).
+
+    For regression all students are boosted trees. Shared trees need at least three classes.
 
     >>> "lines" in students(2), "lines" in students(None), "shared_trees" in students(2)
     (True, False, False)

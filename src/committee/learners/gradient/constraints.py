@@ -168,7 +168,7 @@ def _parts(constraints: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Interactions:
-    """Limits of the columns that the splits on a path from a root to a leaf use."""
+    """Interaction constraints: limits of the number and sets of columns split on along one root-to-leaf path."""
 
     most: int = 0  # columns of a path; 0: any number
     groups: list[NDArray[np.int32]] = field(default_factory=list)

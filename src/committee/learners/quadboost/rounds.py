@@ -138,11 +138,12 @@ class ScoreRun(ABC):
 
 
 class GramRun(ScoreRun):
-    """Rounds over N voters of a finite dictionary, from their products with each other and with the target.
+    """Boosting rounds over a finite dictionary of N voters, from precomputed products instead of rows.
 
-    A round gives the voter that lowers the penalised risk most its best weight; the correlations c = b - G alpha of all
-    voters with the new residual follow by one column of G. So a round costs N operations whatever the number of rows.
-    Products are weighted means, centred where there is an intercept.
+    `gram` G ``(N, N)`` has the products of the voters with each other, and `b` ``(N,)`` those with the target: weighted
+    means, centred if there is an intercept. A round selects the voter that lowers the penalised risk most, and sets its
+    best weight. One column of G updates the correlations c = b - G alpha of all voters with the residual, so the cost
+    of a round is O(N) whatever the number of rows.
     """
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:

@@ -194,7 +194,9 @@ class ScorerMetric(PruningMetric):
                 + (" Use a scorer of several classes, such as 'roc_auc_ovr' or 'f1_macro'." if several else "")
             ) from error
         if not isinstance(found, Real) or not np.isfinite(float(found)):
-            raise ValueError(f"metric={self.name!r} gave {found!r} for {len(y)} rows; it must give one finite score.")
+            raise ValueError(
+                f"metric={self.name!r} returned {found!r} for {len(y)} rows; it must return one finite score."
+            )
         return float(found)
 
     def _without_each_group(self, y: Index | F64) -> Iterator[Index]:
@@ -290,16 +292,16 @@ def _row_losses(metric: Callable[[Any, F64], Any], arrays: str, least: float, y:
         ) from error
     if found.ndim == 0 and len(y) > 1:
         raise ValueError(
-            f"metric={metric!r} gave one number for {len(y)} rows; it must give one loss for each row. Make a scorer "
-            "of a metric of all rows together: sklearn.metrics.make_scorer(..., greater_is_better=...)."
+            f"metric={metric!r} returned one number for {len(y)} rows; it must return one loss for each row. Make a "
+            "scorer of a metric of all rows together: sklearn.metrics.make_scorer(..., greater_is_better=...)."
         )
     if found.shape != y.shape or not np.isfinite(found).all() or (found < least).any():
         gave = "negative numbers" if np.isfinite(found).all() else "numbers that are not finite"
         gave = gave if found.shape == y.shape else f"an array of shape {found.shape}"
-        not_below = ", not below 0," if least == 0.0 else ""
+        at_least = ", of at least 0" if least == 0.0 else ""
         raise ValueError(
-            f"metric={metric!r} gave {gave} for {len(y)} rows; it must give one finite loss for each{not_below} from "
-            f"{arrays}."
+            f"metric={metric!r} returned {gave} for {len(y)} rows; called with {arrays}, it must return one finite "
+            f"loss for each row{at_least}."
         )
     return found
 

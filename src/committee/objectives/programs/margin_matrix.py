@@ -150,7 +150,7 @@ class MarginMatrix:
         return self.dots(self.line_weight)
 
     def gram(self) -> F64:
-        """Return ``S' diag(line weights) S``, the second moments of the votes, ``(T, T)``."""
+        """Return the second moments of the votes, ``(T, T)``: ``S' diag(u) S`` with the weight u of each line of S."""
         weight = self.line_weight if self.scale is None else self.line_weight * self.scale**2
         total = np.zeros((self.n_voters, self.n_voters))
         # the products of small whole numbers, and their sums over a block, are exact in single precision

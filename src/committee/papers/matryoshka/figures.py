@@ -123,7 +123,7 @@ def nested_bound(sizes: Sequence[float], rho: float) -> float:
 
 
 def grid() -> Grid:
-    """Tabulate the bounds of the figures at some T."""
+    """Tabulate the training-error bounds of Figure 2, right, one row for each rho and T."""
     body = []
     for curve in by_inner_size():
         assert curve.T is not None

@@ -89,12 +89,12 @@ class TableResult:
 
 
 def mean_errors(results: Sequence[TableResult]) -> F64:
-    """Return our mean errors over the splits, ``(tables, methods)``."""
+    """Return the measured mean errors over the splits, ``(tables, methods)``."""
     return np.array([[result.error(method) for method in METHODS] for result in results])
 
 
 def document_errors(results: Sequence[TableResult]) -> F64:
-    """Return the document's errors, ``(tables, methods)``."""
+    """Return the errors published in the paper, ``(tables, methods)``."""
     return np.array([[result.published.error[method] for method in METHODS] for result in results])
 
 

@@ -70,7 +70,7 @@ def open_axes(ax: Axes) -> Figure:
 
 
 def check_most(name: str, given: object, *, none: str = "") -> None:
-    """Refuse a number of things to draw that is below 1; `none` describes the selection of `None`, if it is allowed."""
+    """Raise a ValueError if a limit is below 1. `None` is valid if `none` describes in words what it selects."""
     if (given is None and none) or (is_whole(given) and given >= 1):
         return
     what = name.removeprefix("max_")

@@ -97,12 +97,13 @@ def encoded_rows(model: Any, X: Any) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Mean predictions over the values of one column.
+    """Partial dependence and accumulated local effects of one column.
 
-    `places` are rising numbers, or 0, 1, ... of the categories `names`. `dependence` is the partial dependence and
-    `local` are the accumulated local effects, both of shape (places, K). `missing`, shape (K,), is the partial
-    dependence at missing values, if there are any. `n_rows` is 0 if the training record of the trees was used. `seen`
-    are some values of the rows, and `form` is the format of a column of dates or times, whose places are seconds.
+    `places` is the grid of column values: increasing numbers, or 0, 1, ... for the categories in `names`. Dates and
+    times are seconds there, and `form` is their format. `dependence` is the partial dependence and `local` are the
+    accumulated local effects, both of shape (places, K). `missing`, shape (K,), is the partial dependence at missing
+    values, or `None`. `n_rows` is the number of averaged rows, 0 if the training record of the trees was used instead.
+    `seen` contains some of the rows' values of the column.
     """
 
     column: str

@@ -106,9 +106,9 @@ def map_columns(transformer: Any, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
     scaling = next((found for kind, found in SCALERS.items() if isinstance(transformer, kind)), None)
     if scaling is None:
         raise TypeError(
-            f"the step {transformer!r} is none whose columns are functions of single columns; known are"
+            f"the step {transformer!r} cannot be converted: its columns must be functions of single columns; use"
             f" {', '.join(kind.__name__ for kind in (*SCALERS, SimpleImputer, OrdinalEncoder, OneHotEncoder))},"
-            " ColumnTransformer, Pipeline and selections of columns"
+            " ColumnTransformer, Pipeline or selections of columns"
         )
     return [column.then(scaling(transformer, j)) for j, column in enumerate(maps)]
 

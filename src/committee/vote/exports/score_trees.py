@@ -59,7 +59,7 @@ class ScoreTrees:
 
     @classmethod
     def of(cls, committee: Committee | RegressionCommittee, target: str) -> ScoreTrees:
-        """Trees of a committee; ``TypeError`` naming the target if its voters are not such trees."""
+        """Trees of a committee; ``TypeError`` naming the export `target` if voters are not constant-leaf trees."""
         voters, weights = committee.voters, committee.weights
         score, always = None, False
         if isinstance(voters, Rounds):
