@@ -88,7 +88,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     voter_kinds: ClassVar[tuple[str, ...] | None] = None
     trained_parameters: ClassVar[tuple[str, ...]] = ("estimator",)
-    default_estimator: ClassVar[type]
+    _default_estimator: ClassVar[type]
 
     estimator_: Any = fitted("The estimator, fitted to all rows, or a given committee.", "estimator")
     table_: TableSchema = fitted(
@@ -245,7 +245,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
                 "on='validation' is for a trained model; put it in a sklearn.frozen.FrozenEstimator, or leave on at "
                 "'auto'."
             )
-        estimator = unfitted_copy(self.default_estimator() if self.estimator is None else self.estimator)
+        estimator = unfitted_copy(self._default_estimator() if self.estimator is None else self.estimator)
         check_kind(estimator, classifier=self._is_classifier)
         estimator = seeded(estimator, seed)
         if self.on == "oob" and self.cv is not None:
@@ -406,7 +406,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = self.default_estimator() if self.estimator is None else self.estimator
+        inner = self._default_estimator() if self.estimator is None else self.estimator
         if hasattr(inner, "__sklearn_tags__"):
             tags.input_tags = get_tags(inner).input_tags
         return tags

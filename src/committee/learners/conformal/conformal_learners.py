@@ -83,7 +83,7 @@ class ConformalClassifier(Conformal, BaseClassifier):
     ((89, 3), True)
     """
 
-    default_estimator: ClassVar[type] = CommitteeClassifier
+    _default_estimator: ClassVar[type] = CommitteeClassifier
 
     _: KW_ONLY
     nonconformity: LabelScore = parameter(
@@ -267,7 +267,7 @@ class ConformalRegressor(Conformal, BaseRegressor):
     """
 
     stored_attributes: ClassVar[tuple[str, ...]] = (*Conformal.stored_attributes, "least_unit_")
-    default_estimator: ClassVar[type] = CommitteeRegressor
+    _default_estimator: ClassVar[type] = CommitteeRegressor
 
     difficulty_: Any = fitted('With ``nonconformity="normalised"``: the regressor of the errors.', "regressor")
     least_unit_: float = fitted("Added to its predictions: a tenth of the mean error.", "float")
