@@ -20,6 +20,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
@@ -68,9 +69,17 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
         yield from (check_labels_of_every_type, check_predictions_agree, check_stages_end_in_the_committee)
         yield from (check_margins, check_class_without_weight_disappears, check_calibration, check_one_class)
     yield check_size_and_importances
-    yield from (check_repeated_seeds, check_global_generators_are_left_alone, check_renamed_columns)
+    yield from (check_repeated_seeds, check_fits_without_a_seed, check_renamed_columns)
+    yield check_global_generators_are_left_alone
     yield from (check_unit_weights, check_zero_weights_drop_rows)
-    yield from (check_threads, check_forked_child, check_copies, check_second_fit)
+    yield from (
+        check_threads,
+        check_joblib_backends,
+        check_floating_point_errors,
+        check_forked_child,
+        check_copies,
+        check_second_fit,
+    )
     yield from (check_inputs_are_not_changed, check_memory_layouts, check_frames_of_numbers, check_frames_of_everything)
     yield check_sparse_rows
     if subject.in_pieces:
@@ -81,8 +90,7 @@ def yield_checks(subject: Subject) -> Iterator[Check]:
         yield check_integer_weights_repeat_rows
         if subject.takes_missing:
             yield check_integer_weights_repeat_rows_unlike_later_ones
-    if subject.scale_free:
-        yield check_scaled_weights
+    yield check_scaled_weights
     if not subject.draws_columns:
         yield check_shuffled_columns
     if subject.takes_missing:
@@ -191,11 +199,15 @@ def check_one_class(subject: Subject) -> None:
     X, _ = subject.numbers()
     y = np.array(["only"] * len(X))
     with pytest.warns(UserWarning, match="y holds one class only, 'only'") as warned:
-        model = clone(subject.model).fit(X, y, np.arange(1.0, len(y) + 1))
+        model = clone(subject.model).fit(X, y, np.arange(len(y)) % 5 + 1.0)
     assert [each.filename for each in warned] == [__file__]
     assert model.classes_.tolist() == ["only"]
     assert_array_equal(model.predict(X), y)
     assert_array_equal(model.predict_proba(X), np.ones((len(X), 1)))
+    assert_array_equal(model.predict_log_proba(X), np.zeros((len(X), 1)))
+    assert model.n_classes_ == 1
+    if hasattr(model, "contributions"):
+        assert_array_equal(model.contributions(X).reshape(len(X), -1), np.eye(X.shape[1] + 1)[[-1] * len(X)])
     assert model.decision_function(X).shape == (len(X), 1)
     assert model.score(X, y) == 1.0
     assert_same_bits(pickle.loads(pickle.dumps(model)), model, X)
@@ -256,6 +268,19 @@ def check_size_and_importances(subject: Subject) -> None:
     assert model.committee_.nbytes > 0
     if isinstance(model.committee_.voters, (Forest, Rounds)):
         assert_allclose(model.feature_importances_.sum(), 1.0)
+
+
+def check_fits_without_a_seed(subject: Subject) -> None:
+    """One table gives one model, in any order of the rows' classes; a generator gives another at each fit."""
+    declared = subject.model.declared_parameters.get("random_state")
+    if declared is None or declared.default is not None:
+        return
+    X, y = subject.numbers()
+    model = subject.fit(X, y, random_state=None)
+    np.random.seed(3)  # noqa: NPY002  # the generator that other libraries draw from
+    assert_same_bits(subject.fit(X, y, random_state=None), model, X)
+    drawn = subject.fit(X, y, random_state=np.random.default_rng(0))
+    assert_same_bits(subject.fit(X, y, random_state=np.random.default_rng(0)), drawn, X)
 
 
 def check_repeated_seeds(subject: Subject) -> None:
@@ -341,9 +366,13 @@ def check_integer_weights_repeat_rows_unlike_later_ones(subject: Subject) -> Non
 
 
 def check_scaled_weights(subject: Subject) -> None:
+    """Only the ratios of weights matter, unless these count rows."""
     X, y = subject.numbers()
-    for factor in (1e-12, 0.37, 1e12):
-        assert_same_answers(subject, subject.fit(X, y, weights()), subject.fit(X, y, factor * weights()), X)
+    given = subject.fit(X, y, weights())
+    assert_same_bits(subject.fit(X, y, 2.0**-40 * weights()), given, X)
+    for factor in (1.0 / len(y), 1e12):
+        assert_same_answers(subject, subject.fit(X, y, factor * weights()), given, X)
+    assert_same_bits(subject.fit(X, y, np.full(len(y), 1.0 / len(y))), subject.fit(X, y, np.ones(len(y))), X)
 
 
 def check_threads(subject: Subject) -> None:
@@ -353,6 +382,24 @@ def check_threads(subject: Subject) -> None:
         n_jobs = 5  # of which two are there on the smallest machine; parts come in any order
         assert_same_bits(subject.fit(X, y, n_jobs=n_jobs), one, X)
         assert_array_equal(copy.copy(one).set_params(n_jobs=n_jobs).predict(X), one.predict(X))
+
+
+def check_floating_point_errors(subject: Subject) -> None:
+    X, y = subject.numbers()
+    with np.errstate(all="raise"):
+        model = subject.fit(X, y)
+        subject.answers(model, X)
+    assert_same_bits(model, subject.fit(X, y), X)
+
+
+def check_joblib_backends(subject: Subject) -> None:
+    X, y = subject.numbers()
+    model = subject.fit(X, y, n_jobs=1)
+    for backend in ("sequential", "threading", "loky", "multiprocessing"):
+        with parallel_config(backend, n_jobs=2):
+            fitted = subject.fit(X, y)
+            assert_array_equal(fitted.predict(X), model.predict(X))
+        assert_same_bits(fitted, model, X)
 
 
 def answer(subject: Subject, model: CommitteeEstimator, X: Array, y: Array) -> tuple[Array, Array]:

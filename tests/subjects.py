@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
+from committee.data.rows import scaled_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.base.estimator import CommitteeEstimator
 
@@ -23,8 +24,6 @@ class Subject:
     """Its ``random_state`` is a number, if it has one."""
     integer_weights: bool = True
     """A row of weight k gives the same committee as k rows."""
-    scale_free: bool = False
-    """Multiplying all weights by a number changes nothing."""
     draws_columns: bool = False
     """The columns' order matters: some of them are drawn, or rows are drawn by their cells."""
     storable: bool = True
@@ -84,7 +83,7 @@ def noisy_scores(n: int = 120, seed: int = 0) -> tuple[NDArray[np.float64], NDAr
 
 
 def weights(n: int = 120, seed: int = 1) -> NDArray[np.float64]:
-    return np.random.default_rng(seed).exponential(size=n)
+    return scaled_weights(np.random.default_rng(seed).exponential(size=n))
 
 
 def everything(missing: bool, n: int = 120) -> tuple[dict[str, list[Any]], NDArray[np.int64]]:

@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
@@ -129,6 +129,7 @@ def long_columns(draw: st.DrawFn) -> NDArray[np.float64]:
 
 @given(long_columns(), st.one_of(st.integers(2, 40), st.sampled_from([255, 300])))
 def test_edges_by_rank_are_those_of_sorted_values(column, max_bins):
+    assume(len(np.unique(column + 0.0)) > max_bins)  # fewer values have a bin each
     edges = edges_of(column, max_bins=max_bins)
     assert_array_equal(edges, oracle.shared_edges(column, max_bins))
     # rows with weights are sorted

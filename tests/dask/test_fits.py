@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -263,3 +264,18 @@ def said_by(call: str) -> str:
 def test_says_how_to_get_it():
     call = "committee.dask.fit(committee.RandomForestClassifier(), [[0.0], [1.0]], [0, 1])"
     assert 'pip install "committee[dask]"' in said_by(call)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(5, random_state=0),
+        SBPMTClassifier(3, 2, 8, random_state=0),
+        GridSearchCV(RandomForestClassifier(3, random_state=0), {"max_depth": [1, 2]}, cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_fits_of_rows_in_memory_beside_joblibs_backend_dask(client, model):
+    expected = clone(model).fit(X, LABELS).predict(X)
+    with client.as_current(), parallel_config("dask"):
+        np.testing.assert_array_equal(clone(model).fit(X, LABELS).predict(X), expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -14,10 +14,18 @@ from committee import _core
 from committee.data import row_digests as module
 from committee.data.matrices import SparseMatrix
 from committee.data.row_digests import MOST_DIGESTS, RowSketch, row_digests, unordered_digests
-from committee.data.rows import ClassWeights, balanced_class_factors
+from committee.data.rows import (
+    MOST_COUNTED,
+    ClassWeights,
+    balanced_class_factors,
+    counts_rows,
+    row_weights,
+    weighted_by_class,
+)
 from tests.oracles import bins as oracle
 
 LABELS = np.array(["a", "b", "b", "c", "b", "c"])
+COUNTS = st.lists(st.integers(0, 30), min_size=1, max_size=20).filter(any)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
@@ -44,6 +52,43 @@ def test_balanced_classes_weigh_alike_and_as_much_as_before(weights):
     totals = np.array(weights)
     balanced = totals * balanced_class_factors(totals)
     assert_allclose(balanced, totals.sum() / len(totals))
+
+
+@given(COUNTS)
+def test_small_whole_weights_are_counts_and_large_ones_are_ratios(counts):
+    weights = np.array(counts, dtype=float)
+    mean = weights[weights > 0].mean()
+    if mean <= MOST_COUNTED:
+        assert_array_equal(row_weights(weights, weights), weights)
+    else:
+        with pytest.warns(UserWarning, match="whole numbers with a mean of .* Only their ratios are used"):
+            scaled = row_weights(weights, weights)
+        assert_allclose(scaled, weights / mean, rtol=1e-15)
+
+
+@given(COUNTS, st.floats(1e-290, 1e290).filter(lambda factor: factor % 1.0))
+def test_only_ratios_of_other_weights_matter(counts, factor):
+    weights = np.array(counts) * factor
+    assume((weights % 1.0).any())
+    counted = weights > 0
+    scaled = row_weights(weights, weights)
+    assert_allclose(scaled, weights / (weights[counted] / counted.sum()).sum(), rtol=1e-14)
+    assert_array_equal(row_weights(2.0**-30 * weights, weights), scaled)
+    assert_array_equal(row_weights(scaled, weights), scaled)
+    order = np.random.default_rng(0).permutation(len(weights))
+    assert_array_equal(row_weights(weights[order], weights), scaled[order])
+    assert_array_equal(row_weights(weights[counted], weights[counted]), scaled[counted])
+
+
+@given(COUNTS, st.lists(st.sampled_from([0.3, 1.0, 2.0, 1e-6]), min_size=20, max_size=20))
+def test_weights_of_classes_leave_the_number_of_counted_rows(counts, factors):
+    weights, factors = np.array(counts, dtype=float), np.array(factors[: len(counts)])
+    product = weighted_by_class(weights, factors)
+    if counts_rows(weights * factors):
+        assert_array_equal(product, weights * factors)
+    else:
+        assert product.sum() == pytest.approx(weights.sum() if counts_rows(weights) else (weights > 0).sum())
+        assert_allclose(product / product.sum(), weights * factors / (weights * factors).sum(), rtol=1e-12)
 
 
 def test_a_class_without_weight_is_none():

@@ -599,7 +599,6 @@ def test_numbers_of_every_width(column: Any, expected: list[float]) -> None:
         (pd.Series([1j]), "Complex data not supported: column 'c' holds complex128"),
         (pd.Series(pd.to_datetime(["2020-01-01"])), "column 'c' holds Datetime"),
         (pd.Series(pd.period_range("2020", periods=1)), "column 'c' holds period"),
-        (pd.Series(pd.arrays.SparseArray([0.0, 1.0])), "column 'c' holds Sparse"),
         (
             pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01"]))),
             "column 'c' has categories of type Timestamp",

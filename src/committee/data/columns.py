@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class Column:
         """Find the kind of a series; raise for dates, nested or complex values, and mixed cells."""
         import narwhals as nw
 
+        if str(getattr(series.to_native(), "dtype", "")).startswith("Sparse["):  # of pandas
+            series = nw.from_native(series.to_native().sparse.to_dense(), series_only=True)
         dtype = series.dtype
         if isinstance(dtype, nw.Enum):
             return cls(name, _kind_of_categories(series, name), True, tuple(dtype.categories), series)
@@ -265,6 +268,23 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
     check_frame(X)
     return nw.from_native(X, eager_only=True)
+
+
+def warn_of_other_order(X: Any, **vectors: Any) -> None:
+    """Warn if a vector has the index of a pandas frame in another order, as rows are matched by position."""
+    index: Any = getattr(X, "index", None)
+    if not hasattr(index, "equals"):
+        return
+    for name, vector in vectors.items():
+        other: Any = getattr(vector, "index", None)
+        if not hasattr(other, "equals") or len(other) != len(index) or index.equals(other):
+            continue
+        if index.difference(other, sort=False).empty and index.is_unique:
+            warnings.warn(
+                f"{name} has the index of X in another order, and rows are matched by position. If the index matters, "
+                f"pass {name}.loc[X.index].",
+                stacklevel=2,
+            )
 
 
 def column_names(columns: Sequence[Any]) -> tuple[str, ...] | None:

@@ -36,12 +36,11 @@ class SparseMatrix:
 
     @classmethod
     def read(cls, X: Any) -> Self:
-        """Read a CSR or CSC matrix; cells of one place are summed, and contradictory parts are refused."""
+        """Read a scipy matrix; cells of one place are summed, and contradictory parts are refused."""
         kind = type(X).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: X is a {kind}.")
-        if X.format not in ("csr", "csc"):
-            raise TypeError(f"X is a sparse {kind}; of the sparse formats CSR and CSC are taken, so pass X.tocsr()")
+        X = X if X.format in ("csr", "csc") else X.tocsr()
         (n, p), by_row = X.shape, X.format == "csr"
         if not n or not p:
             none = "feature(s)" if n else "sample(s)"

@@ -52,7 +52,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
     """Run joblib's delayed calls on `n_jobs` threads; results are in order, and leaving the context stops the rest."""
     running = _RunningJobs()
-    pool = Parallel(n_jobs=n_threads(n_jobs), prefer="threads", return_as="generator")
+    pool = Parallel(n_jobs=n_threads(n_jobs), require="sharedmem", return_as="generator")
     results = pool((running.run, job, {}) for job in jobs)
     try:
         yield results
@@ -102,7 +102,9 @@ def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManage
     executor = member_executor()
     if executor is not None:
         return executor.results(jobs, ordered=False)
-    pool = Parallel(n_jobs=n_processes(n_jobs, len(jobs)), return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    workers = n_processes(n_jobs, len(jobs))
+    # whatever backend is in force: others have no results in the order in which these are complete
+    pool = Parallel(workers, backend="loky", return_as="generator_unordered", pre_dispatch="2*n_jobs")
     return nullcontext(pool(jobs))
 
 

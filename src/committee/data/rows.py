@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import fsum, isfinite, log2
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
@@ -30,7 +31,9 @@ MAX_SQUARES = 1e306  # limit of the squared sum of weighted targets, and of the 
 
 LEAST_SHARE = 1e-150  # a row with a smaller share of the total weight is ignored: float64 has no such quotients
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-150, 1e150  # limits of the sum of row weights, whose square must be finite
+MOST_POWER = 300  # logarithm to base 2 of weights above which, and below whose inverse, all are divided by a power of 2
+SAME_SCALE = 2.0**-51  # roundings of scaled weights, which stay as they are where they are scaled again
+MOST_COUNTED = 10.0  # whole row weights with a larger mean are not numbers of repeated rows
 
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]  # indices of rows, or a mask
 
@@ -209,17 +212,31 @@ def nonzero_weights(weights: NDArray[Any]) -> NDArray[np.bool_]:
 def nonzero_sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     """Return the mask of the user's rows whose weight is not negligible, all `n` without weights."""
     given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-    return nonzero_weights(given if given.ndim else np.ones(n))
+    return nonzero_weights(_moderate(given) if given.ndim else np.ones(n))
 
 
-def row_weights(sample_weight: ArrayLike | None, X: Labels | SparseMatrix) -> NDArray[np.float64]:
-    """Return checked weights ``(n,)`` of the rows of X, ones by default."""
+def row_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix) -> F64:
+    """Return checked weights ``(n,)`` of the rows of X, scaled to a mean of 1 unless they count rows."""
+    weights = checked_weights(sample_weight, X)
+    return weights if counts_rows(weights) else scaled_weights(weights)
+
+
+def weighted_by_class(weights: F64, factors: F64) -> F64:
+    """Multiply checked weights by those of classes; scaled to a mean of 1, or to the sum of weights that count rows."""
+    product = weights * _moderate(factors)
+    if counts_rows(product):
+        return product
+    return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix) -> F64:
+    """Return the weights ``(n,)`` of the rows of X as they are given, ones by default."""
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)
     if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
         raise ValueError("sample_weight holds complex numbers; give real ones, as by sample_weight.real.")
     try:
-        weights: NDArray[np.float64] = _check_sample_weight(
+        weights: F64 = _check_sample_weight(
             sample_weight, X.codes if isinstance(X, CodedText) else X, dtype=np.float64, allow_all_zero_weights=True
         )
     except OverflowError as error:
@@ -229,16 +246,44 @@ def row_weights(sample_weight: ArrayLike | None, X: Labels | SparseMatrix) -> ND
         raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count.")
-    check_total_weight(weights)
+    weights = _moderate(weights)
+    if _are_whole(weights) and not counts_rows(weights):
+        mean = weights[weights > 0.0].mean()
+        warnings.warn(
+            f"sample_weight holds whole numbers with a mean of {mean:.6g}. Only their ratios are used, because whole "
+            f"weights count repeated rows up to a mean of {MOST_COUNTED:g}. To count rows, repeat them; to avoid this "
+            "warning, divide the weights by their mean.",
+            stacklevel=2,
+        )
     return weights
 
 
-def check_total_weight(weights: NDArray[np.float64], name: str = "sample_weight") -> None:
-    """Raise for row weights whose sum the kernels cannot square; errors call them `name`."""
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
-        raise ValueError(f"{name} adds up to {total:.3g}; scale it to between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}.")
+def _moderate(weights: F64) -> F64:
+    # sums of weights and their squares must be finite
+    power = int(np.frexp(weights.max())[1])
+    return np.ldexp(weights, -power) if abs(power) > MOST_POWER else weights
+
+
+def _are_whole(weights: F64) -> bool:
+    return bool((weights == np.rint(weights)).all())
+
+
+def counts_rows(weights: F64) -> bool:
+    """Return whether weights are numbers of repeated rows: whole, with a mean of at most `MOST_COUNTED`."""
+    kept = weights[nonzero_weights(weights)]
+    return _are_whole(kept) and bool(kept.mean() <= MOST_COUNTED)
+
+
+def scaled_weights(weights: F64, total: float | None = None) -> F64:
+    """Return weights that add up to `total`, by default to the number of rows; negligible ones have no part in it."""
+    counted = nonzero_weights(weights)
+    kept = weights[counted]
+    total = float(len(kept)) if total is None else total
+    if kept.min() == kept.max():
+        return np.where(counted, total / len(kept), 0.0)
+    scale = total / fsum(kept.tolist())  # an exact sum, of rows in any order
+    power = 2.0 ** round(log2(scale))
+    return weights * (power if abs(scale / power - 1.0) <= SAME_SCALE else scale)
 
 
 ClassWeightChoice: TypeAlias = "Mapping[Any, float] | str | None"

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, TreeVoter
+from committee.data.rows import scaled_weights
 from committee.learners.adaboost import Confidence, Discrete
 from tests.oracles import adaboost as oracle
 
@@ -35,7 +36,7 @@ def tables(draw, n_classes=2, weighted=None, min_rows=12):
     y = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score)
     y[: 2 * K] = np.repeat(np.arange(K), 2)
     with_weights = draw(st.booleans()) if weighted is None else weighted
-    return X, y, rng.exponential(size=n) + 0.01 if with_weights else None
+    return X, y, scaled_weights(rng.exponential(size=n) + 0.01) if with_weights else None
 
 
 def until_tie(rounds):

@@ -19,7 +19,7 @@ from tests.subjects import Subject
 
 TREE = c.TreeVoter(max_depth=2)
 FEW: dict[str, Any] = {"n_estimators": 8, "min_samples_leaf": 1, "max_leaf_nodes": 6}
-DRAWN = {"integer_weights": False, "scale_free": True}
+DRAWN = {"integer_weights": False}
 """Rows are drawn as a whole, whatever they weigh."""
 SAMPLED = DRAWN | {"draws_columns": True}
 
@@ -81,7 +81,6 @@ SUBJECTS = [
         c.AdaBoostClassifier(8),
         c.AdaBoostClassifier(8, max_depth=2),
         c.AdaBoostClassifier(8, max_depth=None, max_leaf_nodes=4, criterion="entropy", learning_rate=0.5),
-        scale_free=True,
     ),
     *subjects(c.AdaBoostClassifier(8, max_depth=3, max_features=0.5), draws_columns=True),
     *subjects(
@@ -109,16 +108,14 @@ SUBJECTS = [
         c.AbstainingStump(),
         c.TreeRegressor(),
         c.TreeRegressor(max_leaf_nodes=6, max_bins=16),
-        scale_free=True,
     ),
-    *subjects(c.TreeRegressor(), scale_free=True, several_targets=True),
-    *subjects(c.TreeRegressor(max_depth=3, max_features=0.5), draws_columns=True, scale_free=True),
+    *subjects(c.TreeRegressor(), several_targets=True),
+    *subjects(c.TreeRegressor(max_depth=3, max_features=0.5), draws_columns=True),
     *subjects(c.ProbitModelTreeClassifier(10, min_samples_leaf=1)),
     *subjects(c.ProbitModelTreeClassifier(10, tree="per_class", min_samples_leaf=8), integer_weights=False),
     *subjects(
         c.ProbitModelTreeClassifier(8, link="logit", selection="likelihood", min_samples_leaf=1),
         c.ProbitModelTreeClassifier(8, link="logit", tree="per_class", min_samples_leaf=1),
-        scale_free=True,
     ),
     *subjects(sbpmt(3, 2, 10, min_samples_leaf=1), integer_weights=False),
     *subjects(sbpmt(3, 2, 8, voting="hard", emphasis="half", link="logit"), **DRAWN),
@@ -156,7 +153,6 @@ SUBJECTS = [
     *subjects(
         c.DOOMBoostClassifier(n_estimators=6, n_start=3),
         c.DOOMBoostClassifier(5.0, n_estimators=6, n_start=3, max_depth=2),
-        scale_free=True,
     ),
     *subjects(
         c.ArcGVClassifier(2, voter=GaussianNB()),

@@ -134,7 +134,7 @@ def test_many_categories_are_numbered_under_the_same_weights(model):
     [
         ({"dog": 2.0}, "class_weight has the key 'dog', which is not a class of y"),
         ({"ant": 0.0}, r"class_weight\['ant'\] is 0.0; it must be a finite number above 0"),
-        ({"ant": 1e300}, r"class_weight times sample_weight adds up to .*; scale it to between"),
+        ({"ant": 1e300}, "leaves class 'bee' less than 1e-150 of all weight"),
         ({"ant": 1e-200}, "leaves class 'ant' less than 1e-150 of all weight"),
         ("balance", "'class_weight' parameter of AdaBoostClassifier must be"),
         ("balanced_subsample", "'class_weight' parameter of AdaBoostClassifier must be"),

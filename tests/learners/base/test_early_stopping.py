@@ -30,7 +30,7 @@ from committee import (
     SubaggingClassifier,
     TreeRegressor,
 )
-from committee.data.rows import TargetRows
+from committee.data.rows import TargetRows, scaled_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, StagedLoss
@@ -171,7 +171,7 @@ def test_rounds_after_the_best_are_left_out():
 
 def test_rows_are_shared_out():
     X, y = coarse()
-    w = np.random.default_rng(2).exponential(size=400)
+    w = scaled_weights(np.random.default_rng(2).exponential(size=400))
     model, again = (ResidualBoosting(early_stopping=True).fit(X, y, w) for _ in range(2))
     train, held = model.trained_on_, model.held_out_
     assert (len(train), len(held)) == (300, 100)

@@ -1,6 +1,7 @@
 """Learners on sparse tables: models and predictions have the bits of the same table with all its cells."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -290,6 +291,26 @@ def test_a_committee_of_other_voters_refuses_sparse_rows():
         model.committee_.predict(X)
     with pytest.raises(TypeError, match=r"sparse csr_array, which SBPMTClassifier does not take"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("form", ["coo", "lil", "dok", "bsr", "dia"])
+def test_every_sparse_format_is_read(form):
+    X = table(60, 0, missing=False)
+    y = targets(X, 0, 2)
+    model = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=2, random_state=0)
+    expected = clone(model).fit(X, y).decision_function(X)
+    for rows in (X.asformat(form), getattr(scipy.sparse, f"{form}_matrix")(X)):
+        assert_array_equal(clone(model).fit(rows, y).decision_function(rows), expected)
+
+
+def test_sparse_columns_of_a_frame():
+    X = table(60, 0, missing=False)
+    y = targets(X, 0, 2)
+    model = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=2, random_state=0)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    sparse, dense = pd.DataFrame.sparse.from_spmatrix(X, columns=names), pd.DataFrame(X.toarray(), columns=names)
+    expected = clone(model).fit(dense, y).decision_function(dense)
+    assert_array_equal(clone(model).fit(sparse, y).decision_function(sparse), expected)
 
 
 def test_contributions_ask_for_dense_rows():

@@ -137,7 +137,7 @@ def test_rows_of_no_weight_are_absent_and_weights_have_no_unit_nor_threads_a_say
     weights = np.arange(len(X)) % 3.0
     one = model.distil(X, sample_weight=weights, max_nodes=0.3)
     for other in (
-        model.distil(X[weights > 0], sample_weight=8.0 * weights[weights > 0], max_nodes=0.3),
+        model.distil(X[weights > 0], sample_weight=weights[weights > 0] / 8.0, max_nodes=0.3),
         model.set_params(n_jobs=2).distil(X, sample_weight=weights, max_nodes=0.3),
     ):
         assert one.tried == other.tried

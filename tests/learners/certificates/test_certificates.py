@@ -41,6 +41,7 @@ from committee.voters.estimators import RegressorVoters
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
 SCORES = tuple(name for name in CERTIFICATES if name != "partition")
+DRAWN = np.random.RandomState(0)
 OUT_OF_BAG = tuple(name for name in SCORES if name not in WHOLE_VOTE)
 
 
@@ -195,12 +196,17 @@ FEW_DRAWS = SubaggingClassifier(n_estimators=5, max_samples=0.3, oob_score=True,
         (forest(), slice(None), {"random_state": 1}, "differs from the one that ensemble has stored"),
         (TheirForest(20, random_state=0), slice(-1), {}, "X has 177 rows; the RandomForestClassifier was .* on 178"),
         (FEW_DRAWS, slice(-8), {}, "X has 170 rows, but ensemble has stored 178; X and y must be all the rows"),
-        (forest(random_state=None), slice(None), {}, "RandomForestClassifier again, but its random_state is None"),
+        (forest(random_state=DRAWN), slice(None), {}, "RandomForestClassifier again, but its random_state is Rand"),
         (forest(oob_score=False), slice(None), {}, "has no stored out-of-bag vote with which repeated draws"),
         (AdaBoostClassifier(n_estimators=3), slice(None), {}, "training rows of each voter; AdaBoostClassifier has no"),
         (TheirExtraTrees(5), slice(None), {}, "every voter of the ExtraTreesClassifier saw them all"),
         (forest(bootstrap=False, oob_score=False), slice(None), {}, "RandomForestClassifier saw them all"),
-        (SubaggingClassifier(n_estimators=4), slice(None), {}, "its random_state is None; train it with a whole num"),
+        (
+            SubaggingClassifier(n_estimators=4, random_state=DRAWN),
+            slice(None),
+            {},
+            "train it with a whole number or None",
+        ),
     ],
 )
 def test_other_rows_and_ensembles_without_known_draws_are_refused(model, rows, changed, message):

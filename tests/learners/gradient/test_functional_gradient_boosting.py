@@ -17,6 +17,7 @@ from sklearn.preprocessing import SplineTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from committee import FunctionalGradientBoostingClassifier, FunctionalGradientBoostingRegressor, TreeRegressor, load
+from committee.data.rows import scaled_weights
 from committee.learners.gradient.line_search import FLAT
 from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
 from committee.voters.estimators import RegressorRounds
@@ -33,7 +34,7 @@ LOSSES = [(Logistic(), 2), (Logistic(), 3), (Exponential(), 2), (Squared(), 0), 
 @pytest.mark.parametrize(("loss", "n_classes"), LOSSES)
 def test_rounds_are_fits_to_the_antigradient_and_best_steps(loss, n_classes, base):
     X, y = numbers(n_classes) if n_classes else noisy_scores()
-    w = np.random.default_rng(1).choice([0.5, 1.0, 2.0], len(y))
+    w = scaled_weights(np.random.default_rng(1).choice([0.5, 1.0, 2.0], len(y)))
     kind = FunctionalGradientBoostingClassifier if n_classes else FunctionalGradientBoostingRegressor
     model = kind(loss, base, 3, learning_rate=0.7).fit(X, y, w)
     committee = model.committee_
@@ -190,7 +191,7 @@ def test_a_base_without_weights_is_for_rows_that_weigh_alike():
     assert near.score(X, y) > 0.8
     assert_allclose(near.fit(X, y, np.full(len(y), 0.3)).predict_proba(X), p, rtol=1e-9)
     with pytest.raises(ValueError, match=r"base=KNeighborsRegressor\(\) takes no weights.*Choose another base"):
-        near.fit(X, y, np.arange(1.0, 121.0))
+        near.fit(X, y, np.arange(1.0, 121.0) / 60.5)
 
 
 class Odd(LinearRegression):

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.data.rows import scaled_weights
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LARGEST_STEP, best_step
 from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, Loss, Poisson, Squared
@@ -99,7 +100,7 @@ prices = st.sampled_from([0.0, 0.3, 2.0])
 )
 def test_with_line_search_the_objective_never_rises(seed, loss, n_classes, l0, l1, l2, learning_rate, weighted):
     X, y = table(80, n_classes, seed, noise=1.0)
-    w = np.random.default_rng(seed).exponential(size=80) if weighted else None
+    w = scaled_weights(np.random.default_rng(seed).exponential(size=80)) if weighted else None
     prices = {"leaf_l0": l0, "leaf_l1": l1, "leaf_l2": l2, "learning_rate": learning_rate}
     model = GradientBoostingClassifier(loss, 5, line_search=True, **SMALL | prices).fit(X, y, w)
     found = objectives(model, X, y, model._chosen_loss(), LeafPenalty(l0, l1, l2), w)
@@ -183,7 +184,7 @@ def test_limits_of_trees_hold(kind):
 @both
 @pytest.mark.parametrize(("n", "leaves"), [(9_999, 15), (10_000, 31), (50_000, 63)])
 def test_leaves_follow_the_rows(kind, n, leaves):
-    X, y = data(kind, 1_000)
+    X, y = data(kind, 5_000)
     w = np.full(len(y), n // len(y))
     w[: n % len(y)] += 1
     for params in ({}, {"early_stopping": True, "n_iter_no_change": 2}):

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.bounds.nested_trees import nesting_rate
+from committee.data.rows import scaled_weights
 from committee.learners.nesting import matryoshka
 from committee.learners.nesting.matryoshka import Collector, GreedyNest
 from committee.report import BoundDisplay
@@ -78,7 +79,7 @@ def numbers(n=40, seed=0, missing=False, noise=0.7):
     y = (X[:, 0] + X[:, 1] + noise * rng.normal(size=n) > 0).astype(np.int64)
     if missing:
         X[rng.random(size=X.shape) < 0.15] = np.nan
-    return X, y, rng.uniform(0.5, 1.5, size=n)
+    return X, y, scaled_weights(rng.uniform(0.5, 1.5, size=n))
 
 
 def soft_stumps(X, y, D, softness):
@@ -226,7 +227,7 @@ def noisy_numbers(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n) > 0).astype(np.int64)
-    return X, y, rng.uniform(0.5, 1.5, size=n)
+    return X, y, scaled_weights(rng.uniform(0.5, 1.5, size=n))
 
 
 @given(st.integers(0, 2**20), st.integers(1, 11), st.sampled_from([0.05, 0.2, 0.3]))

@@ -406,6 +406,6 @@ def test_a_regressor_without_weights_is_for_rows_that_weigh_alike():
     X, y = numbers(2)
     near = QuadBoostClassifier(dictionary=KNeighborsRegressor(), n_estimators=3)
     with pytest.raises(ValueError, match=r"rows weigh differently, and dictionary=KNeighborsRegressor\(\) takes no w"):
-        near.fit(X, y, np.arange(1.0, len(y) + 1.0))
+        near.fit(X, y, np.arange(1.0, len(y) + 1.0) / len(y))
     p = near.fit(X, y).predict_proba(X)
     assert_allclose(near.fit(X, y, np.ones(len(y))).predict_proba(X), p, rtol=1e-12)

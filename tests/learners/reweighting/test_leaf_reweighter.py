@@ -253,17 +253,10 @@ def test_weights_of_rows():
 
 
 @pytest.mark.parametrize("C", [1e-300, 1.0, 1e300])
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_extreme_weights_and_penalties_converge(scale, C):
     model = LeafReweighter(FOREST, on="validation", C=C, cv=2).fit(X_new, y_new, np.full(len(y_new), scale))
     assert np.isfinite(model.predict_proba(X)).all()
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-@pytest.mark.parametrize("kind", [LeafReweighter, MarginReweighter])
-def test_weights_beyond_the_kernels_limits_are_refused(kind, scale):
-    with pytest.raises(ValueError, match="scale it to between 1e-150 and 1e\\+150"):
-        kind(FOREST, on="validation").fit(X_new, y_new, np.full(len(y_new), scale))
 
 
 def test_several_classes_and_names():

@@ -353,11 +353,15 @@ def refusals() -> list[Any]:
             (of_light("cross_entropy"), ValueError, "objective='cross_entropy'"),
             (lightgbm(ordered), ValueError, "give ordered categories as numbers"),
             (named, ValueError, "column 'step' among categorical_feature, and other columns as the frame's own"),
-            (lambda: lgb.LGBMRegressor(**few, verbose=-1).fit(X, two), TypeError, "of its library, LGBMClassifier"),
+            (
+                lambda: lgb.LGBMRegressor(**few, verbose=-1).fit(X, two),
+                TypeError,
+                "Committee.from_estimator reads LGBMClassifier",
+            ),
             (
                 lambda: xgb.XGBRegressor(**few).fit(X, two),
                 TypeError,
-                "is a XGBRegressor; of its library, XGBClassifier",
+                "is a XGBRegressor; Committee.from_estimator reads XGBClassifier",
             ),
             (lambda: xgb.DMatrix(X, two), TypeError, "is a DMatrix"),
             (lambda: xgb.XGBClassifier(), NotFittedError, "not fitted"),

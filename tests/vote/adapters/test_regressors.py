@@ -92,7 +92,11 @@ def test_bare_boosters_names_and_early_stopping():
         (lambda: xgb.XGBRegressor(), NotFittedError, "not fitted"),
         (lambda: RandomForestRegressor(2).fit(X, np.column_stack([Y, Y])), ValueError, "predicts 2 outputs"),
         (lambda: xgb.XGBRegressor(n_estimators=2).fit(X, np.column_stack([Y, Y])), ValueError, "predicts 2 outputs"),
-        (lambda: xgb.XGBClassifier(n_estimators=2).fit(X, Y > 1), TypeError, "XGBRegressor and Booster are read"),
+        (
+            lambda: xgb.XGBClassifier(n_estimators=2).fit(X, Y > 1),
+            TypeError,
+            "RegressionCommittee.from_estimator reads XGBRegressor",
+        ),
         (
             lambda: xgb.train({"objective": "binary:logistic"}, xgb.DMatrix(X, Y > 1), 2),
             ValueError,

@@ -376,7 +376,7 @@ class SBPMTClassifier(SubsampledVote):
         super()._check_parameters()
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
-        random = tasks.random()
+        random = tasks.random(rows)
         draws = draw_subsamples(rows.labels, len(self.classes_), self.n_estimators, self.max_samples, False, random)
         seeds = random.randint(2**31 - 1, size=len(draws))
         form = partial(_boosted_codec, rows.X.shape[1], len(self.classes_))
@@ -439,6 +439,9 @@ class SBPMTClassifier(SubsampledVote):
             If `output` is another than "score".
         """
         require_score_output(output)
+        if self.n_classes_ == 1:
+            shares = super().contributions(X)
+            return (shares, self.predict_proba(X)) if return_vote else shares
         committees = self._committees
         encoded = self.table_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)

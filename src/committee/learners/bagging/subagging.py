@@ -210,7 +210,7 @@ class SubaggingClassifier(SubsampledVote):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         template = self._template(tasks.sample_weight is not None)
-        random = tasks.random()
+        random = tasks.random(rows)
         draws = draw_subsamples(
             rows.labels, len(self.classes_), self.n_estimators, self.max_samples, self.bootstrap, random
         )
@@ -278,7 +278,7 @@ class _TreeTrainer:
         grower = self.template.grower(self.binned, n_classes, n_threads(self.template.n_jobs))
         weights = draw_weights(self.rows, n_classes, self.class_weight, counts) * counts
         if self.template.class_weight is not None:
-            weights[drawn] = self.template.fit_weights(self.classes[self.rows.labels[drawn]], weights[drawn])
+            weights[drawn] = self.template.weights_with_classes(self.classes[self.rows.labels[drawn]], weights[drawn])
         tree = grower.grow_classes(self.rows.labels, weights, drawn, seed)
         if self.soft:
             return forest_from_grown([tree], self.binned.bins, n_classes, value=[class_shares(tree)])

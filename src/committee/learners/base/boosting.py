@@ -82,7 +82,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         y : array-like (n,)
             Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
         sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
+            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
+            count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping; without it their loss is recorded only.
         checkpoint : path or Checkpoint, default=None
@@ -109,7 +110,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 tasks.end(constant)
                 return self
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
-            random = self._random(tasks.random())
+            random = self._random(tasks.random(rows))
             rows, held_out = self._held_out_rows(rows, X_val, y_val, random, tasks)
             if held_out is None and scoring is not None:
                 raise ValueError(

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
-from committee.data.columns import check_frame, is_frame
+from committee.data.columns import check_frame, is_frame, warn_of_other_order
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import (
     Matrix,
@@ -39,7 +39,7 @@ from committee.data.matrices import (
     reject_sparse,
 )
 from committee.data.number_types import MAX_CLASSES
-from committee.data.rows import Rows, TargetRows, check_total_weight, nonzero_weights, row_weights
+from committee.data.rows import Rows, TargetRows, checked_weights, nonzero_weights, row_weights, weighted_by_class
 from committee.data.table_schema import TableSchema
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
@@ -93,7 +93,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         y : array-like (n,)
             Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
         sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
+            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
+            count repeated rows; of others only the ratios matter.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -123,10 +124,12 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         reject_path(X)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
-        with self._as_before_if_it_fails(), ExitStack() as scratch:
+        # underflows to 0 are meant, also where a caller has set them to raise
+        with np.errstate(under="ignore"), self._as_before_if_it_fails(), ExitStack() as scratch:
             self.__dict__.pop("provenance_", None)  # of an earlier fit
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
@@ -204,8 +207,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Row weights of a fit, with those of classes; None if all rows weigh equally."""
-        return sample_weight
+        """Scaled row weights of a fit, times those of classes; None if all rows weigh equally."""
+        return None if sample_weight is None or y is None else row_weights(sample_weight, y)
 
     @abstractmethod
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
@@ -245,7 +248,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             self.table_ = TableSchema.learn(X, self.categorical_features)
             encoded = self.table_.encode(X)
         uniform = sample_weight is None
-        weights = np.ones(len(encoded)) if uniform else row_weights(sample_weight, encoded)
+        weights = np.ones(len(encoded)) if uniform else np.asarray(sample_weight, dtype=np.float64)
+        check_consistent_length(encoded, weights)
         if not (keep := nonzero_weights(weights)).all():
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
@@ -324,13 +328,15 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
         if self.class_weight is None:
-            return sample_weight
+            return super().fit_weights(y, sample_weight)
         labels = label_vector(y)
-        weights = row_weights(sample_weight, labels)
+        weights: ArrayLike = self.weights_with_classes(labels, checked_weights(sample_weight, labels))
+        return weights
+
+    def weights_with_classes(self, labels: Labels, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Checked row weights times the class weights of their labels, scaled."""
         of_classes = self._class_weights(labels, weights)
-        with np.errstate(over="ignore", under="ignore"):
-            weights = weights * of_classes.of_rows(labels)
-        check_total_weight(weights, "class_weight times sample_weight")
+        weights = weighted_by_class(weights, of_classes.of_rows(labels))
         if lost := set(of_classes.classes.tolist()).difference(
             encode_classes(labels[nonzero_weights(weights)])[0].tolist()
         ):
@@ -402,7 +408,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         if self.class_weight is None:
             return Rows(encoded, labels, np.ones(len(labels)), uniform=True)
         trained = label_vector(y)
-        of_classes = self._class_weights(trained, row_weights(sample_weight, trained))
+        of_classes = self._class_weights(trained, checked_weights(sample_weight, trained))
         return Rows(encoded, labels, of_classes.factors[labels], uniform=False)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -416,6 +422,16 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
         return self._answers(X, "predict_proba")
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba` ``(n, n_classes)``; minus infinity where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.classes_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean accuracy. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""

@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
+from numpy.random import Generator, RandomState
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from committee.data.matrices import SparseMatrix
 from committee.data.parallel import trained_members
+from committee.data.rows import Rows, TargetRows
 from committee.data.typed_json import field
 from committee.files.documents import Document
 from committee.files.journal import Checkpoint, CheckpointError, pickle_digest
 from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.writing import check_replaceable, lock
+from committee.learners.base.row_sampling import fit_generator
 from committee.learners.base.stored_learner import CallbackSupportMixin
 
 if TYPE_CHECKING:
@@ -75,12 +77,9 @@ class FitTasks:
     def record(self) -> FitRecord | None:
         return None if self._checkpoint is None else self._checkpoint.record
 
-    def random(self) -> np.random.RandomState:
+    def random(self, rows: Rows | TargetRows) -> RandomState:
         """Generator of all draws of the fit; that of the first attempt if it is resumed."""
-        if self._checkpoint is not None:
-            return self._checkpoint.random
-        generator: np.random.RandomState = check_random_state(getattr(self._estimator, "random_state", None))
-        return generator
+        return _generator(self._estimator, rows) if self._checkpoint is None else self._checkpoint.random
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Costly array, from the checkpoint if it has it."""
@@ -164,10 +163,8 @@ class FitCheckpoint:
             "parameters": _digests(estimator),
             "rows": _digest_of_rows(estimator, rows),
         }
-        seed: int | np.random.RandomState | None = getattr(estimator, "random_state", 0)
-        self._own = isinstance(seed, np.random.RandomState)
-        self._drawn = seed is None or self._own
-        self.random: np.random.RandomState = check_random_state(seed)
+        self._drawn = isinstance(getattr(estimator, "random_state", None), RandomState | Generator)
+        self.random: RandomState = _generator(estimator, rows)
         self._unwritten, self._seconds = False, 0.0
         self._locked: int | None = None
         self.record: FitRecord = FitRecord(self._added, self._refusal)
@@ -257,10 +254,8 @@ class FitCheckpoint:
             self._state = field(document, "random", dict, None)
             begun = _random_of(self._state) if self._drawn else None
             self.record.take(field(document, "results", dict), arrays)
-            if begun is not None and self._own:  # the user's generator is left as a single attempt would have left it
+            if begun is not None:  # the user's generator is left as a single attempt would have left it
                 self.random.set_state(begun.get_state())
-            elif begun is not None:
-                self.random = begun  # without a seed the generator is the process's, which may have been used since
         except (ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
             raise self._refusal(str(error) or type(error).__name__) from error
 
@@ -282,12 +277,17 @@ class FitCheckpoint:
             raise ValueError("it was written by a fit on other rows, weights, labels or column names")
 
 
+def _generator(estimator: Any, rows: Rows | TargetRows) -> RandomState:
+    target = rows.labels if isinstance(rows, Rows) else rows.target
+    return fit_generator(getattr(estimator, "random_state", None), target, rows.weights)
+
+
 def _digests(estimator: Any) -> dict[str, str]:
     digests = {}
     for name, value in estimator.get_params(deep=False).items():
         if name in _IRRELEVANT:
             continue
-        if name == "random_state" and (value is None or isinstance(value, np.random.RandomState)):
+        if name == "random_state" and isinstance(value, RandomState | Generator):
             digests[name] = "drawn"
             continue
         digests[name] = pickle_digest(name, value)
@@ -314,17 +314,17 @@ def _digest_of_rows(estimator: Any, rows: Any) -> str:
     return digest.hexdigest()
 
 
-def _state_of(random: np.random.RandomState) -> Document:
+def _state_of(random: RandomState) -> Document:
     name, keys, position, has_gauss, gauss = cast("tuple[str, Any, int, int, float]", random.get_state(legacy=True))
     if name != "MT19937":
         raise ValueError(f"random_state draws by {name}; a checkpoint holds MT19937 alone. Give a seed.")
     return {"keys": keys.tolist(), "position": int(position), "has_gauss": int(has_gauss), "gauss": float(gauss)}
 
 
-def _random_of(state: Document | None) -> np.random.RandomState:
+def _random_of(state: Document | None) -> RandomState:
     if state is None:
         raise ValueError("it has no state of the random generator")
-    random = np.random.RandomState()
+    random = RandomState()
     keys = np.array(field(state, "keys", list), dtype=np.uint32)
     position, has_gauss = field(state, "position", int), field(state, "has_gauss", int)
     if keys.shape != (624,) or not 0 <= position <= 624:

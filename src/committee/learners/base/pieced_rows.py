@@ -16,7 +16,7 @@ from committee.data.number_types import F64
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, RemoteTrainingPieces
 from committee.data.out_of_core.scan import as_pieces
 from committee.data.out_of_core.training_pass import Storage, TargetCollector, TrainingPieces, scan_training_pieces
-from committee.data.rows import nonzero_weights, row_weights
+from committee.data.rows import nonzero_weights
 from committee.files.writing import scratch_folder
 
 
@@ -41,7 +41,7 @@ def encode_pieces(
 ) -> tuple[OutOfCoreMatrix, Labels, F64, bool]:
     """Matrix, target and weights of scanned rows with weight, and whether all weights are equal."""
     uniform = sample_weight is None
-    weights = np.ones(len(X)) if uniform else row_weights(sample_weight, target)
+    weights = np.ones(len(X)) if uniform else np.asarray(sample_weight, dtype=np.float64)
     keep = None if uniform else nonzero_weights(weights)
     if keep is None or keep.all():
         keep = None

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from hashlib import blake2b
+from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator, RandomState
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from committee import _core
 from committee.data.number_types import F64, Index
@@ -27,6 +30,26 @@ LARGEST_MULTIPLE = 2**30
 """Larger numbers of copies count as this many."""
 
 Mask = NDArray[np.bool_]
+
+
+def fit_generator(random_state: Any, target: NDArray[Any], weights: F64 | None) -> RandomState:
+    """Return the generator of all draws of a fit on rows of a target ``(n,)`` with weights (None: all equal).
+
+    `None` is a seed that follows from the number of rows of each class, or of all rows: the same table gives the same
+    model, whatever the order of its rows, the names of its classes and the units of its columns.
+    """
+    if isinstance(random_state, Generator):
+        return RandomState(int(random_state.integers(2**32)))
+    if random_state is not None:
+        generator: RandomState = check_random_state(random_state)
+        return generator
+    number = None if target.dtype.kind == "f" else np.unique(target, return_inverse=True)[1]
+    if number is None:
+        totals = [len(target) if weights is None else float(weights.sum())]
+    else:
+        totals = sorted(np.bincount(number, weights).tolist())
+    digest = blake2b(repr([round(total) for total in totals if total > 0.0]).encode(), digest_size=4).digest()
+    return RandomState(int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
+from numpy.random import Generator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from committee.data.number_types import F64
@@ -215,8 +216,9 @@ def categorical_features(more: str = "") -> Any:
 
 
 def random_state(drawn: str) -> Any:
-    text = f"Seed of {drawn}. An int gives the same draws at every fit."
-    return parameter(None, text, "random_state", type_words="int, RandomState or None")
+    text = f"""Seed of {drawn}. None: one that follows from the numbers of rows of the classes, so that a second fit of
+        the same table gives the same model. A generator is drawn from, and gives another model at each fit."""
+    return parameter(None, text, "random_state", Generator, type_words="int, RandomState, Generator or None")
 
 
 def n_jobs(at_once: str = "Threads") -> int | None:

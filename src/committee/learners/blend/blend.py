@@ -175,7 +175,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent, k means repeated k times.
+            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
+            count repeated rows; of others only the ratios matter.
         groups : array-like (n,), default=None
             Groups of the rows, for a `cv` that uses them.
         checkpoint : path or Checkpoint, default=None
@@ -276,7 +277,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         if self._has_splitter or not oob_is_held_out(rows, self.table_, folds):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
-        fits = FoldTrainer(rows, folds, categorical, int(tasks.random().randint(2**30)), self.n_jobs)
+        fits = FoldTrainer(rows, folds, categorical, int(tasks.random(rows).randint(2**30)), self.n_jobs)
         if not folds:
             return self._without_folds(fits)
         if self.memory_limit is not None:

@@ -95,7 +95,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
                 "leave one of them out, or hold rows back yourself and certify with on='validation'."
             )
         refuse_balanced_weights(self.class_weight, self.reserve)
-        rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, tasks.random())
+        rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, tasks.random(rows))
         self.table_ = table
         return rows, reserve.others, reserve
 

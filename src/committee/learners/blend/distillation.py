@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
@@ -20,6 +19,7 @@ from committee.data.number_types import F64, Index
 from committee.data.packages import require_package
 from committee.data.parallel import n_threads
 from committee.data.rows import row_weights
+from committee.learners.base.row_sampling import fit_generator
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.trees.model_tree import ProbitModelTreeClassifier
 from committee.learners.trees.probit_boost import LogitBoostClassifier
@@ -452,11 +452,11 @@ def distil(
 
 
 def _distillation(blend: Any, X: Any, sample_weight: ArrayLike | None) -> tuple[Distillation, np.random.RandomState]:
-    random = np.random.RandomState(check_random_state(blend.random_state).randint(2**31 - 1))
     if is_sparse(X):
         raise ValueError("X is sparse, and distil needs dense rows; give X.toarray(), or that of some of the rows.")
     matrix = blend.committee_.encode(blend.validate_rows(X))
     weights = np.ones(len(matrix)) if sample_weight is None else row_weights(sample_weight, matrix)
+    random = np.random.RandomState(fit_generator(blend.random_state, weights, weights).randint(2**31 - 1))
     chosen = np.flatnonzero(weights > 0.0)
     if len(chosen) < 2 * N_FOLDS:
         raise ValueError(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_consistent_length, check_is_fitted
 
@@ -26,6 +26,7 @@ from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
+from committee.learners.base.row_sampling import fit_generator
 from committee.learners.base.stored_learner import (
     MetaEstimatorMixin,
     StoredLearner,
@@ -182,7 +183,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights of the fit and of the scores; 0 means absent, k means repeated k times.
+            Row weights of the fit and of the scores, as in `committee.RandomForestClassifier.fit`.
         groups : array-like (n,), default=None
             Group of each row; predictions then need those of their rows.
 
@@ -206,12 +207,12 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         target = self._targets(y)
         check_consistent_length(X, target)
         given = None if sample_weight is None else row_weights(sample_weight, target)
-        weights = self.fit_weights(target, given)
+        weights = self.fit_weights(target, sample_weight)
         group = group_of_rows(X, groups, self.group_by)
         training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
         # rows without weight are among those that a trained ensemble has numbered
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
-        random = check_random_state(self.random_state)
+        random = fit_generator(self.random_state, target, None if weights is None else np.asarray(weights))
         with self._as_before_if_it_fails():
             for name in [name for name in vars(self) if name.endswith("_")]:
                 del self.__dict__[name]

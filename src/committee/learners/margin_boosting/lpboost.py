@@ -120,7 +120,7 @@ class LPBoostClassifier(CalibratedClassifier):
         return self.n_estimators
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
-        random = tasks.random()
+        random = tasks.random(rows)
         pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
         n_classes = len(self.classes_)
         runs = [LPRun(self, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]

@@ -187,7 +187,7 @@ class NestedClassifier(CalibratedClassifier):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         most = self._most_voters(rows.count)
-        random = tasks.random()
+        random = tasks.random(rows)
         run = Run(self._growths(rows, random), int(random.randint(2**31 - 1)))
         if tasks.record is not None:
             for growth in run.growths:

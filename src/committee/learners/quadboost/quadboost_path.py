@@ -157,7 +157,8 @@ def quadboost_path(
     eps : float, default=1e-3
         Ratio of the least strength to the largest.
     sample_weight : array-like (n,), default=None
-        Row weights; 0 means absent, k means repeated k times.
+        Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
+        count repeated rows; of others only the ratios matter.
     n_thresholds : int, default=10
         Most thresholds of a column.
     thresholds : {"quantile", "even"}, default="quantile"
@@ -203,7 +204,7 @@ def quadboost_path(
             f"y holds {len(np.unique(values))} values of type {values.dtype}; a path is for two classes or for "
             "numbers. Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
         )
-    rows = learner.training_rows(X, y, sample_weight)
+    rows = learner.training_rows(X, y, learner.fit_weights(y, sample_weight))
     if isinstance(learner, QuadBoostClassifier) and len(learner.classes_) < 2:
         raise ValueError(f"y holds one class only, {learner.classes_.tolist()[0]!r}; a path needs two.")
     threads = n_threads(n_jobs)

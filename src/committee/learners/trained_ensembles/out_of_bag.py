@@ -6,8 +6,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
 
 from committee.data.labels import encode_classes
@@ -17,6 +19,7 @@ from committee.learners.bagging.out_of_bag import draw_reserve
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.bagging.subsamples import draw_subsample
+from committee.learners.base.row_sampling import fit_generator
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
@@ -36,8 +39,8 @@ OTHER_ROWS = (
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
 
-    Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``) or repeated from a whole
-    ``random_state`` (this library's forests and `SubaggingClassifier`). Raises a ValueError where neither is possible.
+    Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``) or repeated (this library's forests and
+    `SubaggingClassifier`, unless ``random_state`` is a generator). Raises a ValueError where neither is possible.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
@@ -54,9 +57,11 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
     labels = column_or_1d(y)
     counted = _positive_weight(labels, sample_weight)
     if isinstance(ensemble, ForestEstimator):
-        out = _forest_mask(ensemble, n_voters, counted)
+        random = _generator(ensemble, labels, sample_weight, counted)
+        out = _forest_mask(ensemble, n_voters, counted, random)
     elif isinstance(ensemble, SubaggingClassifier):
-        out = _subagging_mask(ensemble, n_voters, labels, counted)
+        random = _generator(ensemble, labels, sample_weight, counted)
+        out = _subagging_mask(ensemble, n_voters, labels, counted, random)
     else:
         out = _stored_mask(ensemble, n_voters, len(labels)) & counted[:, None]
     if not out.any():
@@ -125,20 +130,21 @@ def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
     return out
 
 
-def _seed(ensemble: Any) -> int:
+def _generator(ensemble: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, counted: Mask) -> RandomState:
     seed = ensemble.random_state
-    if not isinstance(seed, Integral):
+    if not (seed is None or isinstance(seed, Integral)):
         raise ValueError(
             f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, but its random_state is {seed!r}; "
-            "train it with a whole number, or use held-out rows instead."
+            "train it with a whole number or None, or use held-out rows instead."
         )
-    return int(seed)
+    weights = ensemble.fit_weights(labels, sample_weight)
+    target = labels if is_classifier(ensemble) else labels.astype(np.float64)
+    return fit_generator(seed, target[counted], None if weights is None else np.asarray(weights)[counted])
 
 
-def _forest_mask(forest: ForestEstimator[Any], n_voters: int, counted: Mask) -> Mask:
+def _forest_mask(forest: ForestEstimator[Any], n_voters: int, counted: Mask, random: RandomState) -> Mask:
     counted = counted.copy()
     most = forest.max_estimators if forest.n_estimators == "oob" else forest.n_estimators
-    random = check_random_state(_seed(forest))
     out = np.zeros((len(counted), n_voters), dtype=bool)
     if forest.reserve > 0.0:
         reserve = np.flatnonzero(counted)[draw_reserve(int(counted.sum()), forest.reserve, random)]
@@ -177,7 +183,9 @@ def _check_root_counts(forest: ForestEstimator[Any], drawn: NDArray[np.integer[A
         )
 
 
-def _subagging_mask(model: SubaggingClassifier, n_voters: int, labels: NDArray[Any], counted: Mask) -> Mask:
+def _subagging_mask(
+    model: SubaggingClassifier, n_voters: int, labels: NDArray[Any], counted: Mask, random: RandomState
+) -> Mask:
     n_counted = int(counted.sum())
     fitted_on = getattr(model, "n_samples_fit_", n_counted)
     # with stored out-of-bag votes, their check has the better message
@@ -188,7 +196,6 @@ def _subagging_mask(model: SubaggingClassifier, n_voters: int, labels: NDArray[A
             "rows, with on='validation'."
         )
     classes, numbers = encode_classes(labels[counted])
-    random = check_random_state(_seed(model))
     out = np.zeros((len(labels), n_voters), dtype=bool)
     for t in range(n_voters):
         counts = draw_subsample(numbers.astype(np.uint16), len(classes), model.max_samples, model.bootstrap, random)

@@ -14,7 +14,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from committee.data.number_types import F64
-from committee.data.rows import row_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
@@ -124,7 +123,7 @@ class TrainedEnsemble(MetaEstimatorMixin, CommitteeEstimator):
         return known
 
     def _weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> F64 | None:
-        weights = self.fit_weights(y, None if sample_weight is None else row_weights(sample_weight, np.asarray(y)))
+        weights = self.fit_weights(np.asarray(y), sample_weight)
         return None if weights is None else np.asarray(weights)
 
     def _check_voters(self, kind: str) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from committee._core import GrownTree
@@ -109,7 +108,7 @@ class ProbitModelTreeClassifier(BaseClassifier):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(tasks.random(rows).randint(2**31 - 1))
         drawn = np.arange(len(rows.labels), dtype=np.int32)
         tree = table.fit(ModelTreeLimits.of(self, len(drawn)), rows.weights, drawn, seed, record=True)
         voters = ModelTreeVoters(table, self.link)
@@ -148,6 +147,9 @@ class ProbitModelTreeClassifier(BaseClassifier):
         from committee.vote.explain.contributions import contributions, require_score_output
 
         require_score_output(output)
+        if self.n_classes_ == 1:
+            shares: F64 = super().contributions(X)
+            return shares
         trees = self._trees
         encoded = self.table_.encode(self.validate_rows(X))
         return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))

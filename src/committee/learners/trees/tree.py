@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from committee._core import Grower, GrownTree
 from committee.data.bins import Binned
@@ -82,7 +81,7 @@ class TreeVoter(BaseClassifier, TreeParameters):
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         threads, n_classes = n_threads(self.n_jobs), len(self.classes_)
         binned = rows.binned(self.table_, self.max_bins, threads)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(tasks.random(rows).randint(2**31 - 1))
         tree = self.grower(binned, n_classes, threads).grow_classes(rows.labels, rows.weights, None, seed)
         voters = forest_from_grown([tree], binned.bins, n_classes, value=[class_shares(tree)])
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
@@ -132,7 +131,7 @@ class TreeRegressor(BaseRegressor, TreeParameters):
 
     def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(tasks.random(rows).randint(2**31 - 1))
         growing = tree_grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
         tree = growing.grow_targets(rows.comparable, rows.weights, None, seed)
         value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)

@@ -224,7 +224,14 @@ def _kind(estimator: Any, learner: str) -> str:
     names = {base.__name__ for base in type(estimator).__mro__}
     found = next((name for name in (learner, "Booster") if name in names), None)
     if found is None:
-        raise TypeError(f"estimator is a {type(estimator).__name__}; of its library, {learner} and Booster are read.")
+        kind, numbers = type(estimator).__name__, learner.endswith("Regressor")
+        here, other, what = "RegressionCommittee", "Committee", "classifiers"
+        if not numbers:
+            here, other, what = other, here, "regressors"
+        raise TypeError(
+            f"estimator is a {kind}; {here}.from_estimator reads {learner} and Booster. For {what} use "
+            f"{other}.from_estimator."
+        )
     return found
 
 
