@@ -281,8 +281,8 @@ def warn_of_other_order(X: Any, **vectors: Any) -> None:
             continue
         if index.difference(other, sort=False).empty and index.is_unique:
             warnings.warn(
-                f"{name} has the index of X in another order, and rows are matched by position. If the index matters, "
-                f"pass {name}.loc[X.index].",
+                f"{name} has the index of X in another order, and rows are matched by position. To match them "
+                f"by index, pass {name}.loc[X.index]; else pass {name}.to_numpy().",
                 stacklevel=2,
             )
 

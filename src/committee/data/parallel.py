@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from ctypes import c_ulong, py_object, pythonapi
-from multiprocessing import current_process
+from multiprocessing import current_process, parent_process
 from threading import Condition, Thread, get_ident
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -102,8 +102,8 @@ def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManage
     executor = member_executor()
     if executor is not None:
         return executor.results(jobs, ordered=False)
-    workers = n_processes(n_jobs, len(jobs))
-    # whatever backend is in force: others have no results in the order in which these are complete
+    workers = 1 if parent_process() else n_processes(n_jobs, len(jobs))
+    # not every backend can return results as they finish
     pool = Parallel(workers, backend="loky", return_as="generator_unordered", pre_dispatch="2*n_jobs")
     return nullcontext(pool(jobs))
 

@@ -31,8 +31,8 @@ MAX_SQUARES = 1e306  # limit of the squared sum of weighted targets, and of the 
 
 LEAST_SHARE = 1e-150  # a row with a smaller share of the total weight is ignored: float64 has no such quotients
 
-MOST_POWER = 300  # logarithm to base 2 of weights above which, and below whose inverse, all are divided by a power of 2
-SAME_SCALE = 2.0**-51  # roundings of scaled weights, which stay as they are where they are scaled again
+MOST_POWER = 300  # weights are divided by a power of 2 if the largest is outside 2^-300 to 2^300
+SAME_SCALE = 2.0**-51  # a scale this close to a power of 2 is taken as that power, so that scaling again changes no bit
 MOST_COUNTED = 10.0  # whole row weights with a larger mean are not numbers of repeated rows
 
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]  # indices of rows, or a mask
@@ -222,10 +222,12 @@ def row_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseM
 
 
 def weighted_by_class(weights: F64, factors: F64) -> F64:
-    """Multiply checked weights by those of classes; scaled to a mean of 1, or to the sum of weights that count rows."""
-    product = weights * _moderate(factors)
-    if counts_rows(product):
-        return product
+    """Multiply checked weights by class factors; class weights change ratios alone, not the number of counted rows.
+
+    The product is scaled to the sum of weights that count rows, else to a mean of 1.
+    """
+    with np.errstate(under="ignore"):
+        product = weights * _moderate(factors)
     return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)
 
 
@@ -247,12 +249,12 @@ def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | Spa
     if not weights.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count.")
     weights = _moderate(weights)
-    if _are_whole(weights) and not counts_rows(weights):
+    if weights.max() < 2.0**53 and _are_whole(weights) and not counts_rows(weights):  # every larger float is whole
         mean = weights[weights > 0.0].mean()
         warnings.warn(
             f"sample_weight holds whole numbers with a mean of {mean:.6g}. Only their ratios are used, because whole "
-            f"weights count repeated rows up to a mean of {MOST_COUNTED:g}. To count rows, repeat them; to avoid this "
-            "warning, divide the weights by their mean.",
+            f"weights count repeated rows only if their mean is at most {MOST_COUNTED:g}. To count rows, repeat them; "
+            "to avoid this warning, divide the weights by their mean.",
             stacklevel=2,
         )
     return weights
@@ -261,7 +263,10 @@ def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | Spa
 def _moderate(weights: F64) -> F64:
     # sums of weights and their squares must be finite
     power = int(np.frexp(weights.max())[1])
-    return np.ldexp(weights, -power) if abs(power) > MOST_POWER else weights
+    if abs(power) <= MOST_POWER:
+        return weights
+    with np.errstate(under="ignore"):
+        return np.ldexp(weights, -power)
 
 
 def _are_whole(weights: F64) -> bool:
@@ -270,12 +275,12 @@ def _are_whole(weights: F64) -> bool:
 
 def counts_rows(weights: F64) -> bool:
     """Return whether weights are numbers of repeated rows: whole, with a mean of at most `MOST_COUNTED`."""
-    kept = weights[nonzero_weights(weights)]
-    return _are_whole(kept) and bool(kept.mean() <= MOST_COUNTED)
+    kept = weights[weights > 0.0]
+    return bool(kept.max() <= MOST_COUNTED * len(kept)) and _are_whole(kept) and bool(kept.mean() <= MOST_COUNTED)
 
 
 def scaled_weights(weights: F64, total: float | None = None) -> F64:
-    """Return weights that add up to `total`, by default to the number of rows; negligible ones have no part in it."""
+    """Return weights that add up to `total`, by default to the number of rows; negligible weights are not counted."""
     counted = nonzero_weights(weights)
     kept = weights[counted]
     total = float(len(kept)) if total is None else total
@@ -283,7 +288,8 @@ def scaled_weights(weights: F64, total: float | None = None) -> F64:
         return np.where(counted, total / len(kept), 0.0)
     scale = total / fsum(kept.tolist())  # an exact sum, of rows in any order
     power = 2.0 ** round(log2(scale))
-    return weights * (power if abs(scale / power - 1.0) <= SAME_SCALE else scale)
+    with np.errstate(under="ignore"):
+        return weights * (power if abs(scale / power - 1.0) <= SAME_SCALE else scale)
 
 
 ClassWeightChoice: TypeAlias = "Mapping[Any, float] | str | None"

@@ -83,6 +83,17 @@ def test_same_bits_as_balanced_by_hand(subject, n_classes):
 @pytest.mark.one_in(3)
 @quiet
 @each_classifier
+def test_only_ratios_matter_also_of_class_weights(subject):
+    X, y = table(2)
+    w = np.random.default_rng(0).choice([0.5, 1.0, 1.5], len(y))
+    model = subject.fit(X, y, w, class_weight={"ant": 2, "bee": 4})
+    assert_same_bits(subject.fit(X, y, w / 256, class_weight={"ant": 2, "bee": 4}), model, X)
+    assert_same_bits(subject.fit(X, y, w, class_weight={"ant": 0.25, "bee": 0.5}), model, X)
+
+
+@pytest.mark.one_in(3)
+@quiet
+@each_classifier
 def test_a_heavier_class_is_elected_more_often(subject):
     X, y = numbers(2, 300, 5)
     y = np.where(np.random.default_rng(0).random(300) < 0.3, 1 - y, y)

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import beta
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import BaggingClassifier
 from sklearn.ensemble import ExtraTreesClassifier as TheirExtraTrees
@@ -605,3 +606,21 @@ def test_a_certificate_is_vacuous_if_all_its_bounds_are():
     tight = replace(loose, value=0.4)
     for headline, other, vacuous in ((loose, loose, True), (loose, tight, False), (tight, loose, False)):
         assert replace(found, headline=headline, bounds={"tandem": other}).vacuous is vacuous
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        forest(random_state=None),
+        forest(random_state=None, class_weight="balanced"),
+        forest(random_state=None, reserve=0.2),
+        SubaggingClassifier(n_estimators=30, oob_score=True),
+    ],
+)
+def test_draws_without_a_seed_are_repeated(model):
+    X, y = CANCER
+    for labels in (y, y.astype(float), np.array(["a", "b"])[y]):
+        assert certify(model.fit(X, labels), X, labels, on="oob").n_rows == len(y)
+    if isinstance(model, RandomForestClassifier):
+        model = clone(model).set_params(warm_start=True)
+        assert certify(model.fit(X, y), X, y, on="oob").n_rows == len(y)

@@ -109,7 +109,7 @@ class ForestEstimator(WarmStart, Generic[R]):
         return max(0, self._most_trees - (earlier.n_voters if earlier else 0))
 
     def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
-        random = self._random(tasks.random(rows)) if self.warm_start else tasks.random(rows)
+        random = self._random(tasks.random(rows), rows) if self.warm_start else tasks.random(rows)
         earlier = self._earlier_trees(rows)
         rows, reserve = self._reserved(rows, tasks.sample_weight, random)
         draw = self._draw(len(rows))

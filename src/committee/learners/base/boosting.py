@@ -19,6 +19,7 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters
 if TYPE_CHECKING:
     import os
 
+    from committee.data.rows import Rows, TargetRows
     from committee.files.journal import Checkpoint
     from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
     from committee.learners.base.fit_record import FitRecord
@@ -110,7 +111,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 tasks.end(constant)
                 return self
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
-            random = self._random(tasks.random(rows))
+            random = self._random(tasks.random(rows), rows)
             rows, held_out = self._held_out_rows(rows, X_val, y_val, random, tasks)
             if held_out is None and scoring is not None:
                 raise ValueError(
@@ -168,7 +169,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     def _stops_early(self, rows: Any) -> bool:
         return bool(self.early_stopping)
 
-    def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
+    def _random(self, generator: np.random.RandomState, rows: Rows | TargetRows) -> np.random.RandomState:
         """Generator of the held-out rows, and of whatever else a run draws."""
         return generator
 

@@ -128,7 +128,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
-        # underflows to 0 are meant, also where a caller has set them to raise
+        # underflow to 0 is harmless here, even if the caller has NumPy raise on it
         with np.errstate(under="ignore"), self._as_before_if_it_fails(), ExitStack() as scratch:
             self.__dict__.pop("provenance_", None)  # of an earlier fit
             if not getattr(self, "warm_start", False):

@@ -278,8 +278,8 @@ class FitCheckpoint:
 
 
 def _generator(estimator: Any, rows: Rows | TargetRows) -> RandomState:
-    target = rows.labels if isinstance(rows, Rows) else rows.target
-    return fit_generator(getattr(estimator, "random_state", None), target, rows.weights)
+    labels = rows.labels if isinstance(rows, Rows) else None
+    return fit_generator(getattr(estimator, "random_state", None), labels, rows.weights)
 
 
 def _digests(estimator: Any) -> dict[str, str]:

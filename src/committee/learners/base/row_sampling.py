@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from committee import _core
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import row_digests, unordered_digests
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, counts_rows
 
 MOST_UNITS = 64
 """Most units of a row; heavier rows have heavier units."""
@@ -32,24 +32,27 @@ LARGEST_MULTIPLE = 2**30
 Mask = NDArray[np.bool_]
 
 
-def fit_generator(random_state: Any, target: NDArray[Any], weights: F64 | None) -> RandomState:
-    """Return the generator of all draws of a fit on rows of a target ``(n,)`` with weights (None: all equal).
+def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) -> RandomState:
+    """Return the generator of all draws of a fit on rows with labels ``(n,)``, None for numbers, and weights ``(n,)``.
 
-    `None` is a seed that follows from the number of rows of each class, or of all rows: the same table gives the same
-    model, whatever the order of its rows, the names of its classes and the units of its columns.
+    None is a seed that depends only on the numbers of rows of the classes (of all rows, for numbers), so that another
+    fit of the same table draws the same.
     """
+    if random_state is None:
+        return RandomState(table_seed(labels, weights))
     if isinstance(random_state, Generator):
         return RandomState(int(random_state.integers(2**32)))
-    if random_state is not None:
-        generator: RandomState = check_random_state(random_state)
-        return generator
-    number = None if target.dtype.kind == "f" else np.unique(target, return_inverse=True)[1]
-    if number is None:
-        totals = [len(target) if weights is None else float(weights.sum())]
-    else:
-        totals = sorted(np.bincount(number, weights).tolist())
-    digest = blake2b(repr([round(total) for total in totals if total > 0.0]).encode(), digest_size=4).digest()
-    return RandomState(int.from_bytes(digest, "little"))
+    generator: RandomState = check_random_state(random_state)
+    return generator
+
+
+def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
+    """Return the seed of a table from its rows of positive weight; weights that count rows count as so many."""
+    counted = weights > 0.0
+    times = weights[counted] if counts_rows(weights) else np.ones(int(counted.sum()))
+    totals = [times.sum()] if labels is None else np.bincount(np.unique(labels[counted], return_inverse=True)[1], times)
+    sizes = sorted(int(total) for total in totals)
+    return int.from_bytes(blake2b(repr(sizes).encode(), digest_size=4).digest(), "little")
 
 
 @dataclass(frozen=True, eq=False)

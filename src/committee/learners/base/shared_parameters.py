@@ -216,8 +216,9 @@ def categorical_features(more: str = "") -> Any:
 
 
 def random_state(drawn: str) -> Any:
-    text = f"""Seed of {drawn}. None: one that follows from the numbers of rows of the classes, so that a second fit of
-        the same table gives the same model. A generator is drawn from, and gives another model at each fit."""
+    text = f"""Seed of {drawn}. None: a seed computed from the number of rows of each class, or of all rows for numbers,
+        so that fitting the same table again gives the same model; another int gives another draw. A RandomState or
+        Generator is drawn from, so that each fit differs."""
     return parameter(None, text, "random_state", Generator, type_words="int, RandomState, Generator or None")
 
 
@@ -239,8 +240,8 @@ def class_weight(*, of_draws: bool = False) -> Any:
     return parameter(
         None,
         f"""Factor of the weight of each row by its class: a dict of labels and numbers above 0 (1 for a class that it
-        does not name), or "balanced", by which all classes have equal weight. It is the same as a `sample_weight`
-        multiplied by these factors: probabilities, out-of-bag figures and held-out losses are of weighted rows.
+        does not name), or "balanced", by which all classes have equal weight. Only the ratios of
+        the factors matter. Probabilities, out-of-bag figures and held-out losses are of weighted rows.
         {more}""",
         dict,
         StrOptions(set(options)),

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
 from committee.data.text import quoted
 from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.row_sampling import table_seed
 from committee.vote.committee import Committee, RegressionCommittee
 
 
@@ -40,13 +42,15 @@ class WarmStart(CommitteeEstimator):
             )
         return self.committee_
 
-    def _random(self, generator: np.random.RandomState) -> np.random.RandomState:
+    def _random(self, generator: np.random.RandomState, rows: Rows | TargetRows) -> np.random.RandomState:
         # the seed of a warm start is that of the fit it continues
         if isinstance(self.random_state, Integral):
             self.seed_ = int(self.random_state)
             return generator
         if not (self.warm_start and hasattr(self, "seed_")):
-            self.seed_ = int(generator.randint(2**31 - 1))
+            labels = rows.labels if isinstance(rows, Rows) else None
+            none = self.random_state is None
+            self.seed_ = table_seed(labels, rows.weights) if none else int(generator.randint(2**31 - 1))
         return np.random.RandomState(self.seed_)
 
     def _check_earlier(self, earlier: Committee | RegressionCommittee, **same: tuple[Any, Any]) -> None:

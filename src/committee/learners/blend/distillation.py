@@ -456,7 +456,7 @@ def _distillation(blend: Any, X: Any, sample_weight: ArrayLike | None) -> tuple[
         raise ValueError("X is sparse, and distil needs dense rows; give X.toarray(), or that of some of the rows.")
     matrix = blend.committee_.encode(blend.validate_rows(X))
     weights = np.ones(len(matrix)) if sample_weight is None else row_weights(sample_weight, matrix)
-    random = np.random.RandomState(fit_generator(blend.random_state, weights, weights).randint(2**31 - 1))
+    random = np.random.RandomState(fit_generator(blend.random_state, None, weights).randint(2**31 - 1))
     chosen = np.flatnonzero(weights > 0.0)
     if len(chosen) < 2 * N_FOLDS:
         raise ValueError(

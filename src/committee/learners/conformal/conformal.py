@@ -183,7 +183,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights of the fit and of the scores, as in `committee.RandomForestClassifier.fit`.
+            Row weights of the fit and of the scores, whole numbers with a mean of at most 10
+            count repeated rows; of others only the ratios matter.
         groups : array-like (n,), default=None
             Group of each row; predictions then need those of their rows.
 
@@ -212,7 +213,11 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
         # rows without weight are among those that a trained ensemble has numbered
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
-        random = fit_generator(self.random_state, target, None if weights is None else np.asarray(weights))
+        random = fit_generator(
+            self.random_state,
+            target if self._is_classifier else None,
+            np.ones(len(target)) if weights is None else np.asarray(weights),
+        )
         with self._as_before_if_it_fails():
             for name in [name for name in vars(self) if name.endswith("_")]:
                 del self.__dict__[name]

@@ -138,8 +138,8 @@ def _generator(ensemble: Any, labels: NDArray[Any], sample_weight: ArrayLike | N
             "train it with a whole number or None, or use held-out rows instead."
         )
     weights = ensemble.fit_weights(labels, sample_weight)
-    target = labels if is_classifier(ensemble) else labels.astype(np.float64)
-    return fit_generator(seed, target[counted], None if weights is None else np.asarray(weights)[counted])
+    kept = np.ones(int(counted.sum())) if weights is None else np.asarray(weights)[counted]
+    return fit_generator(seed, labels[counted] if is_classifier(ensemble) else None, kept)
 
 
 def _forest_mask(forest: ForestEstimator[Any], n_voters: int, counted: Mask, random: RandomState) -> Mask:
