@@ -404,8 +404,14 @@ def model_chunks(
     reject_percentages(rows, new.forms, known)
     plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
     text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
-    how = {"missing": file_format(learner, table).missing, "dates": table.dates, "verbatim": tuple(others)}
-    source = convert_files(columns_as_text(pieces.source, text), forms, **how, marks={} if marks is None else marks)
+    how: dict[str, Any] = {
+        "missing": file_format(learner, table).missing,
+        "dates": table.dates,
+        "verbatim": tuple(others),
+        "marks": {} if marks is None else marks,
+        "typed": {} if learner.table_ is None else learner.table_.typed_forms,
+    }
+    source = convert_files(columns_as_text(pieces.source, text), forms, **how)
     return replace(pieces, source=source, columns=(*names, *others))
 
 

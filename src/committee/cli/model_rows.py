@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from committee.cli.options import TableOptions
 from committee.cli.terminal import note, print_notes
+from committee.data.dates import restore_times
 from committee.data.text import quoted
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[
     names, _ = used_columns(learner)
     if names is not None:
         check_columns(data, names, [name for name in frame.columns if name not in ids or name in names])
-        return frame.select(names)
+        return restore_times(frame.select(names), {} if learner.table_ is None else learner.table_.typed_forms)
     # fitted on an array: columns are matched by position; converted models may have text categories even so
     X, table = frame.drop(ids, strict=False), learner.table_
     has_text = table is not None and any(levels and isinstance(levels[0], str) for levels in table.categories)

@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import Category, distinct_numbers, encode_numbers
+from committee.data.dates import TimeKind, kind_of_format
+from committee.data.frame_dates import (
+    Seconds,
+    intervals_as_text,
+    kind_of_moment,
+    read_object_seconds,
+    read_seconds,
+)
 from committee.data.matrices import overflow_message, overflows_float
 from committee.data.text import check_names, quoted
 
@@ -19,14 +27,19 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 
-Kind: TypeAlias = Literal["number", "boolean", "text"]
+Kind: TypeAlias = Literal["number", "boolean", "text"] | TimeKind
+
+PLURALS: dict[str, str] = {
+    "number": "numbers",
+    "boolean": "booleans",
+    "text": "text",
+    "date": "dates",
+    "time of day": "times of the day",
+    "duration": "durations",
+}
 
 
 _REMEDIES = {
-    "Date": "make numbers of it first (days since a date, year, month, ...) or drop it",
-    "Datetime": "make numbers of it first (seconds since a date, hour, weekday, ...) or drop it",
-    "Time": "make numbers of it first (seconds since midnight) or drop it",
-    "Duration": "make numbers of it first (total seconds) or drop it",
     "List": "spread it over columns of numbers or text, or drop it",
     "Array": "spread it over columns of numbers or text, or drop it",
     "Struct": "spread its fields over columns, or drop it",
@@ -44,22 +57,28 @@ class Column:
     order: tuple[Any, ...] | None
     """Categories in the order of the type (Enum, ordered Categorical or dictionary), else None."""
     series: nw.Series[Any]
+    seconds: Seconds | None = None  # cells of a column of dates, times or durations
 
     @classmethod
     def read(cls, series: nw.Series[Any], name: str) -> Column:
-        """Find the kind of a series; raise for dates, nested or complex values, and mixed cells."""
+        """Find the kind of a series; raise for nested or complex values, and mixed cells."""
         import narwhals as nw
 
-        if str(getattr(series.to_native(), "dtype", "")).startswith("Sparse["):  # of pandas
+        pandas_like = series.implementation.is_pandas_like()
+        if pandas_like and str(series.to_native().dtype).startswith("Sparse["):
             series = nw.from_native(series.to_native().sparse.to_dense(), series_only=True)
+        if pandas_like:
+            series = intervals_as_text(series)
         dtype = series.dtype
         if isinstance(dtype, nw.Enum):
             return cls(name, _kind_of_categories(series, name), True, tuple(dtype.categories), series)
         if isinstance(dtype, nw.Categorical):
             return cls(name, _kind_of_categories(series, name), True, _order_of_arrow(series), series)
-        if series.implementation.is_pandas_like() and str(series.to_native().dtype) == "object":
-            kind, series = _read_objects(series, name)
-            return cls(name, kind, False, None, series)
+        if pandas_like and str(series.to_native().dtype) == "object":
+            kind, series, seconds = _read_objects(series, name)
+            return cls(name, kind, False, None, series, seconds)
+        if (seconds := read_seconds(series)) is not None:
+            return cls(name, kind_of_format(seconds.form), False, None, series, seconds)
         if isinstance(dtype, nw.String):
             # Arrow's large_string and string_view lack some kernels that string has
             native = series.cast(nw.String) if series.implementation.is_pyarrow() else series
@@ -72,6 +91,13 @@ class Column:
 
     def is_categorical(self, chosen: bool | None) -> bool:
         """Return whether the column is categorical, as the user has chosen, or by its type if `chosen` is None."""
+        if self.seconds is not None:
+            if chosen:
+                raise ValueError(
+                    f"categorical_features names {self.name!r}, which holds {PLURALS[self.kind]}; leave it out there, "
+                    "or make it text"
+                )
+            return False
         categorical = (self.declared or self.kind != "number") if chosen is None else chosen
         if not categorical and self.kind == "text" and self.series.null_count() < len(self.series):
             raise ValueError(
@@ -84,6 +110,8 @@ class Column:
         """Return the values as numbers ``(n,)``, NaN if missing; a view of the frame if possible."""
         import narwhals as nw
 
+        if self.seconds is not None:
+            return self.seconds.values
         if self.kind == "text":
             if self.series.null_count() == len(self.series):
                 return np.full(len(self.series), np.nan)
@@ -101,6 +129,38 @@ class Column:
                 return values
         return self.series.cast(nw.Float64).to_numpy()
 
+    @property
+    def form(self) -> str | None:
+        """Format of dates, times or durations, None of other columns."""
+        return None if self.seconds is None else self.seconds.shortest_form
+
+    def check_kind(self, form: str | None, categories: Sequence[Category] | None, typed: bool) -> None:
+        """Raise unless the column holds dates, times or durations where training did; `form` is their format.
+
+        Numbers are seconds unless the training column was `typed`.
+        """
+        wanted = None if form is None else kind_of_format(form)
+        if self.kind == wanted or (wanted is None and self.seconds is None):
+            return
+        if wanted is not None and self.kind in ("number", "boolean") and not typed:
+            return
+        present = self.series.filter(~self.missing())
+        if not len(present):
+            return
+        if wanted is None:
+            learned = "numbers" if categories is None else "categories"
+            remedy = "pass the column as in training"
+        else:
+            learned = PLURALS[wanted]
+            convert = {"date": "pandas.to_datetime", "duration": "pandas.to_timedelta"}.get(wanted, "datetime.time")
+            remedy = f"convert it, e.g. by {convert}"
+        value = present.to_list()[0]
+        shown = str(value) if self.seconds is not None else repr(value)
+        raise ValueError(
+            f"column {self.name!r} must hold {learned}, as in training, but holds {PLURALS[self.kind]} ({shown}); "
+            f"{remedy}"
+        )
+
     def distinct(self) -> tuple[Category, ...]:
         found: tuple[Category, ...]
         if self.kind == "text":
@@ -112,6 +172,8 @@ class Column:
         return in_declared_order(found, self.order)
 
     def missing(self) -> NDArray[np.bool_]:
+        if self.seconds is not None:
+            return np.isnan(self.seconds.values)
         missing: NDArray[np.bool_] = self.series.is_null().to_numpy()
         return missing if self.kind == "text" else missing | np.isnan(self.numbers())
 
@@ -176,10 +238,10 @@ def _kind_of_cell(value: object) -> str:
         return "boolean"
     if isinstance(value, int | float | np.integer | np.floating):
         return "number"
-    return type(value).__name__
+    return kind_of_moment(value) or type(value).__name__
 
 
-def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[Any]]:
+def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[Any], Seconds | None]:
     # narwhals judges a column of Python objects by its first 100 cells
     import narwhals as nw
     import pandas as pd
@@ -193,20 +255,22 @@ def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[An
         cells = pd.Series(values, name=cells.name, index=cells.index, dtype=object)
     found = pd.api.types.infer_dtype(cells, skipna=True)
     if found in ("string", "empty"):
-        return "text", nw.from_native(cells, series_only=True)
+        return "text", nw.from_native(cells, series_only=True), None
     if found == "boolean":
-        return "boolean", nw.from_native(cells.astype("boolean"), series_only=True)
+        return "boolean", nw.from_native(cells.astype("boolean"), series_only=True), None
     if found in ("integer", "floating", "mixed-integer-float"):
         beyond = next((row for row, value in enumerate(cells) if overflows_float(value)), None)
         if beyond is not None:
             raise ValueError(overflow_message(name, beyond))
-        return "number", nw.from_native(cells.astype("Float64"), series_only=True)
+        return "number", nw.from_native(cells.astype("Float64"), series_only=True), None
+    if (seconds := read_object_seconds(cells, found)) is not None:
+        return kind_of_format(seconds.form), nw.from_native(cells, series_only=True), seconds
     first = None
     for row, (value, missing) in enumerate(zip(cells, absent, strict=True)):
         kind = _kind_of_cell(value)
         if missing or kind == first:
             continue
-        if first is None and kind in ("text", "number", "boolean"):
+        if first is None and kind in PLURALS:
             first = kind
             continue
         mixed = f"mixes {first} with " if first else "holds "
@@ -224,7 +288,7 @@ def _refusal(series: nw.Series[Any], name: str) -> str:
         return f"Complex data not supported: column {name!r} holds {native}; give its parts as two columns"
     remedy = _REMEDIES.get(type(dtype).__name__, "make it numbers or text, or drop it")
     shown = native if type(dtype).__name__ in ("Unknown", "Object") else dtype
-    return f"column {name!r} holds {shown}, which is neither numbers nor text; {remedy}"
+    return f"column {name!r} holds {shown}, which is neither numbers nor text nor dates; {remedy}"
 
 
 def _is_number(cell: str) -> bool:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64
 
 if TYPE_CHECKING:
     import polars as pl
 
+
+TimeKind = Literal["date", "time of day", "duration"]
 
 DURATION_FORMAT = "duration"  # format of typed durations, which are not read from text
 
@@ -26,12 +34,13 @@ _DAYS = (
 )
 TIME_FORMAT = "%H:%M:%S%.f"  # format of typed times of the day
 DATE_FORMAT, DATETIME_FORMAT = "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f"  # formats of typed dates, and of dates with a time
+ZONED_FORMAT = "%Y-%m-%dT%H:%M:%S%.f%#z"  # format of typed dates with a time zone
 
 TIME_FORMATS = (
     *_DAYS,
     *(f"{day} {clock}" for day in _DAYS for clock in _CLOCK),
     *(f"%Y-%m-%dT{clock}" for clock in _CLOCK),
-    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    ZONED_FORMAT,
     "%Y-%m-%d %H:%M:%S%.f%#z",
     *_CLOCK,
 )
@@ -81,11 +90,41 @@ def typed_seconds(times: pl.Series) -> pl.Series:
     """Return typed dates, times and durations as seconds."""
     import polars as pl
 
-    if times.dtype == pl.Time:
-        return times.cast(pl.Int64).cast(pl.Float64) / 1e9
-    if isinstance(times.dtype, pl.Duration):
-        return times.dt.total_microseconds().cast(pl.Float64) / 1e6
-    return times.cast(pl.Datetime("us", getattr(times.dtype, "time_zone", None))).dt.epoch("us").cast(pl.Float64) / 1e6
+    return pl.Series(times.name, polars_seconds(times), dtype=pl.Float64, nan_to_null=True)
+
+
+def polars_seconds(times: pl.Series) -> F64:
+    """Return typed dates, times and durations as seconds, NaN if missing."""
+    import polars as pl
+
+    unit = "D" if times.dtype == pl.Date else getattr(times.dtype, "time_unit", "ns")  # a Time has nanoseconds
+    ticks = times.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
+    return np.where(times.is_null().to_numpy(), np.nan, ticks_as_seconds(ticks, unit))
+
+
+def restore_times(frame: pl.DataFrame, forms: Mapping[str, str]) -> pl.DataFrame:
+    """Return a frame whose columns of seconds with these formats are typed dates (in UTC), times and durations."""
+    import polars as pl
+
+    kinds: dict[TimeKind, Any] = {"date": pl.Datetime("us"), "time of day": pl.Time, "duration": pl.Duration("us")}
+    restored = []
+    for name, kind in ((name, kind_of_format(form)) for name, form in forms.items() if name in frame.columns):
+        if frame[name].dtype.is_numeric():
+            ticks = (frame[name] * (1e9 if kind == "time of day" else 1e6)).round().cast(pl.Int64)
+            restored.append(ticks.cast(kinds[kind]))
+    return frame.with_columns(restored)
+
+
+def ticks_as_seconds(ticks: NDArray[np.int64], unit: Any) -> F64:
+    """Convert whole numbers of a unit of NumPy's times to seconds; equal times in different units are equal numbers."""
+    if unit == "D":
+        return np.asarray(ticks * SECONDS_PER_DAY)
+    if unit != "ns":
+        return np.asarray(ticks / {"s": 1.0, "ms": 1e3, "us": 1e6}[unit])
+    micros, rest = np.divmod(ticks, 1000)
+    seconds, parts = np.divmod(ticks, 10**9)
+    # float64 holds no larger integers
+    return np.where(np.abs(ticks) <= 2**53, ticks / 1e9, np.where(rest == 0, micros / 1e6, seconds + parts / 1e9))
 
 
 def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str | None, bool]:
@@ -136,6 +175,13 @@ def non_time_cells(column: pl.Series) -> pl.Series:
         if 0 < wrong.sum() <= 0.1 * len(present):
             return wrong
     return pl.repeat(False, len(column), dtype=pl.Boolean, eager=True)
+
+
+def kind_of_format(form: str) -> TimeKind:
+    """Return the kind of the columns with a format of dates, times or durations."""
+    if form == DURATION_FORMAT:
+        return "duration"
+    return "date" if "%Y" in form else "time of day"
 
 
 def is_whole_days(form: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from committee.data.columns import (
     read_columns,
     reject_duplicates,
 )
+from committee.data.dates import KNOWN_TIME_FORMATS, format_seconds
 from committee.data.matrices import SparseMatrix, numeric_matrix
 from committee.data.number_types import F64
 from committee.data.text import is_unicode
@@ -40,7 +41,13 @@ if TYPE_CHECKING:
 
 _COLUMNS = 32  # columns that are copied at a time, which bounds the second copies in memory
 
-_OPTIONAL = {"refuses_unknown": "", "values": "objects or null", "written": "text or null", "missing": "text"}
+_OPTIONAL = {
+    "refuses_unknown": "",
+    "values": "objects or null",
+    "written": "text or null",
+    "missing": "text",
+    "typed": "",
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,8 @@ class TableSchema:
     """Format of a column's numbers in files (`committee.data.readers.cell_forms`), None for plain numbers."""
     missing: tuple[str, ...] = field(default=(), compare=False)
     """Cells of files that mean missing, besides those that always do."""
+    typed: bool = field(default=False, compare=False)
+    """The formats are those of dates, times and durations of a frame, which must hold them again."""
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -93,6 +102,8 @@ class TableSchema:
 
             if unknown := {form for form in self.written if form is not None} - KNOWN_FORMATS:
                 raise ValueError(f"a table schema has the unknown number format {min(unknown)!r}")
+        if self.typed and not KNOWN_TIME_FORMATS.issuperset(set(self.written) - {None}):
+            raise ValueError("a typed table schema must have formats of dates, times and durations alone")
         for j, values in enumerate(self.values):
             if values is not None and len(values.values) != len(self.categories[j] or ()):
                 raise ValueError(f"column {self.column(j)!r} has a different number of values than categories")
@@ -126,9 +137,15 @@ class TableSchema:
     def forms(self) -> dict[str, str]:
         return {self.column(j): form for j, form in enumerate(self.written) if form is not None}
 
+    @property
+    def typed_forms(self) -> dict[str, str]:
+        """Formats of the columns that must be dates, times or durations in frames."""
+        return self.forms if self.typed else {}
+
     def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
-        return replace(self, written=written if any(written) else ())
+        same = written == self.written
+        return replace(self, written=written if any(written) else (), typed=self.typed and same)
 
     def with_missing(self, marks: Sequence[str]) -> TableSchema:
         return replace(self, missing=tuple(marks))
@@ -143,7 +160,14 @@ class TableSchema:
             levels if levels is None or codes is None else tuple(levels[int(code)] for code in codes)
             for levels, codes in zip(outer.categories, self.categories, strict=True)
         )
-        return replace(self, names=outer.names, categories=categories)
+        return replace(
+            self,
+            names=outer.names,
+            categories=categories,
+            written=outer.written,
+            missing=outer.missing,
+            typed=outer.typed,
+        )
 
     def quantity(self, j: int) -> str:
         """Return the meaning of the numbers in column ``j``: its name, or such as ``"rate of yes by city"``."""
@@ -155,8 +179,6 @@ class TableSchema:
         form = self.written[j] if self.written else None
         if form is None:
             return None
-        from committee.data.dates import KNOWN_TIME_FORMATS  # few models have any
-
         return form if form in KNOWN_TIME_FORMATS else None
 
     def format_number(self, j: int, number: float, digits: int = 6) -> str:
@@ -164,8 +186,6 @@ class TableSchema:
         form = self.time_format(j)
         if form is None:
             return f"{number:.{digits}g}"
-        from committee.data.dates import format_seconds
-
         return format_seconds(number, form)
 
     def mismatched_splits(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -199,11 +219,23 @@ class TableSchema:
         frame = open_frame(X)
         names = column_names(frame.columns)
         chosen = categorical_mask(categorical_features, names, len(frame.columns))
+        columns = read_columns(frame, names)
         learned = (
             column.distinct() if column.is_categorical(None if chosen is None else bool(chosen[j])) else None
-            for j, column in enumerate(read_columns(frame, names))
+            for j, column in enumerate(columns)
         )
-        return cls(names, tuple(learned))
+        return cls.of_columns(names, learned, [column.form for column in columns])
+
+    @classmethod
+    def of_columns(
+        cls,
+        names: tuple[str, ...] | None,
+        categories: Iterable[tuple[Category, ...] | None],
+        time_formats: Sequence[str | None],
+    ) -> TableSchema:
+        """Return the schema of frames with columns of dates, times or durations where there is a format."""
+        dated = any(time_formats)
+        return cls(names, tuple(categories), written=tuple(time_formats) if dated else (), typed=dated)
 
     def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
         """Encode a table with these columns as a matrix ``(n, p)``, which may be ``X`` itself.
@@ -255,6 +287,7 @@ class TableSchema:
             **({"values": [each and each.to_json() for each in self.values]} if self.values else {}),
             **({"written": list(self.written)} if self.written else {}),
             **({"missing": list(self.missing)} if self.missing else {}),
+            **({"typed": True} if self.typed else {}),
         }
 
     @classmethod
@@ -262,8 +295,9 @@ class TableSchema:
         known = {"names", "categories"}
         if not isinstance(stored, dict) or not known <= set(stored) <= known | set(_OPTIONAL):
             raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
-        if stored.get("refuses_unknown", True) is not True:
-            raise ValueError("'refuses_unknown' of a table schema must be true where it is there")
+        for key in ("refuses_unknown", "typed"):
+            if stored.get(key, True) is not True:
+                raise ValueError(f"{key!r} of a table schema must be true where it is there")
         names, categories = stored["names"], stored["categories"]
         if names is not None and not isinstance(names, list):
             raise ValueError(f"'names' of a table schema must be null or a list, got {type(names).__name__}")
@@ -282,6 +316,7 @@ class TableSchema:
             tuple(None if each is None else CategoryValues.from_json(each) for each in stored.get("values", ())),
             tuple(stored.get("written", ())),
             tuple(stored.get("missing", ())),
+            "typed" in stored,
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int, all_known: bool) -> F64:
@@ -301,6 +336,7 @@ class TableSchema:
 
     def _cells(self, column: Column, j: int, all_known: bool) -> NDArray[Any]:
         categories, values = self.categories[j], self._values[j]
+        column.check_kind(self.time_format(j), categories, self.typed)
         if categories is None:
             return column.numbers()
         codes = column.codes(categories)

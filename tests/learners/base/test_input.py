@@ -85,7 +85,11 @@ BAD_TABLES: dict[str, tuple[Any, type[Exception], str]] = {
         ValueError,
         "column 'age' mixes text with 3.0 of type float .row 1.; make all its cells text, or all of them numbers",
     ),
-    "dates": (named(X).assign(age=pd.Timestamp("2020-01-01")), ValueError, "column 'age' holds Datetime.*or drop it"),
+    "dates mixed with text": (
+        named(X).assign(age=[pd.Timestamp("2020-01-01"), *["old"] * (N - 1)]),
+        ValueError,
+        r"column 'age' mixes date with 'old' of type str .row 1.",
+    ),
     "array of dates": (np.zeros((N, 2), "M8[D]"), ValueError, r"X is an array of datetime64\[D\]; make numbers of"),
     "complex": (X.astype(complex), ValueError, "Complex data not supported: X is an array of complex128"),
     "lists": (pl.DataFrame({"a": [[1.0, 2.0]] * N}), ValueError, "column 'a' holds List.*spread it over columns"),
@@ -128,6 +132,11 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
 BAD_FRAMES: dict[str, tuple[Any, type[Exception], str]] = {
     "infinity": (named(with_cell(np.inf)), ValueError, "column 'income' holds infinity at row 7"),
     "text": (named(X).assign(age="old"), ValueError, r"column 'age' must hold numbers but holds text \('old'\)"),
+    "dates": (
+        named(X).assign(age=pd.Timestamp("2020-01-01")),
+        ValueError,
+        r"column 'age' must hold numbers, as in training, but holds dates \(2020-01-01 00:00:00\); pass the col",
+    ),
     "a column is missing": (FRAME[["age", "height"]], ValueError, "yet now missing:\n- income"),
     "a column too many": (FRAME.assign(more=1.0), ValueError, "unseen at fit time:\n- more"),
     "other names": (
@@ -436,3 +445,14 @@ def test_limits_beyond_any_table_are_refused_by_name(name: str) -> None:
     X, y = np.arange(20.0)[:, None], np.arange(20) // 10
     with pytest.raises(InvalidParameterError, match=rf"'{name}' parameter .* 2147483647\].*Got {2**63} instead"):
         GradientBoostingClassifier(n_estimators=2, **{name: 2**63}).fit(X, y)
+
+
+@each_learner
+def test_dates_are_seconds(learner):
+    days = FRAME.assign(age=pd.Timestamp("1970-01-01") + pd.to_timedelta(np.arange(N)[::-1], unit="D"))
+    seconds = days.assign(age=86_400.0 * np.arange(N)[::-1])
+    model = clone(learner).fit(days, Y)
+    assert_array_equal(model.predict_proba(days), clone(learner).fit(seconds, Y).predict_proba(seconds))
+    refuses(
+        lambda: model.predict(seconds), "column 'age' must hold dates, as in training, but holds numbers .3369600.0."
+    )

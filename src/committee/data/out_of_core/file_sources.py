@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from committee.data.columns import reject_duplicates
+from committee.data.dates import restore_times
 from committee.data.out_of_core.found_files import PartitionColumns
 from committee.data.out_of_core.sources import (
     DerivedFiles,
@@ -312,6 +313,8 @@ class ConvertedFiles(DerivedFiles):
     verbatim: tuple[str, ...] = ()  # columns without missing marks
     marks: dict[str, Counter[str]] = field(default_factory=dict)
     """Common marks for missing values in the last pass, by column."""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """Formats of the columns that become typed dates, times or durations, as a model was trained on."""
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         marks: dict[str, Counter[str]] = {}
@@ -339,7 +342,8 @@ class ConvertedFiles(DerivedFiles):
     def _read(self, frame: pl.DataFrame, marks: dict[str, Counter[str]]) -> pl.DataFrame:
         frame = replace_missing_marks(frame, self.missing, self.verbatim)
         frame = convert_columns(frame, self.forms, self.dates, marks)
-        return replace_missing_marks(frame, self.missing, self.verbatim)  # again, as marks may be numbers
+        frame = replace_missing_marks(frame, self.missing, self.verbatim)  # again, as marks may be numbers
+        return restore_times(frame, self.typed)
 
 
 def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.categories import Category, distinct_numbers
 from committee.data.columns import (
+    PLURALS,
     CategoricalFeatures,
     Column,
     Kind,
@@ -59,6 +60,7 @@ class ColumnSummary:
     categories: frozenset[Category] = frozenset()
     whole: bool = True
     values: F64 | None = None  # distinct numbers of a numeric column, ascending; None if there are too many
+    form: str | None = None  # format of dates, times or durations
 
     @classmethod
     def of_series(cls, column: Column, chosen: bool | None) -> ColumnSummary:
@@ -67,7 +69,9 @@ class ColumnSummary:
         kind = None if (not found if categorical else column.kind == "text") else column.kind
         whole = not categorical or column.kind != "number" or all(isinstance(each, int) for each in found)
         order = column.order if categorical else None
-        return cls(column.name, kind, categorical, column.declared, order, frozenset(found), whole, np.empty(0))
+        return cls(
+            column.name, kind, categorical, column.declared, order, frozenset(found), whole, np.empty(0), column.form
+        )
 
     @classmethod
     def of_numbers(cls, values: NDArray[np.float64], name: str, categorical: bool) -> ColumnSummary:
@@ -77,7 +81,7 @@ class ColumnSummary:
     def with_numbers(self, values: F64, most: int) -> ColumnSummary:
         """Add numbers, of which at most `most` distinct ones are kept."""
         present = not values.size or not np.isnan(values[0]) or not np.isnan(values).all()
-        kind = self.kind if present or self.kind != "number" else None
+        kind = self.kind if present or self.kind in ("boolean", "text") else None
         known = None if self.values is None else _core.distinct_values(self.values, values, most)
         return replace(self, kind=kind, values=known)
 
@@ -85,7 +89,7 @@ class ColumnSummary:
         if self.kind and other.kind:
             if self.kind != other.kind:
                 raise ValueError(
-                    f"column {self.name!r} holds {_plural(other.kind)} here and {_plural(self.kind)} in pieces before; "
+                    f"column {self.name!r} holds {PLURALS[other.kind]} here and {PLURALS[self.kind]} in pieces before; "
                     "make all its cells text, or all of them numbers"
                 )
             if self.categorical != other.categorical:
@@ -111,6 +115,7 @@ class ColumnSummary:
             self.categories | other.categories,
             self.whole and other.whole,
             values,
+            max(self.form, other.form, key=len) if self.form and other.form else one.form,
         )
 
     @property
@@ -124,10 +129,6 @@ class ColumnSummary:
             number = bool if self.kind == "boolean" else int if self.whole else float
             found = tuple(number(each) for each in sorted(float(each) for each in self.categories))
         return in_declared_order(found, self.order)
-
-
-def _plural(kind: Kind) -> str:
-    return {"number": "numbers", "boolean": "booleans", "text": "text"}[kind]
 
 
 def column_edges(column: F64, weights: F64 | None, max_bins: int, max_sample: int = MAX_SAMPLE) -> F64:
@@ -285,7 +286,9 @@ class TableSummary:
 
     @property
     def schema(self) -> TableSchema:
-        return TableSchema(self.names, tuple(column.found for column in self.columns))
+        return TableSchema.of_columns(
+            self.names, (column.found for column in self.columns), [column.form for column in self.columns]
+        )
 
     @property
     def sampled_rows(self) -> NDArray[np.int64]:
