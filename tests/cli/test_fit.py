@@ -203,7 +203,7 @@ def test_refused(table):
         ("--memory-limit some is no amount of memory", *price, "--memory-limit", "some"),
         ("--memory-limit leaves no candidate room on 90 rows of", *price, "--memory-limit", "1 kB"),
         ("--effort 'some' is unknown", *price, "--effort", "some"),
-        ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt"),
+        ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt", "--strict"),
         ("adaboost predicts classes only; for numbers choose one of committee", *price, "-m", "adaboost"),
         ("adaboost predicts classes only", "-t", "label", "-m", "adaboost", "--task", "numbers"),
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.cli.model_rows import check_columns, file_format, known_columns, target_format, used_columns
+from committee.cli.model_rows import check_columns, file_format, known_columns, target_format, text_levels, used_columns
 from committee.cli.options import TableOptions, TrainingOptions
 from committee.cli.progress import with_progress
 from committee.cli.terminal import info, print_notes
@@ -409,6 +409,7 @@ def model_chunks(
         "dates": table.dates,
         "verbatim": tuple(others),
         "marks": {} if marks is None else marks,
+        "levels": text_levels(learner),
         "typed": {} if learner.table_ is None else learner.table_.typed_forms,
     }
     source = convert_files(columns_as_text(pieces.source, text), forms, **how)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from committee.cli.files import name_of_data, reads_in_chunks
 from committee.cli.model_rows import note_unknown_categories, read_for_model, select_features, used_columns
-from committee.cli.options import TableOptions
-from committee.cli.terminal import note
+from committee.cli.options import LabelledOptions
+from committee.cli.terminal import note, print_notes
+from committee.cli.training_table import drop_unlabelled
 from committee.data.labels import all_integers
 from committee.data.text import pluralize, quoted
 
@@ -28,7 +29,7 @@ class LabelledRows:
 
 
 def read_labelled_rows(
-    learner: Any, data: Path | Sequence[Path], target: str | None, table: TableOptions
+    learner: Any, data: Path | Sequence[Path], target: str | None, table: LabelledOptions
 ) -> LabelledRows:
     """Read the columns that a model uses and the target; several files are put together in memory.
 
@@ -57,6 +58,8 @@ def read_labelled_rows(
         answers = [] if hasattr(learner, "classes_") else [target or trained_on or ""]
         frame = read_for_model(learner, paths[0], table, answers=answers)
         target = target_of(frame.columns)
+    frame, notes = drop_unlabelled(frame, target, strict=table.strict)
+    print_notes(notes)
     others, y = split_target(frame, target)
     X = select_features(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
     note_unknown_categories(learner, X)
@@ -81,6 +84,7 @@ def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArra
     by_text = {_label_text(label): label for label in classes.tolist()}
     values, place = np.unique(y, return_inverse=True)
     texts = [_label_text(value) for value in values.tolist()]
+    texts = [text.strip() if text not in by_text and text.strip() in by_text else text for text in texts]
     unknown = np.array([text not in by_text for text in texts])
     if not unknown.any():
         return np.asarray(np.array([by_text[text] for text in texts])[place])

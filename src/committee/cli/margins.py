@@ -23,9 +23,9 @@ from committee.cli.files import (
 )
 from committee.cli.options import (
     LabelColumn,
+    LabelledOptions,
     ModelFile,
     RowsAre,
-    TableOptions,
     check_choice,
     set_parameters,
     takes_options,
@@ -90,7 +90,7 @@ class MarginsOptions:
 def margins(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Labelled rows.")],
-    table: TableOptions,
+    table: LabelledOptions,
     options: MarginsOptions,
     debug: Debug = False,
 ) -> None:

@@ -33,6 +33,15 @@ def used_columns(learner: Any) -> tuple[Any, list[str]]:
     return table.names, [name for name, levels in columns if levels and isinstance(levels[0], str)]
 
 
+def text_levels(learner: Any) -> dict[str, tuple[str, ...]]:
+    """Return the categories of a model's columns of text."""
+    table = learner.table_
+    if table is None or table.names is None:
+        return {}
+    columns = zip(table.names, table.categories, strict=True)
+    return {name: levels for name, levels in columns if levels and isinstance(levels[0], str)}
+
+
 def check_columns(data: str, used: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a table that lacks columns of the model, and note the columns that the model does not use."""
     present, known = set(names), set(used)
@@ -103,23 +112,28 @@ def read_for_model(
 ) -> pl.DataFrame:
     """Read a file in the column formats of a model. Columns `ids` are unchanged, columns `answers` become numbers."""
     from committee.data.readers.cell_forms import convert_columns
-    from committee.data.readers.cells import NUMBER_FORMATS, missing_marks_note
-    from committee.data.readers.tables import read_table_with_notes
+    from committee.data.readers.cells import NUMBER_FORMATS, missing_marks_note, strip_to_levels
+    from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells
 
     known, form = known_columns(learner, ids, answers), file_format(learner, table)
     read = read_table_with_notes(data, drop=table.dropped, form=form, known=known, rows_needed=rows_needed)
     print_notes(read.notes)
+    used = used_columns(learner)[0]
+    reject_infinite_cells(data, read.frame, form, {*(() if used is None else used), *answers})
     marks: dict[str, Counter[str]] = {}
     times = {name: form for name, form in known.forms.items() if form not in NUMBER_FORMATS}
-    frame = convert_columns(read.frame, times, table.dates, marks)
+    frame = convert_columns(strip_to_levels(read.frame, text_levels(learner)), times, table.dates, marks)
     print_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
     return _with_model_names(learner, frame)
 
 
 def _with_model_names(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
-    # LightGBM stores column names with underscores in place of spaces
+    # LightGBM stores column names with underscores in place of spaces; older models have names with blanks around them
     names = used_columns(learner)[0]
     missing = set[str](() if names is None else names).difference(frame.columns)
+    blanks = {name.strip(): name for name in missing if name.strip() != name and name.strip() in frame.columns}
+    frame = frame.rename(blanks)
+    missing = missing.difference(blanks.values())
     written: dict[str, list[str]] = {}
     for name in frame.columns:
         written.setdefault(name.replace(" ", "_"), []).append(name)

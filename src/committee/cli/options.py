@@ -30,8 +30,8 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null. A model stores those"
-        " that it was fitted with.",
+        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null; inf is infinity of"
+        " either sign. A model stores those that it was fitted with.",
     ),
 ]
 Dates = Annotated[
@@ -41,6 +41,18 @@ Dates = Annotated[
         help="Order of day and month in dates such as 01/02/2024. Default: that of the model, or of other cells of the"
         " column. iso: only dates that begin with the year.",
     ),
+]
+SkipLines = Annotated[
+    int | None, typer.Option(metavar="N", help="Lines of text files before the column names. Default: detected.")
+]
+Comment = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Start of lines of text files that are left out, such as '#'.")
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The first line of text files is data; columns are column_1, column_2, ...")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse rows without a target. Default: they are left out, with a note.")
 ]
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out; '' is a column without a name.")
@@ -93,12 +105,23 @@ class TableOptions:
     missing: Missing = None
     dates: Dates = None
     drop: Drop = None
+    skip_lines: SkipLines = None
+    comment: Comment = None
+    no_header: NoHeader = False
 
     @property
     def form(self) -> FileFormat:
         """Format of the files; ``ValueError`` for invalid options."""
         return FileFormat.of_words(
-            self.sep, self.decimal, self.encoding, self.sheet, split_names(self.missing), self.dates
+            self.sep,
+            self.decimal,
+            self.encoding,
+            self.sheet,
+            split_names(self.missing),
+            self.dates,
+            skip_lines=self.skip_lines,
+            comment=self.comment,
+            header=not self.no_header,
         )
 
     @property
@@ -108,7 +131,14 @@ class TableOptions:
 
 
 @dataclass(frozen=True)
-class TrainingOptions(TableOptions):
+class LabelledOptions(TableOptions):
+    """Options of every command that reads labelled rows."""
+
+    strict: Strict = False
+
+
+@dataclass(frozen=True)
+class TrainingOptions(LabelledOptions):
     """Options of every command that learns from a table."""
 
     keep: Keep = None

@@ -21,6 +21,7 @@ from committee.cli.files import (
 )
 from committee.cli.options import (
     LabelColumn,
+    LabelledOptions,
     ModelFile,
     RowsAre,
     TableOptions,
@@ -49,7 +50,7 @@ def evaluate(
             " together, and must fit in memory."
         ),
     ],
-    table: TableOptions,
+    table: LabelledOptions,
     target: LabelColumn = None,
     report: Annotated[Path | None, typer.Option(help="File of an HTML page with errors and their causes.")] = None,
     json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None,
@@ -97,7 +98,7 @@ def _nan_to_null(value: Any) -> Any:
 @takes_options
 def inspect(
     model: ModelFile,
-    table: TableOptions,
+    table: LabelledOptions,
     data: Annotated[
         Path | None,
         typer.Option(help="Labelled table: adds margins of classes, errors of numbers, members of a committee."),
@@ -258,7 +259,7 @@ class CertifyOptions:
 def certify(
     model: ModelFile,
     data: Annotated[Path, typer.Argument(help="Labelled rows, see --on.")],
-    table: TableOptions,
+    table: LabelledOptions,
     options: CertifyOptions,
     debug: Debug = False,
 ) -> None:

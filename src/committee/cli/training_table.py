@@ -69,14 +69,23 @@ def whole_table(
     data: Path, target: str, table: TrainingOptions, categorical: Sequence[str], *, numbers: bool = False
 ) -> TrainingTable:
     """Read a table into memory, print notes on it, and leave out identifiers; `numbers`: the target holds numbers."""
+    from committee.data.readers.cells import strip_cells
     from committee.data.readers.file_format import KnownColumns
-    from committee.data.readers.tables import read_table_with_notes, split_target
+    from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells, split_target
 
     known = KnownColumns(answers=frozenset([target] if numbers else []))
     read = read_table_with_notes(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
-    print_notes(read.notes)
+    reject_infinite_cells(data, read.frame, table.form)
+    frame, of_blanks = strip_cells(read.frame)
+    frame, of_rows = drop_unlabelled(frame, target, strict=table.strict)
+    notes = (*read.notes, *of_blanks, *of_rows)
+    print_notes(notes)
     forms = {name: form for name, form in read.forms.items() if name != target}
-    learned = learnable_table(*split_target(read.frame, target), table, read.notes, forms, categorical)
+    X, y = split_target(frame, target)
+    if of_case := case_notes(target, y):
+        print_notes(of_case)
+        notes += of_case
+    learned = learnable_table(X, y, table, notes, forms, categorical)
     return replace(learned, target_form=read.forms.get(target))
 
 
@@ -105,6 +114,34 @@ def learnable_table(
 
 
 # --- the target ------------------------------------------------------------------------------------------
+
+
+def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Leave out rows without a target, with a note; `strict`, or a target without any cell, leaves them in."""
+    if strict or target not in frame.columns:
+        return frame, ()
+    labels = frame[target]
+    missing = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_null()
+    n = int(missing.sum())
+    if n in (0, frame.height):
+        return frame, ()
+    rows = "1 row" if n == 1 else f"{n:,} rows"
+    note = f"{rows} of {frame.height:,} without target {target!r} left out, the first row {missing.arg_max():,}"
+    return frame.filter(~missing), (f"{note}; --strict refuses them",)
+
+
+def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:
+    """Return a note on classes that differ by case alone."""
+    if y.dtype.kind != "U":
+        return ()
+    same: dict[str, list[str]] = {}
+    for label, count in sorted(Counter(y.tolist()).items()):
+        same.setdefault(label.casefold(), []).append(f"{label!r} ({count:,})")
+    groups = [" and ".join(group) for group in same.values() if len(group) > 1]
+    if not groups:
+        return ()
+    shown = ", ".join(groups[:3]) + (f" and {len(groups) - 3:,} more" if len(groups) > 3 else "")
+    return (f"target {target!r} has classes that differ by case alone: {shown}; write each in one way",)
 
 
 def check_text_target(target: str, y: NDArray[Any]) -> None:

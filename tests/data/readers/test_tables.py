@@ -99,7 +99,8 @@ def test_quoted_cells(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", r"is empty \(0 bytes\)"),
-        ("\n1,2\n", "has an empty first line"),
+        ("\n1,2\n", r"2 columns and 0 rows; .*1 line before the column names is left out \(''\)"),
+        ("\n\n", "has an empty first line"),
         ("a,b\n", "2 columns and 0 rows"),
         ("a,b,a\n1,2,3\n", "has the column 'a' more than once"),
         ("a,b\n1,2\n3\n5,6\n", "has 1 cells in line 3, but 2 column names"),

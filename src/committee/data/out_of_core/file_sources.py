@@ -23,9 +23,19 @@ from committee.data.out_of_core.sources import (
 )
 from committee.data.packages import require_package
 from committee.data.readers.cell_forms import convert_columns
-from committee.data.readers.cells import MISSING, replace_missing_marks
+from committee.data.readers.cells import MISSING, replace_missing_marks, strip_to_levels
 from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, table_file
-from committee.data.readers.formats import SeparatedText, blank_lines, distinct_header, first_error_line, read_header
+from committee.data.readers.formats import (
+    SeparatedText,
+    blank_lines,
+    distinct_header,
+    first_error_line,
+    names_of_polars,
+    quotes_doubled,
+    read_header,
+    stripped_names,
+    written_header,
+)
 from committee.data.text import suggest_names
 
 if TYPE_CHECKING:
@@ -244,12 +254,20 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
     if not text.is_utf_8:
         raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
     path = check_utf_8_path(path)
-    options = {"null_values": [*MISSING, *form.missing], **options}
+    if text.aligned:
+        raise ValueError(f"{str(path)!r} has columns aligned by blanks; files that are read in pieces need a separator")
+    options = {"null_values": [*MISSING, *form.missing], **text.options, **options}
+    written = written_header(text)
+    given = zip(names_of_polars(text, written), map(quotes_doubled, stripped_names(written)), strict=True)
+    changed = {own: name for own, name in given if own != name}
+    if changed and "schema" in options:
+        own_names = {name: own for own, name in changed.items()}
+        options["schema"] = {own_names.get(name, name): dtype for name, dtype in options["schema"].items()}
     if not blank:
-        return pl.scan_csv(path, separator=text.separator, glob=False, **options)
-    number = max(read_header(text), key=len) + "#"  # longer than the name of any column
-    rows = pl.scan_csv(path, separator=text.separator, glob=False, row_index_name=number, **options)
-    return rows.filter(~pl.col(number).is_in(blank)).drop(number)
+        return pl.scan_csv(path, **options).rename(changed, strict=False)
+    number = max(written, key=len) + "#"  # longer than the name of any column
+    rows = pl.scan_csv(path, row_index_name=number, **options)
+    return rows.filter(~pl.col(number).is_in(blank)).drop(number).rename(changed, strict=False)
 
 
 @contextmanager
@@ -311,6 +329,8 @@ class ConvertedFiles(DerivedFiles):
     missing: tuple[str, ...] = ()
     dates: str | None = None
     verbatim: tuple[str, ...] = ()  # columns without missing marks
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Categories of a model by column, to which blanks around cells are stripped."""
     marks: dict[str, Counter[str]] = field(default_factory=dict)
     """Common marks for missing values in the last pass, by column."""
     typed: Mapping[str, str] = field(default_factory=dict)
@@ -330,17 +350,17 @@ class ConvertedFiles(DerivedFiles):
         if isinstance(table, pl.DataFrame):
             return self._read(table, marks)
         for k, name in enumerate(table.column_names):
-            if name not in self.forms and (not self.missing or name in self.verbatim):
+            if name not in (*self.forms, *self.levels) and (not self.missing or name in self.verbatim):
                 continue
             before = pl.DataFrame(table.select([name]))
             after = self._read(before, marks)[name]
             # polars would lose the declared order of categories of unchanged columns
-            if name in self.forms or after.null_count() > before[name].null_count():
+            if name in self.forms or not after.equals(before[name]):
                 table = table.set_column(k, name, after.to_arrow())
         return table
 
     def _read(self, frame: pl.DataFrame, marks: dict[str, Counter[str]]) -> pl.DataFrame:
-        frame = replace_missing_marks(frame, self.missing, self.verbatim)
+        frame = strip_to_levels(replace_missing_marks(frame, self.missing, self.verbatim), self.levels)
         frame = convert_columns(frame, self.forms, self.dates, marks)
         frame = replace_missing_marks(frame, self.missing, self.verbatim)  # again, as marks may be numbers
         return restore_times(frame, self.typed)
@@ -348,7 +368,7 @@ class ConvertedFiles(DerivedFiles):
 
 def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:
     """Return files with these columns converted; further arguments are those of `ConvertedFiles`."""
-    return ConvertedFiles(source, forms, **how) if forms or how.get("missing") else source
+    return ConvertedFiles(source, forms, **how) if forms or how.get("missing") or how.get("levels") else source
 
 
 class RawCellReader:

@@ -25,6 +25,7 @@ from committee.data.readers.cells import (
     NUMBER_FORMATS,
     PERCENT,
     THOUSANDS,
+    accounting_negatives,
     are_missing_marks,
     cell_sign,
     describe_cells,
@@ -59,12 +60,22 @@ class ColumnFormats:
 
 
 def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separator: str) -> ColumnFormats:
-    """Find columns of text that are numbers with commas, a currency or a percent sign."""
+    """Find columns of text that are numbers with commas, a currency, a percent sign or negatives such as (1.23)."""
     forms, mixed = infer_number_formats(columns, decimal, separator)
     notes = []
+    negatives: dict[str, str] = {}
+    plain = set[str]()  # with neither a decimal comma nor marks between thousands
+    for column in columns:
+        if column.name in forms and (marked := accounting_negatives(column)).any():
+            negatives[column.name] = column.filter(marked)[0]
+            if not column.str.contains(r"[^\d.()\s+-]").any():
+                plain.add(column.name)
     for form, words in ((COMMA, "with a decimal comma"), (THOUSANDS, "with commas or spaces between thousands")):
-        if names := [name for name, own in forms.items() if own == form]:
+        if names := [name for name, own in forms.items() if own == form and name not in plain]:
             notes.append(f"read as numbers {words}: {quoted(names)}")
+    if negatives:
+        shown = ", ".join(f"{name!r} (such as {cell!r})" for name, cell in negatives.items())
+        notes.append(f"read as negative numbers where a cell has parentheses or a minus at its end: {shown}")
     for column in columns:
         if sign := format_sign(form := forms.get(column.name, "")):
             cell = column.drop_nulls()[:1]

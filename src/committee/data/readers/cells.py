@@ -39,6 +39,9 @@ _PATTERNS = {
     THOUSANDS: _NUMBER.format(marks="," + _SPACES, point=r"\."),
 }
 _BETWEEN = {COMMA: rf"[.{_SPACES}]", THOUSANDS: rf"[,{_SPACES}]"}
+# negative numbers of accountants: (1.23), also with a sign inside or outside, and 1.23-
+_PARENTHESES = r"^([^\d()+-]*)\(([^()+-]*\d[^()+-]*)\)([^\d()+-]*)$"
+_TRAILING_MINUS = r"^([^()+-]*\d[^()+-]*)-$"
 _GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+$"
 _SIGN = "|".join(map(re.escape, (PERCENT, *CURRENCIES)))
 _BEGINS = re.compile(rf"\s*[+-]?\s*(?P<before>{_SIGN})?\s*[+-]?[\d.,]")
@@ -77,6 +80,33 @@ def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
     return Counter(dict(texts.filter(marked).value_counts(sort=True).iter_rows()))
 
 
+def strip_cells(frame: pl.DataFrame, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Strip blanks around cells of text, with a note; blank cells become null."""
+    changed, shown = [], []
+    for column in text_columns(frame, but):
+        stripped = column.str.strip_chars()
+        if (different := (stripped != column).fill_null(False)).any():
+            changed.append(stripped.set((stripped == "").fill_null(False), None))
+            shown.append(f"{column.name!r} (such as {column.filter(different)[0]!r})")
+    notes = (f"blanks around cells are left out: {', '.join(shown)}",) if shown else ()
+    return frame.with_columns(changed), notes
+
+
+def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Strip blanks around the cells that are levels of their column only without them."""
+    changed = []
+    for column in text_columns(frame):
+        known = levels.get(column.name)
+        stripped = column.str.strip_chars()
+        if known is None or not (different := (stripped != column).fill_null(False)).any():
+            continue
+        fits = different & ~column.is_in(list(known)) & (stripped.is_in(list(known)) | (stripped == ""))
+        if fits.any():
+            rest = column.zip_with(~fits.fill_null(False), stripped)
+            changed.append(rest.set((rest == "").fill_null(False) & fits, None))
+    return frame.with_columns(changed)
+
+
 def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = False) -> str:
     """Return a note on marks that were read as missing values in a column of numbers."""
     n = sum(marks.values())
@@ -105,7 +135,10 @@ def _without_marks(column: pl.Series, marks: Sequence[str]) -> pl.Series:
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         found = column.cast(pl.String).str.strip_chars().is_in(list(marks))
     elif column.dtype.is_numeric():
-        found = column.cast(pl.Float64).is_in([value for mark in marks if math.isfinite(value := _number(mark))])
+        cells = column.cast(pl.Float64)
+        found = cells.is_in([value for mark in marks if math.isfinite(value := _number(mark))])
+        if any(math.isinf(_number(mark)) for mark in marks):
+            found |= cells.is_infinite()
     else:
         return column
     if not found.any():
@@ -156,10 +189,22 @@ def with_sign(base: str, sign: str) -> str:
     return f"{base} {sign}".rstrip()
 
 
-def parse_numbers(texts: pl.Series, form: str) -> pl.Series:
-    """Parse text of a number format, null if it is of another; 12 % is 0.12."""
-    base, _, sign = form.partition(" ")
+def accounting_negatives(texts: pl.Series) -> pl.Series:
+    """Return a mask of the cells that are written as ``(1.23)`` or ``1.23-``, as negative numbers may be."""
     stripped = texts.str.strip_chars()
+    return (stripped.str.contains(_PARENTHESES) | stripped.str.contains(_TRAILING_MINUS)).fill_null(False)
+
+
+def _minus_in_front(stripped: pl.Series) -> pl.Series:
+    if not stripped.str.contains(r"\)|-$").any():
+        return stripped
+    return stripped.str.replace(_PARENTHESES, "${1}-${2}${3}").str.replace(_TRAILING_MINUS, "-${1}")
+
+
+def parse_numbers(texts: pl.Series, form: str) -> pl.Series:
+    """Parse text of a number format, null if it is of another; 12 % is 0.12, and (1.23) and 1.23- are -1.23."""
+    base, _, sign = form.partition(" ")
+    stripped = _minus_in_front(texts.str.strip_chars())
     if sign:
         stripped = _without_sign(stripped, sign)
     fits = stripped.str.contains(_PATTERNS[base])
@@ -181,6 +226,7 @@ def _without_sign(stripped: pl.Series, sign: str) -> pl.Series:
 
 def cell_sign(cell: str) -> str | None:
     """Return the sign of a number, ``""`` without one; None for text that does not begin as a number."""
+    cell = re.sub(_TRAILING_MINUS, r"-\1", re.sub(_PARENTHESES, r"\1-\2\3", cell.strip()))
     begins, ends = _BEGINS.match(cell), _ENDS.search(cell)
     if begins is None:
         return None
@@ -190,7 +236,7 @@ def cell_sign(cell: str) -> str | None:
 def matching_formats(present: pl.Series) -> list[str]:
     """Return the formats, at most two, of which all cells are; none may be missing."""
     sign = None if present.is_empty() else cell_sign(present[0])
-    if sign is None:
+    if sign is None or accounting_negatives(present).all():  # labels such as (1) and (2)
         return []
     forms = (with_sign(base, sign) for base in (COMMA, THOUSANDS))
     return [form for form in forms if not parse_numbers(present, form).null_count()]
@@ -202,8 +248,8 @@ def infer_number_formats(
     """Return the number formats of columns of text, and the columns that mix decimal commas with decimal points.
 
     A comma before three digits is ambiguous. `decimal` or another column settles it; otherwise it separates thousands
-    if cells are separated by commas, and decimals if not. A point before three digits of numbers with a sign is a
-    decimal point, unless the file has decimal commas.
+    if cells are separated by commas, and decimals if not. A point before three digits of numbers with a sign or with
+    negative numbers such as ``(1.234)`` is a decimal point, unless the file has decimal commas.
     """
     sure: dict[str, str] = {}
     either: dict[str, pl.Series] = {}
@@ -228,7 +274,8 @@ def infer_number_formats(
         settled = THOUSANDS
     for name, present in either.items():
         sign = cell_sign(present[0]) or ""
-        without_comma = bool(sign) and wanted is None and not present.str.contains(",", literal=True).any()
+        special = bool(sign) or bool(accounting_negatives(present).any())
+        without_comma = special and wanted is None and not present.str.contains(",", literal=True).any()
         base = (COMMA if COMMA in bases else THOUSANDS) if without_comma else settled
         forms[name] = with_sign(base, sign)
     return {column.name: forms[column.name] for column in columns if column.name in forms}, mixed

@@ -32,6 +32,9 @@ class FileFormat:
     sheet: str | None = None  # name, or number from 1
     missing: tuple[str, ...] = ()  # cells that mean missing, besides those that always do
     dates: str | None = None  # of `DATE_ORDERS`; "iso" reads only dates that begin with the year
+    skip_lines: int | None = None  # lines before the column names
+    comment: str | None = None  # start of lines that are left out
+    header: bool = True  # whether the first line holds the column names
 
     def __post_init__(self) -> None:
         mark = self.separator
@@ -45,6 +48,10 @@ class FileFormat:
             _check_encoding(self.encoding)
         if self.dates not in (None, *DATE_ORDERS):
             raise ValueError(f"dates {self.dates!r} is none of {', '.join(DATE_ORDERS)}")
+        if self.skip_lines is not None and self.skip_lines < 0:
+            raise ValueError(f"skip_lines {self.skip_lines} is a negative number of lines; give 0 or more")
+        if self.comment is not None and (not 1 <= len(self.comment) <= 5 or not self.comment.isprintable()):
+            raise ValueError(f"comment {self.comment!r} is not the start of lines; give 1 to 5 characters, such as '#'")
 
     @classmethod
     def of_words(cls, separator: str | None, *others: Any, **named: Any) -> Self:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,34 +35,100 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
 _CANDIDATES = (",", ";", "\t", "|")
 _MOST_LINES = 200  # lines by which the separator is detected
+_MOST_ABOVE = 50  # lines among which the column names are searched
+NO_HEADER = "--no-header names the columns column_1, column_2, ..."
 _NAMELESS = "\0nameless "  # prefix of temporary names of the second and further columns without a name
 
 
 @dataclass(frozen=True)
 class SeparatedText:
-    """A text file with its encoding and the separator of its cells."""
+    """A text file with its encoding, the separator of its cells, and the place of its column names."""
 
     file: TableFile
     separator: str
     encoding: str
     recognised: bool = False  # whether the separator was detected and is not the usual one of the file's ending
     missing: tuple[str, ...] = ()  # cells that the user takes for missing
+    above: tuple[str, ...] = ()  # lines before the column names
+    comment: str | None = None  # start of lines that are left out
+    header: bool = True  # whether the first line holds the column names
+    aligned: bool = False  # whether runs of blanks separate the cells, read as if they were tabs
 
     @classmethod
     def of(cls, file: TableFile, form: FileFormat) -> SeparatedText:
-        """Detect the encoding and the separator, unless they are given."""
+        """Detect the encoding, the separator and the lines before the column names, unless they are given."""
         with file.opened() as opened, _errors(file):
             begins = opened.read(2)
         encoding = form.encoding or ("utf-16" if begins in _BYTE_ORDER_MARKS else "utf-8-sig")
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             encoding = "utf-8-sig"  # a byte order mark is no letter of the first name
         usual = SEPARATORS[file.ending]
-        text = cls(file, form.separator or usual, encoding, missing=form.missing)
+        text = cls(file, form.separator or usual, encoding, missing=form.missing, comment=form.comment)
+        with text.opened() as opened:
+            lines = list(islice(text.lines(opened), _MOST_LINES + (form.skip_lines or 0)))
+        n_above = form.skip_lines or 0
+        if form.skip_lines is None and form.header:
+            n_above = _lines_above(lines, (form.separator,) if form.separator else _marks(usual), form.comment)
+        text = replace(text, above=tuple(lines[:n_above]), header=form.header)
         if form.separator is not None:
             return text
-        with text.opened() as lines:
-            found = detect_separator(list(islice(text.lines(lines), _MOST_LINES)), usual)
+        rows = [line for line in lines[n_above:] if not text.is_comment(line)]
+        found = detect_separator(rows, usual)
+        if _cells_per_line(rows, found) < 2 and are_aligned(rows, usual):
+            return replace(text, separator="\t", recognised=True, aligned=True)
         return replace(text, separator=found, recognised=found != usual)
+
+    def is_comment(self, line: str) -> bool:
+        return self.comment is not None and line.startswith(self.comment)
+
+    @property
+    def separator_name(self) -> str:
+        return "blanks" if self.aligned else repr(self.separator)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the separator and on lines before the column names."""
+        notes = [f"the cells of {self.file} are taken to be separated by {self.separator_name}"] * self.recognised
+        if self.above:
+            n = len(self.above)
+            what = "1 line before the column names is" if n == 1 else f"{n} lines before the column names are"
+            shown = ", ".join(repr(line.strip()[:40]) for line in self.above[:3]) + (", ..." if n > 3 else "")
+            notes.append(f"{what} left out ({shown}); --skip-lines names another number of lines")
+        return tuple(notes)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the readers of polars."""
+        lines = {} if self.aligned else {"skip_lines": len(self.above), "comment_prefix": self.comment}
+        return {"separator": self.separator, "glob": False, "has_header": self.header, **lines}
+
+    def numbered_lines(self, opened: IO[str]) -> Iterator[tuple[int, str]]:
+        """Yield the lines from the column names on, as `csv.reader` takes them, with their numbers from 1."""
+        for number, line in enumerate(self.lines(opened), 1):
+            if number > len(self.above) and not self.is_comment(line):
+                yield number, "\t".join(line.split()) + "\n" if self.aligned else line
+
+    def rows(self, opened: IO[str]) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows below the column names as lists of cells, with the number of their last line."""
+        last = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal last
+            for number, line in self.numbered_lines(opened):
+                last = number
+                yield line
+
+        rows = csv.reader(lines(), delimiter=self.separator)
+        if self.header:
+            next(rows, None)
+        for cells in rows:
+            yield last, cells
+
+    def line_of_row(self, row: int, n_columns: int) -> int:
+        """Return the number, from 1, of the line of a row of `read_separated`."""
+        with self.opened() as opened:
+            lines = (line for line, cells in self.rows(opened) if cells or n_columns == 1)
+            return next(islice(lines, row, None))
 
     @property
     def is_utf_8(self) -> bool:
@@ -99,13 +167,16 @@ class SeparatedText:
         """Read the file by polars, converted to UTF-8 if it has another encoding or is packed."""
         import polars as pl
 
-        plain = self.file.packing is None and self.is_utf_8
+        plain = self.file.packing is None and self.is_utf_8 and not self.aligned
         source = check_utf_8_path(self.file.path) if plain else self._as_utf_8()
-        return pl.read_csv(source, separator=self.separator, glob=False, **options)
+        return pl.read_csv(source, **self.options, **options)
 
     def _as_utf_8(self) -> io.BytesIO:
         with self.file.opened() as opened, self.errors():
             whole = read_unpacked(self.file, opened, file_format.MAX_LINE)
+            if self.aligned:
+                lines = self.numbered_lines(io.TextIOWrapper(whole, self.encoding, newline=""))
+                return io.BytesIO("".join(line for _, line in lines).encode())
             return whole if self.is_utf_8 else io.BytesIO(whole.read().decode(self.encoding).encode())
 
 
@@ -129,12 +200,63 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
 
     If none does, the header alone decides, so that a broken line below is found; otherwise it is the usual one.
     """
-    marks = (usual, *(mark for mark in _CANDIDATES if mark != usual))
+    marks = _marks(usual)
     cells = {mark: _cells_per_line(lines, mark) for mark in marks}
     best = max(cells, key=lambda mark: cells[mark])  # the usual one is the first of equals
     if cells[best] > 1 or not lines or len(next(csv.reader(lines[:1]), [])) > 1:
         return best if cells[best] > 1 else usual
     return next((mark for mark in marks if len(next(csv.reader(lines[:1], delimiter=mark), [])) > 1), usual)
+
+
+def _marks(usual: str) -> tuple[str, ...]:
+    return usual, *(mark for mark in _CANDIDATES if mark != usual)
+
+
+def are_aligned(lines: Sequence[str], usual: str) -> bool:
+    """Return whether only runs of blanks split all lines into the same number of cells, with numbers in some column."""
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows) < 2 or len(set(map(len, rows))) != 1 or len(rows[0]) < 2 or any('"' in line for line in lines):
+        return False
+    if any(mark in line for line in lines for mark in _marks(usual) if mark not in ",\t"):
+        return False
+    return any(all(is_number(row[j].replace(",", ".")) for row in rows[1:]) for j in range(len(rows[0])))
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a plain number."""
+    return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", cell) is not None
+
+
+def _lines_above(lines: Sequence[str], marks: Sequence[str], comment: str | None) -> int:
+    # number of titles, remarks and empty lines before the column names
+    kept = [k for k, line in enumerate(lines) if not (comment is not None and line.startswith(comment))]
+    blank = next((k for k in kept if lines[k].strip()), 0)
+    for k in (k for k in kept[:_MOST_ABOVE] if k >= blank and lines[k].strip()):
+        for mark in (mark for mark in marks if mark in lines[k]):
+            above = [next(csv.reader([lines[j]], delimiter=mark), []) for j in kept if blank <= j < k]
+            if not all(_filled(row) < 2 or row[0].startswith("#") for row in above):
+                continue
+            rest = [lines[j] for j in kept if j >= k]
+            if _cells_per_line(rest, mark) < 2:
+                continue
+            names = next(csv.reader(rest, delimiter=mark))
+            if len(names) > 2 and _filled(names) < 2:  # a title, filled up with separators
+                continue
+            if k == blank or (len(rest) > 1 and not any(map(is_number, names))):
+                return k
+    return next((k for k in kept[:_MOST_ABOVE] if k >= blank and not _is_remark(lines, k)), blank)
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(bool(cell.strip()) for cell in row)
+
+
+def _is_remark(lines: Sequence[str], k: int) -> bool:
+    # a line that begins with # is a line of column names if the next line has as many cells
+    following = next((line for line in lines[k + 1 :] if line.strip()), "")
+    splits = (len(next(csv.reader([following], delimiter=mark), [])) for mark in _CANDIDATES)
+    same = any(_cells_per_line([lines[k], following], mark) > 1 for mark in _CANDIDATES)
+    return not lines[k].strip() or (lines[k].startswith("#") and not same and (max(splits) > 1 or following[:1] == "#"))
 
 
 def _cells_per_line(lines: Sequence[str], mark: str) -> int:
@@ -150,20 +272,22 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
     """Read separated text; raise for rows of a wrong length, and infer types of columns other than `as_text`."""
     import polars as pl
 
-    header = read_header(text)
-    names = distinct_header(text.file, header)
+    header = written_header(text)
+    names = distinct_header(text.file, stripped_names(header))
     texts = set(as_text).intersection(names)
+    written = names_of_polars(text, header)
+    of_texts = [name for name, own in zip(written, names, strict=True) if own in texts]
     try:
         frame = text.read_csv(
             null_values=[*MISSING, *text.missing],
             infer_schema_length=None,
-            schema_overrides=dict.fromkeys(map(_quotes_doubled, texts), pl.String),
+            schema_overrides=dict.fromkeys(of_texts, pl.String),
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, *BROKEN) as error:
         blank_lines(text, len(names))
         raise ValueError(f"{text.file} cannot be read: {first_error_line(error)}") from error
     # polars renames duplicates, and only empty names may occur twice
-    if len(set(header)) == len(header) and frame.columns != list(map(_quotes_doubled, names)):
+    if len(set(header)) == len(header) and frame.columns != written:
         raise ValueError(f"{text.file} has an unreadable first line; it must hold the column names")
     frame.columns = names
     frame = _without_blank_lines(text, frame)
@@ -199,17 +323,50 @@ def _without_blank_lines(text: SeparatedText, frame: pl.DataFrame) -> pl.DataFra
     return frame.filter(~pl.Series(np.isin(np.arange(frame.height), blank))) if blank else frame
 
 
-def _quotes_doubled(name: str) -> str:
-    # as polars leaves quotation marks in names
+def quotes_doubled(name: str) -> str:
+    """Return a name as polars leaves it, with its quotation marks doubled."""
     return name.replace('"', '""')
 
 
 def read_header(text: SeparatedText) -> tuple[str, ...]:
-    """Return the column names in the first line; polars would rename duplicates."""
+    """Return the column names without blanks around them."""
+    return stripped_names(written_header(text))
+
+
+def names_of_polars(text: SeparatedText, header: Sequence[str]) -> list[str]:
+    """Return the names by which the reader of polars calls the columns of `written_header`."""
+    if text.header:
+        return list(map(quotes_doubled, header))
+    first = _first_number()
+    return [f"column_{j + first}" for j in range(len(header))]
+
+
+@functools.cache
+def _first_number() -> int:
+    # versions of polars number columns without names from 0 or from 1
+    import polars as pl
+
+    return int(pl.read_csv(io.BytesIO(b"0\n"), has_header=False).columns[0].removeprefix("column_"))
+
+
+def stripped_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without blanks around them, except where two would become the same."""
+    counts = Counter(name.strip() for name in names)
+    return tuple(name.strip() if counts[name.strip()] == 1 or not name.strip() else name for name in names)
+
+
+def stripped_names_note(written: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on column names that had blanks around them."""
+    changed = [own for own, name in zip(written, names, strict=True) if own != name and name]
+    return (f"blanks around column names are left out: {quoted(changed)}",) if changed else ()
+
+
+def written_header(text: SeparatedText) -> tuple[str, ...]:
+    """Return the column names as the file has them, or numbered ones without them; polars would rename duplicates."""
     file, taken = text.file, list[str]()
 
     def lines(opened: IO[str]) -> Iterator[str]:
-        for line in text.lines(opened):
+        for _, line in text.numbered_lines(opened):
             taken.append(line)
             yield line
 
@@ -227,7 +384,9 @@ def read_header(text: SeparatedText) -> tuple[str, ...]:
         raise ValueError(text.encoding_message())
     if not names:
         raise ValueError(f"{file} has an empty first line; it must hold the column names")
-    stray = next((name for name in names if '"' in name and f'"{_quotes_doubled(name)}"' not in "".join(taken)), None)
+    if not text.header:
+        return tuple(f"column_{j + 1}" for j in range(len(names)))
+    stray = next((name for name in names if '"' in name and f'"{quotes_doubled(name)}"' not in "".join(taken)), None)
     if stray is not None:
         raise ValueError(
             f"{file} has a stray quotation mark in the column name {stray!r}; remove it, or double it and put the name"
@@ -242,16 +401,15 @@ def blank_lines(text: SeparatedText, n_columns: int) -> Sequence[int]:
     row = 0
     try:
         with text.file.opened() as opened:
-            reader = csv.reader(io.TextIOWrapper(opened, text.encoding, newline=""), delimiter=text.separator)
-            next(reader)
-            for row, cells in enumerate(reader):
+            decoded = io.TextIOWrapper(opened, text.encoding, newline="")  # kept, or it is closed with a warning
+            for row, (line, cells) in enumerate(text.rows(decoded)):
                 if not cells:
                     blank.append(row)
                 elif len(cells) != n_columns:
                     raise ValueError(
-                        f"{text.file} has {len(cells)} cells in line {reader.line_num}, but {n_columns} column names;"
+                        f"{text.file} has {len(cells)} cells in line {line}, but {n_columns} column names;"
                         " correct that line, or name the separator with --sep if it is another than"
-                        f" {text.separator!r}"
+                        f" {text.separator_name}, or the number of lines before the column names with --skip-lines"
                     )
     except UnicodeError as error:
         raise ValueError(text.encoding_message(f" (row {row + 1})")) from error
@@ -260,11 +418,43 @@ def blank_lines(text: SeparatedText, n_columns: int) -> Sequence[int]:
     return blank
 
 
+def reject_nul_bytes(text: SeparatedText, frame: pl.DataFrame) -> None:
+    """Raise for text cells with a NUL byte, with the first line and column."""
+    for column in text_columns(frame):
+        found = column.str.contains("\0", literal=True).fill_null(False)
+        if found.any():
+            raise ValueError(
+                f"{text.file} has a NUL byte in line {text.line_of_row(int(found.arg_max() or 0), frame.width)}"
+                f" (column {column.name!r}), so it is damaged or of another encoding; export it again, or remove the"
+                " bytes, e.g. with tr -d '\\000'"
+            )
+
+
+def no_header_note(text: SeparatedText, frame: pl.DataFrame) -> tuple[str, ...]:
+    """Return a note if the column names look like data: numbers over numbers, and text that the column holds."""
+    numeric = [column.dtype.is_numeric() for column in frame.get_columns()]
+    names = [name for name, own in zip(frame.columns, numeric, strict=True) if own]
+    if not text.header or not names or not all(map(is_number, names)) or _are_consecutive(names):
+        return ()
+    others = (column for column, own in zip(frame.get_columns(), numeric, strict=True) if not own)
+    if not all(column.name in set(map(str, column.to_list())) for column in others):
+        return ()
+    return (f"the column names of {text.file} look like a row of data ({quoted(frame.columns, 5)}); {NO_HEADER}",)
+
+
+def _are_consecutive(names: Sequence[str]) -> bool:
+    # as the numbers of columns, and years
+    if not all(name.strip().isdecimal() for name in names):
+        return False
+    return len({int(name) - k for k, name in enumerate(names)}) == 1
+
+
 def distinct_header(file: TableFile, names: Sequence[str]) -> list[str]:
     """Return the names, with temporary ones for the second and further empty ones; raise for other duplicates."""
     repeated = next((name for name, count in Counter(names).items() if count > 1 and name), None)
     if repeated is not None:
-        raise ValueError(f"{file} has the column {repeated!r} more than once; rename or remove one")
+        what = f"if the first line is a row of data, {NO_HEADER}" if is_number(repeated) else "rename or remove one"
+        raise ValueError(f"{file} has the column {repeated!r} more than once; {what}")
     found: list[str] = []
     for j, name in enumerate(names):
         found.append(f"{_NAMELESS}{j}" if not name and "" in found else name)
@@ -308,13 +498,17 @@ def read_sheet(file: TableFile, sheet: str | None, but: Container[str] = ()) -> 
         first = book.load_sheet(name, header_row=None, n_rows=1, dtypes="string").to_polars()
         if not first.height or not first.width:
             raise ValueError(f"sheet {name!r} of {file} is empty")
-        header = distinct_header(file, ["" if cell is None else str(cell) for cell in first.row(0)])
+        written = ["" if cell is None else str(cell) for cell in first.row(0)]
+        header = distinct_header(file, stripped_names(written))
         frame = book.load_sheet(name, header_row=0, schema_sample_rows=None).to_polars()
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, *BROKEN) as error:
         raise ValueError(f"{file} cannot be read as a spreadsheet: {first_error_line(error)}") from error
     frame.columns = header
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    return frame.with_columns(_typed(column) for column in frame.get_columns() if column.name not in but), notes
+    return frame.with_columns(_typed(column) for column in frame.get_columns() if column.name not in but), (
+        *notes,
+        *stripped_names_note(written, header),
+    )
 
 
 def _chosen_sheet(file: TableFile, names: list[str], sheet: str | None) -> tuple[str, tuple[str, ...]]:

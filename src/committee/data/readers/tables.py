@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,12 +34,17 @@ from committee.data.readers.formats import (
     distinct_header,
     drop_nameless,
     is_nameless,
+    no_header_note,
     read_cells,
     read_header,
     read_separated,
     read_sheet,
     read_typed,
+    reject_nul_bytes,
+    stripped_names,
+    stripped_names_note,
     with_whole_numbers,
+    written_header,
 )
 from committee.data.text import check_names, pluralize, suggest_names
 
@@ -68,14 +73,18 @@ def read_table(
     encoding: str | None = None,
     sheet: str | None = None,
     missing: Iterable[str] = (),
+    skip_lines: int | None = None,
+    comment: str | None = None,
+    header: bool = True,
 ) -> pl.DataFrame:
     """Read a table from a file.
 
-    A text file has the column names in its first line; blank lines are skipped. A cell is missing if it is empty,
+    A text file has the column names in its first line, below titles, lines that begin with ``#`` and empty lines;
+    blanks around names are stripped, and blank lines skipped. A cell is missing if it is empty,
     ``NA``, ``NaN``, ``nan`` or ``null``, or among `missing`. A column is numeric if all present cells are numbers, also
-    with one currency sign or percent sign in all of them (12 % is 0.12), boolean if all are true or false, and text
-    otherwise. Dates stay text, and so do integers some of which begin with a zero, such as postcodes. The other formats
-    have types of their own.
+    with one currency sign or percent sign in all of them (12 % is 0.12) and negative ones as ``(1.23)`` or ``1.23-``.
+    It is boolean if all are true or false, and text otherwise. Dates stay text, and so do integers some of which begin
+    with a zero, such as postcodes. The other formats have types of their own.
 
     Parameters
     ----------
@@ -89,7 +98,7 @@ def read_table(
         Columns to leave out.
     separator : str, default=None
         Character between the cells of a text file; None: of comma, semicolon, tab and pipe the one that splits the
-        first lines into the same number of cells, the most if several do.
+        first lines into the same number of cells, the most if several do, else runs of blanks if these do.
     decimal : {".", ","}, default=None
         Decimal mark of a text file; None: detected for each column.
     encoding : str, default=None
@@ -97,7 +106,14 @@ def read_table(
     sheet : str, default=None
         Sheet of a spreadsheet, by name, or by number from 1; None: the first.
     missing : iterable of str, default=()
-        Further cells that are missing; a number such as ``"-999"`` is missing in columns of numbers.
+        Further cells that are missing; a number such as ``"-999"`` is missing in columns of numbers, and ``"inf"`` is
+        infinity of either sign.
+    skip_lines : int, default=None
+        Lines of a text file before the column names; None: detected.
+    comment : str, default=None
+        Start of lines of a text file that are left out, such as ``"#"``.
+    header : bool, default=True
+        Whether a text file has column names; False: they are ``column_1``, ``column_2``, ...
 
     Returns
     -------
@@ -109,7 +125,8 @@ def read_table(
         If there is no such file.
     ValueError
         If the ending is unknown, the file is empty, damaged, of another encoding or without rows, column names repeat,
-        a row has a wrong number of cells (with its line), or `categorical` or `drop` names an unknown column.
+        a row has a wrong number of cells or a NUL byte (with its line), or `categorical` or `drop` names an unknown
+        column.
 
     Examples
     --------
@@ -119,7 +136,9 @@ def read_table(
     >>> read_table(path, missing=["Bern"]).rows()
     [(31, '0150', 'Oslo'), (None, '3011', None)]
     """
-    form = FileFormat(separator, decimal, encoding, sheet, tuple(missing))
+    form = FileFormat(
+        separator, decimal, encoding, sheet, tuple(missing), skip_lines=skip_lines, comment=comment, header=header
+    )
     return read_table_with_notes(path, categorical=categorical, drop=drop, form=form, marks=False).frame
 
 
@@ -205,11 +224,12 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
     )
 
     text = SeparatedText.of(file, form)
-    notes: tuple[str, ...] = ()
-    if text.recognised:
-        notes = (f"the cells of {file} are taken to be separated by {text.separator!r}",)
+    names = written_header(text)
+    notes = (*text.notes, *stripped_names_note(names, stripped_names(names)))
     written = {name for name, own in known.forms.items() if own in NUMBER_FORMATS}
     frame = read_separated(text, texts | written)
+    reject_nul_bytes(text, frame)
+    notes += no_header_note(text, frame)
     frame, codes = restore_digit_codes(text, frame, texts | written | known.plain)
     if codes:
         texts |= set(codes)
@@ -231,6 +251,25 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
             forms |= comma
             notes += (grouping_points_note(grouped),)
     return ReadTable(frame, forms, (*notes, *found.notes))
+
+
+def reject_infinite_cells(
+    path: FilePath, frame: pl.DataFrame, form: FileFormat, names: Container[str] | None = None
+) -> None:
+    """Raise for infinity in a table as it was read, with line and column; `names`: columns that are checked."""
+    for column in frame.get_columns():
+        if not column.dtype.is_float() or (names is not None and column.name not in names):
+            continue
+        infinite = column.is_infinite().fill_null(False)
+        if infinite.any():
+            file, row = table_file(path), int(infinite.arg_max() or 0)
+            place = f"row {row:,}"
+            if file.kind == "text":
+                place = f"line {SeparatedText.of(file, form).line_of_row(row, frame.width):,}"
+            raise ValueError(
+                f"column {column.name!r} holds infinity in {place} of {file}; correct the cell, or read infinity as"
+                " missing by --missing inf"
+            )
 
 
 def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArray[Any]]:

@@ -1,0 +1,160 @@
+"""Text files as programs and people export them: titles, remarks, aligned columns, missing names, damaged cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from committee.data.readers.file_format import FileFormat
+from committee.data.readers.tables import read_table, read_table_with_notes, reject_infinite_cells
+from tests.crafted_sheets import xlsx
+
+ROWS = [(1, 2.5, "yes"), (3, 4.5, "no"), (5, 6.5, "yes")]
+BODY = "1,2.5,yes\n3,4.5,no\n5,6.5,yes\n"
+TABLE = "a,b,y\n" + BODY
+
+
+def written(folder: Path, content: str, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_text(content, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "# exported 2024-05-01\n",
+        "# exported, by me\n# again\n",
+        "Report of May\n\n",
+        "\n",
+        "\r\n\r\n",
+        "Report,,\n,,\n",
+        '"A title, quoted"\n',
+        "Title\n# remark\n\n",
+    ],
+)
+def test_lines_above_the_column_names_are_left_out(tmp_path: Path, above: str) -> None:
+    path = written(tmp_path, above + TABLE)
+    read = read_table_with_notes(path)
+    assert read.frame.columns == ["a", "b", "y"] and read.frame.rows() == ROWS
+    n = above.count("\n")
+    assert any(f"{n} line{'s' * (n > 1)} before the column names" in note for note in read.notes)
+    assert read_table(path, skip_lines=n).equals(read.frame)
+    assert read_table(written(tmp_path, above.replace(",", ";") + TABLE.replace(",", ";"), "b.csv")).rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    "content", [TABLE, "#a,b,y\n" + BODY, "#\n1\n2\n", "name\nx y\nz\n", ",y\n1,2\n", "7,8\n1,2\n"]
+)
+def test_first_lines_that_are_column_names_stay(tmp_path: Path, content: str) -> None:
+    read = read_table_with_notes(written(tmp_path, content))
+    assert read.frame.columns == content.splitlines()[0].split(",")
+    assert not any("before the column names" in note for note in read.notes)
+
+
+def test_column_names_that_cannot_be_found_are_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "Sales, of May\n" + TABLE)
+    with pytest.raises(ValueError, match=r"has 3 cells in line 2, but 2 column names; .* with --skip-lines"):
+        read_table(path)
+    assert read_table(path, skip_lines=1).rows() == ROWS
+    with pytest.raises(ValueError, match="has 2 cells in line 6, but 3 column names"):
+        read_table(written(tmp_path, "# remark\n" + TABLE + "1,2\n"))
+
+
+def test_comments_are_left_out(tmp_path: Path) -> None:
+    lines = (TABLE + "7,8.5,no\n").splitlines(keepends=True)
+    path = written(tmp_path, "// first\n" + "// remark, of all\n".join(lines))
+    assert read_table(path, comment="//").rows() == [*ROWS, (7, 8.5, "no")]
+    with pytest.raises(ValueError, match="has 2 cells in line 4, but 3 column names"):
+        read_table(written(tmp_path, "a,b,y\n# x\n1,2,3\n1,2\n"), comment="#")
+    for wrong in ("", "#\n", "#" * 6):
+        with pytest.raises(ValueError, match="is not the start of lines"):
+            read_table(path, comment=wrong)
+    with pytest.raises(ValueError, match="is a negative number of lines"):
+        read_table(path, skip_lines=-1)
+
+
+def test_blanks_around_column_names_are_stripped(tmp_path: Path) -> None:
+    read = read_table_with_notes(written(tmp_path, "a, b ,\ty\n" + BODY), categorical=["b"])
+    assert read.frame.columns == ["a", "b", "y"] and read.frame["b"].to_list() == ["2.5", "4.5", "6.5"]
+    assert "blanks around column names are left out: ' b ', '\\ty'" in read.notes
+    assert read_table(written(tmp_path, "a, a,y\n" + BODY, "two.csv")).columns == ["a", " a", "y"]
+    book = tmp_path / "book.xlsx"
+    book.write_bytes(xlsx([["a ", " y"], [1, "no"], [2, "yes"]]))
+    assert read_table(book).columns == ["a", "y"]
+
+
+def test_columns_aligned_by_blanks(tmp_path: Path) -> None:
+    lines = [f"{a!s:>7} {b!s:>8}    {y!s:<4}" for a, b, y in [("a", "b", "y"), *ROWS]]
+    for text in ("\n".join(lines), "a b y\n" + BODY.replace(",", " "), "a  b\ty\n" + BODY.replace(",", " \t ")):
+        read = read_table_with_notes(written(tmp_path, text))
+        assert read.frame.columns == ["a", "b", "y"] and read.frame.rows() == ROWS
+        assert any("are taken to be separated by blanks" in note for note in read.notes)
+    # words are not columns
+    assert read_table(written(tmp_path, "full name\nAda Byron\nAlan Turing\n")).columns == ["full name"]
+
+
+def test_files_without_column_names(tmp_path: Path) -> None:
+    path = written(tmp_path, BODY + BODY)
+    note = "look like a row of data ('1', '2.5', 'yes'); --no-header names the columns column_1, column_2, ..."
+    assert any(note in each for each in read_table_with_notes(path).notes)
+    frame = read_table(path, header=False, categorical=["column_1"])
+    assert frame.columns == ["column_1", "column_2", "column_3"] and frame.height == 6
+    assert frame["column_1"].to_list() == ["1", "3", "5"] * 2
+    with pytest.raises(ValueError, match=r"column '1' more than once; if the first line is a row of data, --no-header"):
+        read_table(written(tmp_path, "1,1\n1,2\n"))
+    for names in ("0,1,2", "2019,2020,2021", "country,2019,2021"):
+        rows = "".join(f"{'xyz'[k] if names[0] == 'c' else k},{k},{k}\n" for k in range(3))
+        notes = read_table_with_notes(written(tmp_path, f"{names}\n{rows}")).notes
+        assert not any("row of data" in each for each in notes)
+
+
+def test_negative_numbers_of_accountants(tmp_path: Path) -> None:
+    cells = {
+        "a": ["(1.23)", "1.234", "0.5", "(1.234)"],
+        "b": ["1.25-", "2", "3", "4.5-"],
+        "c": ['"($1,234.50)"', "$2", "$(3)", '"$1,000"'],
+        "d": ["(12%)", "3%", "(4)%", "5 %"],
+        "e": ["(1)", "(2)", "(3)", "(1)"],
+        "f": ["1-", "2+", "3-", "4+"],
+        "g": ["(1.5)", "?", "2.5", ""],
+    }
+    rows = "".join(",".join(row) + "\n" for row in zip(*cells.values(), strict=True))
+    read = read_table_with_notes(written(tmp_path, ",".join(cells) + "\n" + rows))
+    assert read.frame.to_dict(as_series=False) == {
+        "a": [-1.23, 1.234, 0.5, -1.234],
+        "b": [-1.25, 2.0, 3.0, -4.5],
+        "c": [-1234.5, 2.0, -3.0, 1000.0],
+        "d": [-0.12, 0.03, -0.04, 0.05],
+        "e": cells["e"],  # labels: no cell is without parentheses
+        "f": cells["f"],
+        "g": [-1.5, None, 2.5, None],
+    }
+    assert read.forms == {"a": "1,000", "b": "1,000", "c": "1,000 $", "d": "1,000 %", "g": "1,000"}
+    assert any("parentheses or a minus at its end: 'a' (such as '(1.23)'), 'b'" in note for note in read.notes)
+    comma = read_table(written(tmp_path, "a;y\n(1,5);x\n2,25;y\n1.000,5-;z\n", "comma.csv"))
+    assert comma["a"].to_list() == [-1.5, 2.25, -1000.5]
+
+
+def test_nul_bytes_are_refused_with_their_line(tmp_path: Path) -> None:
+    for row in ("1,2\0.5,yes\n", "1,2.5,y\0es\n"):
+        with pytest.raises(ValueError, match=r"has a NUL byte in line 7 \(column '[by]'\)"):
+            read_table(written(tmp_path, "# remark\n\n" + TABLE + "\n".replace("\n", "") + row))
+
+
+def test_infinity_is_named_by_line_and_column_or_missing(tmp_path: Path) -> None:
+    path = written(tmp_path, "# remark\n" + TABLE + '\n7,8.5,"two\nlines"\n9,-inf,no\ninf,1e999,no\n')
+    frame = read_table(path)
+    with pytest.raises(ValueError, match=r"column 'a' holds infinity in line 10 of .*--missing inf"):
+        reject_infinite_cells(path, frame, FileFormat())
+    with pytest.raises(ValueError, match=r"column 'b' holds infinity in line 9 of"):
+        reject_infinite_cells(path, frame, FileFormat(), ["b"])
+    found = read_table(path, missing=["inf"])
+    assert found["b"].to_list() == [2.5, 4.5, 6.5, 8.5, None, None] and found["a"].null_count() == 1
+    frame.write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="holds infinity in row 5 of"):
+        reject_infinite_cells(tmp_path / "a.parquet", frame, FileFormat())
+    assert read_table(tmp_path / "a.parquet", missing=["inf"])["b"].null_count() == 2
+    assert frame.schema["b"] == pl.Float64
