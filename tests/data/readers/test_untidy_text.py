@@ -33,6 +33,7 @@ def written(folder: Path, content: str, name: str = "table.csv") -> Path:
         "Report,,\n,,\n",
         '"A title, quoted"\n',
         "Title\n# remark\n\n",
+        "Title\n",
     ],
 )
 def test_lines_above_the_column_names_are_left_out(tmp_path: Path, above: str) -> None:
@@ -46,7 +47,7 @@ def test_lines_above_the_column_names_are_left_out(tmp_path: Path, above: str) -
 
 
 @pytest.mark.parametrize(
-    "content", [TABLE, "#a,b,y\n" + BODY, "#\n1\n2\n", "name\nx y\nz\n", ",y\n1,2\n", "7,8\n1,2\n"]
+    "content", [TABLE, "#a,b,y\n" + BODY, "#\n1\n2\n", "name\nx y\nz\n", ",y\n1,2\n", "7,8\n1,2\n", "# n\n1\n2\n"]
 )
 def test_first_lines_that_are_column_names_stay(tmp_path: Path, content: str) -> None:
     read = read_table_with_notes(written(tmp_path, content))
@@ -59,6 +60,9 @@ def test_column_names_that_cannot_be_found_are_asked_for(tmp_path: Path) -> None
     with pytest.raises(ValueError, match=r"has 3 cells in line 2, but 2 column names; .* with --skip-lines"):
         read_table(path)
     assert read_table(path, skip_lines=1).rows() == ROWS
+    for names in ("name\nSmith, John\nDoe, Jane\n", "x\n1,2\n3,4\n"):  # rows of too many cells are not column names
+        with pytest.raises(ValueError, match="has 2 cells in line 2, but 1 column names"):
+            read_table(written(tmp_path, names))
     with pytest.raises(ValueError, match="has 2 cells in line 6, but 3 column names"):
         read_table(written(tmp_path, "# remark\n" + TABLE + "1,2\n"))
 

@@ -231,20 +231,40 @@ def _lines_above(lines: Sequence[str], marks: Sequence[str], comment: str | None
     # number of titles, remarks and empty lines before the column names
     kept = [k for k, line in enumerate(lines) if not (comment is not None and line.startswith(comment))]
     blank = next((k for k in kept if lines[k].strip()), 0)
-    for k in (k for k in kept[:_MOST_ABOVE] if k >= blank and lines[k].strip()):
-        for mark in (mark for mark in marks if mark in lines[k]):
-            above = [next(csv.reader([lines[j]], delimiter=mark), []) for j in kept if blank <= j < k]
-            if not all(_filled(row) < 2 or row[0].startswith("#") for row in above):
-                continue
-            rest = [lines[j] for j in kept if j >= k]
-            if _cells_per_line(rest, mark) < 2:
-                continue
-            names = next(csv.reader(rest, delimiter=mark))
-            if len(names) > 2 and _filled(names) < 2:  # a title, filled up with separators
-                continue
-            if k == blank or (len(rest) > 1 and not any(map(is_number, names))):
+    kept = kept[kept.index(blank) :] if kept else []
+    found = []
+    for mark in marks:
+        try:
+            k = _line_of_names([lines[k] for k in kept], mark)
+        except csv.Error:
+            continue
+        if k == 0:
+            return blank
+        found += [] if k is None else [kept[k]]
+    if found:
+        return min(found)
+    return next((k for k in kept[:_MOST_ABOVE] if not _is_remark(lines, k)), blank)
+
+
+def _line_of_names(lines: Sequence[str], mark: str) -> int | None:
+    # the first line below titles and remarks from which on all lines have the same number of cells
+    certain = True  # whether all lines above are remarks, filled up with separators, or apart by an empty line
+    for k, line in enumerate(lines[:_MOST_ABOVE]):
+        row = next(csv.reader([line], delimiter=mark), [])
+        if _filled(row) > 1 and _cells_per_line(lines[k:], mark) > 1:
+            body = [] if k == 0 else list(filter(None, csv.reader(lines[k + 1 :], delimiter=mark)))
+            if k == 0 or (body and not any(map(is_number, row)) and (certain or _has_numbers(body))):
                 return k
-    return next((k for k in kept[:_MOST_ABOVE] if k >= blank and not _is_remark(lines, k)), blank)
+        if k == 0 and len(row) == 2 and _cells_per_line(lines, mark) == 2:  # a column of row names has no name
+            return k
+        if _filled(row) > 1 and not line.startswith("#"):
+            return None
+        certain = not line.strip() or (certain and (line.startswith("#") or len(row) > 1))
+    return None
+
+
+def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    return any(all(is_number(cell.replace(",", ".")) for cell in column) for column in zip(*rows, strict=True))
 
 
 def _filled(row: Sequence[str]) -> int:
@@ -252,20 +272,26 @@ def _filled(row: Sequence[str]) -> int:
 
 
 def _is_remark(lines: Sequence[str], k: int) -> bool:
-    # a line that begins with # is a line of column names if the next line has as many cells
-    following = next((line for line in lines[k + 1 :] if line.strip()), "")
-    splits = (len(next(csv.reader([following], delimiter=mark), [])) for mark in _CANDIDATES)
-    same = any(_cells_per_line([lines[k], following], mark) > 1 for mark in _CANDIDATES)
-    return not lines[k].strip() or (lines[k].startswith("#") and not same and (max(splits) > 1 or following[:1] == "#"))
+    # a line that begins with # is one of column names if the next line has as many cells, or the table one column
+    if not lines[k].strip() or not lines[k].startswith("#"):
+        return not lines[k].strip()
+    following = next((line for line in lines[k + 1 :] if line.strip() and not line.startswith("#")), "")
+    if any(_cells_per_line([lines[k], following], mark) > 1 for mark in _CANDIDATES):
+        return False
+    return any(_cells_per_line([following], mark) > 1 for mark in _CANDIDATES)
 
 
 def _cells_per_line(lines: Sequence[str], mark: str) -> int:
     # 0 if lines differ
+    found = 0
     try:
-        found = {len(row) for row in csv.reader(lines, delimiter=mark) if row}
+        for row in filter(None, csv.reader(lines, delimiter=mark)):
+            if found not in (0, len(row)):
+                return 0
+            found = len(row)
     except csv.Error:
         return 0
-    return found.pop() if len(found) == 1 else 0
+    return found
 
 
 def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataFrame:
