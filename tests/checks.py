@@ -126,6 +126,7 @@ def interface() -> set[Check]:
         *(check_labels_of_every_type, check_targets_of_every_type, check_renamed_columns, check_memory_layouts),
         *(check_frames_of_numbers, check_frames_of_everything),
         *(check_calibration, check_search, check_pipeline, check_metadata_routing),
+        *(check_fits_without_a_seed, check_joblib_backends, check_floating_point_errors),
     }
 
 
