@@ -16,6 +16,7 @@ from committee.data.dates import (
     SECONDS_PER_DAY,
     TIME_FORMAT,
     ZONED_FORMAT,
+    polars_seconds,
     ticks_as_seconds,
 )
 from committee.data.number_types import F64
@@ -52,8 +53,6 @@ def read_seconds(series: nw.Series[Any]) -> Seconds | None:
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         form = ZONED_FORMAT
     if series.implementation.is_polars() and form is not None:
-        from committee.data.dates import polars_seconds
-
         return Seconds(polars_seconds(series.to_native()), form)
     if series.implementation.is_pyarrow():
         if form is None and str(series.to_native().type) == "date64[ms]":

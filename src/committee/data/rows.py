@@ -95,6 +95,11 @@ class WeightedRows:
 
     @property
     @abstractmethod
+    def class_numbers(self) -> NDArray[np.uint16] | None:
+        """Class numbers ``(n,)``, None of numbers to predict."""
+
+    @property
+    @abstractmethod
     def statistic(self) -> ClassTarget | NumberTarget:
         """The target, for target statistics."""
 
@@ -150,6 +155,10 @@ class Rows(WeightedRows):
     levels: HighCardinality | None = None
 
     @property
+    def class_numbers(self) -> NDArray[np.uint16]:
+        return self.labels
+
+    @property
     def statistic(self) -> ClassTarget:
         from committee.data.target_statistics import ClassTarget
 
@@ -165,6 +174,10 @@ class TargetRows(WeightedRows):
     weights: NDArray[np.float64]
     uniform: bool
     levels: HighCardinality | None = None
+
+    @property
+    def class_numbers(self) -> None:
+        return None
 
     @property
     def statistic(self) -> NumberTarget:
@@ -276,7 +289,7 @@ def _are_whole(weights: F64) -> bool:
 def counts_rows(weights: F64) -> bool:
     """Return whether weights are numbers of repeated rows: whole, with a mean of at most `MOST_COUNTED`."""
     kept = weights[weights > 0.0]
-    return bool(kept.max() <= MOST_COUNTED * len(kept)) and _are_whole(kept) and bool(kept.mean() <= MOST_COUNTED)
+    return _are_whole(kept) and bool(kept.mean() <= MOST_COUNTED)
 
 
 def scaled_weights(weights: F64, total: float | None = None) -> F64:

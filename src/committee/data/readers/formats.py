@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import functools
 import io
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,15 +26,21 @@ from committee.data.readers.file_format import (
     long_line_message,
     read_unpacked,
 )
+from committee.data.readers.text_layout import (
+    are_aligned,
+    candidate_separators,
+    cells_per_line,
+    detect_separator,
+    is_number,
+    lines_above_names,
+)
 from committee.data.text import quoted, suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
 
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
-_CANDIDATES = (",", ";", "\t", "|")
 _MOST_LINES = 200  # lines by which the separator is detected
-_MOST_ABOVE = 50  # lines among which the column names are searched
 NO_HEADER = "--no-header names the columns column_1, column_2, ..."
 _NAMELESS = "\0nameless "  # prefix of temporary names of the second and further columns without a name
 
@@ -68,13 +73,15 @@ class SeparatedText:
             lines = list(islice(text.lines(opened), _MOST_LINES + (form.skip_lines or 0)))
         n_above = form.skip_lines or 0
         if form.skip_lines is None and form.header:
-            n_above = _lines_above(lines, (form.separator,) if form.separator else _marks(usual), form.comment)
+            n_above = lines_above_names(
+                lines, (form.separator,) if form.separator else candidate_separators(usual), form.comment
+            )
         text = replace(text, above=tuple(lines[:n_above]), header=form.header)
         if form.separator is not None:
             return text
         rows = [line for line in lines[n_above:] if not text.is_comment(line)]
         found = detect_separator(rows, usual)
-        if _cells_per_line(rows, found) < 2 and are_aligned(rows, usual):
+        if cells_per_line(rows, found) < 2 and are_aligned(rows, usual):
             return replace(text, separator="\t", recognised=True, aligned=True)
         return replace(text, separator=found, recognised=found != usual)
 
@@ -193,105 +200,6 @@ def _errors(file: TableFile) -> Iterator[None]:
 def first_error_line(error: BaseException) -> str:
     """Return the first line of an error's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def detect_separator(lines: Sequence[str], usual: str) -> str:
-    """Return the separator that splits all lines into the same number of cells, the most if several do.
-
-    If none does, the header alone decides, so that a broken line below is found; otherwise it is the usual one.
-    """
-    marks = _marks(usual)
-    cells = {mark: _cells_per_line(lines, mark) for mark in marks}
-    best = max(cells, key=lambda mark: cells[mark])  # the usual one is the first of equals
-    if cells[best] > 1 or not lines or len(next(csv.reader(lines[:1]), [])) > 1:
-        return best if cells[best] > 1 else usual
-    return next((mark for mark in marks if len(next(csv.reader(lines[:1], delimiter=mark), [])) > 1), usual)
-
-
-def _marks(usual: str) -> tuple[str, ...]:
-    return usual, *(mark for mark in _CANDIDATES if mark != usual)
-
-
-def are_aligned(lines: Sequence[str], usual: str) -> bool:
-    """Return whether only runs of blanks split all lines into the same number of cells, with numbers in some column."""
-    rows = [line.split() for line in lines if line.strip()]
-    if len(rows) < 2 or len(set(map(len, rows))) != 1 or len(rows[0]) < 2 or any('"' in line for line in lines):
-        return False
-    if any(mark in line for line in lines for mark in _marks(usual) if mark not in ",\t"):
-        return False
-    return any(all(is_number(row[j].replace(",", ".")) for row in rows[1:]) for j in range(len(rows[0])))
-
-
-def is_number(cell: str) -> bool:
-    """Return whether a cell is a plain number."""
-    return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", cell) is not None
-
-
-def _lines_above(lines: Sequence[str], marks: Sequence[str], comment: str | None) -> int:
-    # number of titles, remarks and empty lines before the column names
-    kept = [k for k, line in enumerate(lines) if not (comment is not None and line.startswith(comment))]
-    blank = next((k for k in kept if lines[k].strip()), 0)
-    kept = kept[kept.index(blank) :] if kept else []
-    found = []
-    for mark in marks:
-        try:
-            k = _line_of_names([lines[k] for k in kept], mark)
-        except csv.Error:
-            continue
-        if k == 0:
-            return blank
-        found += [] if k is None else [kept[k]]
-    if found:
-        return min(found)
-    return next((k for k in kept[:_MOST_ABOVE] if not _is_remark(lines, k)), blank)
-
-
-def _line_of_names(lines: Sequence[str], mark: str) -> int | None:
-    # the first line below titles and remarks from which on all lines have the same number of cells
-    certain = True  # whether all lines above are remarks, filled up with separators, or apart by an empty line
-    for k, line in enumerate(lines[:_MOST_ABOVE]):
-        row = next(csv.reader([line], delimiter=mark), [])
-        if _filled(row) > 1 and _cells_per_line(lines[k:], mark) > 1:
-            body = [] if k == 0 else list(filter(None, csv.reader(lines[k + 1 :], delimiter=mark)))
-            if k == 0 or (body and not any(map(is_number, row)) and (certain or _has_numbers(body))):
-                return k
-        if k == 0 and len(row) == 2 and _cells_per_line(lines, mark) == 2:  # a column of row names has no name
-            return k
-        if _filled(row) > 1 and not line.startswith("#"):
-            return None
-        certain = not line.strip() or (certain and (line.startswith("#") or len(row) > 1))
-    return None
-
-
-def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
-    return any(all(is_number(cell.replace(",", ".")) for cell in column) for column in zip(*rows, strict=True))
-
-
-def _filled(row: Sequence[str]) -> int:
-    return sum(bool(cell.strip()) for cell in row)
-
-
-def _is_remark(lines: Sequence[str], k: int) -> bool:
-    # a line that begins with # is one of column names if the next line has as many cells, or the table one column
-    if not lines[k].strip() or not lines[k].startswith("#"):
-        return not lines[k].strip()
-    following = next((line for line in lines[k + 1 :] if line.strip() and not line.startswith("#")), "")
-    if any(_cells_per_line([lines[k], following], mark) > 1 for mark in _CANDIDATES):
-        return False
-    return any(_cells_per_line([following], mark) > 1 for mark in _CANDIDATES)
-
-
-def _cells_per_line(lines: Sequence[str], mark: str) -> int:
-    # 0 if lines differ
-    found = 0
-    try:
-        for row in filter(None, csv.reader(lines, delimiter=mark)):
-            if found not in (0, len(row)):
-                return 0
-            found = len(row)
-    except csv.Error:
-        return 0
-    return found
 
 
 def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataFrame:

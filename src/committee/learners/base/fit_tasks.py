@@ -278,8 +278,7 @@ class FitCheckpoint:
 
 
 def _generator(estimator: Any, rows: Rows | TargetRows) -> RandomState:
-    labels = rows.labels if isinstance(rows, Rows) else None
-    return fit_generator(getattr(estimator, "random_state", None), labels, rows.weights)
+    return fit_generator(getattr(estimator, "random_state", None), rows.class_numbers, rows.weights)
 
 
 def _digests(estimator: Any) -> dict[str, str]:

@@ -48,9 +48,8 @@ class WarmStart(CommitteeEstimator):
             self.seed_ = int(self.random_state)
             return generator
         if not (self.warm_start and hasattr(self, "seed_")):
-            labels = rows.labels if isinstance(rows, Rows) else None
-            none = self.random_state is None
-            self.seed_ = table_seed(labels, rows.weights) if none else int(generator.randint(2**31 - 1))
+            drawn = self.random_state is not None
+            self.seed_ = int(generator.randint(2**31 - 1)) if drawn else table_seed(rows.class_numbers, rows.weights)
         return np.random.RandomState(self.seed_)
 
     def _check_earlier(self, earlier: Committee | RegressionCommittee, **same: tuple[Any, Any]) -> None:

@@ -1,0 +1,110 @@
+"""Layout of separated text by its first lines: lines above the column names, separator, aligned columns."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+
+_CANDIDATES = (",", ";", "\t", "|")
+_MOST_ABOVE = 50  # lines among which the column names are searched
+
+
+def detect_separator(lines: Sequence[str], usual: str) -> str:
+    """Return the separator that splits all lines into the same number of cells, the most if several do.
+
+    If none does, the header alone decides, so that a broken line below is found; otherwise it is the usual one.
+    """
+    marks = candidate_separators(usual)
+    cells = {mark: cells_per_line(lines, mark) for mark in marks}
+    best = max(cells, key=lambda mark: cells[mark])  # the usual one is the first of equals
+    if cells[best] > 1 or not lines or len(next(csv.reader(lines[:1]), [])) > 1:
+        return best if cells[best] > 1 else usual
+    return next((mark for mark in marks if len(next(csv.reader(lines[:1], delimiter=mark), [])) > 1), usual)
+
+
+def candidate_separators(usual: str) -> tuple[str, ...]:
+    """Return the separators that are tried, the usual one of the file's ending first."""
+    return usual, *(mark for mark in _CANDIDATES if mark != usual)
+
+
+def are_aligned(lines: Sequence[str], usual: str) -> bool:
+    """Return whether only runs of blanks split all lines into the same number of cells, with numbers in some column."""
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows) < 2 or len(set(map(len, rows))) != 1 or len(rows[0]) < 2 or any('"' in line for line in lines):
+        return False
+    if any(mark in line for line in lines for mark in candidate_separators(usual) if mark not in ",\t"):
+        return False
+    return _has_numbers(rows[1:])
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a plain number."""
+    return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", cell) is not None
+
+
+def lines_above_names(lines: Sequence[str], marks: Sequence[str], comment: str | None) -> int:
+    """Return the number of titles, remarks and empty lines before the column names."""
+    kept = [k for k, line in enumerate(lines) if not (comment is not None and line.startswith(comment))]
+    blank = next((k for k in kept if lines[k].strip()), 0)
+    kept = kept[kept.index(blank) :] if kept else []
+    found = []
+    for mark in marks:
+        try:
+            k = _line_of_names([lines[k] for k in kept], mark)
+        except csv.Error:
+            continue
+        if k == 0:
+            return blank
+        found += [] if k is None else [kept[k]]
+    if found:
+        return min(found)
+    return next((k for k in kept[:_MOST_ABOVE] if not _is_remark(lines, k)), blank)
+
+
+def _line_of_names(lines: Sequence[str], mark: str) -> int | None:
+    # the first line below titles and remarks from which on all lines have the same number of cells
+    certain = True  # whether all lines above are remarks, filled up with separators, or apart by an empty line
+    for k, line in enumerate(lines[:_MOST_ABOVE]):
+        row = next(csv.reader([line], delimiter=mark), [])
+        if _filled(row) > 1 and cells_per_line(lines[k:], mark) > 1:
+            body = [] if k == 0 else list(filter(None, csv.reader(lines[k + 1 :], delimiter=mark)))
+            if k == 0 or (body and not any(map(is_number, row)) and (certain or _has_numbers(body))):
+                return k
+        if k == 0 and len(row) == 2 and cells_per_line(lines, mark) == 2:  # a column of row names has no name
+            return k
+        if _filled(row) > 1 and not line.startswith("#"):
+            return None
+        certain = not line.strip() or (certain and (line.startswith("#") or len(row) > 1))
+    return None
+
+
+def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    return any(all(is_number(cell.replace(",", ".")) for cell in column) for column in zip(*rows, strict=True))
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(bool(cell.strip()) for cell in row)
+
+
+def _is_remark(lines: Sequence[str], k: int) -> bool:
+    # a line that begins with # is one of column names if the next line has as many cells, or the table one column
+    if not lines[k].strip() or not lines[k].startswith("#"):
+        return not lines[k].strip()
+    following = next((line for line in lines[k + 1 :] if line.strip() and not line.startswith("#")), "")
+    if any(cells_per_line([lines[k], following], mark) > 1 for mark in _CANDIDATES):
+        return False
+    return any(cells_per_line([following], mark) > 1 for mark in _CANDIDATES)
+
+
+def cells_per_line(lines: Sequence[str], mark: str) -> int:
+    """Return the number of cells of each line at a separator, 0 if lines differ."""
+    found = 0
+    try:
+        for row in filter(None, csv.reader(lines, delimiter=mark)):
+            if found not in (0, len(row)):
+                return 0
+            found = len(row)
+    except csv.Error:
+        return 0
+    return found
