@@ -47,7 +47,7 @@ def provenance_of(
 
 
 def row_sketch(model: Any, X: Any) -> RowSketch | None:
-    """Return a sketch of rows as a model encodes them; `None` without a table."""
+    """Return digests of a sample of rows as a model encodes them; `None` if the model has no `table_`."""
     digests = _digests(model, X)
     return None if digests is None else RowSketch.of(digests)
 

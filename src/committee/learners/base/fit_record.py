@@ -82,11 +82,11 @@ class _Results:
 
 
 class FitRecord:
-    """Results by kind, each with a checksum of its inputs.
+    """Costly results of a fit by kind, each with a checksum of its inputs.
 
-    A fit at a given seed is deterministic: with the same rows and results it needs the same results in the same order.
-    So a resumed fit runs through the same rounds, and does not compute again what the record has. `added` is called
-    after each new result; `refusal` makes the error of a record of another fit, from the reason.
+    A fit at a given seed is deterministic: on the same rows it needs the same results in the same order. So a resumed
+    fit runs through the same rounds, and reads recorded results instead of computing them. `added` is called after each
+    new result; `refusal` makes the error for a record of another fit, from the reason.
 
     >>> import numpy as np
     >>> from committee.learners.base.fit_record import Codec, FitRecord

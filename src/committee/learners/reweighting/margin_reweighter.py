@@ -221,7 +221,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
         Returns
         -------
         MarginReweighter or LeafReweighter
-            Fitted. Its `ensemble` is its own small committee. This object is not changed.
+            Fitted. The `ensemble` of a `MarginReweighter` is its own small committee, that of a `LeafReweighter` is
+            this object, which is not changed.
 
         Raises
         ------
