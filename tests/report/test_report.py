@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 import warnings
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import numpy as np
@@ -32,9 +34,11 @@ from committee.report.comparison_tables import (
     table_sentence,
     verdict,
 )
-from committee.report.grid import rich_table
+from committee.report.drawing.svg import svg_picture, text_line
+from committee.report.grid import Grid, rich_table
 from committee.report.inspection import describe_margins, inspection
 from committee.report.metrics import METRICS, ranking_metrics
+from committee.report.page import Picture, Section, Terms, render_page
 
 X, Y = load_breast_cancer(return_X_y=True)
 VOID = {"meta", "img", "br", "link", "hr", "input", "wbr"}
@@ -108,6 +112,36 @@ def test_page_is_whole_and_asks_for_nothing(result):
     assert len(parsed.pictures) == 1 + 1 + 2 + 4 + 1, "differences, folds, margins, reliability, size"
     assert all(len(picture["aria-label"]) > 20 for picture in parsed.pictures)
     assert "broken" not in re.findall(r'type="checkbox" checked value="([^"]*)"', page)
+
+
+def test_a_page_allows_its_own_script_alone(result):
+    page = render_report(result)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL)
+    digests = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert allowed == {
+        "default-src": "'none'",
+        "style-src": "'unsafe-inline'",
+        "script-src": f"'sha256-{digests[0]}'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert len(scripts) == 1
+    assert page.index("Content-Security-Policy") < min(page.index("<style"), page.index("<script"))
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200f", "\x1b", "\ud800", "\u2028"])
+def test_characters_that_change_the_direction_of_text_are_shown(hidden):
+    name = f"safe{hidden}txt.exe \u05d0\u200d"
+    grid = Grid(name, (name, "n"), ((name, "1"), ("a", "2")), "lr", {name: name}, (name, "a"))
+    picture = Picture(name, name, svg_picture([text_line(name, 1.0, 2.0, tip=name)], 9.0, 9.0, name))
+    sections = [Section(name, [grid, picture, Terms([(name, name)], name), name], name)]
+    page = render_page(name, sections, lead=name, verdict=[name], notes=[name], choices=[name, "a"])
+    assert hidden not in page
+    shown = f"safe{ascii(hidden)[1:-1]}txt.exe \u05d0\u200d"
+    assert page.count(shown) == page.count("txt.exe") > 20
+    page.encode()
 
 
 def test_page_of_a_comparison_in_which_all_failed():

@@ -57,14 +57,12 @@ def is_unicode(text: str) -> bool:
 
 def printable(text: str) -> str:
     """Return a text with control characters, except line breaks, as the escapes of a Python string."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        character
-        if character == "\n" or character in _JOINERS or unicodedata.category(character) not in _HIDDEN
-        else repr(character)[1:-1]
-        for character in text
-    )
+    return "\n".join(line if line.isprintable() else "".join(map(_shown, line)) for line in text.split("\n"))
+
+
+def _shown(character: str) -> str:
+    hidden = character not in _JOINERS and unicodedata.category(character) in _HIDDEN
+    return repr(character)[1:-1] if hidden else character
 
 
 def pluralize(n: int, one: str, several: str = "") -> str:

@@ -1,5 +1,8 @@
 """Pages of reports: one HTML file each, without network or fonts, and with one small script.
 
+A content security policy in the page allows this script alone, its style and nothing else. Control and formatting
+characters of names and labels, such as those that change the direction of text, are shown as escapes.
+
 A page has a title, sections, and a table of contents made from their headings. A section holds tables (`Grid`),
 pictures (`Picture`), lists of terms (`Terms`) and sentences (`str`). ``page.css`` is the style for screens of any
 width, light or dark, and for print. ``page.js`` sorts tables, shows tooltips and hides models; pages are readable
@@ -9,12 +12,15 @@ without it.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypeAlias
 
 from committee.data.packages import require_package
+from committee.data.text import printable
 from committee.report.drawing.svg import breakable
 from committee.report.grid import Grid
 
@@ -84,7 +90,10 @@ def render_page(
     )
     environment.globals["kind_of"] = lambda part: type(part).__name__
     environment.globals["breakable"] = breakable
-    return environment.get_template("page.html.j2").render(
+    script = folder.joinpath("page.js").read_text("utf-8")
+    page = environment.get_template("page.html.j2").render(
+        script=script,
+        script_digest=b64encode(sha256(script.encode()).digest()).decode(),
         title=title,
         lead=lead,
         verdict=list(verdict),
@@ -92,6 +101,7 @@ def render_page(
         choices=list(choices),
         sections=_anchored([section for section in sections if section.parts]),
     )
+    return printable(page)
 
 
 def _anchored(sections: list[Section]) -> list[tuple[str, Section]]:
