@@ -44,7 +44,7 @@ class PruneOptions:
     ] = None
     max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None
     min_gain: Annotated[
-        float | None, typer.Option(help="Take the smallest model that loses less accuracy, or R2, than this.")
+        float | None, typer.Option(help="Take the smallest model less than this below the best accuracy, or R2.")
     ] = None
     max_loss: Annotated[
         float | None,

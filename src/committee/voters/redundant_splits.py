@@ -98,7 +98,7 @@ class MergedLeaves:
 
     @classmethod
     def of(cls, forest: Forest, says: Sequence[NDArray[Any]]) -> MergedLeaves:
-        """Merge leaves that are equal in all arrays ``(N,)`` or ``(N, D)``."""
+        """Merge sibling leaves that are equal in all arrays ``(N,)`` or ``(N, D)``."""
         roots = forest.offset[:-1]
         left = np.repeat(roots, forest.n_nodes) + forest.left
         split = forest.feature >= 0

@@ -327,7 +327,7 @@ def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArra
 
 
 def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: str) -> pl.DataFrame:
-    """Read columns, named by an `option`, unchanged: as text of text files, in their types of other files."""
+    """Read the columns that an `option` names, unchanged: text files as text, other files in their own types."""
     file = table_file(path)
     if file.kind == "sheets":
         frame, _ = drop_nameless(file, read_sheet(file, form.sheet, but=names)[0])

@@ -156,7 +156,7 @@ class Growth:
         return after
 
     def beyond(self, leaf: Leaf, found: Branching) -> Leaf:
-        """Return the leaf after both answers of a voter, were it put at a leaf as the next node."""
+        """Return the leaf that `join` would return, without putting the voter at its leaf."""
         node = len(self)
         weights = _core.joined_weights(leaf.weights, found.q, self.positive, found.factors, self.threads)
         return Leaf([(node, PLUS), (node, MINUS)], weights, leaf.mass * float(found.Z.sum()), share=leaf.share)

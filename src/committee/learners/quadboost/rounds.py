@@ -191,7 +191,7 @@ class GramRun(ScoreRun):
 
 
 class ResidualRun(ScoreRun):
-    """Rounds on residuals, for voters that no list holds, or too long a list.
+    """Rounds on residuals, for voters that cannot be listed or are too many for `GramRun`.
 
     A round finds a voter in the pool for the residual, gives it its best weight, and subtracts it. The row weights sum
     to one; with `intercept` target and votes are centred.

@@ -14,7 +14,7 @@ def rebuild(
     *,
     tables: Annotated[Names, "Tables; by default all 12."] = None,
     repeats: Annotated[int, "Random splits of every table."] = 10,
-    growth: Annotated[bool, "Only entropies, growth by them and both stopwatches: no pictures."] = False,
+    growth: Annotated[bool, "Only the tables of entropies, growth by entropy and stopwatches."] = False,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and draws."] = 0,

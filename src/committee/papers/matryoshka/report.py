@@ -141,7 +141,7 @@ def error_grid(results: NestingResults) -> Grid:
 
 
 def table_grid(results: NestingResults) -> Grid:
-    """Tabulate errors and bounds of every table at the base T."""
+    """Tabulate the errors and bounds of each method on every table, of T = `plan.base` voters."""
     settings = [setting_of(method, results.plan.base) for method in METHODS]
 
     def shown(setting: Setting, table: str) -> str:

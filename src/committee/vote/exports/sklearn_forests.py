@@ -114,7 +114,7 @@ def _forest_of(grown: list[Any], classes: NDArray[Any]) -> Any:
 
 
 def centred_shares(trees: ScoreTrees, most_ahead: float) -> F64:
-    """Class shares ``(N, K)`` whose mean is 1 / K + a F_k / T, with one a that keeps all shares positive."""
+    """Class shares ``(N, K)`` of mean 1 / K + a (F_k - mean F) / T, with the largest a that makes none negative."""
     by_leaf = trees.by_leaf()
     value, start = by_leaf.value, by_leaf.intercept / len(trees.forest)
     if value.shape[1] == 1:
