@@ -455,6 +455,7 @@ MALFORMED_VALUES: list[Any] = [
         *({"names": None, "categories": [["a"]], "values": each} for each in MALFORMED_VALUES),
         {"names": None, "categories": [None, ["a"]], "values": [None, None]},
         {"names": None, "categories": [None], "written": ["duration"], "typed": False},
+        {"names": None, "categories": [[1, 2]], "rounding": "ceil"},
         {"names": None, "categories": [None], "written": ["0,5"], "typed": True},
     ],
 )

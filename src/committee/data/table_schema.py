@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ from committee.data.text import is_unicode
 if TYPE_CHECKING:
     import narwhals as nw
 
+Rounding: TypeAlias = Literal["floor", "trunc"]
+
 _COLUMNS = 32  # columns that are copied at a time, which bounds the second copies in memory
 
 _OPTIONAL = {
@@ -47,6 +49,7 @@ _OPTIONAL = {
     "written": "text or null",
     "missing": "text",
     "typed": "",
+    "rounding": "",
 }
 
 
@@ -82,6 +85,8 @@ class TableSchema:
     """Cells of files that mean missing, besides those that always do."""
     typed: bool = field(default=False, compare=False)
     """The formats are those of dates, times and durations of a frame, which must hold them again."""
+    rounding: Rounding | None = None
+    """Rounding of cells of columns with numeric categories, such as 2.5 to 2, as in LightGBM and XGBoost."""
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -253,7 +258,7 @@ class TableSchema:
         encoded = matrix.copy()
         for j, (categories, values) in enumerate(zip(self.categories, self._values, strict=True)):
             if categories is not None:
-                cells, name = matrix[:, j], self.column(j)
+                cells, name = self._rounded(matrix[:, j]), self.column(j)
                 codes, missing = encode_numbers(cells, categories, name), np.isnan(cells)
                 if all_known or (self.refuses_unknown and categories):
                     reject_unknown(cells, missing, codes, name)
@@ -288,6 +293,7 @@ class TableSchema:
             **({"written": list(self.written)} if self.written else {}),
             **({"missing": list(self.missing)} if self.missing else {}),
             **({"typed": True} if self.typed else {}),
+            **({"rounding": self.rounding} if self.rounding else {}),
         }
 
     @classmethod
@@ -298,6 +304,8 @@ class TableSchema:
         for key in ("refuses_unknown", "typed"):
             if stored.get(key, True) is not True:
                 raise ValueError(f"{key!r} of a table schema must be true where it is there")
+        if stored.get("rounding", "trunc") not in ("floor", "trunc"):
+            raise ValueError("'rounding' of a table schema must be 'floor' or 'trunc' where it is there")
         names, categories = stored["names"], stored["categories"]
         if names is not None and not isinstance(names, list):
             raise ValueError(f"'names' of a table schema must be null or a list, got {type(names).__name__}")
@@ -317,6 +325,7 @@ class TableSchema:
             tuple(stored.get("written", ())),
             tuple(stored.get("missing", ())),
             "typed" in stored,
+            stored.get("rounding"),
         )
 
     def _encode_frame(self, frame: nw.DataFrame[Any], n_threads: int, all_known: bool) -> F64:
@@ -339,10 +348,17 @@ class TableSchema:
         column.check_kind(self.time_format(j), categories, self.typed)
         if categories is None:
             return column.numbers()
-        codes = column.codes(categories)
+        if self.rounding is not None and categories and not isinstance(categories[0], str):
+            codes = encode_numbers(self._rounded(column.numbers()), categories, column.name)
+        else:
+            codes = column.codes(categories)
         if all_known or (self.refuses_unknown and categories):
             reject_unknown(column.series, column.missing(), codes, column.name)
         return codes if values is None else values.numbers(codes, column.missing())
+
+    def _rounded(self, cells: NDArray[Any]) -> NDArray[Any]:
+        rounded: NDArray[Any] = cells if self.rounding is None else getattr(np, self.rounding)(cells)
+        return rounded
 
     def _check_width(self, n_columns: int) -> None:
         if n_columns != len(self.categories):

@@ -106,6 +106,10 @@ def _encoded(column: Value, table: TableSchema, j: int) -> Value:
             f"column {table.column(j)!r} has many categories, encoded as numbers that float32 may not tell apart; "
             'leave dtype at "float64".'
         )
+    if table.rounding is not None and not isinstance(levels[0], str):
+        sign, size = graph.add("Sign", column), graph.add("Abs", column)
+        floor = graph.add("Floor", column if table.rounding == "floor" else size)
+        column = floor if table.rounding == "floor" else graph.add("Mul", sign, floor)
     return _looked_up(column, levels, values, graph)
 
 

@@ -27,6 +27,7 @@ from committee.vote.links.probability import Logistic, Softmax
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
+from tests.onnx.parity import asked
 
 lgb = pytest.importorskip("lightgbm", reason="a peer that is asked for in pyproject's test extra (2026-11-21)")
 xgb = pytest.importorskip("xgboost", reason="no wheel without a graphics card's libraries on this system (2026-11-21)")
@@ -177,6 +178,29 @@ def test_a_category_that_training_did_not_see_is_a_missing_value():
     other = X.assign(kind=pd.Categorical(["new"] * 50))
     committee = Committee.from_estimator(model)
     assert_allclose(committee.decision_function(other), raw_scores(model, other), **FLOAT64)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_codes_with_fractions_are_those_of_the_library(library, tmp_path):
+    X, y = coarse(600, 2)
+    X, y = X[~np.isnan(X[:, 3])], y[~np.isnan(X[:, 3])]
+    options: dict[str, Any] = {"max_cat_to_onehot": 1}
+    if library == "xgboost":
+        model = boosted(library, 2, (X, y), enable_categorical=True, feature_types=["q", "q", "q", "c", "q"], **options)
+    else:
+        model = lgb.LGBMClassifier(
+            n_estimators=12, min_child_samples=5, min_data_per_group=5, verbose=-1, n_jobs=1, **options
+        )
+        model.fit(X, y, categorical_feature=[3])
+    codes = np.array([2.5, 2.999, -0.5, -0.999, -1.0, 30.7, 39.5, 40.5, np.nan, *np.arange(0.25, 39.0)])
+    rows = np.repeat(X[:4], len(codes), axis=0)
+    rows[:, 3] = np.tile(codes, 4)
+    voting = assert_votes_as(model, rows)
+    assert voting.table is not None and voting.table.rounding == {"xgboost": "floor", "lightgbm": "trunc"}[library]
+    assert_array_equal(voting.decision_function(pd.DataFrame(rows)), voting.decision_function(rows))
+    voting.save(tmp_path / "model")
+    assert committee.load(tmp_path / "model").table == voting.table
+    assert_allclose(asked(committee.to_onnx(voting), rows)["probabilities"], voting.predict_proba(rows), atol=1e-12)
 
 
 def test_names_that_lightgbm_may_have_changed_are_not_asked_for():

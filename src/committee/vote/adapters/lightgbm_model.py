@@ -307,7 +307,8 @@ class _Columns:
         # an underscore may have been a space, and columns of an array are named Column_0, Column_1, ...
         unsure = any("_" in name for name in names) and not keep_names
         unsure = unsure or names == [f"Column_{j}" for j in range(len(names))]
-        return cls(TableSchema(None if unsure else tuple(names), tuple(categories)), seen)
+        table = TableSchema(None if unsure else tuple(names), tuple(categories), rounding="trunc" if seen else None)
+        return cls(table, seen)
 
     def codes(self, column: int, named: NDArray[np.int64]) -> Index:
         own = self.numbers.get(column, np.arange(self.table.n_categories[column]))

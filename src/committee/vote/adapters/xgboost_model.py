@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from committee.data.categories import Category
 from committee.data.number_types import F64, Index
-from committee.data.table_schema import TableSchema
+from committee.data.table_schema import Rounding, TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, check_objective
 from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.vote.links.mean import Identity, Log, MeanLink
@@ -98,7 +98,10 @@ def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -
             )
         else:
             categories[j] = tuple(range(max(UNNAMED_CODES, int(most[j]))))
-    return TableSchema(tuple(names) if names else None, tuple(categories), refuses_unknown=bool(declared))
+    rounding: Rounding | None = None if declared or categories.count(None) == p else "floor"
+    return TableSchema(
+        tuple(names) if names else None, tuple(categories), refuses_unknown=bool(declared), rounding=rounding
+    )
 
 
 def _declared(stored: dict[str, Any], name: str) -> tuple[Category, ...]:
