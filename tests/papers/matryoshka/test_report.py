@@ -151,7 +151,7 @@ def test_tables_add_up(made_up):
     assert promised.rows[1][:3] == ("AdaBoost below 2-matryoshka", "3-0-0, 0.250", "1-0-2, 1.000")
     # the tree's bound is below the 2-matryoshka's in these cells; errors are level but on credit
     assert promised.rows[-1][1:3] == ("0 of 3", "0 of 3")
-    assert edges.columns == ("voters", "1", "2", "3-4", "5-8") and edges.rows[0][1:] == ("0.300", "0.200", "0.100", "-")
+    assert edges.columns == ("method", "1", "2", "3-4", "5-8") and edges.rows[0][1:] == ("0.300", "0.200", "0.100", "-")
     assert errors.rows[5][:5] == (ADABOOST, "8", "2.00", "20.00", "20.00")
     assert errors.rows[9][4] == "-" and errors.rows[9][0] == REFERENCE
     assert tables.rows[0][:4] == ("sonar", "20", "10.0 (0.100)", "10.0 (0.200)") and tables.rows[0][4] == "-"

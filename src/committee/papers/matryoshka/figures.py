@@ -131,10 +131,10 @@ def grid() -> Grid:
         tree, nested, binary = (f"{b:.4f}" for b in (float(tree_factor(T, rho)), curve.y[best], two_matryoshka(T, rho)))
         adaboost = f"{rho**T:.2g}" if rho**T > 0.0 else "< 1e-300"
         body.append((curve.rho, f"{T:,}", tree, nested, f"{curve.x[best]:.1f}", f"{sqrt(T):.0f}", binary, adaboost))
-    columns = ("rho", "T", "tree", "tree of trees", "at T_1", "sqrt T", "2-matryoshka", "AdaBoost")
+    columns = ("rho", "T", "tree", "tree of trees", "best T_1", "sqrt T", "2-matryoshka", "AdaBoost")
     title = (
-        "Bounds on the expected training error: F(T, rho); the least F(T / T_1, F(T_1, rho)) and its T_1; M_2(T, rho);"
-        " rho^T"
+        "Bounds on the expected training error: tree, F(T, rho); tree of trees, least F(T / T_1, F(T_1, rho)) and its"
+        " T_1; 2-matryoshka, M_2(T, rho); AdaBoost, rho^T"
     )
     return grid_of(title, columns, body)
 

@@ -74,10 +74,13 @@ def bounds_grid(results: NestingResults) -> Grid:
             error, trained = (results.mean(setting, measure(name), tables) for name in ("train_error", "voters"))
             first = (setting.method, f"{T}", f"{len(tables)}", *map(number, bounds))
             body.append((*first, percent(error), *map(number, edges), number(trained, 1)))
-    columns = ("method", "T", "tables", "bound C", "theory", "train error", "first edge", "median", "least", "trained")
+    columns = (
+        *("method", "T", "tables", "bound C", "theory", "train error"),
+        *("first edge", "median edge", "least edge", "trained"),
+    )
     title = (
-        "Training: bound, what the theory has for as many voters of the least edge, expected error of one path in"
-        " percent, means over tables; edges of a run, medians over tables; voters trained"
+        "Training: bound C, the theory's bound for T voters of the least edge, expected training error of a random"
+        " path (%) and voters trained, means over tables; first, median and least edge of a run, medians over tables"
     )
     return grid_of(title, columns, body)
 
@@ -95,8 +98,8 @@ def bound_order_grid(results: NestingResults) -> Grid:
     for T in results.plan.sizes:
         settings = [setting_of(method, T) for method in (ADABOOST, BINARY, TREE)]
         last += ["{} of {}".format(*in_order(results, settings, what)) for what in (measure("bound"), wrong())]
-    columns = ("", *(f"{what}, T = {T}" for T in results.plan.sizes for what in ("bound", "error")))
-    title = "Bound, and test error by E[H]: tables on which the first is lower, higher, even; p of the sign test"
+    columns = ("order", *(f"{what}, T = {T}" for T in results.plan.sizes for what in ("bound", "error")))
+    title = "Order of bounds and of test errors by E[H]: tables on which the first is lower-higher-equal, sign test's p"
     return grid_of(title, columns, [*body, last])
 
 
@@ -104,8 +107,8 @@ def edge_grid(results: NestingResults) -> Grid:
     """Tabulate the edges in the order of training."""
     most = max(results.plan.sizes)
     body = [(method, *map(number, _medians(_cells(results, method, most), "edges", most))) for method in METHODS]
-    title = f"Edges in the order of training, runs of T = {most}: median over tables and splits of the median in a run"
-    return grid_of(title, ("voters", *_octaves(most)), body)
+    title = f"Edge of voter 1, 2, 3-4, ... of T = {most}: median over the voters, then over tables and splits"
+    return grid_of(title, ("method", *_octaves(most)), body)
 
 
 def _cells(results: NestingResults, method: str, T: int) -> list[Cell]:
@@ -132,10 +135,13 @@ def error_grid(results: NestingResults) -> Grid:
             errors.append(results.mean(setting, measure("path_error"), tables))
             losses = (results.mean(setting, log_loss(walk), tables) for walk in WALKS)
             body.append((setting.method, f"{T}", number(rank, 2), *map(percent, errors), *map(number, losses)))
-    columns = ("method", "T", "rank", "E[H]", "likely", "majority", "one path", "ln E[H]", "ln likely", "ln majority")
+    columns = (
+        *("method", "T", "rank", "E[H]", "likely", "majority", "random"),
+        *("loss E[H]", "loss likely", "loss majority"),
+    )
     title = (
-        "Test: average rank of the error by E[H]; errors in percent by E[H], the likeliest path, the majority of paths,"
-        " one path; log losses (ln); means over the tables of the table before"
+        "Test: average rank of the error by E[H]; errors (%) by E[H], the likeliest path, the majority of paths, a"
+        " random path; log losses; means over the tables of the first table"
     )
     return grid_of(title, columns, body)
 
@@ -154,8 +160,8 @@ def table_grid(results: NestingResults) -> Grid:
     for table in results.tables:
         rows = results.of_table(table, settings[0])[0]["training_rows"]
         body.append((table, f"{rows:,}", *(shown(setting, table) for setting in settings)))
-    title = f"T = {results.plan.base}: test error by E[H] in percent (bound), mean of {results.repeats} split(s)"
-    return grid_of(title, ("table", "train", *METHODS), body)
+    title = f"Test error by E[H] (%) and bound C, T = {results.plan.base}, mean of {results.repeats} split(s)"
+    return grid_of(title, ("table", "training rows", *METHODS), body)
 
 
 def _duel_text(found: PairedComparison) -> tuple[str, str, str]:
@@ -168,10 +174,13 @@ def pair_grid(results: NestingResults) -> Grid:
     for a, b in PAIRS:
         found = (duel(results, setting_of(a, T), setting_of(b, T)) for T in results.plan.sizes)
         body.append((f"{a} - {b}", *(text for one in found for text in _duel_text(one))))
-    columns = ("A - B", *(f"{what}{T}" for T in results.plan.sizes for what in ("P, T = ", "less, ", "signs, ")))
+    columns = (
+        "A - B",
+        *(f"{what}{T}" for T in results.plan.sizes for what in ("P, T = ", "difference, ", "won-lost-tied, ")),
+    )
     title = (
-        "Test error by E[H]: probability that A errs less on most tables (Poisson-binomial); error of A less that of B"
-        " in points; tables won, lost, even, p of the sign test"
+        "Test error by E[H]: probability that A has the lower error on most tables (Poisson-binomial test); error of"
+        " A minus error of B (points); tables won-lost-tied by A, sign test's p"
     )
     return grid_of(title, columns, body)
 
@@ -184,8 +193,9 @@ def path_grid(results: NestingResults) -> Grid:
             setting = setting_of(method, T)
             found = (duel(results, setting, setting, EXPECTED, walk) for walk in (LIKELY, MAJORITY))
             body.append((method, f"{T}", *(text for one in found for text in _duel_text(one))))
-    columns = ("method", "T", "P, likely", "less", "signs", "P, majority", "less", "signs")
-    title = "E[H] against the likeliest path and against the majority of paths: as in the table before, A is E[H]"
+    versus = ("difference", "won-lost-tied")
+    columns = ("method", "T", "P, likely", *versus, "P, majority", *versus)
+    title = "E[H] (A) against the likeliest path and against the majority of paths (B): columns as in the table before"
     return grid_of(title, columns, body)
 
 
@@ -197,10 +207,10 @@ def cost_grid(results: NestingResults) -> Grid:
             values = (results.mean(setting, measure(name), tables) for name in ("needed", "met", "steps"))
             seconds = results.mean(setting, measure("fit_seconds"), tables)
             body.append((setting.method, f"{T}", *(number(v, 1) for v in values), f"{1000 * seconds:.0f}"))
-    columns = ("method", "T", "E[H]", "one path", "likely", "fit ms")
+    columns = ("method", "T", "E[H]", "random", "likely", "fit ms")
     title = (
-        "Voters that a test row asks: those it meets on a path in a thousand, which E[H] needs; those on one path;"
-        " those on the likeliest path; milliseconds of training; means over the tables"
+        "Voters evaluated per test row: for E[H] (those met with probability 0.001 or more), on a random path, on the"
+        " likeliest path; training time (ms); means over tables"
     )
     return grid_of(title, columns, body)
 
@@ -220,12 +230,13 @@ def softness_grid(results: NestingResults) -> Grid:
             first = (method, f"{setting.softness:g}", number(bound), percent(error), number(rank, 2))
             body.append((*first, *map(percent, errors), *map(number, losses), number(met, 1), signs))
     columns = (
-        *("method", "s", "bound C", "train error", "rank", "E[H]", "likely", "majority", "ln E[H]", "ln majority"),
-        *("met", "signs"),
+        *("method", "softness", "bound C", "train error", "rank", "E[H]", "likely", "majority"),
+        *("loss E[H]", "loss majority", "voters", "won-lost-tied"),
     )
     title = (
-        f"Softness s, T = {results.plan.base}: bound, expected training error; rank among the softnesses by the test"
-        f" error of E[H]; test errors in percent; log losses; voters on one path; signs against s = {SOFTNESS:g}"
+        f"Softness, T = {results.plan.base}: bound C, expected training error (%); rank among the softnesses by the"
+        " test error of E[H]; test errors (%); log losses; voters on a random path; tables won-lost-tied against"
+        f" softness {SOFTNESS:g}, sign test's p"
     )
     return grid_of(title, columns, body)
 
@@ -246,11 +257,14 @@ def draws_grid(results: NestingResults) -> Grid:
             bounds = (number(results.geometric_mean(setting, C, tables)) for C in ("bound", "true_bound"))
             error, loss = (results.mean(setting, what, tables) for what in (wrong(), log_loss()))
             body.append((method, *way, *bounds, percent(error), number(loss), *versus))
-    columns = ("method", "draws", "", "mean", "told C", "true C", "error", "ln", "P, known", "signs")
+    columns = (
+        *("method", "draws", "estimate", "mean draws", "estimated C", "true C", "error", "log loss"),
+        *("P, known", "won-lost-tied"),
+    )
     title = (
-        f"Probabilities told from draws, T = {results.plan.base}: mean number of draws; the bound that the learner"
-        " sees, and E exp(-H y) of its graph (geometric means); test error by E[H] in percent, log loss; against"
-        " known probabilities"
+        f"Probabilities estimated from draws, T = {results.plan.base}: mean number of draws; C by the estimates and by"
+        " the true q (geometric means); test error by E[H] (%), log loss; against known probabilities: probability of"
+        " the lower error on most tables, tables won-lost-tied, sign test's p"
     )
     return Grid(title, columns, tuple(body), "lrl" + "r" * 7)
 
@@ -313,11 +327,11 @@ def entropy_grid(results: NestingResults) -> Grid:
         rho = [cell["edge_by_entropy"] for cell in cells if cell["edge_by_entropy"] is not None]
         signs = f"{sum(r < 0.0 for r in rho)}-{sum(r > 0.0 for r in rho)}"
         body.append((method, *shares, number(float(np.median(rho)) if rho else None, 2), signs))
-    columns = ("voters", *_octaves(most), "rho", "runs - +")
+    columns = ("method", *_octaves(most), "rho", "rho < 0, > 0")
     title = (
-        f"Entropy of the weights in the order of training, T = {most}: as a percentage of the rows, median over tables"
-        " and splits of the median in a run; Spearman's correlation of entropy and edge over the voters of a run, its"
-        " median, and in how many runs it is negative and positive"
+        f"Effective share of rows (exp of the weights' entropy, %) of voter 1, 2, 3-4, ... of T = {most}: median over"
+        " the voters, then over tables and splits; rho: Spearman's correlation of entropy and edge over the voters of"
+        " a run, its median, and the numbers of runs in which it is negative and positive"
     )
     return grid_of(title, columns, body)
 
@@ -339,11 +353,15 @@ def growth_grid(results: NestingResults) -> Grid:
             versus = signs_text(signs[0]), signs_text(signs[1])
         figures = number(bound), percent(error), percent(test), percent(path), number(loss), f"{1000 * seconds:.0f}"
         body.append((setting.choose, *figures, *versus))
-    columns = ("grown by", "bound C", "train error", "E[H]", "one path", "ln E[H]", "fit ms", "bounds", "errors")
+    columns = (
+        *("grown by", "bound C", "train error", "E[H]", "random", "loss E[H]"),
+        *("fit ms", "bound signs", "error signs"),
+    )
     title = (
-        f"Growth of the boosting tree, T = {results.plan.base}: bound, expected training error, test errors in percent,"
-        f" log loss, milliseconds; means over {len(tables)} table(s) and {results.repeats} split(s); tables on which"
-        " bound and test error are lower, higher, even against growth by mass, p of the sign test"
+        f"Growth of the boosting tree, T = {results.plan.base}: bound C, expected training error (%), test errors by"
+        f" E[H] and by a random path (%), log loss, training time (ms), means over {len(tables)} table(s) and"
+        f" {results.repeats} split(s); tables with lower-higher-equal bound, and test error by E[H], than growth by"
+        " mass, sign test's p"
     )
     return grid_of(title, columns, body)
 
@@ -361,10 +379,10 @@ def clock_grid(results: NestingResults) -> Grid:
         way = "known" if setting.n_draws is None else str(setting.n_draws).replace("_", " ")
         figures = number(drawn, 1), *map(number, bounds), percent(error), number(loss), f"{1000 * seconds:.0f}"
         body.append((way, *figures, signs))
-    columns = ("draws", "mean", "told C", "true C", "error", "ln", "fit ms", "errors")
+    columns = ("draws", "mean draws", "estimated C", "true C", "error", "log loss", "fit ms", "won-lost-tied")
     title = (
-        f"Both stopwatches, AdaBoost, MAP, T = {results.plan.base}: mean number of draws, told and true bound"
-        " (geometric means), test error by E[H] in percent, log loss, milliseconds; tables with less, more, equal error"
-        " against known probabilities, p of the sign test"
+        f"Rules that end the draws, AdaBoost, MAP, T = {results.plan.base}: mean number of draws, C by the estimates"
+        " and by the true q (geometric means), test error by E[H] (%), log loss, training time (ms); tables"
+        " won-lost-tied against known probabilities, sign test's p"
     )
     return grid_of(title, columns, body)
