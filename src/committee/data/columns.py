@@ -20,7 +20,7 @@ from committee.data.frame_dates import (
     read_object_seconds,
     read_seconds,
 )
-from committee.data.matrices import overflow_message, overflows_float
+from committee.data.matrices import is_out_of_core, overflow_message, overflows_float
 from committee.data.text import check_names, quoted
 
 if TYPE_CHECKING:
@@ -332,6 +332,27 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
     check_frame(X)
     return nw.from_native(X, eager_only=True)
+
+
+def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
+    """Take the columns out of a frame that vectors of its rows name, such as ``sample_weight="w"``.
+
+    Return the frame without these columns, and the vectors; rows in pieces and their names are returned as they are.
+    """
+    names = {key: name for key, name in vectors.items() if isinstance(name, str)}
+    if not names or is_out_of_core(X):
+        return X, *vectors.values()
+    if not is_frame(X):
+        key, name = next(iter(names.items()))
+        raise ValueError(
+            f"{key}={name!r} names a column, but X is a {type(X).__name__}, whose columns have no names; give {key} as "
+            "an array, or X as a data frame."
+        )
+    frame = open_frame(X)
+    for key, name in names.items():
+        check_names([name], frame.columns, key)
+    taken = {key: frame[name].to_native() for key, name in names.items()}
+    return frame.drop(*set(names.values())).to_native(), *(vectors | taken).values()
 
 
 def warn_of_other_order(X: Any, **vectors: Any) -> None:

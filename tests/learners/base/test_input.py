@@ -282,6 +282,34 @@ def test_vectors_in_another_order_than_the_frame():
             AdaBoostClassifier(3).fit(FRAME, pd.Series(Y, index=index))
 
 
+@each_learner
+@pytest.mark.parametrize(
+    "to_frame", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas], ids=["pd", "pl", "pa"]
+)
+def test_labels_and_weights_may_be_columns_of_the_frame(learner, to_frame):
+    w = np.arange(N) % 3.0
+    frame = to_frame(FRAME.assign(w=w, label=Y)[["w", "age", "label", "income", "height"]])
+    features = to_frame(FRAME)
+    plain = clone(learner).fit(features, Y, w)
+    model = clone(learner).fit(frame, "label", sample_weight="w")
+    assert_array_equal(model.feature_names_in_, FRAME.columns)
+    assert_array_equal(model.predict_proba(features), plain.predict_proba(features))
+    assert model.score(frame, "label", sample_weight="w") == plain.score(features, Y, w)
+    by_name = clone(learner).fit(to_frame(FRAME.assign(w=w)), Y, sample_weight="w")
+    assert_array_equal(by_name.predict_proba(features), plain.predict_proba(features))
+
+
+@each_learner
+def test_a_column_that_is_not_there_cannot_hold_weights(learner):
+    refuses(
+        lambda: learner.fit(FRAME, Y, "wieght"),
+        "sample_weight names 'wieght', which is not there; did you mean",
+    )
+    refuses(lambda: learner.fit(FRAME, "label"), "y names 'label', which is not there; there are 'age', 'income'")
+    refuses(lambda: learner.fit(X, Y, "w"), "sample_weight='w' names a column, but X is a ndarray, whose columns have")
+    refuses(lambda: learner.fit(X, "y"), "y='y' names a column, but X is a ndarray")
+
+
 def test_large_whole_weights_are_ratios():
     model = GradientBoostingClassifier(n_estimators=3, random_state=0)
     with pytest.warns(UserWarning, match="whole numbers with a mean of 1000. Only their ratios are used"):

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
-from committee.data.columns import check_frame, is_frame, warn_of_other_order
+from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import (
     Matrix,
@@ -90,11 +90,12 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         ----------
         X : table or array-like (n, p)
             Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
-            count repeated rows; of others only the ratios matter.
+        y : array-like (n,) or str
+            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets. A text names the
+            column of `X` that holds them.
+        sample_weight : array-like (n,) or str, default=None
+            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
+            with a mean of at most 10 count repeated rows; of others only the ratios matter.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -124,6 +125,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         reject_path(X)
+        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
@@ -434,10 +436,10 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return len(self.classes_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean accuracy. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
+        """Mean accuracy. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
-        return super().score(X, y, sample_weight)
+        return super().score(*take_named(X, y=y, sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score after each voter."""
@@ -482,10 +484,10 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return self._answers(X, "predict")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R^2. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
+        """R^2. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
-        return super().score(X, y, sample_weight)
+        return super().score(*take_named(X, y=y, sample_weight=sample_weight))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions after each voter."""

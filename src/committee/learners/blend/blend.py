@@ -172,11 +172,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         ----------
         X : table or array-like (n, p)
             Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels, or numbers to predict.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
-            count repeated rows; of others only the ratios matter.
+        y : array-like (n,) or str
+            Class labels, or numbers to predict; or the name of the column of `X` that holds them.
+        sample_weight : array-like (n,) or str, default=None
+            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
+            with a mean of at most 10 count repeated rows; of others only the ratios matter.
         groups : array-like (n,), default=None
             Groups of the rows, for a `cv` that uses them.
         checkpoint : path or Checkpoint, default=None

@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_consistent_length, check_is_fitted
 
+from committee.data.columns import take_named
 from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask, check_array, check_range
 from committee.data.rows import row_weights
@@ -203,6 +204,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs rows in memory, but X is an out-of-core table; pass a sample of it."
             )
+        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         X = indexable_rows(X)
         X = X if hasattr(X, "__getitem__") else np.asarray(X)
         target = self._targets(y)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
 
+from committee.data.columns import take_named
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads, one_blas_thread
@@ -180,6 +181,7 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._validate_params()
+        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         if self.max_loss is not None:
             check_max_loss(self.max_loss, self.min_gain, self.on)
         committee, threads = self._committee_of(self.trained), n_threads(self.n_jobs)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.columns import take_named
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.typed_json import read_named_parameters
@@ -142,6 +143,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._validate_params()
+        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         objective = self._objective()
         if self.on == "train" and objective.on_unseen_rows:
             raise ValueError(
