@@ -45,6 +45,7 @@ class WeightedRows:
     weights: NDArray[np.float64]
     uniform: bool  # whether no weights are given, so that all are 1
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
+    offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -153,6 +154,7 @@ class Rows(WeightedRows):
     weights: NDArray[np.float64]
     uniform: bool
     levels: HighCardinality | None = None
+    offset: NDArray[np.float64] | None = None
 
     @property
     def class_numbers(self) -> NDArray[np.uint16]:
@@ -174,6 +176,7 @@ class TargetRows(WeightedRows):
     weights: NDArray[np.float64]
     uniform: bool
     levels: HighCardinality | None = None
+    offset: NDArray[np.float64] | None = None
 
     @property
     def class_numbers(self) -> None:

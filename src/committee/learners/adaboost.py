@@ -151,7 +151,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
             warnings.warn(
                 f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter "
                 "that predicts the class frequencies.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

@@ -12,7 +12,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from committee.vote.links import probability
-from committee.vote.links.probability import Link, Share
+from committee.vote.links.probability import Link
 from committee.vote.weighted_votes import Scores, WeightedVotes, elected, lead, signed
 from committee.voters.protocol import Voters
 
@@ -92,10 +92,8 @@ class Committee(WeightedVotes):
         classes.flags.writeable = False
         object.__setattr__(self, "classes", classes)
         self.link.check_votes(self.voters, self.weights)
-        if self.intercept is not None and (isinstance(self.link, Share) or getattr(self.link, "normalized", False)):
-            raise ValueError(
-                f"intercept is no vote to average, as {self.link} does; use another link, or no intercept."
-            )
+        if self.intercept is not None:
+            self._check_addable("intercept")
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Committee:
@@ -164,7 +162,7 @@ class Committee(WeightedVotes):
     def __repr__(self) -> str:
         return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link)"
 
-    def predict_proba(self, X: Any, *, n_threads: int = 1) -> Scores:
+    def predict_proba(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Scores:
         """Return class probabilities ``(n, K)``; parameters and errors are those of `decision_function`.
 
         Rows sum to 1. The first largest entry of a row is the predicted class.
@@ -173,7 +171,7 @@ class Committee(WeightedVotes):
         --------
         ``committee.predict_proba(X).max(axis=1)`` are the probabilities of the predicted classes.
         """
-        return self.probability_of(self.voters.tally(self.encode(X), self.weights, n_threads))
+        return self._probability(self._tally(self.encode(X), n_threads, offset), self.total_weight)
 
     def probability_of(self, votes: Scores) -> Scores:
         """Return class probabilities ``(n, K)`` of weighted sums of votes ``(n, D)`` without the intercept.
@@ -269,7 +267,7 @@ class Committee(WeightedVotes):
         # whose votes on new rows may pass those on training rows, by more
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
-    def staged_predict_proba(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
+    def staged_predict_proba(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[Scores]:
         """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each votes once.
 
         Parameters and errors are those of `decision_function`.
@@ -278,7 +276,7 @@ class Committee(WeightedVotes):
         --------
         ``[log_loss(y, p) for p in committee.staged_predict_proba(X)]`` is the log loss by number of voters.
         """
-        return (self._probability(*stage) for stage in self._stages(self.encode(X), n_threads))
+        return (self._probability(*stage) for stage in self._stages(self.encode(X), n_threads, offset))
 
     def _settle(self, tally: Scores, total: float) -> Scores:
         return self.link.settle(tally, total) if self.voters.kind == "score" else tally

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
+from committee.data.offsets import check_scores, checked_offset
 from committee.data.typed_json import NamedParameters, field
 from committee.files.store import Storable
 from committee.voters.forest import Forest, ImportanceKind
@@ -174,7 +175,7 @@ class WeightedVotes(Storable, ABC):
         trees = MemberTrees.of(self.voters, self.weights, "apply")
         return trees.apply(self.encode(X), n_threads)
 
-    def decision_function(self, X: Any, *, n_threads: int = 1) -> Scores:
+    def decision_function(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Scores:
         """Return the scores F(x) = F_0 + sum_t w_t h_t(x), before the link.
 
         Equation: vote (docs/theory.md).
@@ -183,6 +184,8 @@ class WeightedVotes(Storable, ABC):
         ----------
         X : table or array-like (n, p)
             Rows to vote on.
+        offset : array-like (n,) or (n, D), default=None
+            Numbers that are added to the scores, such as logarithms of exposures.
         n_threads : int, default=1
             Largest number of threads; the result does not depend on it.
 
@@ -194,16 +197,16 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         ValueError
-            If `X` has other columns than the training table.
+            If `X` has other columns than the training table, or the offset another shape than the scores.
 
         Examples
         --------
         ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` plus the intercept for two
         classes or one number.
         """
-        return self._scores(self._tally(self.encode(X), n_threads))
+        return self._scores(self._tally(self.encode(X), n_threads, offset))
 
-    def predict(self, X: Any, *, n_threads: int = 1) -> NDArray[Any]:
+    def predict(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> NDArray[Any]:
         """Return the elected classes ``(n,)``, the first on ties, or the predicted numbers ``(n,)`` or ``(n, D)``.
 
         Parameters and errors are those of `decision_function`.
@@ -212,25 +215,27 @@ class WeightedVotes(Storable, ABC):
         --------
         ``(committee.predict(X) == y).mean()`` is the accuracy of a classification committee.
         """
-        return self._answer(self.decision_function(X, n_threads=n_threads), self.total_weight)
+        return self._answer(self.decision_function(X, offset=offset, n_threads=n_threads), self.total_weight)
 
-    def staged_decision_function(self, X: Any, *, n_threads: int = 1) -> Iterator[Scores]:
+    def staged_decision_function(
+        self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1
+    ) -> Iterator[Scores]:
         """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each votes once.
 
         Examples
         --------
         ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
         """
-        return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads))
+        return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads, offset))
 
-    def staged_predict(self, X: Any, *, n_threads: int = 1) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[NDArray[Any]]:
         """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each votes once.
 
         Examples
         --------
         ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy by number of voters.
         """
-        stages = self._stages(self.encode(X), n_threads)
+        stages = self._stages(self.encode(X), n_threads, offset)
         return (self._answer(self._scores(tally), total) for tally, total in stages)
 
     def select(
@@ -304,23 +309,33 @@ class WeightedVotes(Storable, ABC):
             raise ValueError(f"X has {data.shape[1]} columns; the voters need {self.voters.n_features}.")
         return data
 
-    def _tally(self, data: Any, n_threads: int) -> Scores:
-        return self._settled(self.voters.tally(data, self.weights, n_threads))
+    def _tally(self, data: Any, n_threads: int, offset: ArrayLike | None = None) -> Scores:
+        return self._settled(self.voters.tally(data, self.weights, n_threads), offset)
 
-    def _settled(self, votes: Scores) -> Scores:
-        return self._settle(self._started(votes), self.total_weight)
+    def _settled(self, votes: Scores, offset: ArrayLike | None = None) -> Scores:
+        return self._settle(self._started(votes, offset), self.total_weight)
 
-    def _stages(self, data: Any, n_threads: int) -> Iterator[tuple[Scores, float]]:
+    def _stages(self, data: Any, n_threads: int, offset: ArrayLike | None = None) -> Iterator[tuple[Scores, float]]:
         votes: Scores | None = None
         for t in range(self.n_voters):
             vote = self.voters[t : t + 1].tally(data, self.weights[t : t + 1], n_threads)
             # a new array each time: what was handed out stays as it was
             votes = vote if votes is None else votes + vote
             total = self._total(self.weights[: t + 1])
-            yield self._settle(self._started(votes), total), total
+            yield self._settle(self._started(votes, offset), total), total
 
-    def _started(self, votes: Scores) -> Scores:
-        return votes if self.intercept is None else votes + self.intercept
+    def _started(self, votes: Scores, offset: ArrayLike | None) -> Scores:
+        started = votes if self.intercept is None else votes + self.intercept
+        if offset is None:
+            return started
+        self._check_addable("offset")
+        numbers = checked_offset(offset, len(votes))
+        check_scores(numbers, votes.shape[1])
+        return started + numbers.reshape(votes.shape)
+
+    def _check_addable(self, name: str) -> None:
+        if self.link.averages:
+            raise ValueError(f"{name} is no vote to average, as {self.link} does; use another link, or no {name}.")
 
     def _settle(self, tally: Scores, total: float) -> Scores:
         return tally

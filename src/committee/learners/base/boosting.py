@@ -19,6 +19,7 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters
 if TYPE_CHECKING:
     import os
 
+    from committee.data.offsets import Offsets
     from committee.data.rows import Rows, TargetRows
     from committee.files.journal import Checkpoint
     from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
@@ -106,8 +107,20 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
-            if constant := self._constant(rows):
+        return self._fit(X, y, sample_weight, checkpoint, X_val, y_val)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None,
+        X_val: Any,
+        y_val: ArrayLike | None,
+        offsets: Offsets | None = None,
+    ) -> Self:
+        with self._one_fit(X, y, sample_weight, checkpoint, offsets) as (tasks, rows):
+            if constant := self._constant(rows, stacklevel=5):
                 tasks.begin()
                 tasks.end(constant)
                 return self
@@ -152,7 +165,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     ) -> tuple[Any, Any]:
         """Training rows and held-out ones; None if there are none."""
         if X_val is not None or y_val is not None:
-            return rows, self._validation_rows(X_val, y_val, tasks.y, tasks.given_weight)
+            held_out = self._validation_rows(X_val, y_val, tasks.y, tasks.given_weight)
+            return rows, held_out if tasks.offsets is None else tasks.offsets.of_validation(held_out)
         return self._hold_out(rows, random) if self._stops_early(rows) else (rows, None)
 
     def _stopping(self, run: Any, held_out: Any, scoring: Any) -> EarlyStopping:
@@ -213,4 +227,4 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             raise ValueError(f"best_iteration_ is {best!r}; it must be a number of rounds, or None")
 
     def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
-        """Warn of the outcome of the rounds; ``stacklevel=4`` is the user's call of fit."""
+        """Warn of the outcome of the rounds; ``stacklevel=5`` is the user's call of fit."""

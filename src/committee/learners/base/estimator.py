@@ -53,6 +53,7 @@ from committee.voters.forest import Forest
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from committee.data.offsets import Offsets
     from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
     from committee.data.rows import ClassWeights
     from committee.files.journal import Checkpoint
@@ -121,7 +122,12 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @contextmanager
     def _one_fit(
-        self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint | str | os.PathLike[str] | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None,
+        offsets: Offsets | None = None,
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         reject_path(X)
@@ -138,6 +144,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
                     self.__dict__.pop(name, None)
             with FitTasks(self, context, X, y, sample_weight) as tasks:
                 self._check_parameters()
+                tasks.offsets = offsets
                 if is_out_of_core(X):
                     from committee.learners.base.pieced_rows import training_pieces  # few tables come in pieces
 
@@ -151,6 +158,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
         tasks.sample_weight = self.fit_weights(y, sample_weight)
         rows = self.training_rows(X, y, tasks.sample_weight)
+        if tasks.offsets is not None:
+            rows = tasks.offsets.of_training(rows, tasks.sample_weight)
         if checkpoint is not None:
             tasks.open_checkpoint(checkpoint, rows)
         return rows
@@ -177,8 +186,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             return None
         return f"{self._voter_parameter}={voter!r} is trained by code that is not the library's, and cannot be kept"
 
-    def _constant(self, rows: Any) -> dict[str, Any]:
-        """Fitted attributes of a model that needs no training; else empty."""
+    def _constant(self, rows: Any, stacklevel: int = 4) -> dict[str, Any]:
+        """Fitted attributes of a model that needs no training; else empty. `stacklevel` is that of its warning."""
         return {}
 
     def _check_parameters(self) -> None:
@@ -364,7 +373,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         rows = Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
         return self._numbered(rows, f"rate of {classes[1]}" if len(classes) == 2 else "class score")
 
-    def _constant(self, rows: Any) -> dict[str, Any]:
+    def _constant(self, rows: Any, stacklevel: int = 4) -> dict[str, Any]:
         if len(self.classes_) > 1:
             return {}
         for name in self.stored_attributes:  # of a fit that a warm start could have continued
@@ -373,7 +382,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         warnings.warn(
             f"y holds one class only, {self.classes_.tolist()[0]!r} (rows of zero weight do not count): the model "
             "always predicts it, and has no attributes of a training.",
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
         leaf, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
         voter = Forest(

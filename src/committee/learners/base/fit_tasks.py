@@ -33,6 +33,7 @@ from committee.learners.base.stored_learner import CallbackSupportMixin
 if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
 
+    from committee.data.offsets import Offsets
     from committee.learners.base.fit_record import Codec, FitRecord
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class FitTasks:
         self.sample_weight: Any = sample_weight
         self.begun: float = time.perf_counter()
         self.y, self.given_weight = y, sample_weight
+        self.offsets: Offsets | None = None
         self._estimator, self._context = estimator, context
         self._open: list[CallbackContext] = []  # nested, the innermost last
         self._checkpoint: FitCheckpoint | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.matrices import is_matrix, is_out_of_core
@@ -30,7 +30,9 @@ class FittedLearner(ABC):
     def validate_rows(self, X: Any) -> Any:
         """Check names and number of columns; return X as the committee takes it."""
 
-    def _answers(self, X: Any, method: str, targets: TargetCollector | None = None) -> NDArray[Any]:
+    def _answers(
+        self, X: Any, method: str, targets: TargetCollector | None = None, offset: ArrayLike | None = None
+    ) -> NDArray[Any]:
         # the result of a method of the committee; labels and weights of rows in pieces are gathered in `targets`
         if "committee_" not in self.__dict__:
             check_is_fitted(self)  # takes as long as the vote on one row, as it collects all tags of the learner
@@ -39,11 +41,14 @@ class FittedLearner(ABC):
         threads = 1 if is_matrix(X) and len(X) == 1 and self.n_jobs != 0 else n_threads(self.n_jobs)
 
         def of_rows(rows: Any) -> NDArray[Any]:
-            found: NDArray[Any] = predict(self.validate_rows(rows), n_threads=threads)
+            given = {} if offset is None else {"offset": offset}  # only scores that add up take one
+            found: NDArray[Any] = predict(self.validate_rows(rows), n_threads=threads, **given)
             return found
 
         if not is_out_of_core(X):
             return of_rows(X)
+        if offset is not None:
+            raise ValueError("offset goes with rows in memory, and X is read in pieces; predict piece by piece.")
         from committee.learners.base.pieced_rows import predict_pieces  # few tables come in pieces
 
         return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets)
@@ -232,10 +237,11 @@ class FittedLearner(ABC):
         check_is_fitted(self)
         return self.committee_.apply(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
 
-    def _staged(self, X: Any, method: str) -> Iterator[NDArray[Any]]:
+    def _staged(self, X: Any, method: str, offset: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
         check_is_fitted(self)
+        given = {} if offset is None else {"offset": offset}
         stages: Iterator[NDArray[Any]] = getattr(self.committee_, method)(
-            self.validate_rows(X), n_threads=n_threads(self.n_jobs)
+            self.validate_rows(X), n_threads=n_threads(self.n_jobs), **given
         )
         return stages
 

@@ -87,9 +87,10 @@ class RowUnits:
     @classmethod
     def of(cls, rows: Rows | TargetRows, seed: int, n_threads: int) -> Self:
         y = rows.labels if isinstance(rows, Rows) else rows.target
+        offset = np.empty((len(rows), 0)) if rows.offset is None else rows.offset.reshape(len(rows), -1)
         keys = row_digests(rows.X, n_threads)
         for some in _blocks(len(keys)):
-            content = np.column_stack([_unit_interval(keys[some]), y[some].astype(np.float64)])
+            content = np.column_stack([_unit_interval(keys[some]), y[some].astype(np.float64), *offset[some].T])
             keys[some] = _core.row_keys(content, seed, n_threads)
         row, weight = None, None
         if not rows.uniform:

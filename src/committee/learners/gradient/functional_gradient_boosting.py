@@ -14,14 +14,14 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import BoostingRun
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.user_voter import voter_template, weight_argument
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LineSearch
+from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
 from committee.learners.gradient.rounds import Draws
-from committee.learners.gradient.target import LossBoosting, Target, constant_scores
+from committee.learners.gradient.target import LossBoosting, Target
 from committee.learners.pools.pool import Clones
 from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss
@@ -62,7 +62,7 @@ class FunctionalRun(BoostingRun):
     _idle = False
 
     def __post_init__(self) -> None:
-        self.F = constant_scores(self.intercept, len(self.X)) if self.search is None else self.search.F
+        self.F = self.target.first_scores(self.intercept) if self.search is None else self.search.F
         self.members: list[Any] = []
         self.spreads: list[float] = []
         self.steps: list[float] = []
@@ -181,7 +181,7 @@ class FunctionalGradientBoosting(LossBoosting):
         n_features = rows.X.shape[1]
         search = None
         if self.line_search:
-            search = LineSearch(target, LeafPenalty(), constant_scores(intercept, len(rows)), threads, newton=False)
+            search = LineSearch(target, LeafPenalty(), target.first_scores(intercept), threads, newton=False)
         return FunctionalRun(
             target,
             rows.dense,
@@ -197,7 +197,7 @@ class FunctionalGradientBoosting(LossBoosting):
 
 
 @with_parameters
-class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoosting):
+class FunctionalGradientBoostingClassifier(OffsetClassifier, FunctionalGradientBoosting):
     r"""Gradient boosting for classes over any regressor: trees, lines, splines.
 
     Each round computes the gradients g of the loss at the scores F, fits a base learner to -g by least squares,
@@ -242,7 +242,7 @@ class FunctionalGradientBoostingClassifier(BaseClassifier, FunctionalGradientBoo
 
 
 @with_parameters
-class FunctionalGradientBoostingRegressor(BaseRegressor, FunctionalGradientBoosting):
+class FunctionalGradientBoostingRegressor(OffsetRegressor, FunctionalGradientBoosting):
     r"""Gradient boosting for numbers over any regressor: trees, lines, splines.
 
     The rounds are those of `FunctionalGradientBoostingClassifier`. With the squared error each base learner is fitted

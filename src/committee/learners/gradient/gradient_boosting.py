@@ -21,7 +21,6 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.early_stopping import EarlyStopping
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, NOT_NEGATIVE, SHARE, fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import RowUnits
@@ -29,9 +28,10 @@ from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
 from committee.learners.gradient.line_search import LineSearch
+from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
-from committee.learners.gradient.target import LossBoosting, Target, constant_scores, refits, scores_after
+from committee.learners.gradient.target import LossBoosting, Target, refits, scores_after
 from committee.learners.gradient.validation import PartedRows, binned_loss, labels_of, rate_by_trials, rows_of_trials
 from committee.objectives.losses import (
     Derivatives,
@@ -233,7 +233,7 @@ class GradientBoosting(WarmStart, LossBoosting):
                 shards = binned.codes.shards(whole, grower.n_outputs)
                 scored = RowsOnShards(shards, binned.codes.new_run(), whole, grower, intercept, draws, line_fit)
             else:
-                F = constant_scores(intercept, len(rows))
+                F = whole.first_scores(intercept)
                 if earlier is not None:
                     scores_after(earlier.voters, earlier.weights, F, rows.cells, threads)
                 X = None if line_fit is None else rows.dense
@@ -365,12 +365,12 @@ class GradientBoosting(WarmStart, LossBoosting):
             warnings.warn(
                 f"The model is a constant: {n} training rows cannot be parted into two leaves of "
                 f"min_samples_leaf={self.min_samples_leaf}. Lower it.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
 @with_parameters
-class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
+class GradientBoostingClassifier(OffsetClassifier, GradientBoosting):
     r"""Gradient boosting of trees for classes.
 
     Each round computes the gradients g and hessians h of the loss at the scores F, grows trees on them, and moves F
@@ -423,7 +423,7 @@ class GradientBoostingClassifier(BaseClassifier, GradientBoosting):
 
 
 @with_parameters
-class GradientBoostingRegressor(BaseRegressor, GradientBoosting):
+class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     r"""Gradient boosting of trees for numbers: means, medians, counts, amounts, and quantiles that do not cross.
 
     `y` may have several columns, and predictions as many. Then losses add up, each over the dispersion of its target

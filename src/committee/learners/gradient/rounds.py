@@ -25,7 +25,7 @@ from committee.learners.gradient.leaf_values import (
     refitted_tree,
 )
 from committee.learners.gradient.line_search import LineSearch
-from committee.learners.gradient.target import Target, add_tree, constant_scores, refits
+from committee.learners.gradient.target import Target, add_tree, refits
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_from_grown
@@ -197,7 +197,7 @@ class RowsInMemory(ScoredRows):
 
     def restart(self, target: Target, intercept: F64) -> None:
         self.target, self.rows, self.w = target, None, target.w
-        self.F = constant_scores(intercept, self.n_rows)
+        self.F = target.first_scores(intercept)
 
     def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
         self.leaf = leaf_of_rows(self.binned, tree, None)

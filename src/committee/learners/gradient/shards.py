@@ -21,7 +21,7 @@ from committee.learners.base.fit_record import Codec, FitRecord, tree_from_array
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
 from committee.learners.gradient.rounds import Draws, ScoredRows
-from committee.learners.gradient.target import Target, add_tree, constant_scores, refits
+from committee.learners.gradient.target import Target, add_tree, refits
 from committee.objectives.losses import Loss
 from committee.voters.linear_leaves import LeafLines
 
@@ -76,7 +76,7 @@ class Shard:
 
     def open(self, run: int, intercept: F64, units: RowUnits | None, training: Mask | None) -> None:
         """Begin a run whose scores are `intercept` ``(D,)`` and whose rows are drawn by `units`."""
-        F = constant_scores(intercept, len(self))
+        F = self.target.first_scores(intercept)
         self.runs[run] = ScoredShard(F, self.target, units, training)
         if self.gradient.shape != F.shape:
             self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
@@ -157,7 +157,7 @@ class Shard:
         """Begin a run anew on all rows, with the weights of `target`."""
         state = self.runs[run]
         state.target, state.units, state.training = target, None, None
-        state.F = constant_scores(intercept, len(self))
+        state.F = target.first_scores(intercept)
 
     def largest_terms(self, run: int, k: int) -> F64:
         """Return the largest gradients, hessians and weights of the round, of score k or of all that share a tree."""

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
 
 from committee import _core
+from committee.data.columns import warn_of_other_order
 from committee.data.number_types import F64
+from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss
@@ -24,6 +27,11 @@ from committee.objectives.losses import Loss, LossChoice, write_gradients
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
+
+if TYPE_CHECKING:
+    import os
+
+    from committee.files.journal import Checkpoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +46,7 @@ class Target:
     y: NDArray[np.generic]
     w: F64 | None
     scale: F64 | None = None  # unit of each score, (D,), where each has a target of its own
+    offset: F64 | None = None  # added to the scores, (n,) or (D, n)
 
     @classmethod
     def of(cls, loss: Loss, rows: Rows | TargetRows, scale: F64 | None = None) -> Self:
@@ -52,31 +61,51 @@ class Target:
                 "choose a loss of one number, or wrap the learner in sklearn.multioutput.MultiOutputRegressor."
             )
         targets, w = np.ascontiguousarray(y.T), None if rows.uniform else rows.weights
+        offset = None if rows.offset is None else np.ascontiguousarray(rows.offset.T)
         if y.ndim == 2 and scale is None:
-            scale = np.array([_scale(loss, target, rows.weights) for target in targets])
-        return cls(loss, targets, w, scale)
+            start = [None] * len(targets) if offset is None else offset
+            scale = np.array([_scale(loss, y, F, rows.weights) for y, F in zip(targets, start, strict=True)])
+        return cls(loss, targets, w, scale, offset)
 
     @property
     def total(self) -> float:
         return float(self.y.shape[-1] if self.w is None else self.w.sum())
 
     def n_scores(self, n_classes: int | None) -> int:
-        """Return the number of scores of a row; `n_classes` is None where numbers are predicted."""
-        return len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
+        """Return the number of scores of a row; `n_classes` is None where numbers are predicted.
+
+        Raises ValueError if rows have offsets of another number of scores.
+        """
+        found = len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
+        check_scores(None if self.offset is None else self.offset.T, found)
+        return found
 
     def of_rows(self, rows: NDArray[np.integer], w: F64 | None) -> Self:
-        return replace(self, y=self.y[..., rows], w=w)
+        return replace(self._part(rows), w=w)
 
     def part(self, rows: slice) -> Self:
         """Return the target of some rows, with their weights."""
-        return replace(self, y=self.y[..., rows], w=None if self.w is None else self.w[rows])
+        return replace(self._part(rows), w=None if self.w is None else self.w[rows])
+
+    def _part(self, rows: slice | NDArray[np.integer]) -> Self:
+        return replace(self, y=self.y[..., rows], offset=None if self.offset is None else self.offset[..., rows])
 
     def best_constant(self, n_scores: int) -> F64:
-        """Return the best scores if they are equal for all rows, ``(n_scores,)``."""
+        """Return the best scores if they are equal for all rows, or as far beyond the offset, ``(n_scores,)``."""
         if self.y.ndim == 2:
-            return np.array([self.loss.best_constant(y, self.w, 1).item() for y in self.y])
-        best = self.loss.best_constant(self.y, self.w, n_scores)
-        return np.asarray(best, dtype=np.float64).reshape(n_scores)
+            start = [None] * len(self.y) if self.offset is None else self.offset
+            return np.array([self._best(y, F, 1).item() for y, F in zip(self.y, start, strict=True)])
+        return self._best(self.y, self.offset, n_scores).reshape(n_scores)
+
+    def _best(self, y: NDArray[np.generic], offset: F64 | None, n_scores: int) -> F64:
+        if offset is None:
+            return np.asarray(self.loss.best_constant(y, self.w, n_scores), dtype=np.float64)
+        return np.asarray(self.loss.best_shift(y, offset, self.w), dtype=np.float64)
+
+    def first_scores(self, intercept: F64) -> F64:
+        """Return the scores of the rows before the first round, ``(n,)`` or ``(D, n)``."""
+        F = constant_scores(intercept, self.y.shape[-1])
+        return F if self.offset is None else F + self.offset
 
     def mean_loss(self, F: F64) -> float:
         shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight may overflow
@@ -99,11 +128,12 @@ class Target:
         return self.loss.leaf_constant(residual, w, score if self.y.ndim == 1 else 0)
 
 
-def _scale(loss: Loss, y: NDArray[np.generic], w: F64) -> float:
+def _scale(loss: Loss, y: NDArray[np.generic], offset: F64 | None, w: F64) -> float:
     # root of the target's dispersion about its best constant, sum of w g^2 over sum of w h: for the squared error the
     # standard deviation
-    constant = np.asarray(loss.best_constant(y, w, 1), dtype=np.float64).reshape(1)
-    gradient, hessian = loss.gradient_hessian(y, np.repeat(constant, len(y)), None)
+    best = loss.best_constant(y, w, 1) if offset is None else loss.best_shift(y, offset, w)
+    F = np.repeat(np.asarray(best, dtype=np.float64).reshape(1), len(y))
+    gradient, hessian = loss.gradient_hessian(y, F if offset is None else F + offset, None)
     share = w / w.sum()
     return rounded_scale(float((share * gradient**2).sum()) / float((share * hessian).sum()))
 
@@ -173,6 +203,61 @@ class LossBoosting(Boosting):
 
     loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
 
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        offset_val: ArrayLike | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Run the rounds. A fit that fails leaves the estimator unchanged.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Training rows; NaN is a value of its own.
+        y : array-like (n,)
+            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
+        sample_weight : array-like (n,), default=None
+            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
+            count repeated rows; of others only the ratios matter.
+        X_val, y_val : table and labels or numbers, default=None
+            Held-out rows for early stopping; without it their loss is recorded only.
+        offset : array-like (n,) or (n, D), default=None
+            Known part of each row's score, which the rounds add to: the logarithm of an exposure, for losses with a
+            log link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two
+            classes. The model does not keep it: give it to `predict` too, which else adds nothing.
+        offset_val : array-like, default=None
+            The same of `X_val`.
+        checkpoint : path or Checkpoint, default=None
+            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If rows, targets or offsets are invalid, parameters contradict each other or the rows, or the checkpoint is
+            damaged or of another fit.
+
+        Warns
+        -----
+        UserWarning
+            If `y` holds one class only, which is then predicted everywhere.
+        """
+        if offset_val is not None and X_val is None:
+            raise ValueError("offset_val is of the rows of X_val, which are missing; give X_val and y_val.")
+        warn_of_other_order(X, offset=offset)
+        return self._fit(X, y, sample_weight, checkpoint, X_val, y_val, Offsets(offset, offset_val))
+
     @abstractmethod
     def _chosen_loss(self) -> Loss: ...
 
@@ -192,7 +277,7 @@ class LossBoosting(Boosting):
         def loss(F: F64) -> float:
             return target.mean_loss(F[0] if len(F) == 1 else F)
 
-        return StagedLoss(votes, loss, np.repeat(run.intercept[:, None], len(held_out), axis=1))
+        return StagedLoss(votes, loss, np.atleast_2d(target.first_scores(run.intercept)))
 
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
         return EarlyStopping(self._held_out_loss(run, held_out), self.n_iter_no_change)

@@ -14,7 +14,7 @@ from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_record import leaf_of_rows
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.rounds import GradientRun
-from committee.learners.gradient.target import Target, add_tree, constant_scores
+from committee.learners.gradient.target import Target, add_tree
 from committee.objectives.losses import Loss
 
 TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
@@ -67,8 +67,8 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -
 
     It is called for each round in turn, from the first on; leaves are constants.
     """
-    F = constant_scores(run.intercept, len(held_out))
     target = Target.of(run.target.loss, held_out, run.target.scale)
+    F = target.first_scores(run.intercept)
     binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))
 
     def loss_after(t: int) -> float:

@@ -120,7 +120,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
-            warnings.warn("No voter beats chance: the committee is a single voter that does not.", stacklevel=4)
+            warnings.warn("No voter beats chance: the committee is a single voter that does not.", stacklevel=5)
 
 
 class VotingRun(ABC):

@@ -127,7 +127,7 @@ class MDBoostClassifier(MarginBoosting):
                 f"n_estimators={self.n_estimators} ended the run: the objective is {fitted['objective_'].min():.3g}, "
                 f"and up to {fitted['duality_gap_'].max():.3g} below the best. Raise n_estimators, or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

@@ -177,7 +177,7 @@ class QuadBoost(Boosting):
                 f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
                 "voters that are nearly alike may do; its weights are the best found. Raise tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if fitted["committee_"].weights.any():
             return
@@ -188,7 +188,7 @@ class QuadBoost(Boosting):
             known = f"the largest correlation of a voter with y is {max(one.largest for one in runs):.3g}"
             remedy = f"{kind.weakens} {kind.parameter}"
             why = f"{self.penalty} with strength {self.strength_:.3g} admits no voter, as {known}; {remedy}"
-        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=4)
+        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=5)
 
     def _score_runs(self, rows: Any, target: ScoreTargets, seed: int) -> QuadRun:
         threads = n_threads(self.n_jobs)

@@ -150,7 +150,28 @@ class Loss(NamedParameters, ABC):
         float64 array (D,)
             Finite, also where the best constant is infinite.
         """
-        return _best_constant(self, y, np.ones(len(y)) if w is None else np.asarray(w, np.float64), n_scores or 1)
+        D = n_scores or 1
+        return _best_shift(self, y, np.zeros((D, len(y)) if D > 1 else len(y)), w)
+
+    def best_shift(self, y: Targets, F: Numbers, w: Numbers | None = None) -> Numbers:
+        """Return the best constants to add to scores, argmin_c sum_i w_i L(y_i, F_i + c).
+
+        Parameters
+        ----------
+        y : array (n,)
+            Targets.
+        F : float64 array (n,) or (D, n)
+            Scores.
+        w : float64 array (n,), default=None
+            Row weights, >= 0, not all zero; None means 1.
+
+        Returns
+        -------
+        float64 array (D,)
+        """
+        constants = [self.leaf_constant(y - f, w, k) for k, f in enumerate(np.atleast_2d(F))]
+        found = [one for one in constants if one is not None]
+        return np.array(found) if len(found) == len(constants) else _best_shift(self, y, F, w)
 
     def leaf_constant(self, residual: Numbers, w: Numbers | None, output: int = 0) -> float | None:
         """Return the best constant to add in a leaf, or None where a Newton step finds it.
@@ -253,21 +274,21 @@ def checked_number(name: str, value: object, interval: Interval) -> float:
     return number
 
 
-def _best_constant(loss: Loss, y: Targets, w: Numbers, n_scores: int) -> Numbers:
-    def slopes(c: Numbers) -> Numbers:
-        F = np.repeat(c[:, None], len(y), axis=1)
-        gradient = loss.gradient_hessian(y, F if n_scores > 1 else F[0], w)[0]
-        return np.asarray(gradient.reshape(n_scores, -1).sum(axis=1))
+def _best_shift(loss: Loss, y: Targets, F: Numbers, w: Numbers | None) -> Numbers:
+    weights = np.ones(len(y)) if w is None else np.asarray(w, np.float64)
+    if F.ndim == 1:
+        return np.array([_root(lambda c: float(loss.gradient_hessian(y, F + c, weights)[0].sum()))])
+    from scipy.optimize import minimize  # models that predict need no optimiser
+
+    share = weights / weights.sum()  # so that the tolerance is relative
 
     def risk(c: Numbers) -> float:
-        F = np.repeat(c[:, None], len(y), axis=1)
-        return float(w @ loss.value(y, F if n_scores > 1 else F[0]))
+        return float(share @ loss.value(y, F + c[:, None]))
 
-    if n_scores > 1:
-        from scipy.optimize import minimize  # models that predict need no optimiser
+    def slopes(c: Numbers) -> Numbers:
+        return np.asarray(loss.gradient_hessian(y, F + c[:, None], share)[0].sum(axis=1))
 
-        return np.asarray(minimize(risk, np.zeros(n_scores), jac=slopes, method="BFGS").x)
-    return np.array([_root(lambda c: float(slopes(np.array([c]))[0]))])
+    return np.asarray(minimize(risk, np.zeros(len(F)), jac=slopes, method="BFGS", options={"gtol": 1e-9}).x)
 
 
 _FURTHEST = 1e300  # limit of the search for a best constant
@@ -329,3 +350,6 @@ class PlainGradient(Loss):
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
         return self.loss.best_constant(y, w, n_scores)
+
+    def best_shift(self, y: Targets, F: Numbers, w: Numbers | None = None) -> Numbers:
+        return self.loss.best_shift(y, F, w)

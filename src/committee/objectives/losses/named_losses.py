@@ -166,3 +166,6 @@ class Derivatives(Loss):
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
         return np.zeros(n_scores) if n_scores is not None and n_scores > 1 else super().best_constant(y, w, 1)
+
+    def best_shift(self, y: Targets, F: Numbers, w: Numbers | None = None) -> Numbers:
+        return np.zeros(len(F)) if F.ndim == 2 else super().best_shift(y, F, w)

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 
 from committee.objectives.losses.base import (
     Interval,
@@ -46,6 +47,9 @@ class Squared(NativeLoss):
 
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
         return np.array([np.average(np.asarray(y, dtype=np.float64), weights=w)])
+
+    def best_shift(self, y: Targets, F: Numbers, w: Numbers | None = None) -> Numbers:
+        return self.best_constant(y - F, w)
 
 
 class _UnitHessian(Loss):
@@ -211,6 +215,9 @@ class Huber(_UnitHessian):
         target = np.asarray(y, dtype=np.float64)
         return np.array([huber_location(target, np.ones(len(y)) if w is None else w, self.delta)])
 
+    def best_shift(self, y: Targets, F: Numbers, w: Numbers | None = None) -> Numbers:
+        return self.best_constant(y - F, w)
+
 
 class _LogLinked(Loss):
     link: ClassVar[MeanLink] = Log()
@@ -220,6 +227,19 @@ class _LogLinked(Loss):
     def best_constant(self, y: Targets, w: Numbers | None = None, n_scores: int | None = None) -> Numbers:
         mean = float(np.average(np.asarray(y, dtype=np.float64), weights=w))
         return Log().score(np.array([mean if mean > 0.0 else np.finfo(np.float64).eps]))
+
+    def best_shift(self, y: Targets, F: Numbers, w: Numbers | None = None) -> Numbers:
+        # the derivative of the loss by F is m^(2-p) - y m^(1-p), m = exp(F), p the power of the variance
+        weights = np.ones(len(y)) if w is None else w
+        if not (weights * y).any():
+            return self.best_constant(y, w)
+        of_targets = logsumexp((1.0 - self.variance_power) * F, b=weights * y)
+        return np.array([of_targets - logsumexp((2.0 - self.variance_power) * F, b=weights)])
+
+    @property
+    @abstractmethod
+    def variance_power(self) -> float:
+        """p of the variance m^p of a target with mean m."""
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
         return weighted(*self._derivatives(y, F), w)
@@ -241,6 +261,7 @@ class Poisson(_LogLinked):
     """
 
     name: ClassVar[str] = "poisson"
+    variance_power: ClassVar[float] = 1.0
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
         return exp_with_tangent(F)[0] - y * F
@@ -264,6 +285,7 @@ class Gamma(_LogLinked):
     """
 
     name: ClassVar[str] = "gamma"
+    variance_power: ClassVar[float] = 2.0
     target_interval: ClassVar[Interval] = Interval(0.0, inf)
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
@@ -298,6 +320,10 @@ class Tweedie(_LogLinked):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "power", checked_number("power", self.power, Interval(1.0, 2.0)))
+
+    @property
+    def variance_power(self) -> float:
+        return self.power
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
         a, b = self.power - 1.0, 2.0 - self.power

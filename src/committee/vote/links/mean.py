@@ -22,6 +22,9 @@ LARGEST_LOG = 700.0
 class MeanLink(NamedParameters, ABC):
     """Base class of mean links."""
 
+    averages: ClassVar[bool] = False
+    """Whether scores are divided by the weight of the voters."""
+
     def mean(self, F: ArrayLike, total: float | None = None) -> Numbers:
         """Predictions of scores ``(n,)`` or ``(n, D)``; `total` is the weight of the voters for means."""
         return self._mean(np.asarray(F, dtype=np.float64), total)
@@ -65,6 +68,7 @@ class Average(MeanLink):
     """Mean vote: F over the weight of the voters, as in a forest (L. Breiman 2001, Machine Learning 45)."""
 
     name: ClassVar[str] = "average"
+    averages: ClassVar[bool] = True
 
     def _mean(self, F: Numbers, total: float | None) -> Numbers:
         if total is None or not total > 0:

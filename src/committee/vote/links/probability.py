@@ -45,6 +45,11 @@ class Link(NamedParameters, ABC):
             raise ValueError(f"F has shape {np.shape(F)}; a link needs (n,) or (n, K).")
         return _let_win(self._probability(scores, total), elected(scores))
 
+    @property
+    def averages(self) -> bool:
+        """Whether scores are divided by the weight of the voters, so that nothing can be added to them."""
+        return False
+
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:  # most take all
         """Raise ``ValueError`` for votes or weights that the link does not support."""
 
@@ -82,6 +87,10 @@ class Softmax(Link):
         object.__setattr__(self, "scale", _positive("scale", self.scale))
         if not isinstance(self.normalized, bool):
             raise ValueError(f"normalized is {self.normalized!r}; it must be True or False.")
+
+    @property
+    def averages(self) -> bool:
+        return self.normalized
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:
         if self.normalized:
@@ -146,6 +155,7 @@ class Share(Link):
     """
 
     name: ClassVar[str] = "share"
+    averages: ClassVar[bool] = True
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:
         from committee.voters.estimators import RegressorRounds, RegressorVoters, SignedVoters

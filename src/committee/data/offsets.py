@@ -1,0 +1,83 @@
+"""Offsets: scores that a model adds to, such as the logarithm of an exposure, or the scores of another model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from committee.data.number_types import F64
+from committee.data.rows import WeightedRows, nonzero_weights
+from committee.data.text import pluralize
+
+R = TypeVar("R", bound=WeightedRows)
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Offsets of the training rows and the validation rows of a fit, as they are given."""
+
+    training: Any = None
+    validation: Any = None
+
+    def of_training(self, rows: R, weights: ArrayLike | None) -> R:
+        """Return training rows with their offsets; `weights` ``(n,)`` are those of all rows, None if all are kept."""
+        if self.training is None:
+            return rows
+        kept = np.ones(len(rows), dtype=bool) if weights is None else nonzero_weights(np.asarray(weights))
+        return _with_offset(rows, checked_offset(self.training, len(kept))[kept])
+
+    def of_validation(self, rows: R) -> R:
+        """Return validation rows with their offsets."""
+        if (self.training is None) != (self.validation is None):
+            missing = "offset_val" if self.validation is None else "offset"
+            raise ValueError(f"offset and offset_val go together, and {missing} is missing; zeros are an offset, too.")
+        if self.validation is None:
+            return rows
+        return _with_offset(rows, checked_offset(self.validation, len(rows), "offset_val"))
+
+
+def _with_offset(rows: R, offset: F64) -> R:
+    made: R = replace(cast("Any", rows), offset=offset)  # the subclasses are dataclasses
+    return made
+
+
+def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
+    """Return an offset as finite numbers ``(n,)`` or ``(n, D)``; errors call it `name`.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or holds other than finite numbers.
+
+    Examples
+    --------
+    >>> checked_offset([[0.5], [1.0]], 2).tolist()
+    [0.5, 1.0]
+    """
+    try:
+        numbers = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is {offset!r:.60}; give an array of numbers with one for each row.") from error
+    if numbers.ndim not in (1, 2) or len(numbers) != n_rows:
+        raise ValueError(f"{name} has shape {numbers.shape}, and X has {n_rows} rows; give one number for each row.")
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers.reshape(n_rows, -1)).all(axis=1)))
+        raise ValueError(
+            f"{name}[{row}] is {numbers[row]}; offsets must be finite. Leave such rows out; if it is the logarithm of "
+            "an exposure of 0, correct the exposure."
+        )
+    return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers
+
+
+def check_scores(offset: F64 | None, n_scores: int) -> None:
+    """Raise ``ValueError`` unless an offset ``(n,)`` or ``(n, D)`` has a number for each of a row's scores."""
+    given = 1 if offset is None or offset.ndim == 1 else offset.shape[1]
+    if offset is not None and given != n_scores:
+        shape = "(n,)" if n_scores == 1 else f"(n, {n_scores})"
+        raise ValueError(
+            f"offset has {pluralize(given, 'number')} for each row, and a row has {pluralize(n_scores, 'score')} here; "
+            f"give shape {shape}."
+        )

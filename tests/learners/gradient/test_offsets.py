@@ -1,0 +1,290 @@
+"""Offsets of scores: identities of exposures, LightGBM's init_score, held-out rows, pieces, errors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.linear_model import LinearRegression, PoissonRegressor
+from sklearn.model_selection import cross_validate
+
+from committee import (
+    FunctionalGradientBoostingRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+    scan,
+)
+from committee.objectives.losses import Tweedie, classification_loss, regression_loss
+from tests.gradient_cases import LIGHTGBM, PLAIN, SMALL, answer, learner, numbers, table, whole_numbers
+
+LOSSES = ("squared_error", "absolute_error", "huber", "poisson", "gamma", "tweedie")
+
+
+def claims(n=240, seed=0):
+    """Rows, whole exposures of mean 4, and counts over them."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, size=(n, 3)).astype(float)
+    exposure = rng.integers(1, 8, n).astype(float)
+    return X, exposure, rng.poisson(exposure * np.exp(0.4 * X[:, 0] - 0.2 * X[:, 1])).astype(float)
+
+
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1.0), (Tweedie(1.5), 1.5), ("gamma", 2.0)], ids=str)
+@pytest.mark.parametrize("leaf", ["constant", "linear"])
+def test_totals_with_a_log_exposure_are_rates_weighted_by_powers_of_it(loss, power, leaf):
+    """w (m^(2-p) - y m^(1-p)) for a total y of mean m = e r is w e^(2-p) times the same of the rate y / e and r."""
+    X, e, y = claims()
+    y += power == 2.0
+    weights = e ** (2.0 - power)
+    settings = SMALL | {"n_estimators": 4, "leaf": leaf, "max_depth": 2}
+    model = GradientBoostingRegressor(loss, **settings).fit(X, y, offset=np.log(e))
+    of_mean = weights.mean() if power == 1.5 else 1.0  # whole weights are counts, others have a mean of 1
+    settings |= {"leaf_l2": settings["leaf_l2"] / of_mean, "min_hessian_leaf": 1e-3 / of_mean}
+    rates = GradientBoostingRegressor(loss, **settings).fit(X, y / e, weights)
+    assert_allclose(model.predict(X), rates.predict(X), rtol=1e-9)
+    assert_allclose(model.predict(X, offset=np.log(e)), e * rates.predict(X), rtol=1e-9)
+
+
+def test_totals_over_any_base_learner():
+    """Boosted lines reach the maximum of the likelihood, which is that of weighted rates."""
+    X, e, y = claims()
+    boosted = FunctionalGradientBoostingRegressor("poisson", LinearRegression(), 100, learning_rate=1.0)
+    peer = PoissonRegressor(alpha=0.0, tol=1e-12, max_iter=1000).fit(X, y / e, e)
+    assert_allclose(boosted.fit(X, y, offset=np.log(e)).predict(X), peer.predict(X), rtol=1e-3)
+    assert (np.diff(boosted.training_objectives_) <= 0.0).all()
+
+
+@pytest.mark.parametrize("newton", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_equal_offsets_move_the_intercept_alone(loss, newton):
+    X, z = numbers(150)
+    y = np.exp(z / 2)
+    model = GradientBoostingRegressor(loss, newton=newton, **SMALL | {"n_estimators": 3}).fit(X, y)
+    moved = GradientBoostingRegressor(loss, newton=newton, **SMALL | {"n_estimators": 3})
+    moved.fit(X, y, offset=np.full(len(X), 0.75))
+    assert_allclose(moved.predict(X, offset=np.full(len(X), 0.75)), model.predict(X), rtol=1e-8)
+    assert_allclose(moved.committee_.intercept, model.committee_.intercept - 0.75, rtol=1e-8)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "quantile"])
+def test_offsets_of_residual_losses_are_taken_off_the_target(loss, several):
+    X, y = numbers(200)
+    o = np.random.default_rng(1).normal(size=(200, 2) if several else 200)
+    y = np.stack([y, -y], axis=1) if several else y
+    settings = SMALL | {"n_estimators": 4}
+    model = GradientBoostingRegressor(loss, **settings).fit(X, y, offset=o)
+    rest = GradientBoostingRegressor(loss, **settings).fit(X, y - o)
+    assert_allclose(model.predict(X), rest.predict(X), rtol=1e-9, atol=1e-9)
+    assert_allclose(model.predict(X, offset=o), rest.predict(X) + o, rtol=1e-9, atol=1e-9)
+
+
+def test_offsets_of_several_quantiles():
+    X, y = numbers(200)
+    o = np.tile(np.random.default_rng(1).normal(size=(200, 1)), 2)
+    model = GradientBoostingRegressor("quantile", quantile=[0.2, 0.8], **SMALL | {"n_estimators": 4})
+    assert_allclose(model.fit(X, y, offset=o).predict(X, offset=o) - o, model.fit(X, y - o[:, 0]).predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit", "squared_hinge"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_intercept_is_the_best_shift_of_the_offset(loss, n_classes):
+    X, y = table(200, n_classes)
+    o = 0.5 * np.random.default_rng(1).normal(size=200 if n_classes == 2 else (200, 3))
+    model = GradientBoostingClassifier(loss, **SMALL | {"n_estimators": 1}).fit(X, y, offset=o)
+    which = classification_loss(loss)
+
+    def risk(shift):
+        return which.value(y.astype(np.uint16), o.T + (shift if n_classes == 2 else shift[:, None])).sum()
+
+    best = model.committee_.intercept
+    for k in range(len(best)):
+        for step in (-1e-3, 1e-3):
+            moved = best.copy()
+            moved[k] += step
+            assert risk(moved) > risk(best)
+
+
+def test_offsets_that_are_equal_for_all_classes_change_no_probability():
+    X, y = table(200, 3)
+    rng = np.random.default_rng(1)
+    o, of_rows = rng.normal(size=(200, 3)), rng.normal(size=(200, 1))
+    models = [learner("classes", n_estimators=3).fit(X, y, offset=each) for each in (o, o + of_rows)]
+    one, other = (model.predict_proba(X, offset=each) for model, each in zip(models, (o, o + of_rows), strict=True))
+    assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_init_score_of_lightgbm(kind):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, z = whole_numbers(600, seed=3)
+    y = (z > 2.5).astype(np.uint16) if kind == "classes" else z
+    offset = 0.5 * np.random.default_rng(0).normal(size=600)
+    loss = classification_loss("log_loss") if kind == "classes" else regression_loss("squared_error")
+    offset += loss.best_shift(y, offset)  # LightGBM has no intercept beside an init_score
+    limits = {"min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 9.345, "num_leaves": 8}
+    options = LIGHTGBM | limits | {"objective": "binary" if kind == "classes" else "regression"}
+    peer = lightgbm.train(options, lightgbm.Dataset(X, y, init_score=offset), num_boost_round=8)
+    made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
+    ours = {"max_leaf_nodes": 8, "leaf_l2": 0.0, "min_samples_leaf": 1, "min_hessian_leaf": 9.345}
+    model = made(n_estimators=8, **PLAIN | ours).fit(X, y, offset=offset)
+    assert_allclose(answer(model, X), peer.predict(X, raw_score=True), rtol=1e-5, atol=1e-6)
+    assert_allclose(model.committee_.decision_function(X, offset=offset) - answer(model, X), offset)
+
+
+def test_every_method_of_predictions_takes_the_offset():
+    X, y = table(150)
+    o = np.random.default_rng(0).normal(size=150)
+    model = learner("classes", n_estimators=3).fit(X, y, offset=o)
+    score = model.decision_function(X, offset=o)
+    assert_allclose(score, model.decision_function(X) + o)
+    probability = 1.0 / (1.0 + np.exp(-score))
+    assert_allclose(model.predict_proba(X, offset=o)[:, 1], probability)
+    assert_allclose(model.predict_log_proba(X, offset=o)[:, 1], np.log(probability))
+    assert_array_equal(model.predict(X, offset=o), (score > 0).astype(int))
+    assert model.score(X, y, offset=o) == np.mean((score > 0) == y)
+    assert model.score(X, y, y + 1.0, offset=o) == np.average((score > 0) == y, weights=y + 1.0)
+    *_, staged = model.staged_decision_function(X, offset=o)
+    assert_allclose(staged, score)
+    *_, labels = model.staged_predict(X, offset=o)
+    assert_array_equal(labels, model.predict(X, offset=o))
+    *_, shares = model.staged_predict_proba(X, offset=o)
+    assert_allclose(shares, model.predict_proba(X, offset=o))
+    X, z = numbers(150)
+    z += o
+    regressor = learner("numbers", n_estimators=3).fit(X, z, offset=o)
+    *_, staged = regressor.staged_predict(X, offset=o)
+    assert_allclose(staged, regressor.predict(X, offset=o))
+    assert regressor.score(X, z, offset=o) > regressor.score(X, z)
+    assert regressor.predict(X[:1], offset=o[:1]) == regressor.predict(X[:1]) + o[:1]
+
+
+@pytest.mark.parametrize("extra", [{}, {"scoring": "neg_log_loss"}, {"leaf": "constant", "subsample": 0.5}], ids=str)
+@pytest.mark.parametrize("given", [True, False])
+def test_held_out_losses_are_of_scores_with_their_offset(given, extra):
+    X, y = table(300)
+    o = 2.0 * X[:, 3] + np.random.default_rng(0).normal(size=300)
+    new, y_new, o_new = X[200:], y[200:], o[200:]
+    model = learner("classes", early_stopping=True, n_iter_no_change=50, **extra)
+    if given:
+        model.fit(X[:200], y[:200], X_val=new, y_val=y_new, offset=o[:200], offset_val=o_new)
+        losses = model.validation_losses_ if not extra.get("scoring") else -model.validation_scores_
+        score = model.decision_function(new, offset=o_new)
+        assert_allclose(losses[-1], np.mean(np.log1p(np.exp(-np.where(y_new == 1, score, -score)))))
+    else:
+        model.fit(X, y, offset=o)
+        losses = model.validation_losses_ if not extra.get("scoring") else -model.validation_scores_
+        plain = learner("classes", early_stopping=True, n_iter_no_change=50, **extra).fit(X, y)
+        assert len(losses) == model.best_iteration_
+        assert plain.committee_.intercept != model.committee_.intercept
+
+
+def test_a_learning_rate_by_trials_and_a_line_search_see_the_offset():
+    X, y = numbers(300)
+    o = 5.0 * X[:, 3]
+    for extra in ({"learning_rate": "auto"}, {"line_search": True}):
+        settings = SMALL | {"n_estimators": 4, "random_state": 0} | extra
+        model = GradientBoostingRegressor(**settings).fit(X, y + o, offset=o)
+        rest = GradientBoostingRegressor(**settings).fit(X, y)
+        assert_allclose(model.predict(X), rest.predict(X), rtol=0.2 if extra.get("learning_rate") else 1e-6, atol=0.1)
+
+
+def test_going_on_with_an_offset_is_one_long_fit():
+    X, y = numbers(200)
+    o = np.random.default_rng(0).normal(size=200)
+    short = learner("numbers", n_estimators=3, warm_start=True, subsample=0.6).fit(X, y, offset=o)
+    short.set_params(n_estimators=7).fit(X, y, offset=o)
+    long = learner("numbers", n_estimators=7, subsample=0.6).fit(X, y, offset=o)
+    assert_array_equal(short.predict(X), long.predict(X))
+
+
+def test_rows_in_another_order_or_repeated_or_left_out():
+    """Also rows that are alike but for their offset are drawn by it."""
+    X, y = table(120)
+    X, y = np.repeat(X[:60], 2, axis=0), np.repeat(y[:60], 2)
+    rng = np.random.default_rng(0)
+    o, w = rng.normal(size=120), rng.integers(1, 3, 120)
+    order = rng.permutation(120)
+    settings = {"subsample": 0.5, "n_estimators": 3, "min_samples_leaf": 1}
+    model = learner("classes", **settings).fit(X, y, offset=o)
+    again = learner("classes", **settings).fit(X[order], y[order], offset=o[order])
+    assert_allclose(answer(again, X), answer(model, X), rtol=1e-12)
+    heavy = learner("classes", **settings).fit(X, y, w, offset=o)
+    repeated = learner("classes", **settings).fit(np.repeat(X, w, axis=0), np.repeat(y, w), offset=np.repeat(o, w))
+    assert_allclose(answer(heavy, X), answer(repeated, X), rtol=1e-9)
+    without = learner("classes", **settings).fit(X, y, np.arange(120) < 90, offset=np.where(np.arange(120) < 90, o, 99))
+    assert_array_equal(answer(without, X), answer(learner("classes", **settings).fit(X[:90], y[:90], offset=o[:90]), X))
+
+
+def test_sparse_rows_and_pieces():
+    X, e, y = claims()
+    settings = SMALL | {"n_estimators": 3}
+    model = GradientBoostingRegressor("poisson", **settings).fit(X, y, offset=np.log(e))
+    sparse = GradientBoostingRegressor("poisson", **settings).fit(csr_array(X), y, offset=np.log(e))
+    assert_array_equal(sparse.predict(csr_array(X), offset=np.log(e)), model.predict(X, offset=np.log(e)))
+    pieces = GradientBoostingRegressor("poisson", **settings).fit(scan(X), y, offset=np.log(e))
+    assert_array_equal(pieces.predict(X), model.predict(X))
+    for call in (model.predict, lambda X, offset: model.score(X, y, offset=offset)):
+        with pytest.raises(ValueError, match="offset goes with rows in memory"):
+            call(scan(X), offset=np.log(e))
+
+
+def test_offsets_are_routed():
+    X, e, y = claims()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GradientBoostingRegressor("poisson", **SMALL | {"n_estimators": 3})
+        model.set_fit_request(offset=True).set_score_request(offset=True)
+        found = cross_validate(
+            model, X, y, cv=3, params={"offset": np.log(e)}, return_estimator=True, return_indices=True
+        )
+    for k, each in enumerate(found["estimator"]):
+        test = found["indices"]["test"][k]
+        assert found["test_score"][k] == each.score(X[test], y[test], offset=np.log(e)[test])
+
+
+def test_a_frame_whose_offset_has_another_order_warns():
+    X, e, y = claims()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    offset = pd.Series(np.log(e)).sample(frac=1.0, random_state=0)
+    with pytest.warns(UserWarning, match="offset has the index of X in another order"):
+        learner("numbers", n_estimators=1).fit(frame, y, offset=offset)
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        (np.zeros(239), r"offset has shape \(239,\), and X has 240 rows"),
+        (np.zeros((240, 2)), r"offset has 2 numbers for each row, and a row has 1 score here; give shape \(n,\)"),
+        (np.where(np.arange(240) == 3, -np.inf, 0.0), r"offset\[3\] is -inf; offsets must be finite"),
+        ("exposure", "offset is 'exposure'; give an array of numbers"),
+    ],
+)
+def test_wrong_offsets(offset, message):
+    X, _, y = claims()
+    with pytest.raises(ValueError, match=message):
+        learner("numbers").fit(X, y, offset=offset)
+    model = learner("numbers", n_estimators=1).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(X, offset=offset)
+
+
+def test_offsets_of_one_of_two_sets_of_rows():
+    X, e, y = claims()
+    model = learner("numbers", n_estimators=1)
+    with pytest.raises(ValueError, match="offset_val is missing"):
+        model.fit(X, y, X_val=X, y_val=y, offset=np.log(e))
+    with pytest.raises(ValueError, match="and offset is missing"):
+        model.fit(X, y, X_val=X, y_val=y, offset_val=np.log(e))
+    with pytest.raises(ValueError, match="rows of X_val, which are missing"):
+        model.fit(X, y, offset=np.log(e), offset_val=np.log(e))
+    classes = learner("classes", n_estimators=1)
+    with pytest.raises(ValueError, match=r"1 number for each row, and a row has 3 scores here; give shape \(n, 3\)"):
+        classes.fit(X, np.arange(240) % 3, offset=np.log(e))
+
+
+def test_means_of_votes_have_no_offset():
+    X, e, y = claims()
+    forest = RandomForestRegressor(2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="offset is no vote to average"):
+        forest.committee_.predict(X, offset=np.log(e))
