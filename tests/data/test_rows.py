@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -18,7 +20,9 @@ from committee.data.rows import (
     MOST_COUNTED,
     ClassWeights,
     balanced_class_factors,
+    checked_weights,
     counts_rows,
+    inner_weights,
     row_weights,
     weighted_by_class,
 )
@@ -78,6 +82,16 @@ def test_only_ratios_of_other_weights_matter(counts, factor):
     order = np.random.default_rng(0).permutation(len(weights))
     assert_array_equal(row_weights(weights[order], weights), scaled[order])
     assert_array_equal(row_weights(weights[counted], weights[counted]), scaled[counted])
+
+
+@given(COUNTS, st.sampled_from([1.0, 0.7, 40.0]))
+def test_weights_of_a_fit_inside_a_fit_are_used_as_they_are(counts, factor):
+    weights = np.array(counts) * factor
+    inner = pickle.loads(pickle.dumps(inner_weights(weights)))
+    assert_array_equal(row_weights(inner[::-1], weights), weights[::-1])
+    assert type(row_weights(inner, weights)) is np.ndarray
+    product = weighted_by_class(checked_weights(inner, weights), np.full(len(weights), 3.0))
+    assert_allclose(product, weights, rtol=1e-12)
 
 
 @given(COUNTS, st.lists(st.sampled_from([0.3, 1.0, 2.0, 1e-6]), min_size=20, max_size=20))

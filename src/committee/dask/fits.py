@@ -163,7 +163,7 @@ def sharded_table(
         raise ValueError("X has 0 rows; at least one is needed.")
     keep = None
     if sample_weight is not None:
-        keep = nonzero_weights(row_weights(sample_weight, np.empty((sum(sizes), 0))))
+        keep = nonzero_weights(row_weights(sample_weight, np.empty((sum(sizes), 0)), warn=False))
         keep = None if keep.all() else keep
     look = scan_partitions(cluster, parts, sizes, keep, estimator.categorical_features, estimator.max_bins)
     n, no_files = sum(sizes), FileStamps.of(())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from committee.data.frame_dates import (
 )
 from committee.data.matrices import is_out_of_core, overflow_message, overflows_float
 from committee.data.text import check_names, quoted
+from committee.data.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -355,8 +355,8 @@ def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
     return frame.drop(*set(names.values())).to_native(), *(vectors | taken).values()
 
 
-def warn_of_other_order(X: Any, **vectors: Any) -> None:
-    """Warn if a vector has the index of a pandas frame in another order, as rows are matched by position."""
+def warn_of_other_order(X: Any, table: str = "X", **vectors: Any) -> None:
+    """Warn if a vector has the index of a pandas frame, named `table`, in another order: rows match by position."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):
         return
@@ -365,10 +365,9 @@ def warn_of_other_order(X: Any, **vectors: Any) -> None:
         if not hasattr(other, "equals") or len(other) != len(index) or index.equals(other):
             continue
         if index.difference(other, sort=False).empty and index.is_unique:
-            warnings.warn(
-                f"{name} has the index of X in another order, and rows are matched by position. To match them "
-                f"by index, pass {name}.loc[X.index]; else pass {name}.to_numpy().",
-                stacklevel=2,
+            warn_user(
+                f"{name} has the index of {table} in another order, and rows are matched by position. To match them "
+                f"by index, pass {name}.loc[{table}.index]; else pass {name}.to_numpy()."
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, replace_columns
 from committee.data.table_schema import TableSchema
+from committee.data.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from committee.data.categories import CategoryValues
@@ -231,10 +231,23 @@ def nonzero_sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[n
     return nonzero_weights(_moderate(given) if given.ndim else np.ones(n))
 
 
-def row_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix) -> F64:
+class InnerWeights(NDArray[np.float64]):
+    """Weights for a fit inside another fit, such as on a fold, which are used as they are.
+
+    The outer fit has decided whether its weights count rows. Those of a part of the rows may have another mean, or be
+    whole by chance.
+    """
+
+
+def inner_weights(weights: F64 | None) -> F64 | None:
+    """Mark the weights of a fit, or of some of its rows, as decided."""
+    return None if weights is None else weights.view(InnerWeights)
+
+
+def row_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix, *, warn: bool = True) -> F64:
     """Return checked weights ``(n,)`` of the rows of X, scaled to a mean of 1 unless they count rows."""
-    weights = checked_weights(sample_weight, X)
-    return weights if counts_rows(weights) else scaled_weights(weights)
+    weights = checked_weights(sample_weight, X, warn=warn)
+    return np.asarray(weights) if counts_rows(weights) else scaled_weights(weights)
 
 
 def weighted_by_class(weights: F64, factors: F64) -> F64:
@@ -243,12 +256,15 @@ def weighted_by_class(weights: F64, factors: F64) -> F64:
     The product is scaled to the sum of weights that count rows, else to a mean of 1.
     """
     with np.errstate(under="ignore"):
-        product = weights * _moderate(factors)
+        product = np.asarray(weights * _moderate(factors))
     return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)
 
 
-def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix) -> F64:
-    """Return the weights ``(n,)`` of the rows of X as they are given, ones by default."""
+def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix, *, warn: bool = True) -> F64:
+    """Return the weights ``(n,)`` of the rows of X as they are given, ones by default.
+
+    With `warn`, whole weights that are too large for counts are warned of: once in a fit.
+    """
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)
     if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
@@ -264,14 +280,16 @@ def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | Spa
         raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count.")
+    if isinstance(sample_weight, InnerWeights):
+        return weights.view(InnerWeights)
     weights = _moderate(weights)
-    if weights.max() < 2.0**53 and _are_whole(weights) and not counts_rows(weights):  # every larger float is whole
+    # every larger float is whole
+    if warn and weights.max() < 2.0**53 and _are_whole(weights) and not counts_rows(weights):
         mean = weights[weights > 0.0].mean()
-        warnings.warn(
+        warn_user(
             f"sample_weight holds whole numbers with a mean of {mean:.6g}. Only their ratios are used, because whole "
             f"weights count repeated rows only if their mean is at most {MOST_COUNTED:g}. To count rows, repeat them; "
-            "to avoid this warning, divide the weights by their mean.",
-            stacklevel=2,
+            "to avoid this warning, divide the weights by their mean."
         )
     return weights
 
@@ -290,7 +308,9 @@ def _are_whole(weights: F64) -> bool:
 
 
 def counts_rows(weights: F64) -> bool:
-    """Return whether weights are numbers of repeated rows: whole, with a mean of at most `MOST_COUNTED`."""
+    """Return whether weights are used as they are: whole, with a mean of at most `MOST_COUNTED`, or inner ones."""
+    if isinstance(weights, InnerWeights):
+        return True
     kept = weights[weights > 0.0]
     return _are_whole(kept) and bool(kept.mean() <= MOST_COUNTED)
 

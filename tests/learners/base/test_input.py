@@ -22,14 +22,20 @@ from sklearn.utils._param_validation import InvalidParameterError
 from committee import (
     AbstainingStump,
     AdaBoostClassifier,
+    ConformalClassifier,
     GradientBoostingClassifier,
+    LeafReweighter,
+    MarginReweighter,
     ProbitModelTreeClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
+    TreeRegressor,
     TreeVoter,
+    quadboost_path,
 )
 from committee.learners.base.estimator import BaseClassifier
-from tests.learners.base.test_capabilities import words
+from tests import subjects
+from tests.learners.base.test_capabilities import SUBJECTS, words
 
 LEARNERS = [
     AdaBoostClassifier(3),
@@ -308,6 +314,47 @@ def test_a_column_that_is_not_there_cannot_hold_weights(learner):
     refuses(lambda: learner.fit(FRAME, "label"), "y names 'label', which is not there; there are 'age', 'income'")
     refuses(lambda: learner.fit(X, Y, "w"), "sample_weight='w' names a column, but X is a ndarray, whose columns have")
     refuses(lambda: learner.fit(X, "y"), "y='y' names a column, but X is a ndarray")
+
+
+def test_validation_rows_scores_and_paths_in_another_order_than_the_frame():
+    y, weights = (pd.Series(values, index=FRAME.index[::-1]) for values in (Y, ONES))
+    model, boosted = SubaggingClassifier(n_estimators=3).fit(FRAME, Y), GradientBoostingClassifier(n_estimators=2)
+    regressor = TreeRegressor().fit(FRAME, Y)
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        ("y_val has the index of X_val", lambda: boosted.fit(FRAME, Y, X_val=FRAME, y_val=y)),
+        ("y has the index of X", lambda: model.score(FRAME, y)),
+        ("sample_weight has the index of X", lambda: regressor.score(FRAME, Y, weights)),
+        ("y has the index of X", lambda: quadboost_path(FRAME, y)),
+        ("y has the index of X", lambda: ConformalClassifier(model, cv=2).fit(FRAME, y)),
+        ("y has the index of X", lambda: MarginReweighter(model, on="train").fit(FRAME, y)),
+        ("y has the index of X", lambda: LeafReweighter(boosted, on="train", max_nodes=3).fit(FRAME, y)),
+    ]
+    for message, call in calls:
+        with pytest.warns(UserWarning, match=f"{message} in another order") as warned:
+            call()
+        assert [each.filename for each in warned if "in another order" in str(each.message)] == [__file__]
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: words(subject.model))
+def test_large_whole_weights_are_warned_of_once_at_the_users_line(subject):
+    X, y = subject.numbers(2, 60)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        subject.fit(X, y, np.full(60, 1000))
+    assert [each.filename for each in warned if "Only their ratios" in str(each.message)] == [subjects.__file__]
+
+
+def test_large_whole_weights_of_validation_and_conformal_fits_are_warned_of_once():
+    weights, balanced = 1000 * ONES, {"class_weight": "balanced"}
+    calls: list[Callable[[], Any]] = [
+        lambda: GradientBoostingClassifier(n_estimators=2, **balanced).fit(X, Y, weights, X_val=X, y_val=Y),
+        lambda: ConformalClassifier(AdaBoostClassifier(2), cv=2).fit(X, Y, weights),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match="Only their ratios") as warned:
+            call()
+        assert [each.filename for each in warned if "Only their ratios" in str(each.message)] == [__file__]
 
 
 def test_large_whole_weights_are_ratios():

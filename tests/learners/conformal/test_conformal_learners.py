@@ -161,6 +161,21 @@ def test_rows_without_weight_are_absent_and_class_weights_are_for_training_alone
     assert heavy.known_.count.tolist() == [120.0] and not hasattr(heavy, "score_weights_")
 
 
+def test_weights_of_a_fold_count_rows_if_those_of_all_rows_do():
+    """Weights of 5 and 15 have a mean of 10, and count; the heavy half has a mean of 15."""
+    rng = np.random.default_rng(0)
+    X, light = rng.normal(size=(60, 2)), np.arange(60) < 30
+    y, w = X[:, 0] + rng.normal(size=60), np.where(light, 5, 15)
+    folds = [(np.flatnonzero(side), np.flatnonzero(~side)) for side in (light, ~light)]
+    options = {"n_estimators": 3, "learning_rate": 0.5, "subsample": 1.0, "min_samples_leaf": 1, "random_state": 0}
+    booster = c.GradientBoostingRegressor(**options)
+    model = c.ConformalRegressor(booster, cv=folds).fit(X, y, w)
+    for train, test in folds:
+        rows = np.repeat(train, w[train])
+        repeated = clone(booster).fit(X[rows], y[rows])
+        assert_allclose(model.scores_[test], np.abs(y[test] - repeated.predict(X[test])), rtol=1e-9)
+
+
 def test_many_levels_are_scored_by_folds():
     """Numbers that stand for them are means over all rows, those out of bag among them."""
     rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.subsamples import unpack_draws
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows
+from committee.data.rows import Rows, inner_weights
 from committee.learners.bagging.subsamples import (
     Counts,
     VoteVariance,
@@ -298,6 +298,6 @@ def _train(
     if weighted:
         drawn = np.flatnonzero(counts)
         weights = draw_weights(rows, len(classes), class_weight, counts) * counts
-        return fit_weighted(member, rows.cells[drawn], classes[rows.labels[drawn]], weights[drawn])
+        return fit_weighted(member, rows.cells[drawn], classes[rows.labels[drawn]], inner_weights(weights[drawn]))
     drawn = np.repeat(np.arange(len(counts)), counts)
     return member.fit(rows.cells[drawn], classes[rows.labels[drawn]])

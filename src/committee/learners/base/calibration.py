@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Options
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows
+from committee.data.rows import Rows, inner_weights
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
@@ -123,7 +123,7 @@ class CalibratedClassifier(BaseClassifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the whole fit has given them
             try:
-                model.fit(X[fold.train], rows.labels[fold.train], fold.train_weights)
+                model.fit(X[fold.train], rows.labels[fold.train], inner_weights(fold.train_weights))
             except ValueError:  # such as no column that varies
                 return nothing
         if len(model.classes_) < len(self.classes_):

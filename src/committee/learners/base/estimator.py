@@ -294,6 +294,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> Matrix:
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; one of them is missing.")
+        warn_of_other_order(X_val, "X_val", y_val=y_val)
         rows = self.validate_rows(X_val)
         return self.table_.encode_sparse(rows) if isinstance(rows, SparseMatrix) else self.table_.encode(rows)
 
@@ -419,7 +420,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         if self.class_weight is None:
             return Rows(encoded, labels, np.ones(len(labels)), uniform=True)
         trained = label_vector(y)
-        of_classes = self._class_weights(trained, checked_weights(sample_weight, trained))
+        of_classes = self._class_weights(trained, checked_weights(sample_weight, trained, warn=False))
         return Rows(encoded, labels, of_classes.factors[labels], uniform=False)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -448,6 +449,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         """Mean accuracy. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         return super().score(*take_named(X, y=y, sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
@@ -496,6 +498,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         """R^2. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         return super().score(*take_named(X, y=y, sample_weight=sample_weight))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:

@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_consistent_length
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
+from committee.data.columns import warn_of_other_order
 from committee.data.labels import target_vector
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
@@ -430,6 +431,7 @@ def distil(
         new = old[0] + loss, work.estimate(error)
     else:
         check_consistent_length(X_val, y_val)
+        warn_of_other_order(X_val, "X_val", y_val=y_val)
         if is_sparse(X_val):
             X_val = X_val.toarray()
         before = work.of_committee(blend.committee_.encode(blend.validate_rows(X_val)))
@@ -454,6 +456,7 @@ def distil(
 def _distillation(blend: Any, X: Any, sample_weight: ArrayLike | None) -> tuple[Distillation, np.random.RandomState]:
     if is_sparse(X):
         raise ValueError("X is sparse, and distil needs dense rows; give X.toarray(), or that of some of the rows.")
+    warn_of_other_order(X, sample_weight=sample_weight)
     matrix = blend.committee_.encode(blend.validate_rows(X))
     weights = np.ones(len(matrix)) if sample_weight is None else row_weights(sample_weight, matrix)
     random = np.random.RandomState(fit_generator(blend.random_state, None, weights).randint(2**31 - 1))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index
 from committee.data.parallel import MemberExecutor, member_executor
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, inner_weights
 from committee.files.documents import Arrays, Tensors
 from committee.files.journal import CheckpointError
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
@@ -158,7 +158,7 @@ class FoldTrainer:
         model = candidate.learner(**own, **settings)
         y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
         uniform = self.rows.uniform and bool((weights == weights[0]).all())
-        model.fit(self.rows.cells[index], y[index], None if uniform else weights)
+        model.fit(self.rows.cells[index], y[index], None if uniform else inner_weights(weights))
         return model
 
     def without_validation(self, candidate: Candidate) -> Member:

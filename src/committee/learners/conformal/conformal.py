@@ -19,10 +19,10 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_consistent_length, check_is_fitted
 
-from committee.data.columns import take_named
+from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask, check_array, check_range
-from committee.data.rows import row_weights
+from committee.data.rows import inner_weights, row_weights
 from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
@@ -204,13 +204,14 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs rows in memory, but X is an out-of-core table; pass a sample of it."
             )
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         X = indexable_rows(X)
         X = X if hasattr(X, "__getitem__") else np.asarray(X)
         target = self._targets(y)
         check_consistent_length(X, target)
         given = None if sample_weight is None else row_weights(sample_weight, target)
-        weights = self.fit_weights(target, sample_weight)
+        weights = self.fit_weights(target, inner_weights(given))
         group = group_of_rows(X, groups, self.group_by)
         training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
         # rows without weight are among those that a trained ensemble has numbered

@@ -27,7 +27,7 @@ from committee.data.matrices import as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
 from committee.data.row_digests import row_digests
-from committee.data.rows import nonzero_weights
+from committee.data.rows import inner_weights, nonzero_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
@@ -88,7 +88,7 @@ class TrainingRows:
     def fitted(self, estimator: Any, rows: Index | None = None) -> Any:
         """Return a copy of an estimator that is fitted to the rows, or to some of them."""
         part = self if rows is None else self.select(rows)
-        return fit_weighted(clone(estimator), part.X, part.y, part.weights)
+        return fit_weighted(clone(estimator), part.X, part.y, inner_weights(part.weights))
 
 
 class LeaveOut(Protocol):

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from committee import _core
 from committee.data.bins import Binned
+from committee.data.columns import warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
@@ -204,6 +205,7 @@ def quadboost_path(
             f"y holds {len(np.unique(values))} values of type {values.dtype}; a path is for two classes or for "
             "numbers. Give numbers as floats; for more classes QuadBoostClassifierCV chooses a strength."
         )
+    warn_of_other_order(X, y=y, sample_weight=sample_weight)
     rows = learner.training_rows(X, y, learner.fit_weights(y, sample_weight))
     if isinstance(learner, QuadBoostClassifier) and len(learner.classes_) < 2:
         raise ValueError(f"y holds one class only, {learner.classes_.tolist()[0]!r}; a path needs two.")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval
 
-from committee.data.columns import take_named
+from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads, one_blas_thread
@@ -186,6 +186,7 @@ class BaseLeafReweighter(TrainedEnsemble):
             check_max_loss(self.max_loss, self.min_gain, self.on)
         committee, threads = self._committee_of(self.trained), n_threads(self.n_jobs)
         refuse_missing(self.trained, committee, X)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         forest, weights = score_trees(committee)
         limits = self._limits(int(forest.offset[-1]))
         rows = self._fit_rows(committee, X, y, sample_weight)

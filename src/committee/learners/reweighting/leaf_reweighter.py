@@ -155,7 +155,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         found = np.ones(committee.n_classes)
         if self.class_weight is not None:
             labels = np.asarray(y)
-            known = self._class_weights(labels, row_weights(sample_weight, labels))
+            known = self._class_weights(labels, row_weights(sample_weight, labels, warn=False))
             found[committee.class_indices(known.classes)] = known.of_rows(known.classes)
         return found
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.columns import take_named
+from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.typed_json import read_named_parameters
@@ -155,6 +155,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         if committee.n_voters < 2:
             raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
         refuse_missing(ensemble, committee, X)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
         weight = self._weights(y, sample_weight)
         unseen = None

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from committee.data.labels import encode_classes
 from committee.data.number_types import F64, Index, Mask
+from committee.data.rows import inner_weights, row_weights
 from committee.learners.bagging.forest_trees import RowDraw
 from committee.learners.bagging.out_of_bag import draw_reserve
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
@@ -137,7 +138,8 @@ def _generator(ensemble: Any, labels: NDArray[Any], sample_weight: ArrayLike | N
             f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, but its random_state is {seed!r}; "
             "train it with a whole number or None, or use held-out rows instead."
         )
-    weights = ensemble.fit_weights(labels, sample_weight)
+    given = None if sample_weight is None else row_weights(sample_weight, labels, warn=False)  # the fit has warned
+    weights = ensemble.fit_weights(labels, inner_weights(given))
     kept = np.ones(int(counted.sum())) if weights is None else np.asarray(weights)[counted]
     return fit_generator(seed, labels[counted] if is_classifier(ensemble) else None, kept)
 
