@@ -124,6 +124,20 @@ def test_classes(client, settings, weighted):
     assert_same(model, other, table[FEATURES])
 
 
+def test_an_offset(client):
+    table = frame(900)
+    table["count"], exposure = table["label"] * 3, np.log(table["few"] + 1.0)
+    settings = SMALL | {"loss": "poisson", "early_stopping": True, "n_iter_no_change": 2}
+    model, other = cd.DaskGradientBoostingRegressor(client=client, **settings), GradientBoostingRegressor(**settings)
+    collection = collection_of(table, 7)
+    model.fit(collection[FEATURES], collection["count"], offset=np.log(collection["few"] + 1.0))
+    other.fit(table[FEATURES], table["count"], offset=exposure)
+    assert_same(model, other, table[FEATURES])
+    assert_array_equal(model.predict(table[FEATURES], offset=exposure), other.predict(table[FEATURES], offset=exposure))
+    with pytest.raises(ValueError, match="offset goes with rows in memory, and X is a Dask collection"):
+        model.predict(collection[FEATURES], offset=exposure)
+
+
 def test_numbers_of_an_array(two_or_four_workers):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1000, 5))

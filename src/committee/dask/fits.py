@@ -83,7 +83,8 @@ def fit(
         Seconds without a heartbeat of any worker, or a response of the scheduler, after which the fit fails. Lost
         workers are not an error while others remain or join.
     **options : object
-        Further arguments of the estimator's own `fit`, such as ``checkpoint``.
+        Further arguments of the estimator's own `fit`, such as ``checkpoint`` or ``offset``; Dask collections among
+        them are computed on the client.
 
     Returns
     -------
@@ -106,6 +107,7 @@ def fit(
     """
     with outside_of_tasks():
         cluster = Cluster(client, timeout)
+        options = {name: gathered(value, cluster) for name, value in options.items()}
         if not is_dask_collection(X):
             fit_members(estimator, X, y, sample_weight, cluster, **options)
         elif isinstance(estimator, GradientBoosting):

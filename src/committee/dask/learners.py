@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     class _Learner:
         def fit(self, *given: Any, **named: Any) -> Any: ...
-        def predict(self, X: Any) -> Any: ...
-        def predict_proba(self, X: Any) -> Any: ...
-        def decision_function(self, X: Any) -> Any: ...
+        def predict(self, X: Any, **options: Any) -> Any: ...
+        def predict_proba(self, X: Any, **options: Any) -> Any: ...
+        def decision_function(self, X: Any, **options: Any) -> Any: ...
         def score(self, *given: Any, **named: Any) -> Any: ...
         def __sklearn_clone__(self) -> Any: ...
         def __getstate__(self) -> dict[str, Any]: ...
@@ -53,15 +53,15 @@ class DaskLearner(_Learner):
         trained: Self = super().fit(*given, **named)
         return trained
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, **options: Any) -> Any:
         """Predict the class or number of each row, lazily if `X` is lazy (see `committee.dask.predict`)."""
-        return predictions.predict(self, X) if is_dask_collection(X) else super().predict(X)
+        return predictions.predict(self, X) if _is_lazy(X, options) else super().predict(X, **options)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> float:
         """Compute accuracy or R2 (see `committee.dask.score`)."""
-        if is_dask_collection(X):
+        if _is_lazy(X, options):
             return predictions.score(self, X, y, sample_weight)
-        found: float = super().score(X, y, sample_weight)
+        found: float = super().score(X, y, sample_weight, **options)
         return found
 
     def to_local(self) -> Any:
@@ -86,13 +86,22 @@ class DaskLearner(_Learner):
 
 
 class _DaskClassifier(DaskLearner):
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, **options: Any) -> Any:
         """Predict class probabilities, lazily if `X` is lazy (see `committee.dask.predict_proba`)."""
-        return predictions.predict_proba(self, X) if is_dask_collection(X) else super().predict_proba(X)
+        return predictions.predict_proba(self, X) if _is_lazy(X, options) else super().predict_proba(X, **options)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any, **options: Any) -> Any:
         """Compute scores, lazily if `X` is lazy (see `committee.dask.decision_function`)."""
-        return predictions.decision_function(self, X) if is_dask_collection(X) else super().decision_function(X)
+        if _is_lazy(X, options):
+            return predictions.decision_function(self, X)
+        return super().decision_function(X, **options)
+
+
+def _is_lazy(X: Any, options: dict[str, Any]) -> bool:
+    lazy = bool(is_dask_collection(X))
+    if lazy and options:
+        raise ValueError(f"{min(options)} goes with rows in memory, and X is a Dask collection; give X.compute().")
+    return lazy
 
 
 @with_parameters

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.columns import take_named
 from committee.data.number_types import F64
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 
@@ -36,11 +37,12 @@ class OffsetClassifier(BaseClassifier):
             return np.log(self.predict_proba(X, offset=offset))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | None = None) -> float:
-        """Mean accuracy. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
+        """Mean accuracy. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
         if offset is None:
             return super().score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score
 
+        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> Iterator[F64]:
@@ -68,11 +70,12 @@ class OffsetRegressor(BaseRegressor):
         return self._answers(X, "predict", offset=offset)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | None = None) -> float:
-        """R^2. For rows in pieces `y` and `sample_weight` may name columns, or be left to the pieces."""
+        """R^2. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
         if offset is None:
             return super().score(X, y, sample_weight)
         from sklearn.metrics import r2_score
 
+        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | None = None) -> Iterator[F64]:

@@ -222,11 +222,12 @@ class LossBoosting(Boosting):
         ----------
         X : table or array-like (n, p)
             Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
-            count repeated rows; of others only the ratios matter.
+        y : array-like (n,) or str
+            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets. A text names the
+            column of `X` that holds them.
+        sample_weight : array-like (n,) or str, default=None
+            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
+            with a mean of at most 10 count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping; without it their loss is recorded only.
         offset : array-like (n,) or (n, D), default=None
