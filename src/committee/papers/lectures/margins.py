@@ -270,14 +270,16 @@ def grids(found: Sequence[MarginCurves], table: str) -> tuple[Grid, Grid]:
     names = ("class", "voters", "rounds")
     return (
         grid_of(
-            f"Margins of AdaBoost on {table}: least and mean training margin; in percent rows at 0.1 or below, errors",
-            (*names, "least", "mean", "<= 0.1", "train", "test"),
+            f"Margins of AdaBoost on {table}: least and mean training margin; share of training margins <= 0.1,"
+            " training error and test error in percent",
+            (*names, "least margin", "mean margin", "<= 0.1", "train error", "test error"),
             margins,
             text=2,
         ),
         grid_of(
-            "Voting bound: with C = 1 (no certificate) and its theta; certified, and rows to bring that down to 1/2",
-            (*names, "theta", "C = 1", "certified", "rows"),
+            "Voting bound: with C = 1 (no certificate) and the theta of its minimum; certified, and the training"
+            " rows from which on that is at most 1/2 with the same margins",
+            (*names, "theta", "C = 1", "certified", "rows for 1/2"),
             bounds,
             text=2,
         ),

@@ -146,9 +146,10 @@ def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
         body.append((said, method.loss, f"{method.subsample:g}", at_the_end, *least, seconds))
     rounds = max(len(cell["errors"]) for cell in cells)
     title = (
-        f"Gradient boosting, {rounds} rounds: test error at the end, and its least (best rule {100 * NOISE:g} %, 1.0)"
+        f"Gradient boosting, {rounds} rounds: test error after the last round, least mean test error and its round"
+        f" (Bayes: {100 * NOISE:g} %, 1.0); median training time (s)"
     )
-    grid = grid_of(title, ("task", "loss", "subsample", "at the end", "least", "at", "fit s"), body, text=2)
+    grid = grid_of(title, ("task", "loss", "subsample", "last round", "least", "at round", "fit s"), body, text=2)
     write_grid(grid, out / "boosting.csv")
     save(picture(curves), out / "boosting.png")
     return [grid]
@@ -259,8 +260,8 @@ def leaf_report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
             f"{loss:.4f}",
         )
         body.append((name, *figures))
-    title = "Regularised leaves, logistic loss: leaves of a tree, those that are not zero, test error and log loss"
-    grid = grid_of(title, ("regulariser", "leaves", "not zero", "share, %", "error, %", "log loss"), body)
+    title = "Regularised leaves, logistic loss: leaves of a tree, those of nonzero value, test error and log loss"
+    grid = grid_of(title, ("regulariser", "leaves", "nonzero", "nonzero, %", "error, %", "log loss"), body)
     write_grid(grid, out / "leaves.csv")
     return [grid]
 
@@ -343,8 +344,20 @@ def grid(found: ForestCurves, n: int) -> Grid:
         for other in (test, as_many):
             line += [f"{other.mean():.2f}", f"{(oob - other).mean():+.2f} ±{standard_error(oob - other):.2f}"]
         body.append(line)
-    title = f"Random forest: out-of-bag and test error in percent, mean of {repeats} drawing(s) of {n:,} rows"
-    return grid_of(title, ("at", "trees", "out of bag", "test", "less", f"test of {UNSEEN:.0%}", "less that"), body)
+    title = (
+        f"Random forest: out-of-bag error, test error and their difference, and test error of {UNSEEN:.0%} of the"
+        f" trees, in percent, mean of {repeats} sample(s) of {n:,} rows"
+    )
+    columns = (
+        "choice",
+        "trees",
+        "out of bag",
+        "test",
+        "difference",
+        f"test of {UNSEEN:.0%}",
+        f"difference, {UNSEEN:.0%}",
+    )
+    return grid_of(title, columns, body)
 
 
 def forest_picture(found: ForestCurves, n: int) -> Figure:
