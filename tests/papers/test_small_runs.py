@@ -27,8 +27,10 @@ OTHER_TABLES = {
         "table | paper | paper's settings | in sds | defaults | in sds | forest | XGBoost": "two runs",
         "at | subagging times | AdaBoost iterations | ProbitBoost iterations | at | subagging ratio": "--figure 2",
         "table | SBPMT | forest | gbm | AdaBoost | XGB 10 | XGB 100 | LightGBM | CatBoost": "--rivals",
-        "SBPMT against | accuracy more | won-lost-level, p | Poisson-binomial | tables by paired t": "--rivals",
-        "columns | SBPMT | random forest | XGBoost (100) | less random forest | less XGBoost (100)": "--study numeric",
+        "SBPMT against | difference | won-lost-tied, p | Poisson-binomial | better / worse, paired t": "--rivals",
+        "columns | SBPMT | random forest | XGBoost (100) | minus random forest | minus XGBoost (100)": (
+            "--study numeric"
+        ),
         "rows | T = 1 | T = n^0.25 | T = n^0.5 | T = n^0.75": "--study consistency",
     },
     "quadboost": {
@@ -44,14 +46,13 @@ OTHER_TABLES = {
                 "UWS | mean gain | least gain",
                 "EWS | mean gain | least gain",
                 "PWS.05 | PWS.20 | PWS.50",
-                "SM1 | less variance | less range",
-                "SM2 | less variance | less range",
+                "SM1 | variance decrease | range decrease",
+                "SM2 | variance decrease | range decrease",
             )
         },
-        "table | its forest | of test | forest | deep | its AdaBoost | of test | AdaBoost | its gain | forest | deep": (
-            "the document's own tables"
-        ),
-        "figure | error | error after | mean gain | least gain | least after | less variance | less range": (
+        "table | doc. forest | rescaled | forest | deep | doc. AdaBoost | rescaled | AdaBoost"
+        " | doc. gain | forest | deep": "the document's own tables",
+        "figure | error | error after | mean gain | least gain | least after | variance decrease | range decrease": (
             "the document's own tables"
         ),
         "depth | method | trees | leaves | min | median | mean | equ. | test error": "--depth-splits",

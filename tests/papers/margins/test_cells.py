@@ -168,7 +168,7 @@ def test_margins_beyond_one_are_drawn_at_one(fold_of):
     change = next(change for change in figures.CHANGES if change.objective == OBJECTIVES[SM2])
     fold = fold_of(3, 60)
     picture, found = figures.drawn(change, fold)
-    assert len(picture.axes) == 2 and found["less variance"] >= -1e-9
+    assert len(picture.axes) == 2 and found["variance decrease"] >= -1e-9
     assert len(figures.stages(fold).axes) == 1, "AdaBoost may end before 500 trees"
 
 

@@ -187,7 +187,7 @@ def test_tables_add_up(two_tables):
     assert pairs.rows[0][1] == "0.31" and pairs.rows[0][4] == "0-1-1, 1.000"
     starred = [row[0] for row in pairs.rows if row[5].endswith("*")]
     assert starred == ["Linf - vanilla", "L2 - vanilla", "L2 - L1"]
-    assert claims.rows[0][:2] == ("L2 beats vanilla", "not to be told")
+    assert claims.rows[0][:2] == ("L2 beats vanilla", "undecided")
     assert stumps.rows[0] == ("chosen", "7.81", "7.81", "+0.00", "0-0-2, 1.000")
     assert stumps.rows[1] == ("100", "12.50", "12.50", "+0.00", "0-0-2, 1.000") and len(stumps.rows) == 3
     assert choices.rows[0] == ("QuadBoost-L1", "-", "-", "-", "3", "3", "3")
@@ -200,5 +200,5 @@ def test_verdicts():
         return report.verdict(SimpleNamespace(ours=SimpleNamespace(signs=signs, probability=probability)))
 
     assert says(12, 1, 0.99) == "holds" and says(1, 12, 0.01) == "the reverse holds"
-    assert says(8, 4, 0.97) == "likely, signs not significant" and says(4, 8, 0.03) == "the reverse is likely"
-    assert says(8, 7, 0.6) == "not to be told"
+    assert says(8, 4, 0.97) == "likely, sign test not significant" and says(4, 8, 0.03) == "the reverse is likely"
+    assert says(8, 7, 0.6) == "undecided"

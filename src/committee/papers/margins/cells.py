@@ -307,9 +307,9 @@ def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
 def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
     """Measure the quantities of Theorem 3 (Shen and Li) for AdaBoost with signed votes ``(n, T)`` and weighted errors.
 
-    If the undivided margins rho were Gaussian with mean mu and variance v, the logarithm of AdaBoost's loss, ``loss``,
-    would be -mu + v / 2, ``gaussian``. ``distance`` is the Kolmogorov-Smirnov distance of rho from that Gaussian.
-    ``mean_rises`` and ``variance_falls`` are shares of the rounds, ``share_variance_falls`` that of the divided
+    If the unnormalised margins rho were Gaussian of mean mu and variance v, the logarithm ``loss`` of the loss
+    would be ``gaussian``, -mu + v / 2. ``distance`` is the Kolmogorov-Smirnov distance of rho from that Gaussian.
+    ``mean_rises`` and ``variance_falls`` are shares of the rounds, ``share_variance_falls`` that of the normalised
     margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` its largest value over nonnegative weights. None: undefined.
     """
     alpha = 0.5 * np.log((1.0 - errors) / errors)

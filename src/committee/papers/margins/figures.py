@@ -57,8 +57,8 @@ class Change:
 
 
 _FIGURE_2 = {"error": 0.0828, "error after": 0.0690, "mean gain": 0.0888, "least gain": 0.0133}
-_FIGURE_5 = {"least after": 0.6467, "less variance": 0.0012, "less range": 0.1733}
-_FIGURE_6 = {"less variance": 0.0153, "less range": 0.4249}
+_FIGURE_5 = {"least after": 0.6467, "variance decrease": 0.0012, "range decrease": 0.1733}
+_FIGURE_6 = {"variance decrease": 0.0153, "range decrease": 0.4249}
 
 CHANGES = (
     Change(2, "figure2", "sonar", FOREST, Uniform(), "UWS", None, _FIGURE_2),
@@ -75,7 +75,7 @@ CHANGES = (
 NUMBERS = (1, *dict.fromkeys(change.number for change in CHANGES))
 DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change in CHANGES}}  # table of each figure
 
-_COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "less variance", "less range")
+_COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "variance decrease", "range decrease")
 
 
 def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
@@ -144,8 +144,8 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
         "mean gain": new["mean"] - own["mean"],
         "least gain": float((after - before).min()),
         "least after": new["minimum"],
-        "less variance": own["variance"] - new["variance"],
-        "less range": own["range"] - new["range"],
+        "variance decrease": own["variance"] - new["variance"],
+        "range decrease": own["range"] - new["range"],
     }
 
 

@@ -57,7 +57,7 @@ from committee.papers.shared.cells import Key
 from committee.papers.shared.pages import compared, grid_of, number, signs_text, write_csv, write_page
 from committee.report.grid import BLANK, Grid
 
-_CHANGES = {MEAN: "mean gain", LEAST: "least gain", VARIANCE: "less variance", RANGE: "less range"}
+_CHANGES = {MEAN: "mean gain", LEAST: "least gain", VARIANCE: "variance decrease", RANGE: "range decrease"}
 _RAISED = (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, LEAST)
 _SETS = {"UWS, EWS, PWS": MAXIMISE, "document's seven": (*MAXIMISE, SM1, SM2)}
 
@@ -137,13 +137,13 @@ def likeness_grid(results: MarginResults) -> Grid:
         gains = (fixed(results.change(data.name, ensemble, UWS, MEAN), 3) for ensemble in (FOREST, DEEP_FOREST))
         body.append((*line, f"{gain:.3f}", *gains))
     columns = (
-        *("table", "its forest", "of test", "forest", "deep", "its AdaBoost", "of test", "AdaBoost"),
-        *("its gain", "forest", "deep"),
+        *("table", "doc. forest", "rescaled", "forest", "deep", "doc. AdaBoost", "rescaled", "AdaBoost"),
+        *("doc. gain", "forest", "deep"),
     )
     title = (
-        "Which ensembles: the document's error of its forest, median of its tables, the same times training rows over"
-        " test rows, ours of trees of four leaves and without limits; AdaBoost likewise; mean gain of UWS on its forest"
-        " and on both of ours"
+        "The document's errors beside ours: its forest's (median of its tables), the same rescaled by training rows"
+        " over test rows, our forest's of four leaves and our deep forest's; AdaBoost likewise; mean gain of UWS on"
+        " its forest and on both of ours"
     )
     return grid_of(title, columns, body)
 
@@ -174,9 +174,8 @@ def direction_grid(results: MarginResults) -> Grid:
     title = (
         f"Directions: in how many of {len(results.names)} tables mean margin, median, minimum, equilibrium margin and"
         f" every margin rise, variance and range fall, by the mean of {results.repeats} split(s) (in how many of the"
-        " document's 15; of 14 for PWS);"
-        " where weights help (+), hurt (-) or do neither (=) by a paired t-test of the test error at 0.05, ordinary and"
-        " corrected"
+        " document's 15; of 14 for PWS); where weights help (+), hurt (-) or do neither (=) by a paired t-test of the"
+        " test error at 0.05, ordinary and corrected"
     )
     return grid_of(title, columns, body)
 
@@ -188,7 +187,7 @@ def _bracketed(theirs: Directions | None, figure: str) -> str:
     return "" if count is None else f" ({count})"
 
 
-# --- what goes with what ---------------------------------------------------------------------------------------------
+# --- correlations of margins and errors -------------------------------------------------------------------------------
 
 
 def association_grid(results: MarginResults) -> Grid:
@@ -204,9 +203,9 @@ def association_grid(results: MarginResults) -> Grid:
                 body.append((*line, f"{found.negative}-{found.positive}", beside))
     columns = ("weights", "change of", "points", "rho", "within", "tables - +", "document")
     title = (
-        "What goes with what: Spearman's correlation of the change of a figure of the training margins with the change"
-        " of the test error, over tables and objectives; its mean within a table; tables where that is negative and"
-        " positive"
+        "Do margins predict the test error: Spearman's correlation (rho) of the change of a figure of the training"
+        " margins with the change of the test error, over tables and objectives; its mean within a table; tables"
+        " where that is negative and positive; the document's rho and its number of points"
     )
     return grid_of(title, columns, body, text=2)
 
@@ -248,17 +247,18 @@ def state_grid(results: MarginResults, ensemble: str) -> Grid:
             BLANK if full is None else f"{full} leaves",
             "mean",
             "min",
-            "UWS stuck",
-            "PWS.05 stuck",
+            "UWS no gain",
+            "PWS.05 no gain",
             "UWS trees",
-            "SM1 at .05",
+            "SM1 feasible",
         ),
-        *("else xi", "unsolved"),
+        *("largest xi", "unsolved"),
     )
     title = (
-        f"{ensemble[0].upper()}{ensemble[1:]}: trees, those with all leaves of their depth, training margins; splits"
-        " where MM gains nothing, trees that UWS gives weight; splits where SM1 has a solution at xi=.05, the mean"
-        " largest xi of the others; programs without solution or that a solver failed on"
+        f"{ensemble[0].upper()}{ensemble[1:]}: number of trees, share with all leaves of their depth, mean and"
+        " smallest training margin; share of splits where UWS and PWS.05 raise no margin, trees of nonzero weight by"
+        " UWS; share of splits where SM1 is feasible at xi = .05, mean largest feasible xi of the others; programs"
+        " without a solution"
     )
     return grid_of(title, columns, body)
 
@@ -387,11 +387,11 @@ def against_grid(results: DepthResults) -> Grid:
     others = [method for method in METHODS if method != ADABOOST]
     body = [(depth, method, *_against(results, depth, method)) for depth in results.depths for method in others]
     title = (
-        "Against AdaBoost of that depth: tables on which the smallest margin is larger, and on which of these the"
-        " method errs less (+), more (-), as much; the same where it is smaller; Spearman's correlation over the tables"
-        " of the changes of smallest margin and test error; tables with less, more, equal error, p of the sign test"
+        "Against AdaBoost of the same depth: tables on which the smallest margin is larger (min up), and of these the"
+        " numbers with a lower (+), higher (-) and equal (=) error; the same where it is smaller (min down);"
+        " Spearman's correlation (rho) over the tables of both changes; tables won-lost-tied, p of the sign test"
     )
-    columns = ("depth", "method", "min up", "errs + - =", "min down", "errs + - =", "rho", "all tables")
+    columns = ("depth", "method", "min up", "error + - =", "min down", "error + - =", "rho", "won-lost-tied")
     return grid_of(title, columns, body, text=2)
 
 
@@ -418,7 +418,7 @@ _THEOREM = {
     "distance": "KS",
     "mean_rises": "mean up",
     "variance_falls": "var down",
-    "share_variance_falls": "divided",
+    "share_variance_falls": "norm. var down",
     "ratio": "mean/sd",
     "best_ratio": "best",
 }
@@ -432,10 +432,10 @@ def theorem_grid(results: DepthResults) -> Grid:
         known = [cell for cell in cells if cell is not None]
         body.append((depth, f"{len(known)}", *(_median(known, figure) for figure in _THEOREM)))
     title = (
-        "Theorem 3: AdaBoost's training margins before they are divided, medians over tables and"
-        " splits without a perfect tree (runs); the logarithm of its loss, and what it would be of Gaussian margins;"
-        " Kolmogorov and Smirnov's distance from these; shares of the rounds in which the mean rises, the variance"
-        " falls, and that of the divided margins falls; mean over standard deviation, and the best of the same trees"
+        "Theorem 3: AdaBoost's unnormalised training margins, medians over tables and splits without a perfect tree"
+        " (runs): mean, variance; logarithm of the loss, and its value for Gaussian margins; Kolmogorov-Smirnov"
+        " distance from these; shares of the rounds in which the mean rises, the variance falls, and the variance of"
+        " the normalised margins falls; mean over standard deviation, and the best of the same trees"
     )
     return grid_of(title, ("depth", "runs", *_THEOREM.values()), body)
 

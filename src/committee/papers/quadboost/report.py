@@ -196,10 +196,11 @@ def rank_grid(results: Sequence[TableResult]) -> Grid:
         ends = f"{single[:, k].min():.2f} - {single[:, k].max():.2f}"
         mean_risk = BLANK if None in risk else number(float(np.mean(np.array(risk, dtype=np.float64))))
         body.append((METHODS[k], rank, one_split, ends, document, in_percent, mean_risk, f"{np.median(voters):,.0f}"))
-    columns = ("method", "rank", "one split", "from - to", "document", "error", "risk", "voters")
+    columns = ("method", "rank", "rank, one split", "range", "rank, document", "error", "risk", "voters")
     title = (
-        f"Average ranks over {len(results)} table(s): of mean errors, of one split (mean, least and largest), of the"
-        " document's errors; test error in percent, quadratic test risk, median number of voters"
+        f"Average ranks over {len(results)} table(s): by mean errors; by the errors of one split (mean and range over"
+        " the splits); by the document's errors; mean test error in percent, mean quadratic test risk, median number"
+        " of voters"
     )
     return grid_of(title, columns, body)
 
@@ -216,10 +217,14 @@ def pair_grid(results: Sequence[TableResult]) -> Grid:
         theirs = f"{document.better[a, b]:.2f}{'*' if starred else ''}", signs_text(found.document.signs)
         ours = number(found.ours.probability, 2), ends, number(like, 2), signs_text(found.ours.signs)
         body.append((f"{_SHORT[a]} - {_SHORT[b]}", *ours, *theirs))
-    columns = ("A - B", "P(A better)", "one split", "like these", "signs, p", "document", "its signs, p")
+    columns = (
+        *("A - B", "P(A better)", "range, one split", "P, like these", "won-lost-tied"),
+        *("document: P", "document: won-lost-tied"),
+    )
     title = (
-        "Table 2: probability that A is better than B, by the Poisson-binomial test; wins-losses-ties of A and the p"
-        f" of the sign test, starred at {LEVEL:g}; the document's, and the signs of its Table 1"
+        "Table 2: probability that A is better than B on most of these tables (Poisson-binomial test), its range over"
+        " single splits, and on tables like these; tables won-lost-tied by A and the p of the sign test, starred at"
+        f" {LEVEL:g}; the document's probability, and the sign test of its Table 1"
     )
     return grid_of(title, columns, body)
 
@@ -232,8 +237,10 @@ def claim_grid(results: Sequence[TableResult]) -> Grid:
         figures = number(found.ours.probability, 2), number(found.ours.signs.pvalue)
         less = percent(found.ours.less, "+"), percent(found.document.less, "+")
         body.append((f"{_SHORT[a]} beats {_SHORT[b]}", verdict(found), *figures, *less))
-    columns = ("the document's finding", "here", "P(better)", "sign p", "error less", "document's")
-    title = "Findings: error of the first less that of the second in points, mean over the tables"
+    columns = ("finding", "here", "P(better)", "sign p", "difference", "document")
+    title = (
+        "The document's findings: error of the first method minus that of the second in points, mean over the tables"
+    )
     return grid_of(title, columns, body, text=2)
 
 
@@ -244,10 +251,10 @@ def verdict(found: Duel) -> str:
         return "holds" if signs.wins > signs.losses else "the reverse holds"
     probability = found.ours.probability
     if probability >= 1.0 - LEVEL:
-        return "likely, signs not significant"
+        return "likely, sign test not significant"
     if probability <= LEVEL:
         return "the reverse is likely"
-    return "not to be told"
+    return "undecided"
 
 
 def stump_grid(results: Sequence[TableResult]) -> Grid:
@@ -258,10 +265,10 @@ def stump_grid(results: Sequence[TableResult]) -> Grid:
         known = [side for side in (0, 1) if rounds in curves[0][side][0]]
         errors = [[np.array([cell[rounds] for cell in of[side]]) for side in known] for of in curves]
         body.append(_two_kinds(f"{int(rounds):,}", errors))
-    columns = ("rounds", "best edge", "Gini", "less", "signs, p")
+    columns = ("rounds", "best edge", "Gini", "difference", "won-lost-tied")
     title = (
-        "AdaBoost: test error in percent where each round takes the stump of the best edge, and that of the least Gini"
-        " index; wins-losses-ties of the first"
+        "AdaBoost: test error in percent where each round takes the stump of the best edge or that of the least Gini"
+        " index, and the first minus the second; tables won-lost-tied by the first, p of the sign test"
     )
     return grid_of(title, columns, body)
 
@@ -284,10 +291,11 @@ def reweighting_grid(results: Sequence[TableResult]) -> Grid:
         rounds = [cell["params"]["rounds"] for result in results for cell in result.cells[method]]
         figures = percent(found.less, "+"), signs_text(found.signs), number(found.probability, 2)
         body.append((method, percent(float(error)), *figures, f"{np.median(rounds):,.0f}"))
-    columns = ("a voter chosen again", "error", "less vanilla", "signs, p", "P(better)", "median T")
+    columns = ("method", "error", "minus vanilla", "won-lost-tied", "P(better)", "median T")
     title = (
-        "A voter that is chosen again: one voter more, or its weight set anew; test error in percent, and against"
-        " vanilla QuadBoost wins-losses-ties with the p of the sign test, and the Poisson-binomial probability"
+        "A voter that is chosen again counts as one more, or has its weight recomputed (anew): test error in percent;"
+        " against vanilla QuadBoost the difference, tables won-lost-tied with the p of the sign test, and the"
+        " Poisson-binomial probability; median number of rounds"
     )
     return grid_of(title, columns, body)
 
@@ -301,7 +309,7 @@ def choice_grid(results: Sequence[TableResult]) -> Grid:
         rounds = [found.get("rounds") for found in params]
         body.append((method, *_spread(strengths, "{:.3g}"), *_spread(rounds, "{:,.0f}")))
     columns = ("method", "strength 10 %", "50 %", "90 %", "rounds 10 %", "50 %", "90 %")
-    title = "Choices over tables and splits: lambda of L1 and L2, alpha_max of Linf, C of LPBoost; rounds"
+    title = "Chosen by cross-validation, quantiles: lambda of L1 and L2, alpha_max of Linf, C of LPBoost; rounds"
     return grid_of(title, columns, body)
 
 
@@ -332,7 +340,7 @@ def seconds_grid(results: Sequence[TableResult]) -> Grid:
         for method in methods
     )
     columns = ("method", "choice s", "x vanilla", "fit ms", "x vanilla", "document s", "x vanilla")
-    title = "Running times, mean over the tables: the whole choice by cross-validation, one fit; the document's"
+    title = "Running times, mean over the tables: the whole cross-validation, one fit; the document's"
     return grid_of(title, columns, body)
 
 

@@ -275,8 +275,8 @@ def contest_grid(results: Sequence[TableOfMethods]) -> Grid:
         better, worse = found.significant
         line = (f"{np.mean(found.differences):+.2f}", signs_text(found.over_tables.signs))
         body.append((method, *line, number(found.over_tables.probability), f"{better} / {worse}"))
-    columns = ("SBPMT against", "accuracy more", "won-lost-level, p", "Poisson-binomial", "tables by paired t")
-    title = f"SBPMT against the others on {len(results)} table(s)"
+    columns = ("SBPMT against", "difference", "won-lost-tied, p", "Poisson-binomial", "better / worse, paired t")
+    title = f"SBPMT against the others on {len(results)} table(s), accuracy in points"
     return grid_of(title, columns, body)
 
 
@@ -357,8 +357,8 @@ def column_grid(results: Sequence[ByColumns]) -> Grid:
             means = {m: np.array([result[shown].accuracies(m).mean() for result in having]) for m in methods}
             gains = (_gain(means[OURS] - means[method]) for method in others)
             body.append((f"{shown} ({len(having)})", *(f"{of.mean():.2f}" for of in means.values()), *gains))
-    title = "Accuracy in percent by the kind of columns, and SBPMT's less the others'"
-    return grid_of(title, ("columns", *methods, *(f"less {method}" for method in others)), body)
+    title = "Accuracy in percent by the kind of columns, and SBPMT's minus the others'"
+    return grid_of(title, ("columns", *methods, *(f"minus {method}" for method in others)), body)
 
 
 def _gain(gains: F64) -> str:

@@ -188,7 +188,7 @@ def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
     ours, seconds = np.mean([(row.mean, row.fit_seconds) for row in rows], axis=0).tolist()
     means = [f"{value:.2f}" for value in (ours, *theirs, seconds)]
     body.append((f"mean of {len(rows)}", *means[:2], f"{ours - theirs[0]:+.2f}", "", *means[2:]))
-    columns = ("table", "ours", "paper", "less", "in sds", "forest", "XGBoost", "fit s")
+    columns = ("table", "ours", "paper", "difference", "in sds", "forest", "XGBoost", "fit s")
     return grid_of(f"Table 2: accuracy in percent, settings {settings}", columns, body)
 
 
