@@ -58,7 +58,7 @@ def test_other_ensembles_and_objectives(folder, tmp_path):
     """Stumps, other k, targets and measures of distance; and trees without a limit, which are all one ensemble."""
     options = {"tables": ["ionosphere"], "repeats": 1, "trees": 8, "depth_splits": 0}
     grids = {grid.title[:10]: grid for grid in rebuild(folder, tmp_path / "stumps", depth=1, variants=True, **options)}
-    assert grids["Forest: tr"].columns[2] == "2 leaves"
+    assert grids["Forest: nu"].columns[2] == "2 leaves"
     lines = pl.read_csv(tmp_path / "stumps" / "splits.csv").filter(pl.col("ensemble") == "forest")
     found = {line["objective"]: line for line in lines.to_dicts()}
     assert list(found) == [*OBJECTIVES, *VARIANTS] and found["UWS"]["voters"] == 8
@@ -67,7 +67,7 @@ def test_other_ensembles_and_objectives(folder, tmp_path):
     with pytest.raises(ValueError, match="depth=1 instead of 0"):
         rebuild(folder, tmp_path / "stumps", depth=0, variants=True, **options)
     deep = rebuild(folder, tmp_path / "deep", depth=0, **options)
-    assert [grid.columns[2] for grid in deep if grid.title.startswith("Forest: tr")] == ["-"]
+    assert [grid.columns[2] for grid in deep if grid.title.startswith("Forest: nu")] == ["-"]
 
 
 def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):

@@ -133,7 +133,7 @@ def test_columns_are_compared_on_the_same_tables(quick, folder, tmp_path, monkey
     monkeypatch.setattr(rivals, "RIVALS", fast)
     [grid] = rebuild(folder, tmp_path, study="numeric", tables=["iris", "glass"])
     assert [row[0] for row in grid.rows] == ["all (2)", "numeric alone (2)", "all (2)", "numbers cut (2)"]
-    assert grid.columns == ("columns", "SBPMT", "random forest", "less random forest")
+    assert grid.columns == ("columns", "SBPMT", "random forest", "minus random forest")
     with (tmp_path / "numeric-default.csv").open(encoding="utf-8") as file:
         lines = {(line["name"], line["columns"], line["method"]): line for line in csv.DictReader(file)}
     assert len(lines) == 12
