@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
+from committee.cli.exposure import REMEDY, check_exposure_model
 from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
 from committee.cli.options import (
     FILES,
@@ -98,6 +99,14 @@ class FitOptions:
             " estimate. Default: 5."
         ),
     ] = None
+    exposure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the exposure over which counts or amounts have come about, such as years insured: its"
+            " logarithm is the offset of --model gradient_boosting -p loss=poisson, gamma or tweedie.",
+        ),
+    ] = None
     seed: Annotated[int, typer.Option(help="random_state, unless set by -p.")] = 0
     categorical: Categorical = None
     conformal: Annotated[
@@ -157,6 +166,10 @@ class FitOptions:
             raise ValueError(f"{model} predicts classes only; for numbers choose one of {', '.join(MODELS_OF_NUMBERS)}")
         if conformal is not None and not 0.0 < conformal < 1.0:
             raise ValueError(f"--conformal {conformal:g} must be above 0 and below 1, such as 0.1")
+        if self.exposure is not None and model != "gradient_boosting":
+            raise ValueError(f"--exposure does not go with --model {self.model}; {REMEDY}")
+        if self.exposure is not None and conformal is not None:
+            raise ValueError("--exposure does not go with --conformal; leave one of them out")
         if conformal is not None and self.checkpoint is not None:
             raise ValueError("--checkpoint does not store the fits of --conformal; leave one of them out")
         if self.effort is not None:
@@ -198,10 +211,14 @@ def fit(
 
         check_writable(output, checkpoint, read=rows.paths)
         model = options.model_name
-        numbers = _predicts_numbers(target, rows.y, model, options.task)
+        task = "numbers" if options.exposure is not None else options.task
+        numbers = _predicts_numbers(target, rows.y, model, task)
         learner = _learner(options, numbers=numbers, in_chunks=rows.files is not None)
+        if options.exposure is not None:
+            check_exposure_model(learner)
         info(describe_target(target, rows.y, numbers))
-        provenance = Provenance(target, name_of_data(data), len(rows.y), written=rows.target_form if numbers else None)
+        written = rows.target_form if numbers else None
+        provenance = Provenance(target, name_of_data(data), len(rows.y), written=written, exposure=options.exposure)
         if output is None:
             note(NOT_SAVED)
         if checkpoint is not None and checkpoint.exists():
@@ -230,13 +247,17 @@ def fit(
 def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOptions) -> TrainingTable:
     categorical, memory_limit, scratch = split_names(options.categorical), options.memory_limit, options.scratch
     if reads_in_chunks(data, memory_limit, scratch):
+        if options.exposure is not None:
+            raise ValueError("--exposure is for a table that is read whole; give one file, without --memory-limit")
         from committee.cli.chunks import training_chunks
 
         bar = options.model_name != "committee"  # which has a bar of its own
         return training_chunks(data, target, table, categorical, memory_limit, scratch, options.progress, bar=bar)
     from committee.cli.training_table import whole_table
 
-    return whole_table(data[0], target, table, categorical, numbers=options.task == "numbers")
+    exposure = options.exposure
+    numbers = options.task == "numbers" or exposure is not None
+    return whole_table(data[0], target, table, categorical, numbers=numbers, exposure=exposure)
 
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
@@ -281,7 +302,7 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
 
 def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoint: Path | None) -> Any:
     if conformal is None:
-        return learner.fit(rows.X, rows.y, checkpoint=checkpoint)
+        return learner.fit(rows.X, rows.y, checkpoint=checkpoint, **rows.offset)
     import numpy as np
 
     from committee import ConformalClassifier, ConformalRegressor
@@ -349,7 +370,7 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int) -> Estimate
     from committee.report.evaluation import out_of_fold
 
     try:
-        found = out_of_fold(learner, table.rows, table.y, folds=folds)
+        found = out_of_fold(learner, table.rows, table.y, folds=folds, **table.offset)
     except KeyboardInterrupt:
         info(f"{NOT_KNOWN}, as the fits of the folds were interrupted; the model is complete")
         return None
@@ -381,7 +402,7 @@ def _training_figures(learner: Any, table: TrainingTable, *, with_score: bool) -
     from committee.report.inspection import describe_margins
 
     X, y = table.rows, table.y_of_rows
-    parts = [evaluate(learner, X, y).brief(with_baseline=False)] if with_score else []
+    parts = [evaluate(learner, X, y, **table.offset).brief(with_baseline=False)] if with_score else []
     if hasattr(learner, "classes_"):
         margins = dict(describe_margins(learner.committee_.margins(X, y)))
         parts.append(f"margins: mean {margins['mean']}, median {margins['median']}, minimum {margins['minimum']}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.cli.exposure import take_exposure
 from committee.cli.files import name_of_data, reads_in_chunks
 from committee.cli.model_rows import note_unknown_categories, read_for_model, select_features, used_columns
 from committee.cli.options import LabelledOptions
@@ -26,12 +27,19 @@ class LabelledRows:
     X: Any
     y: NDArray[Any]
     target: str
+    offset: NDArray[np.float64] | None = None
 
 
 def read_labelled_rows(
-    learner: Any, data: Path | Sequence[Path], target: str | None, table: LabelledOptions
+    learner: Any,
+    data: Path | Sequence[Path],
+    target: str | None,
+    table: LabelledOptions,
+    exposure: str | None = None,
 ) -> LabelledRows:
     """Read the columns that a model uses and the target; several files are put together in memory.
+
+    The column `exposure` becomes an offset.
 
     Without `target` it is the one of the model's training, or else the only column that the model does not use.
     """
@@ -51,15 +59,22 @@ def read_labelled_rows(
 
     paths = [data] if isinstance(data, Path) else list(data)
     if reads_in_chunks(paths):
+        if exposure is not None:
+            raise ValueError("--exposure is for a table that is read whole; give one file")
         from committee.cli.chunks import read_all_chunks
 
         frame, target = read_all_chunks(learner, paths, table, target_of)
     else:
         answers = [] if hasattr(learner, "classes_") else [target or trained_on or ""]
+        answers += [] if exposure is None else [exposure]
         frame = read_for_model(learner, paths[0], table, answers=answers)
         target = target_of(frame.columns)
     frame, notes = drop_unlabelled(frame, target, strict=table.strict)
     print_notes(notes)
+    offset = None
+    if exposure is not None:
+        frame, exposed = take_exposure(frame, exposure)
+        offset = np.log(exposed)
     others, y = split_target(frame, target)
     X = select_features(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
     note_unknown_categories(learner, X)
@@ -67,7 +82,7 @@ def read_labelled_rows(
         return LabelledRows(X, match_classes(y, classes, target), target)
     if y.dtype.kind not in "iuf":
         raise ValueError(f"target {target!r} is text, and the model predicts numbers; name a column of numbers")
-    return LabelledRows(X, y, target)
+    return LabelledRows(X, y, target, offset)
 
 
 def _only_unused(used: set[str], columns: list[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.exposure import ModelExposure, fitted_exposure, log_exposure
 from committee.cli.files import (
     PREDICTIONS,
     STANDARD,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
+
+    from committee.data.number_types import F64
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class PredictOptions:
         list[str] | None,
         typer.Option("--id", metavar="A,B", help="Columns of the table to write before the predictions, unchanged."),
     ] = None
+    exposure: ModelExposure = None
     progress: Progress = None
 
     def check(self, learner: Any, model: Path) -> None:
@@ -99,14 +103,19 @@ def predict(
         learner = load_learner(model)
         options.check(learner, model)
         names = tuple(dict.fromkeys(split_names(options.ids)))
+        exposure = fitted_exposure(learner, options.exposure)
         predictions = Predictions(learner, options.proba, options.safe_cells, names, options.alpha)
-        if reads_in_chunks(data) or is_large(data[0]):
+        if exposure is not None and reads_in_chunks(data):
+            raise ValueError("--exposure is for a table that is read whole; give one file")
+        if exposure is None and (reads_in_chunks(data) or is_large(data[0])):
             mixed_up = output is None and sys.stdout.isatty()  # predictions and a bar
             _predict_chunks(predictions, data, table, output, False if mixed_up else options.progress)
         else:
-            frame = read_for_model(learner, data[0], table, ids=names, rows_needed=False)
+            answers = () if exposure is None else (exposure,)
+            frame = read_for_model(learner, data[0], table, ids=names, answers=answers, rows_needed=False)
+            frame, offset = log_exposure(frame, exposure)
             cells = read_raw_cells(data[0], names, table.form, "--id") if names else pl.DataFrame()
-            result = predictions.of(select_features(learner, frame, str(data[0]), names), cells)
+            result = predictions.of(select_features(learner, frame, str(data[0]), names), cells, offset)
             if output is None:
                 _print(result.write_csv())
             else:
@@ -193,12 +202,12 @@ class Predictions:
 
         self.unknown = UnknownCategories(self.learner)
 
-    def of(self, X: Any, ids: pl.DataFrame) -> pl.DataFrame:
+    def of(self, X: Any, ids: pl.DataFrame, offset: F64 | None = None) -> pl.DataFrame:
         """Predict rows, whose identifier columns are `ids`."""
         if not len(X):
             return self.of_no_rows(ids.schema)
         self.unknown.add(X)
-        found = self._predicted(X)
+        found = self._predicted(X, offset)
         taken = [name for name in ids.columns if name in found.columns]
         if taken:
             raise ValueError(f"--id names {taken[0]!r}, which is a column of the predictions; rename it in the file")
@@ -220,10 +229,11 @@ class Predictions:
         empty = pl.DataFrame(schema=ids or dict.fromkeys(self.ids, pl.String))
         return empty.hstack(found.head(0)) if empty.width else found.head(0)
 
-    def _predicted(self, X: Any) -> pl.DataFrame:
+    def _predicted(self, X: Any, offset: F64 | None = None) -> pl.DataFrame:
         import polars as pl
 
-        columns = _prediction_columns(self.learner, self.learner.predict(X))
+        given = {} if offset is None else {"offset": offset}
+        columns = _prediction_columns(self.learner, self.learner.predict(X, **given))
         if self.proba:
             columns |= self._per_class("probability", self.learner.predict_proba(X))
         if hasattr(self.learner, "predict_interval"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.exposure import ModelExposure, fitted_exposure
 from committee.cli.files import (
     FIGURES,
     check_ending,
@@ -52,6 +53,7 @@ def evaluate(
     ],
     table: LabelledOptions,
     target: LabelColumn = None,
+    exposure: ModelExposure = None,
     report: Annotated[Path | None, typer.Option(help="File of an HTML page with errors and their causes.")] = None,
     json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None,
     debug: Debug = False,
@@ -70,12 +72,15 @@ def evaluate(
 
         check_writable(report, json, read=[model, *data])
         learner = load_learner(model)
-        rows = read_labelled_rows(learner, data, target, table)
+        exposure = fitted_exposure(learner, exposure)
+        if exposure is not None and report is not None:
+            raise ValueError("--report has no pages of models with an exposure; leave it out")
+        rows = read_labelled_rows(learner, data, target, table, exposure)
         if hasattr(learner, "classes_"):
             info(f"target {rows.target!r}: {pluralize(len(learner.classes_), 'class', 'classes')}")
         else:
             info(f"target {rows.target!r}: numbers from {rows.y.min():.6g} to {rows.y.max():.6g}")
-        found = run(learner, rows.X, rows.y)
+        found = run(learner, rows.X, rows.y, offset=rows.offset)
         print_tables(found.grids())
         if known := known_rows_sentence(learner, known_rows(learner, rows.X), found):
             note(known)

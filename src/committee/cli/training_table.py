@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from committee.data.number_types import F64
     from committee.data.out_of_core.scan import FileStamps
 
 
@@ -36,6 +37,14 @@ class TrainingTable:
     missing: tuple[str, ...] = ()
     target_form: str | None = None
     marks: dict[str, Counter[str]] = field(default_factory=dict)
+    exposure: F64 | None = None
+
+    @property
+    def offset(self) -> dict[str, Any]:
+        """Argument ``offset`` of fits and predictions: the logarithm of the exposure, if there is one."""
+        import numpy as np
+
+        return {} if self.exposure is None else {"offset": np.log(self.exposure)}
 
     @property
     def y_of_rows(self) -> NDArray[Any]:
@@ -66,27 +75,40 @@ def part_of(rows: int, n: int) -> str:
 
 
 def whole_table(
-    data: Path, target: str, table: TrainingOptions, categorical: Sequence[str], *, numbers: bool = False
+    data: Path,
+    target: str,
+    table: TrainingOptions,
+    categorical: Sequence[str],
+    *,
+    numbers: bool = False,
+    exposure: str | None = None,
 ) -> TrainingTable:
     """Read a table into memory, print notes on it, and leave out identifiers; `numbers`: the target holds numbers."""
+    from committee.cli.exposure import take_exposure
     from committee.data.readers.cells import strip_cells
     from committee.data.readers.file_format import KnownColumns
     from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells, split_target
 
-    known = KnownColumns(answers=frozenset([target] if numbers else []))
+    answers = [target] if numbers else []
+    known = KnownColumns(answers=frozenset(answers if exposure is None else [*answers, exposure]))
     read = read_table_with_notes(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
     reject_infinite_cells(data, read.frame, table.form)
     frame, of_blanks = strip_cells(read.frame)
     frame, of_rows = drop_unlabelled(frame, target, strict=table.strict)
     notes = (*read.notes, *of_blanks, *of_rows)
     print_notes(notes)
-    forms = {name: form for name, form in read.forms.items() if name != target}
+    forms = {name: form for name, form in read.forms.items() if name not in (target, exposure)}
+    if exposure == target:
+        raise ValueError(f"--exposure {exposure!r} is the target; name another column")
+    exposed = None
+    if exposure is not None:
+        frame, exposed = take_exposure(frame, exposure)
     X, y = split_target(frame, target)
     if of_case := case_notes(target, y):
         print_notes(of_case)
         notes += of_case
     learned = learnable_table(X, y, table, notes, forms, categorical)
-    return replace(learned, target_form=read.forms.get(target))
+    return replace(learned, target_form=read.forms.get(target), exposure=exposed)
 
 
 def learnable_table(

@@ -209,6 +209,8 @@ class Provenance:
         Digests by which training rows are recognised; None: not kept.
     written : str, default=None
         Number format of the target in files (`committee.data.readers.cell_forms`); None: plain numbers.
+    exposure : str, default=None
+        Name of the column whose logarithm was the offset of the training rows; None: there was none.
 
     Raises
     ------
@@ -231,10 +233,13 @@ class Provenance:
     estimate: Estimate | None = None
     rows: RowSketch | None = None
     written: str | None = None
+    exposure: str | None = None
 
     def __post_init__(self) -> None:
         _check_name("target", self.target, empty=True)
         _check_name("data", self.data, empty=True)
+        if self.exposure is not None:
+            _check_name("exposure", self.exposure, empty=True)
         _check_rows(self.n_rows)
         if len(self.versions) > MOST_ENTRIES:
             raise ValueError(f"{len(self.versions)} versions are given; at most {MOST_ENTRIES} are kept")
@@ -251,9 +256,9 @@ class Provenance:
         rows = self.rows
         if rows is not None:
             tensors.put(digests=rows.digests)
-        of_target = {} if self.written is None else {"written": self.written}  # absent from older files
+        later = {"written": self.written, "exposure": self.exposure}  # absent from older files
         return {
-            **of_target,
+            **{name: value for name, value in later.items() if value is not None},
             "target": self.target,
             "data": self.data,
             "n_rows": self.n_rows,
@@ -268,7 +273,7 @@ class Provenance:
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         needed = {"target", "data", "n_rows", "trained", "versions", "estimate", "rows"}
-        _check_keys(document, needed | (document.keys() & {"written"}))
+        _check_keys(document, needed | (document.keys() & {"written", "exposure"}))
         versions = field(document, "versions", dict)
         for name, text in versions.items():
             if type(text) is not str:
@@ -283,6 +288,7 @@ class Provenance:
             None if estimate is None else Estimate.from_document(estimate),
             _read_rows(field(document, "rows", dict, None), field(document, "n_rows", int), tensors),
             field(document, "written", str) if "written" in document else None,
+            field(document, "exposure", str) if "exposure" in document else None,
         )
 
 

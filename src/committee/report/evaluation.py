@@ -158,7 +158,7 @@ class Evaluation:
         return document
 
 
-def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
+def evaluate(model: Any, X: Any, y: ArrayLike, *, offset: ArrayLike | None = None) -> Evaluation:
     """Evaluate a fitted model on labelled rows.
 
     Parameters
@@ -169,6 +169,8 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
         Rows that were not used in training.
     y : array-like (n,)
         Labels, with the values of the model's classes (others count as wrong), or numbers.
+    offset : array-like (n,), default=None
+        Offset of each row, for a regressor whose `predict` takes one.
 
     Examples
     --------
@@ -183,7 +185,7 @@ def evaluate(model: Any, X: Any, y: ArrayLike) -> Evaluation:
     truth = np.asarray(y)
     if truth.ndim != 1 or not len(truth):
         raise ValueError(f"y has shape {truth.shape}; give one label or number for each of at least one row.")
-    predicted = np.asarray(model.predict(X))
+    predicted = np.asarray(model.predict(X, **_given(offset)))
     if len(predicted) != len(truth):
         values, rows = pluralize(len(truth), "value"), pluralize(len(predicted), "row")
         raise ValueError(f"y has {values} and X has {rows}; give one value for each row.")
@@ -258,8 +260,17 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.5g}"
 
 
-def out_of_fold(learner: Any, X: Any, y: ArrayLike, *, folds: int = 5, seed: int = 0) -> Evaluation | None:
-    """Cross-validate copies of a learner, stratified by class; `None` if the rows are too few, or of one class."""
+def _given(offset: ArrayLike | None, rows: Any = slice(None)) -> dict[str, Any]:
+    return {} if offset is None else {"offset": np.asarray(offset)[rows]}
+
+
+def out_of_fold(
+    learner: Any, X: Any, y: ArrayLike, *, folds: int = 5, seed: int = 0, offset: ArrayLike | None = None
+) -> Evaluation | None:
+    """Cross-validate copies of a learner, stratified by class; `None` if the rows are too few, or of one class.
+
+    An `offset` is of numbers to predict.
+    """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -274,9 +285,9 @@ def out_of_fold(learner: Any, X: Any, y: ArrayLike, *, folds: int = 5, seed: int
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows has shown them
         for train, test in splitter.split(np.zeros((len(truth), 1)), truth):
-            fitted = clone(learner).fit(X[train], truth[train])
+            fitted = clone(learner).fit(X[train], truth[train], **_given(offset, train))
             tests.append(test)
-            predictions.append(np.asarray(fitted.predict(X[test])))
+            predictions.append(np.asarray(fitted.predict(X[test], **_given(offset, test))))
             if of_classes:  # a class that no training row has gets probability 0
                 probability[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(X[test])
     predicted = np.concatenate(predictions)[np.argsort(np.concatenate(tests))]

@@ -1,0 +1,79 @@
+"""Exposure columns: units over which counts and amounts have come about, such as years insured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from committee.cli.terminal import note
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from committee.data.number_types import F64
+
+REMEDY = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
+
+ModelExposure = Annotated[
+    str | None,
+    typer.Option(
+        "--exposure", metavar="COLUMN", help="Column of the exposure. Default: the one that the model was fitted with."
+    ),
+]
+
+
+def check_exposure_model(learner: Any) -> None:
+    """Refuse an exposure for a learner whose predictions are not exp(score)."""
+    loss = getattr(learner, "_chosen_loss", None)
+    if loss is None or loss().link.name != "log":
+        raise ValueError(f"--exposure is for counts and amounts over it, whose logarithm adds to a score; {REMEDY}")
+
+
+def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
+    """Take the exposure out of a table; return the other columns and the exposure of each row, ``(n,)``."""
+    import polars as pl
+
+    from committee.data.text import suggest_names
+
+    if name not in frame.columns:
+        raise ValueError(f"--exposure {name!r} is not a column; {suggest_names(name, frame.columns)}")
+    column = frame[name]
+    if not (column.dtype.is_numeric() or column.dtype == pl.String):
+        raise ValueError(f"exposure {name!r} holds {column.dtype}; it must be a number above 0 in every row")
+    numbers = column.cast(pl.Float64, strict=False)
+    sound = (numbers.is_finite() & (numbers > 0.0)).fill_null(False)
+    if not sound.all():
+        row = int((~sound).arg_max() or 0)
+        raise ValueError(
+            f"exposure {name!r} is {column[row]!r} in row {row:,}; it must be a number above 0 in every row. Correct"
+            " it, or leave the row out"
+        )
+    return frame.drop(name), numbers.to_numpy()
+
+
+def fitted_exposure(learner: Any, given: str | None) -> str | None:
+    """Return the name of the exposure column for rows of a model; None if it was fitted without one."""
+    made = getattr(learner, "provenance_", None)
+    learned: str | None = None if made is None else made.exposure
+    if given is not None and learned is None:
+        raise ValueError(
+            f"--exposure {given!r} is for models fitted with --exposure, which this one was not; leave it out"
+        )
+    return given or learned
+
+
+def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F64 | None]:
+    """Take the exposure, if there is one, out of rows to predict; return the other columns and its logarithm.
+
+    A note is printed if the table lacks the column, as predictions are then per unit of exposure.
+    """
+    if name is None:
+        return frame, None
+    if name not in frame.columns:
+        note(f"the table has no exposure {name!r}: predictions are for an exposure of 1")
+        return frame, None
+    import numpy as np
+
+    rest, exposure = take_exposure(frame, name)
+    return rest, np.log(exposure)
