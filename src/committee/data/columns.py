@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -119,7 +120,8 @@ class Column:
             value = next((cell for cell in cells if not _is_number(cell)), cells[0])
             raise ValueError(
                 f"column {self.name!r} must hold numbers but holds text ({value!r}); "
-                "make it numeric (missing cells empty), or name it in categorical_features when fitting"
+                "make it numeric (missing cells empty), as by pandas.to_numeric, or name it in categorical_features "
+                "when fitting"
             )
         if isinstance(self.series.dtype, nw.Unknown):
             return np.full(len(self.series), np.nan)
@@ -297,6 +299,38 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+MOST_CODES = 16
+"""Whole numbers as text are taken for codes of categories up to this many different ones."""
+NUMBER_SHARE = 0.9
+"""Least share of numbers among the different values of a column of text, from which it is taken for a mistake."""
+
+
+def warn_of_numbers_as_text(categories: Mapping[str, Sequence[Category]]) -> None:
+    """Warn of columns of undeclared text whose different values ``categories[name]`` are numbers, or nearly all.
+
+    Few whole numbers, and numbers with zeros in front, are codes.
+    """
+    for name, found in categories.items():
+        cells = [str(cell) for cell in found]
+        numbers = [cell for cell in cells if _is_number(cell) and math.isfinite(float(cell))]
+        if len(numbers) < 2 or len(numbers) < NUMBER_SHARE * len(cells):
+            continue
+        if any(len(cell) > 1 and cell[0] == "0" and cell[1].isdigit() for cell in numbers):
+            continue
+        if len(numbers) <= MOST_CODES and all(float(cell).is_integer() for cell in numbers):
+            continue
+        odd = sorted(set(cells).difference(numbers))
+        mixed = f" except {quoted(odd, 3)}" if odd else ""
+        coerce = ', errors="coerce"' if odd else ""
+        X, strict = f"X[{name!r}]", ", strict=False" if odd else ""
+        warn_user(
+            f"column {name!r} holds text whose {len(cells)} different values are numbers ({quoted(numbers, 2)})"
+            f"{mixed}; each is taken as a category. Convert the column: {X} = pandas.to_numeric({X}{coerce}), or in "
+            f"polars pl.col({name!r}).cast(pl.Float64{strict}). For categories, name it in categorical_features or "
+            "declare its type categorical."
+        )
 
 
 CategoricalFeatures: TypeAlias = (

@@ -246,7 +246,8 @@ def _reject_text(values: NDArray[Any], names: Sequence[str] | None) -> None:
         if isinstance(value, str | bytes | np.void):
             row, j = divmod(place, values.shape[1])
             value = value.item() if isinstance(value, np.generic) else value
+            how = " by X.astype(float)" if isinstance(value, str) and value.strip().replace(".", "").isdigit() else ""
             raise ValueError(
                 f"column {_name_of(j, values, names)!r} holds {value!r} at row {row}, and X is an array; make it "
-                "numeric, or pass a frame (pandas, polars, Arrow), where text columns are categories"
+                f"numeric{how}, or pass a frame (pandas, polars, Arrow), where text columns are categories"
             )

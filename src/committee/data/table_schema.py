@@ -30,6 +30,7 @@ from committee.data.columns import (
     open_frame,
     read_columns,
     reject_duplicates,
+    warn_of_numbers_as_text,
 )
 from committee.data.dates import KNOWN_TIME_FORMATS, format_seconds
 from committee.data.matrices import SparseMatrix, numeric_matrix
@@ -225,10 +226,13 @@ class TableSchema:
         names = column_names(frame.columns)
         chosen = categorical_mask(categorical_features, names, len(frame.columns))
         columns = read_columns(frame, names)
-        learned = (
+        learned = [
             column.distinct() if column.is_categorical(None if chosen is None else bool(chosen[j])) else None
             for j, column in enumerate(columns)
-        )
+        ]
+        if chosen is None:
+            texts = zip(columns, learned, strict=True)
+            warn_of_numbers_as_text({c.name: found or () for c, found in texts if c.kind == "text" and not c.declared})
         return cls.of_columns(names, learned, [column.form for column in columns])
 
     @classmethod

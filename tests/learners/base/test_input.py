@@ -357,6 +357,37 @@ def test_large_whole_weights_of_validation_and_conformal_fits_are_warned_of_once
         assert [each.filename for each in warned if "Only their ratios" in str(each.message)] == [__file__]
 
 
+NUMBERS_AS_TEXT = [
+    ([f"{value:.3f}" for value in X[:, 0]], r"40 different values are numbers \('-0\.\d+', .* and 38 more\); each"),
+    (
+        [*(f"{value:.3f}" for value in X[1:, 0]), "?"],
+        r"40 different values are numbers .* except '\?'; .* errors=.coerce",
+    ),
+    ([str(value) for value in range(N)], "40 different values are numbers"),
+    ([*(f"{value}.5" for value in range(9)), *[None] * (N - 9)], "9 different values are numbers"),
+]
+
+
+@pytest.mark.parametrize(("cells", "message"), NUMBERS_AS_TEXT)
+@pytest.mark.parametrize("to_frame", [pd.DataFrame, pl.from_pandas], ids=["pd", "pl"])
+def test_numbers_that_are_text_are_pointed_out(cells, message, to_frame):
+    frame = FRAME.assign(size=pd.Series(cells, dtype=object))
+    with pytest.warns(UserWarning, match=rf"column 'size' holds text whose {message}") as warned:
+        TreeVoter().fit(to_frame(frame), Y)
+    assert len(warned) == 1
+    converted = frame.assign(size=pd.to_numeric(frame["size"], errors="coerce"))  # as the message has it
+    for quiet in (to_frame(converted), to_frame(frame.assign(size=frame["size"].astype("category")))):
+        TreeVoter().fit(quiet, Y)
+    TreeVoter(categorical_features=["size"]).fit(to_frame(frame), Y)
+
+
+@pytest.mark.parametrize(
+    "codes", [["1", "2", "3", "4"], ["0123", "0456"], [f"{k:05}" for k in range(40)], ["a", "1.5"]]
+)
+def test_codes_are_categories(codes):
+    TreeVoter().fit(FRAME.assign(code=pd.Series([codes[i % len(codes)] for i in range(N)], dtype=object)), Y)
+
+
 def test_large_whole_weights_are_ratios():
     model = GradientBoostingClassifier(n_estimators=3, random_state=0)
     with pytest.warns(UserWarning, match="whole numbers with a mean of 1000. Only their ratios are used"):
