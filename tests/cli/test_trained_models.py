@@ -151,7 +151,7 @@ def test_certify_is_that_of_python(folder):
     number, how, needs = found.sentences(f" of {folder / 'new.csv'}")
     assert out.splitlines()[0] == number and number.startswith("With probability 90 % at most ")
     assert found.headline.value < found.best.value  # with all of delta
-    assert how in out and f"Got from the 269 rows of {folder / 'new.csv'} held out" in how and needs in out
+    assert how in out and f"Computed from the 269 rows of {folder / 'new.csv'} held out" in how and needs in out
 
 
 def test_certify_by_rows_out_of_bag_beside_the_test_error(folder):

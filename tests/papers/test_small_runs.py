@@ -79,11 +79,11 @@ def test_small(paper, monkeypatch, tmp_path):
     assert other == OTHER_TABLES.get(paper, {}).keys()
 
 
-def test_what_does_not_come_along_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="figure=4 is of table 'sonar', which does not come along; leave out --small"):
+def test_tables_that_are_not_bundled_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="figure=4 is of table 'sonar', which is not bundled; leave out --small"):
         margins(None, tmp_path, small=True, figure=4)
     with pytest.raises(ValueError, match="tables names 'sonar', which is not there; there are 'wdbc'"):
         margins(None, tmp_path, small=True, tables=["sonar"])
-    with pytest.raises(ValueError, match="no table 'sonar' comes along; there are 'iris', 'wdbc', 'wine'"):
+    with pytest.raises(ValueError, match="no table 'sonar' is bundled; there are 'iris', 'wdbc', 'wine'"):
         load_source_table(SourceTable("sonar", 208), Bundled.TABLES)
     assert not list(tmp_path.iterdir())

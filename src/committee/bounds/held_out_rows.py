@@ -141,7 +141,7 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
         terms={"gibbs_bound": gibbs}
         | at(best, theta=theta, mean=mean, mean_bound=most)
         | {"unlabelled_rows": float(len(M))},
-        advice="More unlabelled rows; votes that are sure of themselves where they are right.",
+        advice="More unlabelled rows; larger margins where the vote is right.",
         leads=leads,
         delta=delta,
         remarks=("For weights that were fixed before the unlabelled rows were seen.",),

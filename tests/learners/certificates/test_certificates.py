@@ -313,8 +313,8 @@ def test_a_certificate_out_of_bag():
     assert text.splitlines()[:3] == [first, how, needs]
     most = ceil(found.best.value * 1000) / 10
     assert first == f"With probability 95 % at most {most:g} % of new rows are misclassified."
-    assert f"426 rows, each judged by the voters that have not drawn it: {found.best.name}, the least of 4" in how
-    assert "the draws did not look at the labels" in needs
+    assert f"426 rows, each judged by the voters that were not trained on it: {found.best.name}, the least of 4" in how
+    assert "the training draws do not depend on the labels" in needs
     assert f"Test error {found.test_error:.4f}." in text and "second order (tandem)" in text and "max_samples" in text
     assert found.rows()[0]["gap"] == found["first_order"].value - found.test_error
     # numbers stand under one another, and the votes of all voters are not shown
@@ -332,9 +332,9 @@ def test_a_certificate_on_held_out_rows():
     assert found.headline.value == alone["test_set"].value < found.best.value
     assert found["partition"].value <= found["binomial"].value  # by the same inequality, which fails at once for both
     assert found["test_set"].value == held_out_errors(voter_losses(model, new, labels), 0.05 / 6).value
-    assert "these rows had no part in training, weights and choices included" in found.sentences()[2]
+    assert "these rows were not used for training, weights or choices" in found.sentences()[2]
     by_pairs = certify(model, new, labels, bounds=("tandem",))
-    assert by_pairs.headline is by_pairs["tandem"] and "training the voters" in by_pairs.sentences()[2]
+    assert by_pairs.headline is by_pairs["tandem"] and "to train the voters" in by_pairs.sentences()[2]
     assert 1 - model.score(new, labels) < found.best.value < 0.12
     assert "held-out rows" in str(found) and "test error" not in str(found)
     assert found.n_untouched == 0
@@ -369,7 +369,10 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ({"X_test": WINE[0]}, "X_test and y_test go together"),
         ({"bounds": "tandem"}, "bounds='tandem' is one name; give a tuple"),
         ({"bounds": ("vc",)}, "bounds holds 'vc'; choose from test_set, binomial, partition, first_order"),
-        ({"bounds": ("binomial",), "on": "oob"}, "'binomial', which needs on='validation', or rows that no voter has"),
+        (
+            {"bounds": ("binomial",), "on": "oob"},
+            "'binomial', which needs on='validation', or rows that no voter was trained on",
+        ),
         (
             {"bounds": ("partition",)},
             "'partition', which needs voters that name one class each, such as votes='labels'",
@@ -395,7 +398,7 @@ def test_regression_is_refused():
         certify(TheirRegressor(3).fit(X, y), X, y)
 
 
-# --- rows that no voter has drawn ------------------------------------------------------------------------------------
+# --- rows that no voter was trained on --------------------------------------------------------------------------------
 
 
 def test_a_reserve_judges_the_whole_vote():
@@ -405,9 +408,12 @@ def test_a_reserve_judges_the_whole_vote():
     assert tuple(found.bounds) == SCORES and found.best is found["test_set"]
     assert found.headline.value == held_out_errors(voter_losses(model, X, y, on="oob").of_untouched(), 0.05).value
     wrong = int(found.headline.terms["wrong"])
-    assert f"Got from the 106 rows that no voter has drawn, of which the vote gets {wrong}" in found.sentences()[1]
+    assert (
+        f"Computed from the 106 rows that no voter was trained on, of which the vote gets {wrong}"
+        in found.sentences()[1]
+    )
     assert found.n_rows == 426 and found.n_untouched == len(model.reserved_rows_) == 106
-    assert "426 rows, out of bag, 106 of which no voter has drawn" in str(found)
+    assert "426 rows, out of bag, 106 of which no voter was trained on" in str(found)
     assert found.test_error < found.best.value < 0.2
     held = X[model.reserved_rows_], y[model.reserved_rows_]
     for name in WHOLE_VOTE:

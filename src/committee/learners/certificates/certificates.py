@@ -175,7 +175,7 @@ class Certificate:
     test_error : float or None
         Error on rows that the bounds do not use.
     n_untouched : int, default=0
-        Out-of-bag rows that no voter has drawn, which "test_set" and "binomial" use.
+        Out-of-bag rows that no voter was trained on, which "test_set" and "binomial" use.
     """
 
     ensemble: str
@@ -222,8 +222,8 @@ class Certificate:
         most = percent(self.headline.value)
         if self.headline.vacuous:
             return (
-                f"Nothing is proved of the error on new rows: the bound is {most}, and a class drawn by equal chances "
-                f"is wrong on {percent(self.headline.trivial)}."
+                f"Nothing is proved of the error on new rows: the bound is {most}, and the error of guessing "
+                f"at random {percent(self.headline.trivial)}."
             )
         vote = "" if self.votes == "own" else " by the vote in which each voter names one class"
         surely = percent(1.0 - self.delta, down=True)
@@ -233,27 +233,25 @@ class Certificate:
         terms = self.headline.terms
         if self._by_errors:
             n, wrong = int(terms["rows"]), int(terms["wrong"])
-            which = "that no voter has drawn" if self.on == "oob" else "held out"
+            which = "that no voter was trained on" if self.on == "oob" else "held out"
             return (
-                f"Got from the {pluralize(n, 'row')}{source} {which}, of which the vote gets {wrong} wrong "
+                f"Computed from the {pluralize(n, 'row')}{source} {which}, of which the vote gets {wrong} wrong "
                 f"({100.0 * wrong / n:.1f} %): the exact binomial bound, with all of delta."
             )
         rows = (
-            f"{pluralize(self.n_rows, 'row')}{source}, each judged by the voters that have not drawn it"
+            f"{pluralize(self.n_rows, 'row')}{source}, each judged by the voters that were not trained on it"
             if self.on == "oob"
             else f"{pluralize(self.n_rows, 'row')}{source} held out"
         )
         least = "" if len(self.bounds) == 1 else f", the least of {len(self.bounds)} bounds that share delta"
-        return f"Got from {rows}: {self.headline.name}{least}."
+        return f"Computed from {rows}: {self.headline.name}{least}."
 
     def _needs(self) -> str:
-        new = "Needs: new rows are drawn from where these came, independently of each other"
+        new = "Assumes: new rows are drawn independently from the distribution of these rows"
         if self.on == "oob":
-            return f"{new}, and the draws did not look at the labels."
-        part = (
-            "no part in training, weights and choices included" if self._by_errors else "no part in training the voters"
-        )
-        return f"{new}, and these rows had {part}."
+            return f"{new}, and the training draws do not depend on the labels."
+        part = "not used for training, weights or choices" if self._by_errors else "not used to train the voters"
+        return f"{new}, and these rows were {part}."
 
     @property
     def _by_errors(self) -> bool:
@@ -267,7 +265,7 @@ class Certificate:
         if self.test_error is not None:
             lines.append(f"Test error {self.test_error:.4f}.")
         rows = {"validation": "held-out rows", "oob": "rows, out of bag"}[self.on]
-        untouched = f", {self.n_untouched} of which no voter has drawn" if self.n_untouched else ""
+        untouched = f", {self.n_untouched} of which no voter was trained on" if self.n_untouched else ""
         lines.append(
             f"{self.ensemble}, {self.n_rows} {rows}{untouched}; the bounds below hold together with probability "
             f"{1.0 - self.delta:g}:"
@@ -350,7 +348,7 @@ def certify(
     on : {"validation", "oob"}, default="validation"
         "oob": each voter, and each pair of voters, is judged by rows out of its bag. For `RandomForestClassifier` and
         `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``), `SBPMTClassifier`, scikit-learn's
-        forests and bagging. Rows that no voter has drawn, such as the `reserve` of a `RandomForestClassifier` or a
+        forests and bagging. Rows that no voter was trained on, such as the `reserve` of a `RandomForestClassifier` or a
         `CommitteeClassifier`, judge the whole vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error.
@@ -414,7 +412,7 @@ def certify(
     names = possible if bounds is None else tuple(bounds)
     for name in names:
         if name not in possible:
-            needs = "on='validation', or rows that no voter has drawn (reserve)"
+            needs = "on='validation', or rows that no voter was trained on (reserve)"
             if not bounded and name != "test_set":
                 needs = "bounded votes, and regressors may predict any number; votes='labels' is bounded"
             elif name == UNLABELLED:

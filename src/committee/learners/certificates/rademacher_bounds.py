@@ -174,7 +174,7 @@ def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) 
         dictionary = StumpDictionary.of(every, np.ones(n), subsets=which == "all_stumps")
         cells = _core.Cells(every.codes, bins.n_bins, 1)
         solved = rademacher_of_stumps(dictionary, cells, n, constant=True, delta=delta, random_state=random_state)
-        return solved, f"The class: the constants, and the {len(dictionary)} listed stumps that part these rows."
+        return solved, f"The class: the constants, and the {len(dictionary)} listed stumps that split these rows."
     ln_size = ln_tree_class(_splits(X, model.table_.n_levels, values), _leaves(model, n), 2)
     return massart(ln_size, n), f"The class: e^{ln_size:.0f} votes that such trees can have on these rows, by Massart."
 

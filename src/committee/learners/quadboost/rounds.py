@@ -32,10 +32,10 @@ class Schedule:
     tol: float  # the run ends when no voter lowers the risk by more than tol^2 of the target's mean square
     every: int = 0  # rounds between two re-weightings of all voters; 1 is fully corrective, 0 none
     as_new: bool = True
-    """A voter that is chosen again counts as one more voter, and its weights add up. Else its weight is set anew."""
+    """A voter that is chosen again counts as one more voter, and its weights add up. Else its weight is recomputed."""
 
     def is_due(self, n_rounds: int) -> bool:
-        """Return whether all weights are set anew after this many rounds."""
+        """Return whether all weights are recomputed after this many rounds."""
         return self.every > 0 and n_rounds % self.every == 0
 
 

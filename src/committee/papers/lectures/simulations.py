@@ -53,7 +53,7 @@ class LecturePlan:
 
 FULL = LecturePlan((5, 100, 1000), 10, 20, 1000, 20_000, 200, 500)
 QUICK = LecturePlan((2, 5, 10), 2, 2, 200, 500, 10, 20)
-SMALL = replace(QUICK, table="iris")  # its table comes along
+SMALL = replace(QUICK, table="iris")  # a bundled table
 
 
 TREES: dict[str, Any] = {"max_leaf_nodes": 8, "max_depth": None, "min_samples_leaf": 10}

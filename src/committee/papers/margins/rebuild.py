@@ -19,7 +19,7 @@ def rebuild(
     repeats: Annotated[int, "Random splits of every table; the document has 100."] = 10,
     trees: Annotated[int, "Trees of every ensemble; the document has 200."] = 200,
     depth: Annotated[int, "Depth of the trees of AdaBoost and of the first forest; 1 are stumps, 0 no limit."] = 2,
-    variants: Annotated[bool, "Other k of EWS, targets of SM2 and its robust forms, too."] = False,
+    variants: Annotated[bool, "Also other k of EWS, other targets of SM2 and its robust forms."] = False,
     depth_splits: Annotated[int, "Splits for arc-gv, MD-Boost, DOOM II and AdaBoost over tree depths; 0: none."] = 2,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and forests."] = 0,
@@ -59,7 +59,7 @@ def rebuild(
     chosen = in_order(tables, list(sources))
     if small and figure in figures.DATA:
         needed = figures.DATA[figure]
-        raise ValueError(f"figure={figure} is of table {needed!r}, which does not come along; leave out --small")
+        raise ValueError(f"figure={figure} is of table {needed!r}, which is not bundled; leave out --small")
     numbers = figures.drawable(figure, chosen)
     if figure is not None:
         chosen = [figures.DATA[figure]]

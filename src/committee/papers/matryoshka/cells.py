@@ -33,7 +33,7 @@ NAMES = (
 )  # fmt: skip
 """Twelve tables of two classes and of 208 to 4,601 rows; five have categories, two of them missing values too."""
 QUICK_NAMES = ("sonar", "transfusion")
-SMALL_NAMES = ("wdbc",)  # not one of the twelve, but it comes along
+SMALL_NAMES = ("wdbc",)  # not one of the twelve, but bundled
 
 Draws: TypeAlias = int | str | None
 Choose: TypeAlias = Literal["mass", "drop", "entropy"]

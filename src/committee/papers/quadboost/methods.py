@@ -201,7 +201,7 @@ class QuadBoostSearch:
     alphas: tuple[float, float] | None  # decimal logarithms of the least and the largest lambda (alpha_max of "linf")
     rounds: tuple[float, float] | None  # the same of the numbers of rounds; None: until no voter has |mu - M| > lambda
     reweight: Literal["none", "chosen"] = "none"
-    """"none": a repeated voter is one voter more (section 3); "chosen": its weight is set anew (section 3.1)."""
+    """"none": a repeated voter is one voter more (section 3); "chosen": its weight is recomputed (section 3.1)."""
     quadratic: bool = True
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:

@@ -7,7 +7,7 @@ from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Qu
 if TYPE_CHECKING:
     from committee.report.grid import Grid
 
-SMALL_TABLE = "wine"  # the one that comes along, run with `small`
+SMALL_TABLE = "wine"  # bundled, run with `small`
 QUICK_TABLES = ("zoo", "wine", "glass")  # run with `quick` where no table is named: the smallest ones
 
 
@@ -17,9 +17,9 @@ def rebuild(
     *,
     tables: Annotated[Names, "Tables; by default all 25."] = None,
     repeats: Annotated[int, "Random splits of every table; the document has one."] = 10,
-    max_rounds: Annotated[int, "Rounds of AdaBoost above it are not tried."] = 1_000_000,
-    max_grown: Annotated[int, "The same where AdaBoost chooses stumps by Gini's index."] = 10_000,
-    anew: Annotated[bool, "Also L2 and Linf with the weight of a voter that is chosen again set anew."] = False,
+    max_rounds: Annotated[int, "Largest number of AdaBoost's rounds that is tried."] = 1_000_000,
+    max_grown: Annotated[int, "The same of AdaBoost with stumps by the Gini index."] = 10_000,
+    anew: Annotated[bool, "Also L2 and Linf with recomputed weights of repeated voters."] = False,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and folds."] = 0,

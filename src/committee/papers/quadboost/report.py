@@ -283,7 +283,7 @@ def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
 
 
 def reweighting_grid(results: Sequence[TableResult]) -> Grid:
-    """Compare L2 and Linf with a repeated voter added, or its weight set anew, against vanilla."""
+    """Compare L2 and Linf with the weight of a repeated voter added or recomputed, against vanilla."""
     body = []
     for method in (L2, ANEW_L2, LINF, ANEW_LINF):
         found = compared_methods(results, method, VANILLA)

@@ -15,7 +15,7 @@ L1, L2, LINF, VANILLA = "QuadBoost-L1", "QuadBoost-L2", "QuadBoost-Linf", "QuadB
 LPBOOST, ADABOOST = "LPBoost", "AdaBoost"
 METHODS = (L1, L2, LINF, VANILLA, LPBOOST, ADABOOST)  # the columns of the document's Table 1, in its order
 GINI = "AdaBoost, Gini"  # AdaBoost once more, with stumps of the least Gini index. The document does not have it.
-ANEW_L2, ANEW_LINF = f"{L2}, anew", f"{LINF}, anew"  # variants in which the weight of a repeated voter is set anew
+ANEW_L2, ANEW_LINF = f"{L2}, anew", f"{LINF}, anew"  # variants that recompute the weight of a repeated voter
 
 MOST_TRAINING_ROWS = 500
 STUMPS_PER_COLUMN = 10

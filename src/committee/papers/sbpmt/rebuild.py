@@ -31,7 +31,7 @@ def rebuild(
     rivals: Annotated[bool, "Table 2 with other libraries' methods on the same folds, and tests."] = False,
     study: Annotated[str | None, "Only consistency (growing tables) or numeric (kinds of columns)."] = None,
     settings: Annotated[str, "Parameters: paper or default."] = "default",
-    repeats: Annotated[int, "Times that folds, or the simulation, are drawn anew."] = 1,
+    repeats: Annotated[int, "Repetitions of the folds, or runs of the simulation."] = 1,
     small: Small = False,
     seed: Annotated[int, "Seed of folds and models."] = 0,
     jobs: Jobs = 1,

@@ -136,7 +136,7 @@ def grid(errors: dict[str, F64], simulation: Simulation = PAPER) -> Grid:
         (f"{value}", *(mean(curve, value) for curve in counts), f"{share:g}", mean(ratio, share))
         for value, share in zip(*shown, strict=False)
     ]
-    title = f"Figure 2: test error in percent, mean of {len(errors[ratio])} run(s); the best rule has {100 * NOISE:g}"
+    title = f"Figure 2: test error in percent, mean of {len(errors[ratio])} run(s); Bayes error {100 * NOISE:g} %"
     return grid_of(title, ("at", *counts, "at", ratio), body, text=0)
 
 
@@ -230,7 +230,7 @@ def growth_grid(errors: F64, growth: Growth) -> Grid:
     columns = [f"T = n^{exponent:g}" if exponent else "T = 1" for exponent in growth.exponents]
     means = 100.0 * errors.mean(axis=1)
     body = [(f"{n}", *(f"{mean:.2f}" for mean in line)) for n, line in zip(growth.rows, means, strict=True)]
-    title = f"Test error in percent, mean of {errors.shape[1]} run(s); the best rule has {100 * NOISE:g}"
+    title = f"Test error in percent, mean of {errors.shape[1]} run(s); Bayes error {100 * NOISE:g} %"
     return grid_of(title, ("rows", *columns), body, text=0)
 
 

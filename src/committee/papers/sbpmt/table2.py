@@ -55,7 +55,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Parameters of `SBPMTClassifier`: those of the paper's section 6.2, all named, and our defaults."""
 
 FOLDS = 10
-SMALL_TABLES = ("iris", "wdbc")  # those that come along; scikit-learn's iris differs in three numbers
+SMALL_TABLES = ("iris", "wdbc")  # bundled; scikit-learn's iris differs in three numbers
 OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"  # the paper's columns that ours are shown beside
 
 

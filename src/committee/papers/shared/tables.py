@@ -48,7 +48,7 @@ def bundled_table(name: str) -> pl.DataFrame:
     from committee.data.examples import load_example
 
     if name not in BUNDLED_TABLES:
-        raise ValueError(f"no table {name!r} comes along; {suggest_names(name, list(BUNDLED_TABLES))}")
+        raise ValueError(f"no table {name!r} is bundled; {suggest_names(name, list(BUNDLED_TABLES))}")
     example, labels = BUNDLED_TABLES[name]
     return load_example(example).with_columns(pl.col("target").replace(labels))
 
