@@ -15,10 +15,17 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import average_precision_score, brier_score_loss, get_scorer, make_scorer
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    f1_score,
+    get_scorer,
+    make_scorer,
+    precision_score,
+    recall_score,
+)
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
-from sklearn.preprocessing import label_binarize
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -29,7 +36,7 @@ from committee.report.comparison import SCHEMA, Comparison, TableSummary, compar
 from committee.report.comparison_page import render_report
 from committee.report.comparison_tables import grids, measures, quality_grid, table_sentence, verdict
 from committee.report.crossvalidation import FoldResult, Limits, is_over, stratified_folds
-from committee.report.metrics import METRICS, Metric, metric_words, ranking_metrics
+from committee.report.metrics import METRICS, OF_POSITIVE_CLASS, Metric, metric_words, ranking_metrics
 from committee.report.models import (
     PEERS,
     ComparedModel,
@@ -188,11 +195,16 @@ def rare_table(n_classes=2):
     return X, np.array(["often", "rare", "scarce"])[y]
 
 
+POSITIVE = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_metrics_are_those_of_scikit_learn(n_classes):
     X, y = rare_table(n_classes)
-    result = compare(X, y, BAYES, folds=3, metric=ranking_metrics())
     several = n_classes > 2
+    of_positive = ("f1", "precision", "recall")
+    names = [name for name in ranking_metrics() if not (several and name in of_positive)]
+    result = compare(X, y, BAYES, folds=3, metric=names)
     scorers = {name: name for name in ("accuracy", "balanced_accuracy", "f1_macro")}
     scorers |= {"mcc": "matthews_corrcoef", "log_loss": "neg_log_loss", "brier": "neg_brier_score"}
     scorers["roc_auc"] = "roc_auc_ovr" if several else "roc_auc"
@@ -206,10 +218,27 @@ def test_metrics_are_those_of_scikit_learn(n_classes):
                 score = make_scorer(brier_score_loss, response_method="predict_proba", pos_label="rare")
             value = score(model, X[test], y[test])
             assert figures[name] == pytest.approx(-value if scorer == "neg_log_loss" else abs(value)), name
-        of_class = label_binarize(y[test], classes=model.classes_)
-        of_class = of_class if several else np.column_stack([1 - of_class, of_class])
-        precision = average_precision_score(of_class, model.predict_proba(X[test]), average="macro")
+        p = model.predict_proba(X[test])
+        precision = average_precision_score(
+            y[test], p if several else p[:, 1], **({} if several else {"pos_label": "rare"})
+        )
         assert figures["average_precision"] == pytest.approx(precision)
+        for name in of_positive:
+            if several:
+                assert figures[name] is None
+            else:
+                assert figures[name] == pytest.approx(POSITIVE[name](y[test], model.predict(X[test]), pos_label="rare"))
+    columns = quality_grid(result).columns
+    if several:
+        assert {"macro F1", "macro ROC AUC", "macro AP"} < set(columns) and "F1 (rare)" not in columns
+    else:
+        assert {"F1 (rare)", "precision (rare)", "recall (rare)", "AP (rare)", "macro F1", "ROC AUC"} < set(columns)
+
+
+def test_a_metric_of_two_classes_is_refused_for_more():
+    X, y = rare_table(3)
+    with pytest.raises(ValueError, match="metric 'f1' is of two classes, and the target has 3; use f1_macro"):
+        compare(X, y, BAYES, folds=3, metric="f1")
 
 
 @pytest.mark.parametrize("metric", ranking_metrics())
@@ -224,7 +253,8 @@ def test_places_by_every_metric(metric):
     assert (best.mean(metric) > other.mean(metric)) == (better == "highest")
     assert other.against_best.difference == pytest.approx(abs(best.mean(metric) - other.mean(metric)))
     grid = quality_grid(result)
-    assert METRICS[metric].heading in grid.columns
+    heading = METRICS[metric].heading + " (rare)" * (metric in OF_POSITIVE_CLASS)
+    assert heading in grid.columns and heading in grid.notes
     assert verdict(result)[0] == f"bayes has the {better} mean {metric_words(metric)} ({best.mean(metric):.4f})."
 
 
@@ -303,7 +333,7 @@ def test_refused_labels(y, match):
         ({"folds": 51}, "folds=51 is more than any class .* at most 50"),
         ({"repeats": 0}, "repeats must be"),
         ({"jobs": 0}, "jobs must be"),
-        ({"metric": "f1"}, "there is no metric 'f1' to rank models by; .*'f1_macro'"),
+        ({"metric": "f1_micro"}, "there is no metric 'f1_micro' to rank models by; .*'f1_macro'"),
         ({"metric": "fit_seconds"}, "there is no metric 'fit_seconds' to rank models by"),
         ({"metric": []}, "metric is empty"),
         ({"metric": "rmse"}, "rmse is a metric for numbers, and the task is classes"),

@@ -69,8 +69,8 @@ class CompareOptions:
         typer.Option(
             metavar="A,B",
             help="Metrics to show; the first ranks and tests the models. Classes: accuracy (default),"
-            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision. Numbers: rmse (default),"
-            " mae, r2.",
+            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision; of two classes f1,"
+            " precision and recall of the second in order. Numbers: rmse (default), mae, r2.",
         ),
     ] = None
     categorical: Categorical = None

@@ -27,7 +27,7 @@ from committee.report.crossvalidation import (
     run_folds,
     stratified_folds,
 )
-from committee.report.metrics import Reliability, chosen_metrics, known_metric
+from committee.report.metrics import Reliability, chosen_metrics, known_metric, metric_words
 from committee.report.models import ComparedModel, compared_models
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
@@ -163,6 +163,11 @@ class Comparison:
         return self.metrics[0]
 
     @property
+    def metric_words(self) -> str:
+        """Name of the metric that ranks the models, for sentences and axes."""
+        return metric_words(self.metric, self.table.classes)
+
+    @property
     def ranked(self) -> tuple[ModelResult, ...]:
         """Models that have a place, best first."""
         return tuple(model for model in self.models if model.place is not None)
@@ -283,7 +288,7 @@ def compare(
         raise ValueError(f"on_interrupt={on_interrupt!r} is neither 'raise' nor 'keep'")
     labels = read_target(y, target, task)
     numbers = isinstance(labels, Numbers)
-    metrics = chosen_metrics(metric, numbers)
+    metrics = chosen_metrics(metric, numbers, labels.classes.size)
     chosen = compared_models(models, numbers=numbers, parameters=parameters)
     table = Table(frame if is_frame(frame) else np.asarray(frame), labels)
     notes = labels.check_folds(folds)

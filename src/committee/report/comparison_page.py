@@ -22,7 +22,7 @@ from committee.report.drawing.rows import DotRow, DotRows
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import side_by_side
 from committee.report.grid import Grid
-from committee.report.metrics import known_metric, metric_words
+from committee.report.metrics import known_metric
 from committee.report.page import Picture, Section, Terms, render_page
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _tables(comparison: Comparison) -> list[Section]:
 
 
 def _pictures(comparison: Comparison) -> list[Section]:
-    metric = metric_words(comparison.metric)
+    metric = comparison.metric_words
     return [
         Section(f"{metric[:1].upper()}{metric[1:]} in every fold", [_folds(comparison)]),
         Section("Training margins", _margins(comparison)),
@@ -107,7 +107,7 @@ def _differences(comparison: Comparison) -> list[Picture]:
             rows.append(DotRow(model.name, [test.difference], text, color, test.interval, [tip]))
     if not rows:
         return []
-    metric, best = metric_words(comparison.metric), comparison.ranked[0].name
+    metric, best = comparison.metric_words, comparison.ranked[0].name
     values = "; ".join(f"{row.name} {row.end}" for row in rows)
     caption = (
         "Dots: mean difference over the folds. Lines: 95 % intervals. An interval that contains 0 (dashed line) is"
@@ -126,7 +126,7 @@ def fold_rows(comparison: Comparison) -> DotRows:
             f"{model.name}\nfold {k + 1}: {size_text(comparison, value)}" for k, value in enumerate(values.tolist())
         ]
         rows.append(DotRow(model.name, values.tolist(), known_metric(metric).text(values), i, tips=tips))
-    return DotRows(rows, metric_words(metric))
+    return DotRows(rows, comparison.metric_words)
 
 
 def _folds(comparison: Comparison) -> Picture:
@@ -143,7 +143,7 @@ def _folds_grid(comparison: Comparison) -> Grid | None:
         return None
     rows = tuple((m.name, *(size_text(comparison, v) for v in m.values(metric).tolist())) for m in ranked)
     columns, names = ("model", *(f"fold {k + 1}" for k in range(n))), tuple(m.name for m in ranked)
-    return Grid(f"{metric_words(metric)} in every fold", columns, rows, "l" + "r" * n, keys=names)
+    return Grid(f"{comparison.metric_words} in every fold", columns, rows, "l" + "r" * n, keys=names)
 
 
 def _margins(comparison: Comparison) -> list[Picture]:
@@ -195,7 +195,7 @@ def _panels(panels: Sequence[Panel], caption: str, title: str, columns: tuple[st
 def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
     """Chart of the ranking metric against the number of nodes. Points show the rank if `numbered`, else a legend."""
     metric, marks = comparison.metric, list[Mark]()
-    words, sizes, values = metric_words(metric), list[float](), list[float]()
+    words, sizes, values = comparison.metric_words, list[float](), list[float]()
     for i, model in enumerate(comparison.ranked):
         nodes, value, deviation = model.mean("n_nodes"), model.mean(metric), model.sd(metric) or 0.0
         if not nodes or value is None:
@@ -227,7 +227,7 @@ def _sizes(comparison: Comparison) -> list[Picture]:
         f"Smaller models are further left, better models {better}. Numbers: places in the first table. Vertical lines:"
         " ±1 standard deviation."
     )
-    return [Picture("", caption, chart.svg(f"{metric_words(metric)} against nodes: {values}"))]
+    return [Picture("", caption, chart.svg(f"{comparison.metric_words} against nodes: {values}"))]
 
 
 def _color(comparison: Comparison, model: ModelResult) -> int:

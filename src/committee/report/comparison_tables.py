@@ -10,7 +10,7 @@ import numpy as np
 from committee.data.text import pluralize
 from committee.report.comparison import LEVEL, AgainstBest, Comparison, ModelResult
 from committee.report.grid import BLANK, Grid
-from committee.report.metrics import Metric, known_metric, metric_words, metrics_of
+from committee.report.metrics import Metric, averaged, known_metric, metrics_of
 
 MOST_DEVIATIONS = 3
 """Metrics above which the table of predictions shows means without standard deviations."""
@@ -48,7 +48,12 @@ def grids(comparison: Comparison) -> list[Grid]:
 def quality_grid(comparison: Comparison) -> Grid:
     """Return the scores: place, metrics and average rank."""
     metrics = _metrics("quality", comparison)
-    columns = ("", "model", *(metrics[name].heading for name in metrics), "rank")
+    columns = (
+        "",
+        "model",
+        *(averaged(metrics[name].heading, name, comparison.table.classes) for name in metrics),
+        "rank",
+    )
     brief = len(metrics) > MOST_DEVIATIONS
     rows = []
     for model in comparison.models:
@@ -82,7 +87,7 @@ def difference_grid(comparison: Comparison) -> Grid:
             rows.append((model.name, size_text(comparison, test.difference), f"{low} to {high}", p))
             keys.append(model.name)
     best = comparison.ranked[0].name if comparison.ranked else ""
-    title = f"Difference to {best} in {metric_words(comparison.metric)}"
+    title = f"Difference to {best} in {comparison.metric_words}"
     columns = ("model", "worse by", "95% interval", "p")
     return Grid(title, columns, tuple(rows), "lrrr", _notes(comparison), tuple(keys))
 
@@ -154,10 +159,15 @@ def _notes(comparison: Comparison) -> dict[str, str]:
 
 def measures(comparison: Comparison) -> list[tuple[str, str]]:
     """Return the names of the columns, each with a sentence on how it was measured."""
-    words = metric_words(comparison.metric)
+    words = comparison.metric_words
     others = max(len(comparison.ranked) - 1, 0)
     quality, cost = (
-        [metric.note for metric in _metrics(table, comparison).values() if metric.note] for table in ("quality", "cost")
+        [
+            (averaged(metric.note[0], name, comparison.table.classes), metric.note[1])
+            for name, metric in _metrics(table, comparison).items()
+            if metric.note
+        ]
+        for table in ("quality", "cost")
     )
     jobs = comparison.jobs
     run = "one fit at a time" if jobs == 1 else f"{jobs} fits in parallel, which makes times less exact"
@@ -200,7 +210,7 @@ def verdict(comparison: Comparison) -> list[str]:
             fold = model.error.partition(":")[0]
             sentences.append(f"{model.name} failed in {fold}; see the table of failed models.")
         elif model.place is None and model.fold_results and comparison.folds_done != 0:
-            sentences.append(f"{model.name} has no {metric_words(comparison.metric)} and is not ranked.")
+            sentences.append(f"{model.name} has no {comparison.metric_words} and is not ranked.")
     return sentences
 
 
@@ -220,7 +230,7 @@ def _stopped(comparison: Comparison) -> list[str]:
 
 def _best(comparison: Comparison, best: ModelResult, others: list[ModelResult]) -> str:
     metric = comparison.metric
-    kind, words, value = known_metric(metric).best, metric_words(metric), best.mean(metric) or 0.0
+    kind, words, value = known_metric(metric).best, comparison.metric_words, best.mean(metric) or 0.0
     text = size_text(comparison, value)
     tied = [each.name for each in others if isclose(each.mean(metric) or 0.0, value, rel_tol=1e-9)]
     if tied:

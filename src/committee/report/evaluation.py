@@ -207,9 +207,10 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) ->
                 interval = accuracy_interval(y, predicted)
                 figures += [Measured(name, metric_words(name), value, interval=interval), _most_frequent(y)]
             else:
-                remark = "" if name == "roc_auc" and classes.size == 2 else OVER_CLASSES.get(name, "")
+                of_one = classes.size == 2 and name in ("roc_auc", "average_precision")
+                remark = "" if of_one else OVER_CLASSES.get(name, "")
                 between = interval_of_classes(name, value, fold)
-                figures.append(Measured(name, metric_words(name), value, remark, between))
+                figures.append(Measured(name, metric_words(name, classes.tolist()), value, remark, between))
     reliability = None
     if fold.probabilities is not None:
         p = fold.probabilities

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
+from committee.report.drawing.text import shortened
 
 N_BINS = 10
 """Bins of a reliability diagram."""
@@ -107,14 +108,15 @@ def ranked_classes(fold: FittedFold) -> NDArray[np.intp]:
 
 
 def _mean_over_classes(name: str) -> Callable[[FittedFold], float | None]:
-    # mean of a score of each class against the rest
+    # score of the positive of two classes; of more classes the mean of each against the rest
     def measure(fold: FittedFold) -> float | None:
         from sklearn import metrics
 
         if fold.scores is None:
             return None
-        score = getattr(metrics, name)
-        values = [float(score(fold.is_class[:, k], fold.scores[:, k])) for k in ranked_classes(fold)]
+        score, ranked = getattr(metrics, name), ranked_classes(fold)
+        among = ranked[-1:] if fold.classes.size == 2 else ranked
+        values = [float(score(fold.is_class[:, k], fold.scores[:, k])) for k in among]
         return float(np.mean(values)) if values else None
 
     return measure
@@ -131,6 +133,18 @@ def _f1_macro(fold: FittedFold) -> float:
     from sklearn.metrics import f1_score
 
     return float(f1_score(fold.y_test, fold.predicted, average="macro"))
+
+
+def _of_positive_class(name: str) -> Callable[[FittedFold], float | None]:
+    def measure(fold: FittedFold) -> float | None:
+        from sklearn import metrics
+
+        if fold.classes.size != 2:
+            return None
+        true, predicted = (labels == fold.classes[1] for labels in (fold.y_test, fold.predicted))
+        return float(getattr(metrics, name)(true, predicted, zero_division=0.0))
+
+    return measure
 
 
 def _mcc(fold: FittedFold) -> float:
@@ -208,7 +222,24 @@ METRICS: dict[str, Metric] = {
         _balanced_accuracy,
         "Balanced accuracy: mean over the classes of the share of their test rows predicted correctly.",
     ),
-    "f1_macro": _score("F1", _f1_macro, "Mean over the classes of F1, the harmonic mean of precision and recall."),
+    "f1": _score(
+        "F1",
+        _of_positive_class("f1_score"),
+        "Harmonic mean of precision and recall of the class in brackets, the second of two in order.",
+    ),
+    "precision": _score(
+        "precision",
+        _of_positive_class("precision_score"),
+        "Share of the rows predicted as the class in brackets that have it; 0 if no row is.",
+    ),
+    "recall": _score(
+        "recall",
+        _of_positive_class("recall_score"),
+        "Share of the rows of the class in brackets that are predicted as it.",
+    ),
+    "f1_macro": _score(
+        "macro F1", _f1_macro, "F1 of each class, the harmonic mean of its precision and recall, averaged."
+    ),
     "mcc": _score("MCC", _mcc, "Matthews correlation of predicted and true classes: 0 by chance, 1 without an error."),
     "log_loss": _score(
         "log loss",
@@ -229,13 +260,14 @@ METRICS: dict[str, Metric] = {
     "roc_auc": _score(
         "ROC AUC",
         _mean_over_classes("roc_auc_score"),
-        "Area under the ROC curve; for more than two classes the mean over each against the rest.",
+        "Area under the ROC curve; macro: the mean over the classes, each against the rest.",
         shown=True,
     ),
     "average_precision": _score(
         "AP",
         _mean_over_classes("average_precision_score"),
-        "Average precision, the area under the precision-recall curve: mean over the classes, each against the rest.",
+        "Average precision, the area under the precision-recall curve, of the class in brackets; macro: the mean over"
+        " the classes, each against the rest.",
     ),
     "fit_seconds": Metric(
         "fit time (s)",
@@ -284,6 +316,9 @@ METRICS: dict[str, Metric] = {
 }
 """Metrics of classifiers by their names in results and in the JSON file, in the order of the columns."""
 
+OF_POSITIVE_CLASS = ("f1", "precision", "recall", "average_precision")
+"""Metrics of the second of two classes; more classes have none of the first three."""
+
 METRICS_OF_NUMBERS: dict[str, Metric] = {
     "rmse": _score(
         "RMSE",
@@ -320,11 +355,18 @@ def known_metric(name: str) -> Metric:
     return METRICS[name] if name in METRICS else METRICS_OF_NUMBERS[name]
 
 
-def metric_words(name: str) -> str:
-    """Return the name of a metric for sentences."""
-    return {"f1_macro": "F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}.get(
-        name, name.upper() if name in METRICS_OF_NUMBERS else name.replace("_", " ")
-    )
+def metric_words(name: str, classes: Collection[Any] = ()) -> str:
+    """Return the name of a metric for sentences; `classes`, if given, add the positive class, or "macro"."""
+    known = {"f1": "F1", "f1_macro": "macro F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}
+    words = known.get(name, name.upper() if name in METRICS_OF_NUMBERS else name.replace("_", " "))
+    return averaged(words, name, classes)
+
+
+def averaged(words: str, name: str, classes: Collection[Any]) -> str:
+    """Add to the heading of a metric the positive one of two classes, or "macro" if it is a mean over more classes."""
+    if len(classes) == 2 and name in OF_POSITIVE_CLASS:
+        return f"{words} ({shortened(str(list(classes)[1]), 16)})"
+    return f"macro {words}" if len(classes) > 2 and name in ("roc_auc", "average_precision") else words
 
 
 def ranking_metrics(numbers: bool = False) -> list[str]:
@@ -332,7 +374,9 @@ def ranking_metrics(numbers: bool = False) -> list[str]:
     return [name for name, metric in metrics_of(numbers).items() if metric.best is not None]
 
 
-def chosen_metrics(metric: str | Iterable[str] | None, numbers: bool | None = False) -> tuple[str, ...]:
+def chosen_metrics(
+    metric: str | Iterable[str] | None, numbers: bool | None = False, n_classes: int = 2
+) -> tuple[str, ...]:
     """Validate names of metrics, the first of which ranks the models; `numbers` is `None` before the task is known."""
     from committee.data.text import suggest_names
 
@@ -349,6 +393,9 @@ def chosen_metrics(metric: str | Iterable[str] | None, numbers: bool | None = Fa
             raise ValueError(f"{name} is a metric for {other}, and the task is {kind}; use one of {', '.join(known)}")
         if name not in known:
             raise ValueError(f"there is no metric {name!r} to rank models by; {suggest_names(str(name), known)}")
+        if n_classes > 2 and name in OF_POSITIVE_CLASS[:3]:
+            macro = "f1_macro" if name == "f1" else "balanced_accuracy (macro recall) or f1_macro"
+            raise ValueError(f"metric {name!r} is of two classes, and the target has {n_classes}; use {macro}")
     return names
 
 
