@@ -316,8 +316,11 @@ METRICS: dict[str, Metric] = {
 }
 """Metrics of classifiers by their names in results and in the JSON file, in the order of the columns."""
 
-OF_POSITIVE_CLASS = ("f1", "precision", "recall", "average_precision")
-"""Metrics of the second of two classes; more classes have none of the first three."""
+OF_TWO_CLASSES = ("f1", "precision", "recall")
+"""Metrics of the second of two classes, which more classes do not have."""
+
+OF_POSITIVE_CLASS = (*OF_TWO_CLASSES, "average_precision")
+"""Metrics of the second of two classes."""
 
 METRICS_OF_NUMBERS: dict[str, Metric] = {
     "rmse": _score(
@@ -369,9 +372,10 @@ def averaged(words: str, name: str, classes: Collection[Any]) -> str:
     return f"macro {words}" if len(classes) > 2 and name in ("roc_auc", "average_precision") else words
 
 
-def ranking_metrics(numbers: bool = False) -> list[str]:
+def ranking_metrics(numbers: bool = False, n_classes: int = 2) -> list[str]:
     """Return the names of the metrics that models can be ranked by."""
-    return [name for name, metric in metrics_of(numbers).items() if metric.best is not None]
+    left_out = OF_TWO_CLASSES if n_classes > 2 else ()
+    return [name for name, metric in metrics_of(numbers).items() if metric.best is not None and name not in left_out]
 
 
 def chosen_metrics(
@@ -393,7 +397,7 @@ def chosen_metrics(
             raise ValueError(f"{name} is a metric for {other}, and the task is {kind}; use one of {', '.join(known)}")
         if name not in known:
             raise ValueError(f"there is no metric {name!r} to rank models by; {suggest_names(str(name), known)}")
-        if n_classes > 2 and name in OF_POSITIVE_CLASS[:3]:
+        if n_classes > 2 and name in OF_TWO_CLASSES:
             macro = "f1_macro" if name == "f1" else "balanced_accuracy (macro recall) or f1_macro"
             raise ValueError(f"metric {name!r} is of two classes, and the target has {n_classes}; use {macro}")
     return names
