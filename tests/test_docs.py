@@ -158,7 +158,7 @@ def tables_as_they_were():
         table.update(entries)
 
 
-SLOW_PAGES = {"blend", "bounds", "guide", "imbalance", "nesting", "pruning", "reading-models", "smaller-forest"}
+SLOW_PAGES = {"blend", "bounds", "guide", "nesting", "pruning", "reading-models", "smaller-forest"}
 """Pages whose snippets take 2 to 12 seconds."""
 
 
