@@ -292,7 +292,7 @@ def test_jobs_change_no_bit(params):
     ]
     for other in others:
         assert_same_bits(other, one, X)
-        for name in one.stored_attributes:
+        for name in one.stored_values():
             assert_array_equal(getattr(other, name), getattr(one, name))
 
 

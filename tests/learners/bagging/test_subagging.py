@@ -118,14 +118,15 @@ def test_weights_go_to_the_voters():
 
 
 def test_weight_of_a_row_in_the_mean_over_draws():
-    """Draw by draw a row of weight k is not k rows; in the mean it weighs as much."""
+    """In the mean a row of weight k weighs as much as k rows; so it does draw by draw if copies are drawn together."""
     y, times = np.arange(30) % 2, np.arange(30) % 4 + 1
     X = np.column_stack([np.arange(30), np.zeros(30)])
     settings = {"n_estimators": 500, "max_samples": 0.5, "random_state": 0}
     weighted, repeated = np.zeros(30), np.zeros(30)
     for member in SubaggingClassifier(WeightedWitness(), **settings).fit(X, y, times).committee_.voters.estimators:
         weighted[member.rows_] += member.weights_
-    again = SubaggingClassifier(WeightedWitness(), **settings).fit(X.repeat(times, axis=0), y.repeat(times))
+    with pytest.warns(UserWarning, match="copies of other rows"):
+        again = SubaggingClassifier(WeightedWitness(), **settings).fit(X.repeat(times, axis=0), y.repeat(times))
     for member in again.committee_.voters.estimators:
         np.add.at(repeated, member.rows_, member.weights_)
     assert_allclose(weighted / 500, times / 2, rtol=0.2)

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor, TreeVoter
 from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
-from committee.learners.base.row_sampling import Folds
+from committee.learners.base.row_sampling import Folds, copied_rows
 from committee.learners.blend import portfolio
 from committee.learners.blend.members import Candidate
 from committee.learners.blend.out_of_fold import oob_is_held_out
@@ -193,7 +193,8 @@ def test_rows_that_all_come_again_are_judged_by_what_has_not_seen_them():
     X, y = numbers(2, 240)
     y = np.where(np.random.default_rng(0).random(240) < 0.2, 1 - y, y)
     once = CommitteeClassifier(**FAST).fit(X, y)
-    again = CommitteeClassifier(**FAST).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    with pytest.warns(UserWarning, match="240 of 480 rows are copies"):
+        again = CommitteeClassifier(**FAST).fit(np.tile(X, (2, 1)), np.tile(y, 2))
     assert again.oof_score_ < 0.9
     assert_allclose(again.oof_loss_, once.oof_loss_, atol=0.05)
 
@@ -214,6 +215,7 @@ def test_rows_out_of_bag_are_unseen_unless_all_of_a_class_come_again(times, weig
     rows = Rows(rng.normal(size=(60, 3))[row], (row % 2).astype(np.uint16), weights, bool((weights == 1.0).all()))
     table = TableSchema(None, (None, None, None))
     assert oob_is_held_out(rows, table, list(Folds.of(rows, 4))) == unseen
+    assert (copied_rows(rows, 1) is None) == unseen
 
 
 def test_figures_are_those_of_new_rows_where_categories_tell():
@@ -240,12 +242,13 @@ def test_fits_of_folds_share_no_row_with_what_they_judge(kind, fits):
 
 @BOTH
 def test_repeated_rows_are_rows_of_weight(kind, monkeypatch):
-    """Of members that are trained on folds; copies go to as many folds as there are."""
+    """Of members that are trained on folds; copies share one."""
     only(monkeypatch, "lines", "boosting", out_of_bag=False)
     X, y = rows_for(kind)
     times = np.random.default_rng(0).integers(0, 4, len(y))
     model = kind(**FAST | {"cv": 3}).fit(X, y, times)
-    repeated = kind(**FAST | {"cv": 3}).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    with pytest.warns(UserWarning, match="copies of other rows"):
+        repeated = kind(**FAST | {"cv": 3}).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert_allclose(model.oof_loss_, repeated.oof_loss_, rtol=1e-6)
     assert_allclose(model.member_weights_, repeated.member_weights_, atol=1e-5)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned, Bins
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Index
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.subsamples import draw_weights
 from committee.voters.forest import Forest
@@ -29,36 +29,44 @@ R = TypeVar("R", Rows, TargetRows)
 
 @dataclass(frozen=True)
 class RowDraw:
-    """Draw of a tree's rows: `size` of `n`, with or without replacement."""
+    """Draw of a tree's rows: `size` of `n`, with or without replacement, or so many of n groups of rows.
+
+    `group` ``(rows,)`` is the number of each row's group, None if rows are drawn.
+    """
 
     n: int
     size: int
     bootstrap: bool
+    group: Index | None = None
 
     @classmethod
-    def of(cls, n: int, max_samples: float | int | None, bootstrap: bool) -> RowDraw:
-        """Draw by the parameters; ``ValueError`` for more than n rows without replacement."""
+    def of(cls, n: int, max_samples: float | int | None, bootstrap: bool, group: Index | None = None) -> RowDraw:
+        """Draw by the parameters; ``ValueError`` for more than n rows, or groups, without replacement."""
+        if group is not None:
+            n = int(group.max()) + 1
         if max_samples is None:
-            return cls(n, n, bootstrap)
+            return cls(n, n, bootstrap, group)
         size = int(max_samples) if isinstance(max_samples, Integral) else max(1, int(max_samples * n))
         if size > n and not bootstrap:
+            drawn = "rows" if group is None else "groups"
             raise ValueError(
-                f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; "
+                f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} have weight; "
                 "lower it."
             )
-        return cls(n, size, bootstrap)
+        return cls(n, size, bootstrap, group)
 
     @property
     def leaves_out(self) -> bool:
         return self.bootstrap or self.size < self.n
 
     def times(self, seed: int) -> NDArray[np.int64]:
-        """Return the number of draws of each row for the tree with this seed, ``(n,)``."""
+        """Return the number of draws of each row for the tree with this seed, ``(rows,)``."""
         if not self.leaves_out:
-            return np.ones(self.n, dtype=np.int64)
+            return np.ones(self.n if self.group is None else len(self.group), dtype=np.int64)
         random = np.random.RandomState(seed)
         drawn = random.randint(self.n, size=self.size) if self.bootstrap else random.permutation(self.n)[: self.size]
-        return np.bincount(drawn, minlength=self.n)
+        times = np.bincount(drawn, minlength=self.n)
+        return times if self.group is None else times[self.group]
 
     def left_out(self, seed: int) -> I32:
         """Out-of-bag rows of the tree of this seed, ascending."""

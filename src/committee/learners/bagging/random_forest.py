@@ -15,6 +15,7 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
+from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.learners.bagging.forest_trees import (
@@ -34,6 +35,7 @@ from committee.learners.bagging.out_of_bag import (
     TargetOobCurve,
     refuse_balanced_weights,
 )
+from committee.learners.bagging.row_groups import GroupedRows
 from committee.learners.bagging.subsamples import scatter_rows, warn_without_vote
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
@@ -51,7 +53,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 
 @with_parameters
-class ForestEstimator(WarmStart, Generic[R]):
+class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     """Base of both forests: trees of seeds drawn in advance, in parallel, and their out-of-bag curve."""
 
     reserve = 0.0  # a parameter of the classifier
@@ -111,8 +113,9 @@ class ForestEstimator(WarmStart, Generic[R]):
     def _train(self, rows: R, tasks: FitTasks) -> dict[str, Any]:
         random = self._random(tasks.random(rows), rows) if self.warm_start else tasks.random(rows)
         earlier = self._earlier_trees(rows)
+        group = self._drawn_groups(rows, tasks)
         rows, reserve = self._reserved(rows, tasks.sample_weight, random)
-        draw = self._draw(len(rows))
+        draw = self._draw(len(rows), group)
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
         seeds = random.randint(2**31 - 1, size=self._most_trees)
         needs_oob = draw.leaves_out and (self._wants_oob or self._calibrates)
@@ -137,6 +140,8 @@ class ForestEstimator(WarmStart, Generic[R]):
         trees, best = forest.best(trees, (draw.left_out(int(seed)) for seed in seeds))
         committee = self._vote_of(trees)
         found: dict[str, Any] = {"committee_": committee}
+        if group is not None:
+            found["n_groups_"] = draw.n
         if best is not None and self._wants_oob:
             found["oob_curve_"] = np.array([] if oob is None else oob.curve)
             if self.oob_score or self.n_estimators == "oob":
@@ -178,8 +183,13 @@ class ForestEstimator(WarmStart, Generic[R]):
     ) -> dict[str, Any]:
         return fitted
 
-    def _draw(self, n: int) -> RowDraw:
-        draw = RowDraw.of(n, self.max_samples, self.bootstrap)
+    def _draw(self, n: int, group: Index | None) -> RowDraw:
+        if group is not None and self.reserve:
+            raise ValueError(
+                f"reserve={self.reserve} is drawn row by row, and rows of one group, or copies of a row, would be on "
+                "both sides; set reserve=0.0 and hold groups back yourself, or give each row once."
+            )
+        draw = RowDraw.of(n, self.max_samples, self.bootstrap, group)
         # a reserve can replace out-of-bag votes, but not choose the number of trees
         if not draw.leaves_out and (self.n_estimators == "oob" or (self.oob_score and not self.reserve)):
             asks = "n_estimators='oob'" if self.n_estimators == "oob" else "oob_score=True"
@@ -278,6 +288,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         "reserved_rows_",
         "temperature_",
         "seed_",
+        "n_groups_",
     )
 
     _: KW_ONLY
@@ -368,7 +379,13 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     True
     """
 
-    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_", "seed_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "oob_score_",
+        "oob_curve_",
+        "oob_prediction_",
+        "seed_",
+        "n_groups_",
+    )
 
     _: KW_ONLY
     _takes_several_targets = True

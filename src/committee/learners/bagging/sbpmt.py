@@ -19,7 +19,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.learners.adaboost import is_chance, samme_weight
 from committee.learners.bagging.subagging import DRAW_ATTRIBUTES, OOB_ATTRIBUTES, SubsampledVote
-from committee.learners.bagging.subsamples import Counts, draw_subsamples, draw_weights
+from committee.learners.bagging.subsamples import Counts, draw_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
@@ -377,7 +377,7 @@ class SBPMTClassifier(SubsampledVote):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         random = tasks.random(rows)
-        draws = draw_subsamples(rows.labels, len(self.classes_), self.n_estimators, self.max_samples, False, random)
+        draws, group = self._draws(rows, tasks, random, False)
         seeds = random.randint(2**31 - 1, size=len(draws))
         form = partial(_boosted_codec, rows.X.shape[1], len(self.classes_))
         with tasks.in_parallel(self._jobs(rows, draws, seeds), self.n_jobs, form) as boosted:
@@ -393,7 +393,7 @@ class SBPMTClassifier(SubsampledVote):
             "committee_": self._vote_of(runs),
             "errors_": np.array([error for run in runs for error in run.errors]),
             "risks_": np.array([risk for run in runs for risk in run.risks]),
-            **self._record_of_draws(used, len(draws), rows, tasks),
+            **self._record_of_draws(used, len(draws), rows, tasks, group),
         }
         return self._finished_by_draws(fitted, rows, used, random, tasks)
 

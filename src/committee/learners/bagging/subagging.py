@@ -15,8 +15,10 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bounds.subsamples import unpack_draws
+from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, inner_weights
+from committee.learners.bagging.row_groups import GroupedRows
 from committee.learners.bagging.subsamples import (
     Counts,
     VoteVariance,
@@ -44,31 +46,46 @@ if TYPE_CHECKING:
     from committee.learners.base.fit_record import Codec
 
 OOB_ATTRIBUTES = ("oob_score_", "oob_margins_", "oob_decision_function_")
-DRAW_ATTRIBUTES = ("draws_", "n_samples_fit_", "complete_", "temperature_")
+DRAW_ATTRIBUTES = ("draws_", "n_samples_fit_", "complete_", "temperature_", "n_groups_")
 CELLS = 4_000_000
 """Votes, or covariances of rows and votes, in memory at a time."""
 
 
 @with_parameters
-class SubsampledVote(CalibratedClassifier):
+class SubsampledVote(GroupedRows, CalibratedClassifier):
     """Base of committees whose voters are trained on subsamples of the rows."""
 
     draws_: NDArray[np.uint8] = fitted(
-        """Training rows of each voter, one bit a row as in `numpy.packbits`. Absent with ``bootstrap=True`` and for
-        one class, as are the attributes that follow from it.""",
+        """Training rows of each voter, one bit a row as in `numpy.packbits`. Absent with ``bootstrap=True``, for one
+        class, and where groups were drawn, as are the attributes that follow from it.""",
         "uint8 array (n_estimators, ceil(n / 8))",
     )
     n_samples_fit_: int = fitted("Training rows of positive weight.", "int")
     complete_: bool = fitted("""Whether these are all subsamples there are, as with ``n_estimators="all"``.""", "bool")
 
     n_estimators: int | Literal["all"]
+    max_samples: float | int
     oob_score: bool
     n_jobs: Any
 
     def _most_tasks(self, X: Any) -> int | None:
         return None if self.n_estimators == "all" else self.n_estimators
 
-    def _record_of_draws(self, draws: list[Counts], n_drawn: int, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
+    def _draws(
+        self, rows: Rows, tasks: FitTasks, random: np.random.RandomState, bootstrap: bool
+    ) -> tuple[list[Counts], Index | None]:
+        # counts of each voter's rows, and their groups if groups are drawn; all subsamples are of rows
+        group = None if self.n_estimators == "all" and tasks.groups is None else self._drawn_groups(rows, tasks)
+        drawn = draw_subsamples(
+            rows.labels, len(self.classes_), self.n_estimators, self.max_samples, bootstrap, random, group
+        )
+        return drawn, group
+
+    def _record_of_draws(
+        self, draws: list[Counts], n_drawn: int, rows: Rows, tasks: FitTasks, group: Index | None
+    ) -> dict[str, Any]:
+        if group is not None:  # subsamples are not of one size, and what follows from that does not hold
+            return {"n_groups_": int(group.max()) + 1}
         return {
             "draws_": pack_draws(draws, tasks.sample_weight),
             "n_samples_fit_": len(rows.labels),
@@ -131,8 +148,8 @@ class SubsampledVote(CalibratedClassifier):
         check_is_fitted(self)
         if not hasattr(self, "draws_"):
             raise AttributeError(
-                "this model has no record of subsamples: it was trained on rows of one class, with bootstrap=True, or "
-                "by a release that kept none."
+                "this model has no record of subsamples: it was trained on rows of one class, with bootstrap=True, on "
+                "groups of rows or copies, or by a release that kept none."
             )
         return self.draws_
 
@@ -160,6 +177,7 @@ class SubaggingClassifier(SubsampledVote):
     -----
     ``sample_weight`` goes to the voters, whose ``fit`` must take it. A weight of k counts as k rows in each voter, but
     a row is drawn or not drawn as a whole: weights and repeated rows agree in the mean over draws, not draw by draw.
+    Where many rows are copies of others, as after resampling, copies are drawn as a whole too (`fit`).
 
     References
     ----------
@@ -211,9 +229,7 @@ class SubaggingClassifier(SubsampledVote):
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         template = self._template(tasks.sample_weight is not None)
         random = tasks.random(rows)
-        draws = draw_subsamples(
-            rows.labels, len(self.classes_), self.n_estimators, self.max_samples, self.bootstrap, random
-        )
+        draws, group = self._draws(rows, tasks, random, self.bootstrap)
         seeds = random.randint(2**31 - 1, size=len(draws))
         train = self._trainer(rows, template)
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
@@ -222,8 +238,8 @@ class SubaggingClassifier(SubsampledVote):
             voters = tasks.each("voter", trained, lambda voters: {"committee_": self._vote_of(voters)})
         fitted: dict[str, Any] = {"committee_": self._vote_of(voters)}
         used = draws[: len(voters)]
-        if not self.bootstrap:
-            fitted |= self._record_of_draws(used, len(draws), rows, tasks)
+        if not self.bootstrap or group is not None:
+            fitted |= self._record_of_draws(used, len(draws), rows, tasks, group)
         return self._finished_by_draws(fitted, rows, used, random, tasks)
 
     def _template(self, weights_given: bool) -> BaseEstimator:

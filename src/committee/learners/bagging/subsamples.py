@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.number_types import F64, Mask
+from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, balanced_class_factors, nonzero_sample_weights
 from committee.vote.weighted_votes import elected
 
@@ -35,11 +35,16 @@ def draw_subsamples(
     max_samples: float | int,
     bootstrap: bool,
     random: np.random.RandomState,
+    group: Index | None = None,
 ) -> list[Counts]:
-    """Draw subsamples with a row of each class: this many, or all there are."""
+    """Draw subsamples with a row of each class: this many, or all there are; of whole groups if these are given."""
     if n_draws == "all":
+        if group is not None:
+            raise ValueError("n_estimators='all' lists draws of rows, and groups of rows are drawn; give a number.")
         return all_subsamples(labels, n_classes, subsample_size(len(labels), n_classes, max_samples, False), random)
-    return [draw_subsample(labels, n_classes, max_samples, bootstrap, random) for _ in range(n_draws)]
+    if group is None:
+        return [draw_subsample(labels, n_classes, max_samples, bootstrap, random) for _ in range(n_draws)]
+    return [draw_groups(labels, group, n_classes, max_samples, bootstrap, random) for _ in range(n_draws)]
 
 
 def draw_subsample(
@@ -61,12 +66,49 @@ def draw_subsample(
     return counts
 
 
-def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: bool) -> int:
+def draw_groups(
+    labels: NDArray[np.uint16],
+    group: Index,
+    n_classes: int,
+    max_samples: float | int,
+    bootstrap: bool,
+    random: np.random.RandomState,
+) -> Counts:
+    """Draw groups with a row of each class, this many (int) or this share of them (float); counts are of rows.
+
+    A group of a lost class replaces one without which no class is lost, or is added if there is none.
+
+    >>> group, labels = np.array([0, 0, 1, 2, 2]), np.array([0, 0, 1, 0, 0], dtype=np.uint16)
+    >>> draw_groups(labels, group, 2, 2, False, np.random.RandomState(0)).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    n = int(group.max()) + 1
+    holds = np.zeros((n, n_classes), dtype=bool)
+    holds[group, labels] = True
+    size = subsample_size(n, 1, max_samples, bootstrap, "groups")
+    drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
+    times = np.bincount(drawn, minlength=n)
+    held = times @ holds
+    for lost in range(n_classes):
+        if held[lost]:
+            continue
+        for given, change in ((np.flatnonzero(holds[:, lost]), 1), (np.flatnonzero(times), -1)):
+            if change < 0:
+                given = given[~(holds[given] & (held == 1)).any(axis=1)]
+            if len(given):
+                chosen = random.choice(given)
+                times[chosen] += change
+                held += change * holds[chosen]
+    return times[group]
+
+
+def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: bool, drawn: str = "rows") -> int:
     """Number of rows to draw from n; ``ValueError`` if `max_samples` exceeds n or is below the number of classes."""
     size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
     if size > n and not bootstrap:
         raise ValueError(
-            f"max_samples={max_samples} asks for {size} rows without replacement, but only {n} have weight; lower it."
+            f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} have weight; "
+            "lower it."
         )
     if size < n_classes and isinstance(max_samples, Integral):
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf
@@ -16,7 +17,7 @@ from sklearn.utils._param_validation import Options
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, inner_weights
+from committee.data.rows import Rows, inner_weights, nonzero_sample_weights
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
@@ -96,12 +97,10 @@ class CalibratedClassifier(BaseClassifier):
     def _out_of_fold(
         self, committee: Committee, rows: Rows, random: np.random.RandomState, tasks: FitTasks
     ) -> HeldOutEvidence | None:
-        from committee.learners.base.row_sampling import Folds
-
         rows = replace(rows, X=_with_levels(rows))  # each fold learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         held_out: list[HeldOutEvidence] = []
-        for fold, seed in zip(Folds.of(rows, N_FOLDS, n_threads(self.n_jobs)), seeds.tolist(), strict=False):
+        for fold, seed in zip(self._folds(rows, tasks), seeds.tolist(), strict=False):
             compute = partial(self._evidence_of_fold, committee, rows, fold, seed)
             evidence = tasks.result("evidence", [seed], compute)
             if len(evidence):
@@ -116,6 +115,14 @@ class CalibratedClassifier(BaseClassifier):
             np.concatenate([one.weights for one in held_out]),
             sum(one.n_rows for one in held_out),
         )
+
+    def _folds(self, rows: Rows, tasks: FitTasks) -> Iterable[Fold]:
+        from committee.learners.base.row_sampling import Folds, group_folds, group_numbers
+
+        if tasks.groups is None:
+            return Folds.of(rows, N_FOLDS, n_threads(self.n_jobs))
+        group = group_numbers(tasks.groups, nonzero_sample_weights(tasks.sample_weight, len(rows)))
+        return group_folds(group, rows.weights, N_FOLDS)
 
     def _evidence_of_fold(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
         X, nothing = rows.cells, np.empty((0, len(self.classes_)))

@@ -128,6 +128,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         sample_weight: Any,
         checkpoint: Checkpoint | str | os.PathLike[str] | None,
         offsets: Offsets | None = None,
+        groups: Any = None,
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         reject_path(X)
@@ -142,7 +143,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
                     self.__dict__.pop(name, None)
-            with FitTasks(self, context, X, y, sample_weight) as tasks:
+            with FitTasks(self, context, X, y, sample_weight, groups) as tasks:
                 self._check_parameters()
                 tasks.offsets = offsets
                 if is_out_of_core(X):

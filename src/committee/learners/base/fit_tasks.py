@@ -54,13 +54,20 @@ class FitTasks:
 
     `begun` is the start of the fit by `time.perf_counter`; `sample_weight` the weights of all the user's rows,
     multiplied by those of their classes once both are checked, None if all are equal; `y` and `given_weight` the user's
-    own.
+    own, as are `groups`.
     """
 
     def __init__(
-        self, estimator: CallbackSupportMixin, context: CallbackContext, X: Any, y: Any, sample_weight: Any
+        self,
+        estimator: CallbackSupportMixin,
+        context: CallbackContext,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any = None,
     ) -> None:
         self.sample_weight: Any = sample_weight
+        self.groups = groups
         self.begun: float = time.perf_counter()
         self.y, self.given_weight = y, sample_weight
         self.offsets: Offsets | None = None
@@ -73,7 +80,7 @@ class FitTasks:
     def open_checkpoint(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
         """Resume from a checkpoint of this fit, or begin one."""
         given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        self._checkpoint = FitCheckpoint(given, self._estimator, rows)
+        self._checkpoint = FitCheckpoint(given, self._estimator, rows, self.groups)
 
     @property
     def record(self) -> FitRecord | None:
@@ -152,7 +159,7 @@ class FitCheckpoint:
     ``CheckpointError`` if the file is damaged or of another fit; ``ValueError`` if a parameter cannot be compared.
     """
 
-    def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any) -> None:
+    def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any, groups: Any) -> None:
         from committee.learners.base.fit_record import FitRecord  # few fits have a checkpoint
 
         self.path: Path = Path(checkpoint.path)
@@ -163,7 +170,7 @@ class FitCheckpoint:
             "package_version": version("committee"),
             "learner": f"{type(estimator).__module__}.{type(estimator).__qualname__}",
             "parameters": _digests(estimator),
-            "rows": _digest_of_rows(estimator, rows),
+            "rows": _digest_of_rows(estimator, rows, groups),
         }
         self._drawn = isinstance(getattr(estimator, "random_state", None), RandomState | Generator)
         self.random: RandomState = _generator(estimator, rows)
@@ -276,7 +283,7 @@ class FitCheckpoint:
         if other or len(parameters) != len(here["parameters"]):
             raise ValueError(f"it was written by a fit with other parameters{': ' * bool(other)}{', '.join(other)}")
         if field(document, "rows", str) != here["rows"]:
-            raise ValueError("it was written by a fit on other rows, weights, labels or column names")
+            raise ValueError("it was written by a fit on other rows, weights, labels, groups or column names")
 
 
 def _generator(estimator: Any, rows: Rows | TargetRows) -> RandomState:
@@ -295,8 +302,8 @@ def _digests(estimator: Any) -> dict[str, str]:
     return digests
 
 
-def _digest_of_rows(estimator: Any, rows: Any) -> str:
-    # of the encoded rows, the columns' names and kinds, and the classes
+def _digest_of_rows(estimator: Any, rows: Any, groups: Any) -> str:
+    # of the encoded rows, the columns' names and kinds, the classes and the groups
     from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 
     digest = blake2b(digest_size=16)
@@ -312,6 +319,8 @@ def _digest_of_rows(estimator: Any, rows: Any) -> str:
     classes = getattr(estimator, "classes_", np.empty(0)).tolist()
     digest.update(json.dumps(estimator.table_.to_json(), sort_keys=True, default=repr).encode())
     digest.update(repr(classes).encode())
+    if groups is not None:
+        digest.update(repr(np.asarray(groups, dtype=object).tolist()).encode())
     return digest.hexdigest()
 
 

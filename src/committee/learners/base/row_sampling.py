@@ -5,18 +5,21 @@ A row of weight k is sampled as k equal rows are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator, RandomState
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from committee import _core
+from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.row_digests import row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows, counts_rows
 
@@ -230,7 +233,8 @@ class Folds:
     Equal rows are copies of one, and are dealt to as many folds as there are copies: where few different rows are
     repeated many times, new rows are repetitions too, and test rows may equal training rows. A row of weight k counts
     as k copies where the weights of a class are multiples of a unit; else each different row is one copy. So neither k
-    copies of every row nor another scale of weights change anything.
+    copies of every row nor another scale of weights change anything. Rows that were repeated by resampling or by their
+    weights (`are_resampled`) are one copy each, as new rows do not equal them.
 
     The order follows from a digest of the row's cells by their values and columns, where a column counts by its values,
     not by its name or position. So rows and columns in another order have the same folds, without a seed.
@@ -266,8 +270,11 @@ class Folds:
         row, weights, labels = row[order], weights[order], labels[order]
         copies, first = np.empty(len(row), dtype=np.int64), np.full(len(row), -1, dtype=np.int64)
         for k in np.unique(labels):
+            copies[labels == k] = multiples(weights[labels == k])
+        if are_resampled(rows.X[row], number[row], int(copies.sum())):
+            copies[:] = 1
+        for k in np.unique(labels):
             of_class = labels == k
-            copies[of_class] = multiples(weights[of_class])
             if copies[of_class].sum() > 1:
                 first[of_class] = np.cumsum(copies[of_class]) - copies[of_class]
         back = np.argsort(row)
@@ -290,6 +297,115 @@ class Folds:
                     (unit * share)[test],
                     int(share.sum()),
                 )
+
+
+LEAST_RESAMPLED = 1 / 8
+"""Least share of further copies among all rows by which a table counts as resampled."""
+LEAST_DIFFERENT = 10
+FEW_ALIKE = 1 / 4
+"""Most rows that differ from another one in one column alone, as a share of further copies and of different rows."""
+
+
+def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool:
+    """Return whether copies of different rows come from resampling, and not from columns of few values.
+
+    `digests` ``(n,)`` are `content_digests` of the different rows X. Where columns have few values, rows that differ
+    in one column alone are about as frequent as equal rows. So the rows count as resampled if there are further copies,
+    an eighth of all or more, and rows like another one but for one column, the class or the target are less than a
+    fourth of these copies, and of the different rows.
+
+    >>> random = np.random.default_rng(0)
+    >>> X, labels = random.normal(size=(50, 3)), np.zeros(50, dtype=np.uint16)
+    >>> digests = content_digests(Rows(X, labels, np.ones(50), uniform=True), 1)
+    >>> are_resampled(X, digests, 80), are_resampled(X, digests, 50)
+    (True, False)
+    """
+    n = len(digests)
+    further = n_copies - n
+    if further < LEAST_RESAMPLED * n_copies:
+        return False
+    most = FEW_ALIKE * min(n, further)
+    alike = n - len(np.unique(row_digests(X, 1)))
+    known = np.sort(digests)
+    for j, row, values in _nonzero_cells(X):
+        if alike > most:
+            return False
+        # the digests of these rows without their cell; those of the other rows are as they were
+        without = np.unique(digests[row] - _core.row_digests(values[:, None], np.array([j + 1], np.uint64), 1))
+        alike += len(row) - len(without) + int(_among(without, known).sum())
+    return alike <= most
+
+
+def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
+    # number of each column, its rows that are not 0, and their values
+    if not isinstance(X, SparseMatrix):
+        for j in range(X.shape[1]):
+            row = np.flatnonzero(X[:, j])
+            yield j, row, X[row, j]
+        return
+    row_of_cell, order = np.repeat(np.arange(len(X)), np.diff(X.start)), np.argsort(X.column, kind="stable")
+    ends = np.searchsorted(X.column[order], np.arange(X.n_columns + 1))
+    for j in range(X.n_columns):
+        cells = order[ends[j] : ends[j + 1]]
+        yield j, row_of_cell[cells], X.value[cells]
+
+
+def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
+    """Number of the different row that each row equals, ``(n,)``, if copies are none that new rows would be, else None.
+
+    Different rows are numbered in the order of their first copies. The rule is that of `Folds`: rows of a class that
+    all come k times, and resampled rows. Fewer than `LEAST_DIFFERENT` rows come equally often by chance.
+    """
+    if isinstance(rows.X, OutOfCoreMatrix):
+        return None
+    digests = content_digests(rows, n_threads)
+    _, first, same = np.unique(digests, return_index=True, return_inverse=True)
+    if not LEAST_DIFFERENT <= len(first) < len(rows):
+        return None
+    labels = np.zeros(len(first)) if rows.class_numbers is None else rows.class_numbers[first]
+    copies = np.bincount(same)
+    once = sum(int(multiples(copies[labels == k]).sum()) for k in np.unique(labels))
+    if once == len(rows) and not are_resampled(rows.X[first], digests[first], len(rows)):
+        return None
+    return np.argsort(np.argsort(first))[same]
+
+
+def warn_of_copies(group: Index) -> None:
+    """Warn of copies, by the result of `copied_rows`."""
+    n_different = int(group.max()) + 1
+    warnings.warn(
+        f"{len(group) - n_different} of {len(group)} rows are copies of other rows, as after resampling: copies are "
+        "held out together, so that no row is judged by its copy. To avoid this warning, give each row once, with the "
+        "number of its copies as sample_weight.",
+        stacklevel=6,
+    )
+
+
+def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
+    """Number the groups ``(n,)`` of the rows of a mask in the order of their first rows.
+
+    >>> group_numbers(["b", "a", "c", "b"], np.array([True, True, False, True])).tolist()
+    [0, 1, 0]
+    """
+    values = np.asarray(groups, dtype=object)
+    if values.shape != counted.shape:
+        raise ValueError(f"groups has shape {values.shape}; {len(counted)} rows need one group each.")
+    number: dict[Hashable, int] = {}
+    found = np.array([number.setdefault(value, len(number)) for value in values[counted].tolist()], dtype=np.intp)
+    if any(value is None or value != value for value in number):
+        raise ValueError("groups holds missing values; give such rows groups of their own, or leave them out.")
+    if len(number) < 2:
+        raise ValueError("groups holds one group only, and voters draw some of several; leave groups out.")
+    return found
+
+
+def group_folds(group: Index, weights: F64, n_folds: int) -> Iterator[Fold]:
+    """Yield folds of whole groups, of about as many rows each, at most one for each group."""
+    from sklearn.model_selection import GroupKFold  # few rows have groups
+
+    splitter = GroupKFold(min(n_folds, int(group.max()) + 1))
+    for train, test in splitter.split(group, groups=group):
+        yield Fold(train, weights[train], test, weights[test], len(test))
 
 
 def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint64]:

@@ -28,7 +28,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.base.row_sampling import Fold, Folds
+from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
 from committee.learners.blend.members import Candidate, Effort, LeftOut, Member, members_table
 from committee.learners.blend.out_of_fold import (
     ValidationRows,
@@ -195,8 +195,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Warns
         -----
         UserWarning
-            If `y` holds one class only, rows are too few for folds, or the fit is interrupted and `on_interrupt` is
-            "keep".
+            If `y` holds one class only, rows are too few for folds, many rows are copies of others, or the fit is
+            interrupted and `on_interrupt` is "keep".
         """
         if groups is not None and not self._has_splitter:
             raise ValueError(
@@ -274,7 +274,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _trained(self, rows: Any, counted: Mask, groups: ArrayLike | None, tasks: FitTasks) -> dict[str, Any]:
         folds = self._folds(rows, counted, groups, tasks)
         wanted, left_out = self._suited(self._wanted(len(rows)), rows)
-        if self._has_splitter or not oob_is_held_out(rows, self.table_, folds):
+        copied = None if self._has_splitter or not folds else copied_rows(rows, n_threads(self.n_jobs))
+        if copied is not None:
+            warn_of_copies(copied)
+        if self._has_splitter or copied is not None or not oob_is_held_out(rows, self.table_, folds):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
         fits = FoldTrainer(rows, folds, categorical, int(tasks.random(rows).randint(2**30)), self.n_jobs)

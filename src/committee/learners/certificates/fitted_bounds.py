@@ -95,6 +95,11 @@ def for_sbpmt(
             f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit "
             "it without, or use certify."
         )
+    if hasattr(model, "n_groups_"):
+        raise ValueError(
+            f"model drew {model.n_groups_} groups, or different rows with their copies, and these theorems are of "
+            "draws of rows; fit it without groups and with each row once, or use certify on held-out rows."
+        )
     encoded, labels = _training_rows(model, X, y)
     drawn = unpack_draws(model.draws_)[:, : len(labels)]
     margins = _committee_margins(model, encoded, labels)

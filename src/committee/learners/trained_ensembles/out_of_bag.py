@@ -55,6 +55,12 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
         )
     if isinstance(ensemble, TrainedEnsemble):
         return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight)
+    if (n_groups := getattr(ensemble, "n_groups_", None)) is not None:
+        raise ValueError(
+            f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, and it drew {n_groups} groups or "
+            "different rows with their copies, which it does not hold. Use held-out rows instead, or train it without "
+            "groups and with each row once."
+        )
     labels = column_or_1d(y)
     counted = _positive_weight(labels, sample_weight)
     if isinstance(ensemble, ForestEstimator):
