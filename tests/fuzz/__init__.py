@@ -12,6 +12,7 @@ from typing import Protocol
 FUZZERS = {
     "checkpoint_files": "tests.fuzz.checkpoint_files:CheckpointFiles",
     "commands": "tests.fuzz.commands:Commands",
+    "dialects": "tests.fuzz.dialects:Dialects",
     "inputs": "tests.fuzz.inputs:Inputs",
     "kills": "tests.fuzz.checkpoint_files:Kills",
     "model_files": "tests.fuzz.model_files:ModelFiles",
@@ -19,7 +20,15 @@ FUZZERS = {
 }
 """Fuzzers by name; a further one is a class as `Fuzzer` describes it, and a line here."""
 
-ROUND = {"checkpoint_files": 50, "commands": 40, "inputs": 40, "kills": 6, "model_files": 800, "storms": 100}
+ROUND = {
+    "checkpoint_files": 50,
+    "commands": 40,
+    "dialects": 15,
+    "inputs": 40,
+    "kills": 6,
+    "model_files": 800,
+    "storms": 100,
+}
 """Cases of each fuzzer in a round, some three seconds of each; unlike a time, the same anywhere."""
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -19,8 +19,8 @@ FOUND = Path(__file__).resolve().parents[2] / "build" / "fuzz"
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    known = ", ".join(FUZZERS)
-    parser.add_argument("names", nargs="*", default=list(FUZZERS), help=f"fuzzers (default: {known})")
+    names = ", ".join(FUZZERS)
+    parser.add_argument("names", nargs="*", default=list(FUZZERS), help=f"fuzzers (default: {names})")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=float, default=1.0, help="shared out to the fuzzers (default: 1)")
     length.add_argument("--rounds", type=int, help="as often a fixed number of cases, some 20 seconds of all fuzzers")
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--again", type=Path, help="run the case of this file once, and nothing else")
     options = parser.parse_args()
     if unknown := set(options.names).difference(FUZZERS):
-        parser.error(f"there is no fuzzer {min(unknown)}; known are {known}")
+        parser.error(f"there is no fuzzer {min(unknown)}; choose from {names}")
     warnings.simplefilter("ignore")
     print(pytest_report_header())
     FOUND.mkdir(parents=True, exist_ok=True)

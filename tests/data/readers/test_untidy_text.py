@@ -7,8 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from committee.data.readers.cells import strip_cells, strip_to_levels
 from committee.data.readers.file_format import FileFormat
-from committee.data.readers.tables import read_table, read_table_with_notes, reject_infinite_cells
+from committee.data.readers.tables import read_table, read_table_with_notes, reject_infinite_cells, split_target
 from tests.crafted_sheets import xlsx
 
 ROWS = [(1, 2.5, "yes"), (3, 4.5, "no"), (5, 6.5, "yes")]
@@ -137,7 +138,7 @@ def test_negative_numbers_of_accountants(tmp_path: Path) -> None:
         "g": [-1.5, None, 2.5, None],
     }
     assert read.forms == {"a": "1,000", "b": "1,000", "c": "1,000 $", "d": "1,000 %", "g": "1,000"}
-    assert any("parentheses or a minus at its end: 'a' (such as '(1.23)'), 'b'" in note for note in read.notes)
+    assert any("read as negative numbers: 'a' (such as '(1.23)'), 'b'" in note for note in read.notes)
     comma = read_table(written(tmp_path, "a;y\n(1,5);x\n2,25;y\n1.000,5-;z\n", "comma.csv"))
     assert comma["a"].to_list() == [-1.5, 2.25, -1000.5]
 
@@ -162,3 +163,91 @@ def test_infinity_is_named_by_line_and_column_or_missing(tmp_path: Path) -> None
         reject_infinite_cells(tmp_path / "a.parquet", frame, FileFormat())
     assert read_table(tmp_path / "a.parquet", missing=["inf"])["b"].null_count() == 2
     assert frame.schema["b"] == pl.Float64
+
+
+def test_negative_numbers_with_dashes_blanks_and_signs_behind(tmp_path: Path) -> None:
+    cells = {
+        "a": ["\u22121.234", "5.678", "- 2.5", "\u20133"],
+        "b": ["56.6- kr", "1.5 kr", "2 kr", "3- kr"],
+        "c": ["- $1.5", "$2", "$3", "\u2212$4"],
+        "d": ["5-%", "10 %", "(20%)", "-30%"],
+        "e": ["- a", "-b 5", "c", "d-"],
+    }
+    rows = "".join("\t".join(row) + "\n" for row in zip(*cells.values(), strict=True))
+    read = read_table_with_notes(written(tmp_path, "\t".join(cells) + "\n" + rows, "table.tsv"))
+    assert read.frame.to_dict(as_series=False) == {
+        "a": [-1.234, 5.678, -2.5, -3.0],
+        "b": [-56.6, 1.5, 2.0, -3.0],
+        "c": [-1.5, 2.0, 3.0, -4.0],
+        "d": [-0.05, 0.1, -0.2, -0.3],
+        "e": cells["e"],
+    }
+    alone = read_table(written(tmp_path, "a\ty\n\u22121.234\tx\n\u22125.678\tz\n", "alone.tsv"))
+    assert alone["a"].to_list() == [-1.234, -5.678]  # a point, as for (1.234)
+
+
+@pytest.mark.parametrize("cells", [["1,5", "2,25", "inf"], ["inf", "$1.5", "$2"], ["(1.5)", "-Infinity", "2"]])
+def test_infinity_among_numbers_with_a_format_is_refused(tmp_path: Path, cells: list[str]) -> None:
+    path = written(tmp_path, "a;y\n" + "".join(f"{cell};x\n" for cell in cells))
+    line = 2 + [cell.lower().strip("-")[:3] for cell in cells].index("inf")
+    with pytest.raises(ValueError, match=rf"column 'a' holds infinity in line {line} of .*--missing inf"):
+        reject_infinite_cells(path, read_table(path), FileFormat())
+
+
+def test_flags_and_missing_cells_with_blanks(tmp_path: Path) -> None:
+    frame = read_table(written(tmp_path, "a,b,c\n true,false,true\nfalse , NA ,x\n NA,true,\n"))
+    assert frame.to_dict(as_series=False) == {
+        "a": [True, False, None],
+        "b": [False, None, True],
+        "c": ["true", "x", None],
+    }
+    stripped, _ = strip_cells(pl.DataFrame({"a": ["x", " NA ", "NA", " y"]}))
+    assert stripped["a"].to_list() == ["x", None, "NA", "y"]
+    levels = {"a": ("x", "y")}
+    assert strip_to_levels(pl.DataFrame({"a": [" x", " NA", "  ", "z "]}), levels)["a"].to_list() == [
+        "x",
+        None,
+        None,
+        "z ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ('a;"b, c";d\n1,5;2,5;x\n3,5;4,5;y;more\n5,5;6,5;z\n', 3),
+        ('a;"b, c";d\n1,5;2,5;x\n3,5;4,5\n5,5;6,5;z\n', 3),
+        ("size  weight  y\n1,5   2,5     x\n3,5   4,5     y\n5,5   6,5\n7,5   8,5     z\n9,5   1,5     x\n", 4),
+    ],
+)
+def test_a_broken_line_does_not_hide_the_separator(tmp_path: Path, rows: str, line: int) -> None:
+    with pytest.raises(ValueError, match=rf"cells in line {line}, but 3 column names"):
+        read_table(written(tmp_path, rows))
+
+
+def test_lines_of_another_length_and_nul_bytes_without_column_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has 4 cells in line 2, but 3 column names"):
+        read_table(written(tmp_path, "1,2,x\n3,4,y,more\n5,6,z\n"), header=False)
+    with pytest.raises(ValueError, match=r"NUL byte in line 1 \(column 'column_3'\)"):
+        read_table(written(tmp_path, "1,2,x\0x\n3,4,y\n"), header=False)
+    with pytest.raises(ValueError, match=r"NUL byte in line 2 \(column 'column_1'\)"):
+        read_table(written(tmp_path, "# remark\nfirst\0,b,y\n1,2,x\n"))
+    (tmp_path / "wide.csv").write_bytes("ab,cd\n1,2\n".encode("utf-16-le"))
+    with pytest.raises(ValueError, match="is not UTF-8 text"):
+        read_table(tmp_path / "wide.csv")
+
+
+def test_a_title_above_text_and_dates(tmp_path: Path) -> None:
+    frame = read_table(written(tmp_path, "Report\nsince;kind;y\n13.01.2024;a;yes\n14.01.2024;b;no\n"))
+    assert frame.columns == ["since", "kind", "y"]
+    title = pl.DataFrame({"Report": ["since;y", "2024;yes"]})
+    with pytest.raises(ValueError, match=r"target 'y' is not a column; .*name --sep or --skip-lines"):
+        split_target(title, "y")
+
+
+def test_decimal_commas_without_column_names_are_no_separators(tmp_path: Path) -> None:
+    frame = read_table(written(tmp_path, "1,5;2,5;x\n3,5;4,5;y\n"), header=False)
+    assert frame.rows() == [(1.5, 2.5, "x"), (3.5, 4.5, "y")]
+    with pytest.raises(ValueError, match="has 1 cells in line 2, but 2 column names"):
+        read_table(written(tmp_path, "x|-8,8\ny\nz|9,9\n"), header=False)
+    assert read_table(written(tmp_path, "1,2\n3,4\n"), header=False).rows() == [(1, 2), (3, 4)]

@@ -25,9 +25,8 @@ from committee.data.readers.cells import (
     NUMBER_FORMATS,
     PERCENT,
     THOUSANDS,
-    accounting_negatives,
     are_missing_marks,
-    cell_sign,
+    common_sign,
     describe_cells,
     format_base,
     format_sign,
@@ -37,6 +36,7 @@ from committee.data.readers.cells import (
     mark_counts,
     parse_numbers,
     parse_plain_numbers,
+    unusual_negatives,
     with_sign,
 )
 from committee.data.text import quoted
@@ -66,16 +66,16 @@ def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separ
     negatives: dict[str, str] = {}
     plain = set[str]()  # with neither a decimal comma nor marks between thousands
     for column in columns:
-        if column.name in forms and (marked := accounting_negatives(column)).any():
+        if column.name in forms and (marked := unusual_negatives(column)).any():
             negatives[column.name] = column.filter(marked)[0]
-            if not column.str.contains(r"[^\d.()\s+-]").any():
+            if not column.str.contains(r"[^\d.()\s+\u2212\u2013-]").any():
                 plain.add(column.name)
     for form, words in ((COMMA, "with a decimal comma"), (THOUSANDS, "with commas or spaces between thousands")):
         if names := [name for name, own in forms.items() if own == form and name not in plain]:
             notes.append(f"read as numbers {words}: {quoted(names)}")
     if negatives:
         shown = ", ".join(f"{name!r} (such as {cell!r})" for name, cell in negatives.items())
-        notes.append(f"read as negative numbers where a cell has parentheses or a minus at its end: {shown}")
+        notes.append(f"read as negative numbers: {shown}")
     for column in columns:
         if sign := format_sign(form := forms.get(column.name, "")):
             cell = column.drop_nulls()[:1]
@@ -218,7 +218,7 @@ def _equivalent_formats(column: pl.Series, form: str) -> list[str]:
     sign = format_sign(form)
     signs = [sign]
     if sign != PERCENT:
-        of_cells = cell_sign(column.drop_nulls()[0]) or ""
+        of_cells = common_sign(column.drop_nulls()) or ""
         signs += [each for each in ("", of_cells) if each != PERCENT and not (sign and each)]
     bases = (format_base(form), THOUSANDS, COMMA)
     others = [with_sign(base, each) for each in signs for base in bases if base != PLAIN]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import re
 import shlex
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,17 +35,22 @@ NUMBER_FORMATS = tuple(f"{base} {sign}".strip() for base in (COMMA, THOUSANDS) f
 """`COMMA` or `THOUSANDS`, alone or followed by the sign that all cells have."""
 
 _SPACES = " '\u00a0\u202f\u2009\u2019"
-_NUMBER = r"^[+-]?(\d+|\d{{1,3}}([{marks}]\d{{3}})+)?({point}\d+)?{point}?([eE][+-]?\d+)?$"
+_NUMBER = r"^[+-]?((\d+|\d{{1,3}}([{marks}]\d{{3}})+)?({point}\d+)?{point}?([eE][+-]?\d+)?|(?i:inf|infinity))$"
+_INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _PATTERNS = {
     COMMA: _NUMBER.format(marks="." + _SPACES, point=","),
     THOUSANDS: _NUMBER.format(marks="," + _SPACES, point=r"\."),
 }
 _BETWEEN = {COMMA: rf"[.{_SPACES}]", THOUSANDS: rf"[,{_SPACES}]"}
-# negative numbers of accountants: (1.23), also with a sign inside or outside, and 1.23-
-_PARENTHESES = r"^([^\d()+-]*)\(([^()+-]*\d[^()+-]*)\)([^\d()+-]*)$"
-_TRAILING_MINUS = r"^([^()+-]*\d[^()+-]*)-$"
-_GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+$"
 _SIGN = "|".join(map(re.escape, (PERCENT, *CURRENCIES)))
+# negative numbers of accountants: (1.23), also with a sign inside or outside, and 1.23- or 1.23- EUR
+_PARENTHESES = r"^([^\d()+-]*)\(([^()+-]*\d[^()+-]*)\)([^\d()+-]*)$"
+_TRAILING_MINUS = rf"^([^()+-]*\d[^()+-]*)-(\s*(?:{_SIGN}))?$"
+_LEADING_MINUS = (
+    r"^(?:[\u2212\u2013][\s\u00a0\u202f]*|-[\s\u00a0\u202f]+)([^\d()+-]{0,4}\d)"  # minus sign, dash, or blank
+)
+_NEGATIVES = ((_PARENTHESES, r"\1-\2\3"), (_TRAILING_MINUS, r"-\1\2"), (_LEADING_MINUS, r"-\1"))
+_GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+$"
 _BEGINS = re.compile(rf"\s*[+-]?\s*(?P<before>{_SIGN})?\s*[+-]?[\d.,]")
 _ENDS = re.compile(rf"\d[.,]?\s*(?P<behind>{_SIGN})\s*$")
 
@@ -81,12 +88,12 @@ def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
 
 
 def strip_cells(frame: pl.DataFrame, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Strip blanks around cells of text, with a note; blank cells become null."""
+    """Strip blanks around cells of text, with a note; cells that then mean missing become null."""
     changed, shown = [], []
     for column in text_columns(frame, but):
         stripped = column.str.strip_chars()
         if (different := (stripped != column).fill_null(False)).any():
-            changed.append(stripped.set((stripped == "").fill_null(False), None))
+            changed.append(stripped.set(different & stripped.is_in(MISSING).fill_null(False), None))
             shown.append(f"{column.name!r} (such as {column.filter(different)[0]!r})")
     notes = (f"blanks around cells are left out: {', '.join(shown)}",) if shown else ()
     return frame.with_columns(changed), notes
@@ -100,10 +107,10 @@ def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) ->
         stripped = column.str.strip_chars()
         if known is None or not (different := (stripped != column).fill_null(False)).any():
             continue
-        fits = different & ~column.is_in(list(known)) & (stripped.is_in(list(known)) | (stripped == ""))
+        fits = different & ~column.is_in(list(known)) & stripped.is_in([*known, *MISSING])
         if fits.any():
             rest = column.zip_with(~fits.fill_null(False), stripped)
-            changed.append(rest.set((rest == "").fill_null(False) & fits, None))
+            changed.append(rest.set(fits & rest.is_in(MISSING) & ~rest.is_in(list(known)), None))
     return frame.with_columns(changed)
 
 
@@ -174,6 +181,17 @@ def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
     return None
 
 
+def with_flags(frame: pl.DataFrame, but: Container[str] = ()) -> pl.DataFrame:
+    """Make columns of text boolean if all their cells are true or false with blanks around them."""
+    flags = {"true": True, "false": False, **dict.fromkeys(MISSING)}
+    changed = []
+    for column in text_columns(frame, but):
+        stripped = column.str.strip_chars()
+        if stripped.drop_nulls().is_in(list(flags)).all() and stripped.is_in(["true", "false"]).any():
+            changed.append(stripped.replace_strict(flags))
+    return frame.with_columns(changed)
+
+
 def format_sign(form: str) -> str:
     """Return the sign of a number format, ``""`` without one."""
     return form.partition(" ")[2]
@@ -191,14 +209,26 @@ def with_sign(base: str, sign: str) -> str:
 
 def accounting_negatives(texts: pl.Series) -> pl.Series:
     """Return a mask of the cells that are written as ``(1.23)`` or ``1.23-``, as negative numbers may be."""
+    return _match_any(texts, (_PARENTHESES, _TRAILING_MINUS))
+
+
+def unusual_negatives(texts: pl.Series) -> pl.Series:
+    """Return a mask of negative cells as `accounting_negatives`, or with a dash or a minus and a blank in front."""
+    return _match_any(texts, (pattern for pattern, _ in _NEGATIVES))
+
+
+def _match_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
     stripped = texts.str.strip_chars()
-    return (stripped.str.contains(_PARENTHESES) | stripped.str.contains(_TRAILING_MINUS)).fill_null(False)
+    masks = (stripped.str.contains(pattern).fill_null(False) for pattern in patterns)
+    return functools.reduce(operator.or_, masks)
 
 
 def _minus_in_front(stripped: pl.Series) -> pl.Series:
-    if not stripped.str.contains(r"\)|-$").any():
+    if not stripped.str.contains(r"\)|-\D*$|^[\u2212\u2013]|^-\s").any():
         return stripped
-    return stripped.str.replace(_PARENTHESES, "${1}-${2}${3}").str.replace(_TRAILING_MINUS, "-${1}")
+    for pattern, replacement in _NEGATIVES:
+        stripped = stripped.str.replace(pattern, re.sub(r"\\(\d)", r"${\1}", replacement))
+    return stripped
 
 
 def parse_numbers(texts: pl.Series, form: str) -> pl.Series:
@@ -220,22 +250,31 @@ def _without_sign(stripped: pl.Series, sign: str) -> pl.Series:
     before, behind = rf"^([+-]?){spaces}{escaped}{spaces}([+-]?[\d.,])", rf"([\d.,]){spaces}{escaped}$"
     once = stripped.str.count_matches(sign, literal=True) == 1
     there = once & (stripped.str.contains(before) | stripped.str.contains(behind))
+    there |= stripped.str.contains(_INFINITE)
     bare = stripped.str.replace(before, "${1}${2}").str.replace(behind, "${1}")
     return bare.set(~there.fill_null(False), None)
 
 
 def cell_sign(cell: str) -> str | None:
     """Return the sign of a number, ``""`` without one; None for text that does not begin as a number."""
-    cell = re.sub(_TRAILING_MINUS, r"-\1", re.sub(_PARENTHESES, r"\1-\2\3", cell.strip()))
+    cell = cell.strip()
+    for pattern, replacement in _NEGATIVES:
+        cell = re.sub(pattern, replacement, cell)
     begins, ends = _BEGINS.match(cell), _ENDS.search(cell)
     if begins is None:
         return None
     return begins["before"] or (ends["behind"] if ends else "")
 
 
+def common_sign(present: pl.Series) -> str | None:
+    """Return the sign of the first finite number of a column, as `cell_sign`; none may be missing."""
+    finite = present.filter(~present.str.strip_chars().str.contains(_INFINITE)).head(1)
+    return None if finite.is_empty() else cell_sign(finite[0])
+
+
 def matching_formats(present: pl.Series) -> list[str]:
     """Return the formats, at most two, of which all cells are; none may be missing."""
-    sign = None if present.is_empty() else cell_sign(present[0])
+    sign = common_sign(present)
     if sign is None or accounting_negatives(present).all():  # labels such as (1) and (2)
         return []
     forms = (with_sign(base, sign) for base in (COMMA, THOUSANDS))
@@ -273,8 +312,8 @@ def infer_number_formats(
     if wanted is None and bases == {THOUSANDS}:
         settled = THOUSANDS
     for name, present in either.items():
-        sign = cell_sign(present[0]) or ""
-        special = bool(sign) or bool(accounting_negatives(present).any())
+        sign = common_sign(present) or ""
+        special = bool(sign) or bool(unusual_negatives(present).any())
         without_comma = special and wanted is None and not present.str.contains(",", literal=True).any()
         base = (COMMA if COMMA in bases else THOUSANDS) if without_comma else settled
         forms[name] = with_sign(base, sign)

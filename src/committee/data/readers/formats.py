@@ -222,6 +222,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataF
         raise ValueError(f"{text.file} cannot be read: {first_error_line(error)}") from error
     # polars renames duplicates, and only empty names may occur twice
     if len(set(header)) == len(header) and frame.columns != written:
+        blank_lines(text, len(names))  # a longer line adds columns to a file without names
         raise ValueError(f"{text.file} has an unreadable first line; it must hold the column names")
     frame.columns = names
     frame = _without_blank_lines(text, frame)
@@ -314,8 +315,12 @@ def written_header(text: SeparatedText) -> tuple[str, ...]:
             f"{file} ends its lines by carriage returns alone, as no system does any more; end them by line feeds,"
             " e.g. with tr '\\r' '\\n'"
         )
-    if any("\0" in name for name in names):  # UTF-16 without a byte order mark
-        raise ValueError(text.encoding_message())
+    if any("\0" in name for name in names):
+        line = taken[-1]
+        if 4 * line.count("\0") > len(line):  # UTF-16 without a byte order mark
+            raise ValueError(text.encoding_message())
+        place = next(j for j, name in enumerate(names) if "\0" in name)
+        raise ValueError(_nul_message(text, len(text.above) + 1, f"column_{place + 1}"))
     if not names:
         raise ValueError(f"{file} has an empty first line; it must hold the column names")
     if not text.header:
@@ -357,11 +362,15 @@ def reject_nul_bytes(text: SeparatedText, frame: pl.DataFrame) -> None:
     for column in text_columns(frame):
         found = column.str.contains("\0", literal=True).fill_null(False)
         if found.any():
-            raise ValueError(
-                f"{text.file} has a NUL byte in line {text.line_of_row(int(found.arg_max() or 0), frame.width)}"
-                f" (column {column.name!r}), so it is damaged or of another encoding; export it again, or remove the"
-                " bytes, e.g. with tr -d '\\000'"
-            )
+            line = text.line_of_row(int(found.arg_max() or 0), frame.width)
+            raise ValueError(_nul_message(text, line, column.name))
+
+
+def _nul_message(text: SeparatedText, line: int, column: str) -> str:
+    return (
+        f"{text.file} has a NUL byte in line {line} (column {column!r}), so it is damaged or of another encoding;"
+        " export it again, or remove the bytes, e.g. with tr -d '\\000'"
+    )
 
 
 def no_header_note(text: SeparatedText, frame: pl.DataFrame) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from committee.data.readers.cells import (
     have_grouping_points,
     replace_missing_marks,
     text_columns,
+    with_flags,
 )
 from committee.data.readers.file_format import (
     DEFAULT_FORMAT,
@@ -238,7 +239,7 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
     if marks:
         frame, more = replace_common_marks(frame, known, texts)
         notes += more
-    frame, found = convert_text_columns(frame, known, texts, form.decimal, text.separator)
+    frame, found = convert_text_columns(with_flags(frame, texts), known, texts, form.decimal, text.separator)
     forms = found.forms
     # in a file of decimal commas a point before three digits is no decimal point, though the reader takes it for one
     decimals = (column.name for column in frame.get_columns() if column.dtype == pl.Float64)
@@ -305,7 +306,9 @@ def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArra
     import polars as pl
 
     if target not in frame.columns:
-        raise ValueError(f"target {target!r} is not a column; {suggest_names(target, frame.columns)}")
+        below = any(column.str.contains(target, literal=True).any() for column in text_columns(frame))
+        remedy = "; if the column names are below the first line, name --sep or --skip-lines" if below else ""
+        raise ValueError(f"target {target!r} is not a column; {suggest_names(target, frame.columns)}{remedy}")
     if frame.width == 1:
         raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
     labels = frame[target]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 _CANDIDATES = (",", ";", "\t", "|")
@@ -13,14 +14,29 @@ _MOST_ABOVE = 50  # lines among which the column names are searched
 def detect_separator(lines: Sequence[str], usual: str) -> str:
     """Return the separator that splits all lines into the same number of cells, the most if several do.
 
-    If none does, the header alone decides, so that a broken line below is found; otherwise it is the usual one.
+    If none does, it is that by which the most lines have the same number of cells, so that a broken line is found.
     """
     marks = candidate_separators(usual)
+    if not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines):  # all commas may be decimal ones
+        others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
+        marks = others or marks
     cells = {mark: cells_per_line(lines, mark) for mark in marks}
     best = max(cells, key=lambda mark: cells[mark])  # the usual one is the first of equals
-    if cells[best] > 1 or not lines or len(next(csv.reader(lines[:1]), [])) > 1:
-        return best if cells[best] > 1 else usual
-    return next((mark for mark in marks if len(next(csv.reader(lines[:1], delimiter=mark), [])) > 1), usual)
+    return best if cells[best] > 1 else max(marks, key=lambda mark: _most_alike(lines, mark))
+
+
+def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool]:
+    # most lines with the same number of cells, and whether the first is one of them
+    lengths = [len(row) for row in _split_lines(lines, mark) if row]
+    (width, n), *_ = *Counter(length for length in lengths if length > 1).most_common(1), (0, 0)
+    return n, lengths[:1] == [width]
+
+
+def _split_lines(lines: Sequence[str], mark: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines, delimiter=mark))
+    except csv.Error:
+        return []
 
 
 def candidate_separators(usual: str) -> tuple[str, ...]:
@@ -29,13 +45,17 @@ def candidate_separators(usual: str) -> tuple[str, ...]:
 
 
 def are_aligned(lines: Sequence[str], usual: str) -> bool:
-    """Return whether only runs of blanks split all lines into the same number of cells, with numbers in some column."""
+    """Return whether only runs of blanks split lines into the same number of cells, with numbers in some column.
+
+    One of at least five lines may have another number, so that a broken line is found.
+    """
     rows = [line.split() for line in lines if line.strip()]
-    if len(rows) < 2 or len(set(map(len, rows))) != 1 or len(rows[0]) < 2 or any('"' in line for line in lines):
+    width, alike = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
+    if alike < 2 or width < 2 or alike < len(rows) - (len(rows) >= 5) or any('"' in line for line in lines):
         return False
     if any(mark in line for line in lines for mark in candidate_separators(usual) if mark not in ",\t"):
         return False
-    return _has_numbers(rows[1:])
+    return _has_numbers([row for row in rows[1:] if len(row) == width])
 
 
 def is_number(cell: str) -> bool:
@@ -69,7 +89,8 @@ def _line_of_names(lines: Sequence[str], mark: str) -> int | None:
         row = next(csv.reader([line], delimiter=mark), [])
         if _filled(row) > 1 and cells_per_line(lines[k:], mark) > 1:
             body = [] if k == 0 else list(filter(None, csv.reader(lines[k + 1 :], delimiter=mark)))
-            if k == 0 or (body and not any(map(is_number, row)) and (certain or _has_numbers(body))):
+            sure = certain or mark != "," or _has_numbers(body)  # sentences have commas
+            if k == 0 or (body and not any(map(is_number, row)) and sure):
                 return k
         if k == 0 and len(row) == 2 and cells_per_line(lines, mark) == 2:  # a column of row names has no name
             return k
