@@ -150,7 +150,7 @@ def test_no_fewer_trees_do(seed, kind):
 def test_learners_lose_trees_and_no_class(model, counted, most, tmp_path):
     X, y = IRIS
     model.fit(X, y)
-    found = lossless(model, fewest=counted, random_state=0)
+    found = lossless(model, fewest=counted, random_state=0, time_limit=600.0)
     assert found.counted == counted and found.proved and found.after <= most and not found.same_scores
     rng = np.random.default_rng(0)
     drawn = np.column_stack([rng.choice(np.append(column, rng.uniform(0, 9, 99)), 100_000) for column in X.T])
@@ -167,7 +167,7 @@ def test_boosters(n_classes):
     X, y = IRIS
     y = np.minimum(y, n_classes - 1)
     model = GradientBoostingClassifier(n_estimators=20, max_leaf_nodes=2, learning_rate=0.5, random_state=0).fit(X, y)
-    found = lossless(model, random_state=0)
+    found = lossless(model, random_state=0, time_limit=600.0)
     drawn = np.random.default_rng(0).uniform(0, 9, (100_000, 4))
     np.testing.assert_array_equal(found.predict(drawn), model.predict(drawn))
     assert found.counted == ("trees" if n_classes == 2 else "rounds") and found.proved
@@ -186,7 +186,7 @@ def test_categories_and_missing_values():
     )
     y = (frame["colour"].fill_null("?") == "red").to_numpy() ^ (frame["size"].to_numpy() > 2)
     model = RandomForestClassifier(12, max_depth=3, random_state=0).fit(frame, y)
-    found = lossless(model, random_state=0)
+    found = lossless(model, random_state=0, time_limit=600.0)
     assert found.proved and found.after < 12
     cells = list(product(["red", "green", "blue", "violet", None], [*range(-1, 7), None]))
     asked = pl.DataFrame(cells, schema=frame.schema, orient="row")
