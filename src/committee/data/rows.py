@@ -244,9 +244,15 @@ def inner_weights(weights: F64 | None) -> F64 | None:
     return None if weights is None else weights.view(InnerWeights)
 
 
-def row_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix, *, warn: bool = True) -> F64:
+def row_weights(
+    sample_weight: ArrayLike | None,
+    X: ArrayLike | Labels | SparseMatrix,
+    name: str = "sample_weight",
+    *,
+    warn: bool = True,
+) -> F64:
     """Return checked weights ``(n,)`` of the rows of X, scaled to a mean of 1 unless they count rows."""
-    weights = checked_weights(sample_weight, X, warn=warn)
+    weights = checked_weights(sample_weight, X, name, warn=warn)
     return np.asarray(weights) if counts_rows(weights) else scaled_weights(weights)
 
 
@@ -260,26 +266,32 @@ def weighted_by_class(weights: F64, factors: F64) -> F64:
     return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)
 
 
-def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | SparseMatrix, *, warn: bool = True) -> F64:
-    """Return the weights ``(n,)`` of the rows of X as they are given, ones by default.
+def checked_weights(
+    sample_weight: ArrayLike | None,
+    X: ArrayLike | Labels | SparseMatrix,
+    name: str = "sample_weight",
+    *,
+    warn: bool = True,
+) -> F64:
+    """Return the weights ``(n,)`` of the rows of X as they are given, ones by default; errors call them `name`.
 
     With `warn`, whole weights that are too large for counts are warned of: once in a fit.
     """
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)
     if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
-        raise ValueError("sample_weight holds complex numbers; give real ones, as by sample_weight.real.")
+        raise ValueError(f"{name} holds complex numbers; give real ones, as by {name}.real.")
     try:
         weights: F64 = _check_sample_weight(
             sample_weight, X.codes if isinstance(X, CodedText) else X, dtype=np.float64, allow_all_zero_weights=True
         )
     except OverflowError as error:
-        raise ValueError("sample_weight holds a number of more than 300 digits; scale the weights.") from error
+        raise ValueError(f"{name} holds a number of more than 300 digits; scale the weights.") from error
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
-        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
+        raise ValueError(f"{name}[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")
     if not weights.any():
-        raise ValueError("sample_weight is zero for every row; at least one row must count.")
+        raise ValueError(f"{name} is zero for every row; at least one row must count.")
     if isinstance(sample_weight, InnerWeights):
         return weights.view(InnerWeights)
     weights = _moderate(weights)
@@ -287,7 +299,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: ArrayLike | Labels | Spa
     if warn and weights.max() < 2.0**53 and _are_whole(weights) and not counts_rows(weights):
         mean = weights[weights > 0.0].mean()
         warn_user(
-            f"sample_weight holds whole numbers with a mean of {mean:.6g}. Only their ratios are used, because whole "
+            f"{name} holds whole numbers with a mean of {mean:.6g}. Only their ratios are used, because whole "
             f"weights count repeated rows only if their mean is at most {MOST_COUNTED:g}. To count rows, repeat them; "
             "to avoid this warning, divide the weights by their mean."
         )

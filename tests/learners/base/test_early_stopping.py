@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -66,6 +67,15 @@ def test_patience(losses, patience, ended, best):
     assert stopped[:1] == ([] if ended is None else [ended])
     assert stopping.best == best
     assert stopping.losses == losses
+
+
+@pytest.mark.parametrize(("tol", "ended", "best"), [(0.0, 7, 5), (0.1, 7, 5), (0.5, 4, 2), (1.0, 5, 3), (np.inf, 3, 1)])
+def test_improvements_up_to_tol_do_not_count(tol, ended, best):
+    losses = [3.0, 2.0, 1.75, 1.5, 1.0, 0.97, 0.95]  # 1 - 0.95 is less than 0.1, as are its parts
+    losses = losses if tol else [*losses[:5], 1.0, 1.0]
+    stopping = EarlyStopping(lambda t: losses[t - 1], 2, tol=tol)
+    assert next(t for t in range(1, 8) if stopping.follow(t)) == ended
+    assert stopping.best == best
 
 
 def test_several_rounds_at_once_are_followed_one_by_one():
@@ -273,6 +283,7 @@ REGRESSORS = [
     FunctionalGradientBoostingRegressor(n_estimators=12, learning_rate=0.5, **STOPPED),
     GradientBoostingRegressor("poisson", **SMALL),
 ]
+each_booster = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
 OF_ERRORS = (AdaBoostClassifier, ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier)
 """Boosters that stop by the error. They calibrate probabilities when the rounds are over, which is off here."""
 quiet = pytest.mark.filterwarnings("ignore:No voter beats", "ignore:A re-weighting ended", "ignore:n_estimators=.* end")
@@ -418,9 +429,6 @@ def test_files_keep_scores_and_the_name(tmp_path):
         fitted_by(make_scorer(lambda y, p: 1.0)).save(tmp_path / "other")
 
 
-each_booster = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
-
-
 @each_booster
 def test_a_scorer_without_held_out_rows_is_refused(model):
     judged = clone(model).set_params(early_stopping=False, scoring="r2" if is_regressor(model) else "accuracy")
@@ -462,6 +470,65 @@ def test_sparse_rows_are_scored_as_dense_ones(kind):
     X[np.abs(X) < 0.5] = 0.0
     dense, sparse = (kind(n_estimators=8, scoring="roc_auc", **STOPPED).fit(rows, y) for rows in (X, csr_array(X)))
     assert_array_equal(dense.validation_scores_, sparse.validation_scores_)
+
+
+# --- weights of validation rows, least improvements -------------------------------------------------------------------
+
+
+def weighted_rows(model, n=90, seed=7):
+    X, y = rows_of(model, n=n, seed=seed)
+    w = np.random.default_rng(3).integers(0, 4, n)
+    kept = np.repeat(np.arange(n), w)
+    return X, y, w, kept
+
+
+@quiet
+@each_booster
+def test_weights_of_validation_rows_are_repeated_rows(model):
+    X, y = rows_of(model)
+    X_val, y_val, w, kept = weighted_rows(model)
+    scoring = "r2" if is_regressor(model) else "neg_log_loss"
+    for settings in ({}, {"scoring": scoring}):
+        given = clone(model).set_params(**settings)
+        weighted = clone(given).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
+        repeated = clone(given).fit(X, y, X_val=X_val[kept], y_val=y_val[kept])
+        losses = (each.validation_scores_ if settings else loss_of(each) for each in (weighted, repeated))
+        assert_allclose(*losses, rtol=1e-9, atol=1e-12)
+        scaled = clone(given).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w * 2.0**-40)
+        assert scaled.best_iteration_ == weighted.best_iteration_ == repeated.best_iteration_
+
+
+def test_weights_of_validation_rows_are_checked():
+    X, y = numbers(2)
+    X_val, y_val, w, kept = weighted_rows(GradientBoostingClassifier())
+    model = GradientBoostingClassifier(n_estimators=2)
+    for message, given in (
+        ("sample_weight_val goes with X_val and y_val; X_val is missing", {"sample_weight_val": w}),
+        ("X_val and y_val go together; y_val is missing", {"X_val": X_val, "sample_weight_val": w}),
+        (r"sample_weight_val\[0\] is -1", {"X_val": X_val, "y_val": y_val, "sample_weight_val": w - 1.0 - w[0]}),
+        ("sample_weight_val is zero for every row", {"X_val": X_val, "y_val": y_val, "sample_weight_val": 0 * w}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, **given)
+    frame = pd.DataFrame(X_val).add_prefix("x").assign(w=w, label=y_val)
+    by_name = clone(model).fit(pd.DataFrame(X).add_prefix("x"), y, X_val=frame, y_val="label", sample_weight_val="w")
+    plain = clone(model).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
+    assert_array_equal(by_name.validation_losses_, plain.validation_losses_)
+    balanced = clone(model).set_params(class_weight={0: 1, 1: 3})
+    both = clone(balanced).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
+    factors = clone(balanced).fit(X, y, X_val=X_val[kept], y_val=y_val[kept])
+    assert_allclose(both.validation_losses_, factors.validation_losses_)
+
+
+def test_tol_ends_a_fit_earlier():
+    X, y = rows_of(GradientBoostingRegressor(), n=400)
+    model = GradientBoostingRegressor(n_estimators=60, early_stopping=True, n_iter_no_change=5, random_state=0)
+    every, large = clone(model).fit(X, y), clone(model).set_params(tol=0.05).fit(X, y)
+    assert large.best_iteration_ < every.best_iteration_
+    losses = large.validation_losses_
+    assert_array_equal(losses, every.validation_losses_[: len(losses)])
+    with pytest.raises(ValueError, match="'tol' parameter of GradientBoostingRegressor must be"):
+        model.set_params(tol=-1.0).fit(X, y)
 
 
 # --- the number of rounds that are kept -------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from sklearn.base import _fit_context
 
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
+from committee.data.rows import nonzero_weights
+from committee.learners.base.early_stopping import EarlyStopping, ValidationSet
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks, Fitted
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from committee.data.offsets import Offsets
     from committee.data.rows import Rows, TargetRows
     from committee.files.journal import Checkpoint
-    from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
+    from committee.learners.base.early_stopping import HeldOutVotes
     from committee.learners.base.fit_record import FitRecord
 
 
@@ -63,6 +65,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     n_estimators: int
     _one_blas_thread = False
     """Rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
+    _tol_is_of_training = False
+    """`tol` ends the training of a subclass, and is no least improvement on held-out rows."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -73,6 +77,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         *,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Run the rounds. A fit that fails leaves the estimator unchanged.
@@ -89,6 +94,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping; without it their loss is recorded only.
+        sample_weight_val : array-like or str, default=None
+            Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -107,7 +114,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        return self._fit(X, y, sample_weight, checkpoint, X_val, y_val)
+        return self._fit(X, y, sample_weight, checkpoint, ValidationSet(X_val, y_val, sample_weight_val))
 
     def _fit(
         self,
@@ -115,8 +122,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         y: Any,
         sample_weight: Any,
         checkpoint: Checkpoint | str | os.PathLike[str] | None,
-        X_val: Any,
-        y_val: ArrayLike | None,
+        validation: ValidationSet,
         offsets: Offsets | None = None,
     ) -> Self:
         with self._one_fit(X, y, sample_weight, checkpoint, offsets) as (tasks, rows):
@@ -126,7 +132,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 return self
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random(rows), rows)
-            rows, held_out = self._held_out_rows(rows, X_val, y_val, random, tasks)
+            rows, held_out = self._held_out_rows(rows, validation, random, tasks)
             if held_out is None and scoring is not None:
                 raise ValueError(
                     f"scoring={scoring!r} needs held-out rows, and there are none; set early_stopping=True, give "
@@ -161,22 +167,25 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return self
 
     def _held_out_rows(
-        self, rows: Any, X_val: Any, y_val: ArrayLike | None, random: np.random.RandomState, tasks: FitTasks
+        self, rows: Any, validation: ValidationSet, random: np.random.RandomState, tasks: FitTasks
     ) -> tuple[Any, Any]:
         """Training rows and held-out ones; None if there are none."""
-        if X_val is not None or y_val is not None:
-            held_out = self._validation_rows(X_val, y_val, tasks.y, tasks.given_weight)
-            return rows, held_out if tasks.offsets is None else tasks.offsets.of_validation(held_out)
-        return self._hold_out(rows, random) if self._stops_early(rows) else (rows, None)
+        if not validation:
+            return self._hold_out(rows, random) if self._stops_early(rows) else (rows, None)
+        held_out = self._validation_rows(*validation.columns, tasks.y, tasks.given_weight)
+        held_out = held_out if tasks.offsets is None else tasks.offsets.of_validation(held_out)
+        counted = nonzero_weights(held_out.weights)
+        return rows, held_out if counted.all() else held_out.take(counted)
 
     def _stopping(self, run: Any, held_out: Any, scoring: Any) -> EarlyStopping:
         if scoring is None:
             stopping = self._early_stopping(run, held_out)
         else:
-            from committee.learners.base.early_stopping import EarlyStopping, HeldOutScore  # few fits are scored
+            from committee.learners.base.early_stopping import HeldOutScore  # few fits are scored
 
             votes, classes = self._held_out_votes(run, held_out), getattr(self, "classes_", None)
             stopping = EarlyStopping(HeldOutScore(scoring, held_out, votes, classes), self.n_iter_no_change)
+        stopping.tol = 0.0 if self._tol_is_of_training else self.tol
         if not self.early_stopping:
             stopping.patience = None
         return stopping

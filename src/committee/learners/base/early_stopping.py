@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.stored_learner import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -27,7 +28,7 @@ Scorer = Callable[..., float]
 
 @dataclass(eq=False)
 class EarlyStopping:
-    """Patience with rounds that improve nothing, and the first of the best rounds.
+    """Patience with rounds that improve nothing, and the last round that improved the loss by more than `tol`.
 
     >>> from committee.learners.base.early_stopping import EarlyStopping
     >>> stopping = EarlyStopping([0.0, 0.5, 0.3, 0.4, 0.3, 0.2].__getitem__, patience=2)
@@ -41,18 +42,23 @@ class EarlyStopping:
     """Rounds without improvement that end the run; None if nothing ends it."""
     first: int = 1
     """The first t; 0 where the loss before any round counts too."""
+    tol: float = 0.0
+    """Improvements of at most this count as none."""
     losses: list[float] = field(default_factory=list)
+    _best: int = 0
 
     def follow(self, n_rounds: int) -> bool:
         """Record the losses up to this round; True if patience has run out."""
         for t in range(self.first + len(self.losses), n_rounds + 1):
             self.losses.append(self.loss_after(t))
+            if self.losses[-1] < self.losses[self._best] - self.tol:
+                self._best = len(self.losses) - 1
         return bool(self.losses) and self.patience is not None and n_rounds - self.best >= self.patience
 
     @property
     def best(self) -> int:
-        """Number of rounds up to the first best one, at least 1."""
-        return max(1, int(np.argmin(self.losses)) + self.first)
+        """Number of rounds up to the best one, at least 1; the first of equally good ones."""
+        return max(1, self._best + self.first)
 
 
 @dataclass(eq=False)
@@ -75,6 +81,31 @@ class StagedLoss:
 def weighted_error(F: F64, rows: Rows) -> float:
     """Weighted share of rows for which scores ``(n, K)`` elect a wrong class."""
     return float(np.average(elected(F) != rows.labels, weights=rows.weights))
+
+
+@dataclass(frozen=True)
+class ValidationSet:
+    """Held-out rows as the user gives them: `X_val`, `y_val` and `sample_weight_val` of `fit`."""
+
+    X: Any = None
+    y: Any = None
+    weights: Any = None
+
+    def __post_init__(self) -> None:
+        for name, given in (("X_val", self.X), ("y_val", self.y)):
+            if given is None and (self or self.weights is not None):
+                which = "X_val and y_val go together" if self else "sample_weight_val goes with X_val and y_val"
+                raise ValueError(f"{which}; {name} is missing.")
+
+    def __bool__(self) -> bool:
+        return self.X is not None or self.y is not None
+
+    @property
+    def columns(self) -> tuple[Any, Any, Any]:
+        """Rows, targets and weights, where texts name columns of a frame."""
+        X, y, weights = take_named(self.X, y_val=self.y, sample_weight_val=self.weights)
+        warn_of_other_order(X, "X_val", y_val=y, sample_weight_val=weights)
+        return X, y, weights
 
 
 # --- held-out rows ----------------------------------------------------------------------------------------------------

@@ -292,18 +292,18 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         self.table_ = table
         return numbered
 
-    def _validation_matrix(self, X_val: Any, y_val: ArrayLike | None) -> Matrix:
-        if X_val is None or y_val is None:
-            raise ValueError("X_val and y_val go together; one of them is missing.")
-        warn_of_other_order(X_val, "X_val", y_val=y_val)
+    def _validation_matrix(self, X_val: Any) -> Matrix:
         rows = self.validate_rows(X_val)
         return self.table_.encode_sparse(rows) if isinstance(rows, SparseMatrix) else self.table_.encode(rows)
 
     @abstractmethod
     def _validation_rows(
-        self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+        self, X_val: Any, y_val: Any, weights: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Rows | TargetRows:
-        """Encode a validation set by the training table; class weights are those of `y` and `sample_weight`."""
+        """Encode a validation set by the training table; its `weights` may be 0.
+
+        Class weights are those of the training rows, with `y` and `sample_weight`.
+        """
 
     def validate_rows(self, X: Any) -> Any:
         if "committee_" not in self.__dict__:
@@ -406,9 +406,9 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return {"committee_": Committee(voter, np.ones(1), self.classes_, Share(), self.table_)}
 
     def _validation_rows(
-        self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+        self, X_val: Any, y_val: Any, weights: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Rows:
-        encoded = self._validation_matrix(X_val, y_val)
+        encoded = self._validation_matrix(X_val)
         target: NDArray[Any] = column_or_1d(y_val)
         check_consistent_length(encoded, target)
         number = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -418,11 +418,13 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
                 f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
             )
         labels = np.array([number[label] for label in target.tolist()], dtype=np.uint16)
+        own = np.ones(len(labels)) if weights is None else row_weights(weights, labels, "sample_weight_val")
         if self.class_weight is None:
-            return Rows(encoded, labels, np.ones(len(labels)), uniform=True)
+            return Rows(encoded, labels, own, uniform=weights is None)
         trained = label_vector(y)
         of_classes = self._class_weights(trained, checked_weights(sample_weight, trained, warn=False))
-        return Rows(encoded, labels, of_classes.factors[labels], uniform=False)
+        factors = of_classes.factors[labels]
+        return Rows(encoded, labels, factors if weights is None else weighted_by_class(own, factors), uniform=False)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
@@ -482,14 +484,15 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
 
     def _validation_rows(
-        self, X_val: Any, y_val: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+        self, X_val: Any, y_val: Any, weights: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> TargetRows:
-        encoded = self._validation_matrix(X_val, y_val)
+        encoded = self._validation_matrix(X_val)
         target = self._target(y_val, "y_val")
         check_consistent_length(encoded, target)
         if (n_targets := n_columns(target)) != n_columns(y):
             raise ValueError(f"y_val has {n_targets} columns, and y has {n_columns(y)}; give it the same targets.")
-        return TargetRows(encoded, target, np.ones(len(target)), uniform=True)
+        own = np.ones(len(target)) if weights is None else row_weights(weights, target, "sample_weight_val")
+        return TargetRows(encoded, target, own, uniform=weights is None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them."""

@@ -279,6 +279,12 @@ class EarlyStoppingParameters:
     early_stopping: bool = early_stopping("error", "voters up to the best one")
     validation_fraction: float = validation_fraction(0.1)
     n_iter_no_change: int = n_iter_no_change(10)
+    tol: float = parameter(
+        0.0,
+        """Least improvement of the held-out loss or score: rounds that improve it by no more than this, since the
+        last one that counted, are rounds without improvement, and are not kept.""",
+        NOT_NEGATIVE,
+    )
     scoring: Any = parameter(
         None,
         """Score that early stopping follows in place of the loss: a scorer's name, as in

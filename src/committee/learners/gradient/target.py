@@ -19,7 +19,7 @@ from committee.data.number_types import F64
 from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
 from committee.learners.base.boosting import Boosting
-from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, ValidationSet
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.gradient.leaf_values import add_lines
@@ -212,6 +212,7 @@ class LossBoosting(Boosting):
         *,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | str | None = None,
         offset: ArrayLike | None = None,
         offset_val: ArrayLike | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
@@ -230,6 +231,8 @@ class LossBoosting(Boosting):
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
             Held-out rows for early stopping; without it their loss is recorded only.
+        sample_weight_val : array-like or str, default=None
+            Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
         offset : array-like (n,) or (n, D), default=None
             Known part of each row's score, which the rounds add to: the logarithm of an exposure, for losses with a
             log link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two
@@ -257,7 +260,8 @@ class LossBoosting(Boosting):
         if offset_val is not None and X_val is None:
             raise ValueError("offset_val is of the rows of X_val, which are missing; give X_val and y_val.")
         warn_of_other_order(X, offset=offset)
-        return self._fit(X, y, sample_weight, checkpoint, X_val, y_val, Offsets(offset, offset_val))
+        validation = ValidationSet(X_val, y_val, sample_weight_val)
+        return self._fit(X, y, sample_weight, checkpoint, validation, Offsets(offset, offset_val))
 
     @abstractmethod
     def _chosen_loss(self) -> Loss: ...

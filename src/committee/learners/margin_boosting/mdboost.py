@@ -103,8 +103,9 @@ class MDBoostClassifier(MarginBoosting):
         """A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this,
         which bounds the distance of the objective from its maximum.""",
         Interval(Real, 0.0, 1.0, closed="left"),
-        after="n_jobs",
     )
+
+    _tol_is_of_training = True
 
     @property
     def _run_type(self) -> type[MDRun]:

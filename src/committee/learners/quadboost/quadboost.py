@@ -117,6 +117,8 @@ class QuadBoost(Boosting):
     early_stopping: bool = shared.early_stopping("quadratic risk", "weights of the best round")
     random_state: Any = shared.random_state("the held-out rows and of the members")
 
+    _tol_is_of_training = True
+
     @abstractmethod
     def target_of(self, rows: Any) -> ScoreTargets:
         """Return the targets of these rows."""

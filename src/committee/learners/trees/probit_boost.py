@@ -43,6 +43,8 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
         *("feature_path_", "risk_path_", "validation_risks_", "validation_scores_", "best_iteration_"),
     )
 
+    _tol_is_of_training = True
+
     n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
     _: KW_ONLY
     learner: Literal["line", "stump"] = parameter(
