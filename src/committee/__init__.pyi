@@ -1,5 +1,6 @@
 from typing import Any
 
+from committee.data.derived.date_parts import DateEncoder as DateEncoder
 from committee.data.out_of_core.scan import Pieces as Pieces
 from committee.data.out_of_core.scan import scan as scan
 from committee.files.journal import Checkpoint as Checkpoint

@@ -42,9 +42,9 @@ class BareCommittee(BaseEstimator):
             return
         self.committee_, self.table_ = committee, committee.table
         if committee.table is not None:
-            self.n_features_in_: int = committee.table.n_features
-            if committee.table.names is not None:
-                self.feature_names_in_: NDArray[Any] = np.array(committee.table.names, dtype=object)
+            self.n_features_in_: int = committee.table.source.n_features
+            if committee.table.source.names is not None:
+                self.feature_names_in_: NDArray[Any] = np.array(committee.table.source.names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "committee_")

@@ -17,14 +17,20 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.data.readers.file_format import FileFormat, KnownColumns
+    from committee.data.table_schema import TableSchema
 
 
 # --- columns ---------------------------------------------------------------------------------------------
 
 
+def table_schema(learner: Any) -> TableSchema | None:
+    """Return the schema of the tables that a model reads, `None` if its voters read the table themselves."""
+    return None if learner.table_ is None else learner.table_.source
+
+
 def used_columns(learner: Any) -> tuple[Any, list[str]]:
     """Return the names of the columns that a model uses, `None` if it was fitted on an array; and those of text."""
-    table = learner.table_
+    table = table_schema(learner)
     if table is None:  # voters that read the table themselves
         return getattr(learner, "feature_names_in_", None), []
     if table.names is None:
@@ -35,11 +41,11 @@ def used_columns(learner: Any) -> tuple[Any, list[str]]:
 
 def text_levels(learner: Any) -> dict[str, tuple[str, ...]]:
     """Return the categories of a model's columns of text."""
-    table = learner.table_
+    table = table_schema(learner)
     if table is None or table.names is None:
         return {}
     columns = zip(table.names, table.categories, strict=True)
-    return {name: levels for name, levels in columns if levels and isinstance(levels[0], str)}
+    return {name: tuple(map(str, levels)) for name, levels in columns if levels and isinstance(levels[0], str)}
 
 
 def check_columns(data: str, used: Sequence[str], names: Sequence[str]) -> None:
@@ -78,7 +84,7 @@ def known_columns(learner: Any, ids: Sequence[str] = (), answers: Sequence[str] 
     """Return the formats and kinds of the columns of files for a model."""
     from committee.data.readers.file_format import KnownColumns
 
-    table, (names, text) = learner.table_, used_columns(learner)
+    table, (names, text) = table_schema(learner), used_columns(learner)
     forms: dict[str, str] = {} if table is None else table.forms
     of_answers = {name: form for name in answers if (form := target_format(learner, name)) is not None}
     plain = () if table is None or names is None else zip(names, table.categories, strict=True)
@@ -150,7 +156,7 @@ def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[
         check_columns(data, names, [name for name in frame.columns if name not in ids or name in names])
         return restore_times(frame.select(names), {} if learner.table_ is None else learner.table_.typed_forms)
     # fitted on an array: columns are matched by position; converted models may have text categories even so
-    X, table = frame.drop(ids, strict=False), learner.table_
+    X, table = frame.drop(ids, strict=False), table_schema(learner)
     has_text = table is not None and any(levels and isinstance(levels[0], str) for levels in table.categories)
     return X if has_text else X.to_numpy()
 
@@ -166,7 +172,7 @@ class UnknownCategories:
         """Count those of a frame; an array has none."""
         import polars as pl
 
-        table = self.learner.table_
+        table = table_schema(self.learner)
         if not isinstance(X, pl.DataFrame) or table is None or table.names is None:
             return
         for name, categories in zip(table.names, table.categories, strict=True):

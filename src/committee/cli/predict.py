@@ -219,7 +219,9 @@ class Predictions:
         import numpy as np
         import polars as pl
 
-        table = self.learner.table_
+        from committee.cli.model_rows import table_schema
+
+        table = table_schema(self.learner)
         if table is None or table.names is None:
             found = self._predicted(np.full((1, self.learner.n_features_in_), np.nan))
         else:

@@ -119,7 +119,8 @@ def learnable_table(
     forms: Mapping[str, str] | None = None,
     categorical: Sequence[str] = (),
 ) -> TrainingTable:
-    """Select the feature columns of a frame, convert them to numbers, and print `notes` and the new notes."""
+    """Select the feature columns of a frame, convert them to numbers and dates, and print `notes` and the new notes."""
+    from committee.data.dates import kind_of_format, restore_times
     from committee.data.readers.cell_forms import convert_columns, find_time_formats
     from committee.data.readers.features import select_features
 
@@ -130,7 +131,9 @@ def learnable_table(
     chosen = select_features(X, table.kept, categorical=categorical)
     found = (*times.notes, *chosen.notes)
     print_notes(found)
-    X = X.drop(chosen.left_out)
+    # committees compute the months, weekdays and hours of dates, which must not look like numbers
+    dates = {name: form for name, form in times.forms.items() if kind_of_format(form) == "date"}
+    X = restore_times(X.drop(chosen.left_out), dates)
     forms = {**(forms or {}), **times.forms}
     return TrainingTable(X, y, X, notes=(*notes, *found), forms=forms, missing=table.form.missing)
 

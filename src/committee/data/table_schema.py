@@ -166,7 +166,7 @@ class TableSchema:
             levels if levels is None or codes is None else tuple(levels[int(code)] for code in codes)
             for levels, codes in zip(outer.categories, self.categories, strict=True)
         )
-        return replace(
+        decoded = replace(
             self,
             names=outer.names,
             categories=categories,
@@ -174,6 +174,36 @@ class TableSchema:
             missing=outer.missing,
             typed=outer.typed,
         )
+        return outer.of_matrix(decoded)
+
+    def of_matrix(self, schema: TableSchema) -> TableSchema:
+        """Return another schema of this matrix as one of the tables from which this schema makes the matrix."""
+        return schema
+
+    @property
+    def source(self) -> TableSchema:
+        """Schema of the table itself, without derived columns."""
+        return self
+
+    def matrix_columns(self, j: int) -> list[int]:
+        """Return the matrix columns that are explained one by one, of those made from table column ``j``."""
+        return [j]
+
+    def by_source(self, shares: F64, axis: int = 0) -> F64:
+        """Add up numbers of the matrix columns, along an axis, by the table columns from which they are made.
+
+        Numbers behind those of the columns, such as an expectation, stay behind.
+        """
+        return shares
+
+    @property
+    def explained(self) -> tuple[str, ...]:
+        """Names of the columns of `by_part`: those of the table, then each part of a date."""
+        return tuple(self.column(j) for j in range(self.n_features))
+
+    def by_part(self, shares: F64, axis: int = 0) -> F64:
+        """Add up numbers as `by_source`, with those of parts of dates on their own."""
+        return shares
 
     def quantity(self, j: int) -> str:
         """Return the meaning of the numbers in column ``j``: its name, or such as ``"rate of yes by city"``."""

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from committee.data.derived.derived_table import read_schema
 from committee.data.number_types import MAX_FEATURES
 from committee.data.row_digests import RowSketch
 from committee.data.table_schema import TableSchema
@@ -80,6 +81,11 @@ class Header:
     classes: NDArray[Any] | None  # None for a model that predicts numbers
     table: TableSchema | None  # None if voters read tables themselves
 
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix that the voters take."""
+        return self.n_features if self.table is None else self.table.n_features
+
     def to_document(self) -> Document:
         classes = {} if self.classes is None else {"classes": encode_array(np.asarray(self.classes), "classes_")}
         names = None if self.names is None else encode_array(np.asarray(self.names), "feature_names_in_")
@@ -140,10 +146,10 @@ def _read_names(document: Document, n_features: int) -> NDArray[Any]:
 def _read_table(document: Document, n_features: int, names: NDArray[Any] | None) -> TableSchema | None:
     if field(document, "table", dict, None) is None:
         return None
-    table = TableSchema.from_json(document["table"])
-    if table.n_features != n_features:
-        raise ValueError(f"the table has {table.n_features} columns; n_features is {n_features}")
-    if table.names != (None if names is None else tuple(names)):
+    table = read_schema(document["table"])
+    if table.source.n_features != n_features:
+        raise ValueError(f"the table has {table.source.n_features} columns; n_features is {n_features}")
+    if table.source.names != (None if names is None else tuple(names)):
         raise ValueError("feature_names are not the names of the table's columns")
     return table
 

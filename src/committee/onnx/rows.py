@@ -56,14 +56,25 @@ def text_columns(table: TableSchema | None) -> list[int]:
     return [j for j, levels in enumerate(found) if levels and isinstance(levels[0], str)]
 
 
+def reject_derived(table: TableSchema | None) -> None:
+    """Raise ``TypeError`` for a table with derived columns, which ONNX inputs lack."""
+    if table is not None and table.source is not table:
+        raise TypeError(
+            f"the model reads {table.explained[-1]!r}, which is no column of the table and has no ONNX nodes; give "
+            'inputs="encoded", and rows as committee_.encode(table), or fit with derived_columns=None.'
+        )
+
+
 def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:
     """Encode one value ``(n, 1)`` per column, text or numbers."""
+    reject_derived(table)
     parts = [_encoded(columns[j], table, j) for j in range(table.n_features)]
     return Rows(joined(parts), table.n_categories)
 
 
 def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
     """Encode a matrix of numbers, which may contain the codes of another table."""
+    reject_derived(table)
     if table is None or all(levels is None for levels in table.categories):
         return rows
     if text := text_columns(table):

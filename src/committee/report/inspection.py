@@ -59,8 +59,11 @@ def _summary(model: Any, file_bytes: int | None) -> Grid:
     if model.table_ is None:
         rows.append(("columns", f"{model.n_features_in_}, read by the voters themselves"))
     else:
-        n_categorical = int(np.count_nonzero(model.table_.n_levels))
-        rows.append(("columns", f"{model.table_.n_features - n_categorical} numeric, {n_categorical} categorical"))
+        table = model.table_.source
+        n_categorical = int(np.count_nonzero(table.n_levels))
+        derived = model.table_.n_features - table.n_features
+        more = f", {derived} derived" if derived else ""
+        rows.append(("columns", f"{table.n_features - n_categorical} numeric, {n_categorical} categorical{more}"))
     equal = f", each of weight {weights[0]:.4g}" if np.ptp(weights) == 0.0 else ""
     span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     rows += [("voters", f"{committee.n_voters:,}{equal}"), ("nodes", f"{committee.n_nodes:,} ({span} per voter)")]
@@ -126,7 +129,7 @@ def _features(model: Any) -> Grid | None:
     except AttributeError:
         return None
     most = [j for j in np.argsort(-importances, kind="stable")[:MOST_FEATURES] if importances[j] > 0.0]
-    rows = tuple((model.table_.column(j), f"{importances[j]:.3f}") for j in most)
+    rows = tuple((model.table_.source.column(j), f"{importances[j]:.3f}") for j in most)
     used = int(np.count_nonzero(importances))
     title = f"Most used features ({used} of {importances.size} used)"
     return Grid(title, ("feature", importance_words(model)), rows, "lr")

@@ -306,7 +306,7 @@ def _target(model: Any) -> str:
 def _columns(model: Any) -> str:
     if model.table_ is None:
         return f"{model.n_features_in_:,}"
-    return f"{model.n_features_in_:,}: {quoted([model.table_.column(j) for j in range(model.n_features_in_)])}"
+    return f"{model.n_features_in_:,}: {quoted([model.table_.source.column(j) for j in range(model.n_features_in_)])}"
 
 
 def _evaluation_terms(found: Explanation, data: str) -> list[tuple[str, str]]:
@@ -332,7 +332,7 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
     model, rows = found.model, list[tuple[str, str]]()
     if hasattr(model, "classes_"):
         rows.append(("classes", "Every row gets one of the classes above, even a row unlike all of them."))
-    table = model.table_
+    table = None if model.table_ is None else model.table_.source
     coded = [] if table is None else [table.column(j) for j in range(table.n_features) if table.categories[j]]
     if coded:
         rows.append(("categories", f"Categories unseen in training count as missing ({quoted(coded)})."))

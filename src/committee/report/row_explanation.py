@@ -66,10 +66,11 @@ class RowExplanation:
         check_is_fitted(estimator)
         if is_sparse(X):
             raise TypeError("X is sparse, and values of one row are explained; pass X[[row]].toarray()")
-        encoded = estimator.table_.encode(estimator.validate_rows(X))
+        table, rows = estimator.table_, estimator.validate_rows(X)
+        encoded = table.source.encode(rows)
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
-        labels = tuple(values_in_words(encoded[row], estimator.table_, one))
+        labels = (*values_in_words(encoded[row], table.source, one), *_parts_in_words(table, one))
         of_classes = hasattr(estimator, "classes_")
         contributions, subject, total, predicted, remark = (_of_class if of_classes else _of_number)(
             estimator, one, label
@@ -117,6 +118,14 @@ def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
     return words
 
 
+def _parts_in_words(table: Any, one: Any) -> list[str]:
+    names = table.explained[table.source.n_features :]
+    if not names:
+        return []
+    cells = dict(zip(table.names, table.encode(one)[0].tolist(), strict=True))
+    return [missing_condition(name) if np.isnan(cells[name]) else f"{name} = {cells[name]:.4g}" for name in names]
+
+
 def _cell(one: Any, column: int) -> str | None:
     if is_frame(one):
         frame = open_frame(one)
@@ -144,15 +153,23 @@ def explains_probabilities(estimator: Any) -> bool:
     return hasattr(estimator, "classes_") and (isinstance(votes.voters, MemberCommittees) or (averages and not abstain))
 
 
+def _contributions(estimator: Any, one: Any, output: str) -> F64:
+    table = estimator.table_
+    by_part = {} if table is None or table.source is table else {"parts": True}
+    found: F64 = estimator.contributions(one, output=output, **by_part)[0]
+    return found
+
+
 def _of_class(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any, str]:
     votes, classes = estimator.committee_, estimator.classes_.tolist()
     predicted = estimator.predict(one).tolist()[0]
     if explains_probabilities(estimator):
         total = "probability"
-        shares = probability_contributions(votes, estimator.validate_rows(one))[0]
+        shares = probability_contributions(votes, estimator.validate_rows(one))
+        shares = (shares if estimator.table_ is None else estimator.table_.by_part(shares, 1))[0]
     else:
         total = "score"
-        shares = estimator.contributions(one, output="score")[0]
+        shares = _contributions(estimator, one, "score")
     remark = f"predicted {predicted} ({estimator.predict_proba(one)[0, classes.index(predicted)]:.0%})"
     score = "mean score" if isinstance(votes.voters, BoostedCommittees) else total
     if shares.ndim == 1:
@@ -169,7 +186,7 @@ def _of_number(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any
     if isinstance(link, Ordered) and np.ndim(predicted):
         return _of_quantile(estimator, one, label, predicted)
     total = "prediction" if isinstance(link, (Identity, Average)) else "score"
-    shares = estimator.contributions(one, output=total)[0]
+    shares = _contributions(estimator, one, total)
     subject = f"{total}: the logarithm of the prediction" if isinstance(link, Log) else total
     if shares.ndim > 1:
         k = place("label", 0 if label is None else label, shares.shape[1])
@@ -188,7 +205,7 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
             raise ValueError(f"label={label!r} is not a quantile of the estimator, which has {', '.join(names)}")
         k = names.index(given)
     # the sum that is this quantile once all sums of the row are sorted
-    sums = estimator.contributions(one, output="score")[0]
+    sums = _contributions(estimator, one, "score")
     column = int(np.argsort(sums.sum(axis=0), kind="stable")[k])
     texts = ", ".join(f"{number:.4g} ({name})" for number, name in zip(predicted.tolist(), names, strict=True))
     subject = f"prediction of quantile {names[k]}"

@@ -359,9 +359,10 @@ class WeightedVotes(Storable, ABC):
         from committee.files.documents import Header
 
         votes = self.votes_to_document(tensors)
-        names = getattr(self.voters, "names", None) if self.table is None else self.table.names
+        source = None if self.table is None else self.table.source
+        names = getattr(self.voters, "names", None) if source is None else source.names
         header = Header(
-            self.voters.n_features or 0,
+            self.voters.n_features or 0 if source is None else source.n_features,
             None if names is None else np.array(names, dtype=object),
             getattr(self, "classes", None),
             self.table,
@@ -402,8 +403,8 @@ class WeightedVotes(Storable, ABC):
         voters = rebuild_part(field(document, "voters", dict), VOTERS, tensors.part("voters"), "voters")
         if header.classes is not None and voters.n_classes != len(header.classes):
             raise ValueError(f"the voters are for {voters.n_classes} classes; there are {len(header.classes)}")
-        if voters.n_features != header.n_features:
-            raise ValueError(f"the voters are for {voters.n_features} columns; n_features is {header.n_features}")
+        if voters.n_features != header.width:
+            raise ValueError(f"the voters are for {voters.n_features} columns; n_features is {header.width}")
         voters.check_columns(header.table)
         weights = tensors.take_numbers("weights", len(voters), "one for each voter")
         link = cls.read_link(field(document, "link", dict))

@@ -257,7 +257,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             else:
                 checks: dict[str, Any] = {"ensure_all_finite": False, "multi_output": target.ndim == 2}
                 X, target = validate_data(self, numeric_matrix(X, None), target, **checks)
-            self.table_ = TableSchema.learn(X, self.categorical_features)
+            self.table_ = self._learned_table(X, sample_weight)
             encoded = self.table_.encode(X)
         uniform = sample_weight is None
         weights = np.ones(len(encoded)) if uniform else np.asarray(sample_weight, dtype=np.float64)
@@ -265,6 +265,9 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         if not (keep := nonzero_weights(weights)).all():
             encoded, target, weights = encoded[keep], target[keep], weights[keep]
         return encoded, target, weights, uniform
+
+    def _learned_table(self, X: Any, sample_weight: ArrayLike | None) -> TableSchema:
+        return TableSchema.learn(X, self.categorical_features)
 
     @property
     def _draws_rows(self) -> bool:
@@ -314,7 +317,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             return self._sparse(X, reset=False)
         if not is_frame(X):
             # the first check is for what must not become a number, the second for the width
-            matrix = numeric_matrix(X, self.table_.names)
+            matrix = numeric_matrix(X, self.table_.source.names)
             return validate_data(self, matrix, reset=False, ensure_all_finite=False)
         _check_columns(self, X, reset=False)
         return X

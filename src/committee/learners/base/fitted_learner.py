@@ -64,7 +64,7 @@ class FittedLearner(ABC):
             raise ValueError("score needs labels: give y, the name of its column, or pieces that bring them")
         return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))
 
-    def contributions(self, X: Any, *, output: Output = "score") -> Any:
+    def contributions(self, X: Any, *, output: Output = "score", parts: bool = False) -> Any:
         """Exact Shapley values of the features in the trees' output for each row.
 
         Where leaves have lines these are the Shapley values of the leaves' weights, and what a line adds beyond its
@@ -77,6 +77,8 @@ class FittedLearner(ABC):
         output : {"score", "probability", "prediction"}, default="score"
             "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
             `predict_proba` with ``calibrate=None``. "prediction": numbers that are a sum or a mean over the trees.
+        parts : bool, default=False
+            Whether parts of dates (see `DateEncoder`) are columns of their own, with the names ``table_.explained``.
 
         Returns
         -------
@@ -95,7 +97,8 @@ class FittedLearner(ABC):
         from committee.vote.explain.tree_contributions import tree_contributions
 
         rows = self.validate_rows(X)
-        return tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
+        shares = tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
+        return self._by_part(shares, parts=parts)
 
     def interventional_contributions(self, X: Any, background: Any, *, output: Output = "score") -> Any:
         """Interventional Shapley values: features outside a coalition have the values of background rows.
@@ -138,7 +141,9 @@ class FittedLearner(ABC):
         check_background(background)
         rows, others = self.validate_rows(X), self.validate_rows(background)
         threads = n_threads(self.n_jobs)
-        return interventional_contributions(self.committee_, rows, others, output=output, n_threads=threads)
+        return self._by_source(
+            interventional_contributions(self.committee_, rows, others, output=output, n_threads=threads)
+        )
 
     def interactions(self, X: Any, *, output: Output = "score") -> Any:
         """Shapley interaction values of trees of at most 64 leaves.
@@ -174,7 +179,8 @@ class FittedLearner(ABC):
         from committee.vote.explain.tree_contributions import tree_interactions
 
         rows = self.validate_rows(X)
-        return tree_interactions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
+        pairs = tree_interactions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
+        return self._by_source(self._by_source(pairs), axis=2)
 
     def explanation(self, X: Any, *, output: Output | None = None, background: Any = None) -> Any:
         """Contributions as an explanation of the package shap, for its plots.
@@ -249,7 +255,7 @@ class FittedLearner(ABC):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in the voters' weighted split gain, ``(p,)``."""
         check_is_fitted(self)
-        return self.committee_.feature_importances_
+        return self._by_source(self.committee_.feature_importances_, axis=0)
 
     def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
         """Share of each feature in the splits of the voters' trees, ``(p,)``, by gain, number or rows of these.
@@ -257,4 +263,15 @@ class FittedLearner(ABC):
         As the committee's `feature_importances`; "gain" is `feature_importances_`, of voters of any kind.
         """
         check_is_fitted(self)
-        return self.feature_importances_ if kind == "gain" else self.committee_.feature_importances(kind)
+        if kind == "gain":
+            return self.feature_importances_
+        return self._by_source(self.committee_.feature_importances(kind), axis=0)
+
+    def _by_part(self, shares: NDArray[np.float64], *, parts: bool) -> NDArray[np.float64]:
+        table = self.committee_.table
+        return table.by_part(shares, 1) if parts and table is not None else self._by_source(shares)
+
+    def _by_source(self, shares: NDArray[np.float64], axis: int = 1) -> NDArray[np.float64]:
+        # one number per column of the user's table, which has no derived columns
+        table = self.committee_.table
+        return shares if table is None else table.by_source(shares, axis)

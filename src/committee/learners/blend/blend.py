@@ -16,10 +16,12 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.derived.derived_table import DerivedColumns, learn_table
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.rows import Rows, TargetRows, nonzero_sample_weights, nonzero_weights
+from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
 from committee.learners.bagging.out_of_bag import Reserve
@@ -153,6 +155,12 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         members that are ready, if there is one, and a warning. A second interrupt is raised.""",
     )
     categorical_features: Any = shared.categorical_features()
+    derived_columns: DerivedColumns = parameter(
+        "auto",
+        """Columns added to a data frame for the members: "auto" or "dates": month, weekday and hour of dates as far as
+        they vary, with sines and cosines (see `DateEncoder`). Contributions and importances of a date include those of
+        its parts. None: none. Tables in chunks get none.""",
+    )
     random_state: Any = shared.random_state("the members")
     n_jobs: int | None = shared.n_jobs("Threads of each member")
 
@@ -259,6 +267,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     @property
     def _takes_sparse(self) -> bool:
         return True
+
+    def _learned_table(self, X: Any, sample_weight: ArrayLike | None) -> TableSchema:
+        keep = None if sample_weight is None else nonzero_weights(np.asarray(sample_weight, dtype=np.float64))
+        return learn_table(X, self.categorical_features, self.derived_columns, keep)
 
     def _numbered(self, rows: R, of: str) -> R:
         return rows  # category codes stay, from which each fit learns its own target statistics
@@ -437,7 +449,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         Each fit of a member has shares that sum to 1, multiplied by its weight. The gain is the split gain of its
         trees, or the decrease of the risk by its linear leaves and linear models.
         """
-        total = np.zeros(self.n_features_in_)
+        total = np.zeros(self.table_.n_features)
         for weight, one in self._fits:
             voters = one.voters
             if isinstance(voters, BoostedCommittees):
@@ -446,7 +458,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
                 total += weight * feature_importances(voters, one.weights)
             else:
                 total += weight * one.feature_importances_
-        return total / total.sum() if total.any() else total
+        return self.table_.by_source(total / total.sum() if total.any() else total)
 
     def _from_file(self) -> None:
         super()._from_file()

@@ -125,7 +125,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def _vote(self, vote: WeightedVote) -> Committee:
         return Committee(*vote.voters, self.classes_, Share(), self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "probability") -> F64:
+    def contributions(self, X: Any, *, output: Output = "probability", parts: bool = False) -> F64:
         """Contributions of the features to the probabilities: the members', weighted by the vote.
 
         Members that average class shares without a temperature have the Shapley values of their probabilities. Those of
@@ -140,6 +140,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
         output : {"probability", "score"}, default="probability"
             "score": of two classes the second's probability less the first's, `decision_function`; of more the
             probabilities.
+        parts : bool, default=False
+            Whether parts of dates (see `DateEncoder`) are columns of their own, with the names ``table_.explained``.
 
         Returns
         -------
@@ -158,7 +160,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
             raise ValueError(f"output={output!r} is not available for a classifier; give 'probability' or 'score'.")
         check_is_fitted(self)
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
-        shares = probability_contributions(self.committee_, rows, n_threads=threads)
+        shares = self._by_part(probability_contributions(self.committee_, rows, n_threads=threads), parts=parts)
         return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
 
 
@@ -256,7 +258,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
     def _vote(self, vote: WeightedVote) -> RegressionCommittee:
         return RegressionCommittee(*vote.voters, Identity(), self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "prediction") -> F64:
+    def contributions(self, X: Any, *, output: Output = "prediction", parts: bool = False) -> F64:
         """Shapley values of the features in the predictions: the members', weighted by the vote.
 
         Each member's are those of `committee.vote.explain.tree_contributions`.
@@ -267,6 +269,8 @@ class CommitteeRegressor(Blend, BaseRegressor):
             Rows to explain.
         output : {"prediction", "score"}, default="prediction"
             Both are the number predicted.
+        parts : bool, default=False
+            Whether parts of dates (see `DateEncoder`) are columns of their own, with the names ``table_.explained``.
 
         Returns
         -------
@@ -289,10 +293,10 @@ class CommitteeRegressor(Blend, BaseRegressor):
             )
         data = self.committee_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)
-        shares = np.zeros((len(data), self.n_features_in_ + 1))
+        shares = np.zeros((len(data), data.shape[1] + 1))
         for weight, one in self._fits:
             shares += weight * tree_contributions(one, data, output="prediction", n_threads=threads)
-        return shares
+        return self._by_part(shares, parts=parts)
 
     def _from_file(self) -> None:
         super()._from_file()

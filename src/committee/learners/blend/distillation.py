@@ -422,6 +422,7 @@ def distil(
         )
     model.table_ = model.table_.decode_categories(blend.table_)  # it was trained on encoded rows
     model.committee_ = replace(model.committee_, table=model.table_)
+    model.n_features_in_ = blend.n_features_in_
     if hasattr(blend, "feature_names_in_"):
         model.feature_names_in_ = blend.feature_names_in_
     if X_val is None:

@@ -195,8 +195,8 @@ class MeanContributionDisplay(Display):
             raise TypeError(
                 f"estimator is a {type(estimator).__name__}; give a CommitteeClassifier or a CommitteeRegressor"
             )
-        sizes = mean_sizes(estimator.contributions(X))
-        labels = [estimator.table_.column(j) for j in range(len(sizes))]
+        sizes = mean_sizes(estimator.contributions(X, parts=True))
+        labels = estimator.table_.explained
         of_classes = hasattr(estimator, "classes_")
         subject = "probability moved from class to class" if of_classes else "number added or taken away"
         return cls(sizes, labels, subject=subject, max_features=max_features)

@@ -119,11 +119,11 @@ class Effect:
 
 def effects(model: Any, X: Any, columns: Index, predict: Predict) -> list[Effect]:
     """Effects of columns by number, averaged over rows; constant columns are left out."""
-    table = TableRows(X)
-    rows, encoded = np.arange(len(table)), encoded_rows(model, X)
+    table, schema = TableRows(X), model.table_.source
+    rows, encoded = np.arange(len(table)), schema.encode(model.validate_rows(X))
     found = [
         _of_numbers(model, table, rows, j, encoded[:, j], predict)
-        if model.table_.categories[j] is None
+        if schema.categories[j] is None
         else _of_categories(model, table, rows, j, predict)
         for j in columns.tolist()
     ]
@@ -136,7 +136,7 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
     See `committee.vote.explain.tree_expectations`.
     """
     found = []
-    for j in columns.tolist():
+    for j in (part for column in columns.tolist() for part in model.table_.matrix_columns(column)):
         coded = model.table_.coded(j)
         names: tuple[str, ...] = ()
         if coded is not None:
@@ -169,7 +169,7 @@ def _of_numbers(model: Any, table: TableRows, rows: Index, j: int, values: F64, 
     if len(at) < 2:
         return None
     return Effect(
-        model.table_.column(j),
+        model.table_.source.column(j),
         (),
         values[at],
         _dependence(table, rows, j, at, predict),
@@ -177,14 +177,14 @@ def _of_numbers(model: Any, table: TableRows, rows: Index, j: int, values: F64, 
         _at_missing(table, rows, j, values, predict),
         len(rows),
         values[rows][np.isfinite(values[rows])][:: max(1, len(rows) // 80)],
-        model.table_.time_format(j),
+        model.table_.source.time_format(j),
     )
 
 
 def _of_categories(model: Any, table: TableRows, rows: Index, j: int, predict: Predict) -> Effect | None:
     texts = table.texts(j)
     counts = Counter(text for text in texts if text)
-    levels = {str(level): place for place, level in enumerate(model.table_.categories[j] or ())}
+    levels = {str(level): place for place, level in enumerate(model.table_.source.categories[j] or ())}
     most = [name for name, _ in counts.most_common(MOST_CATEGORIES)]
     names = sorted(most, key=lambda name: levels.get(name, len(levels)))
     if len(names) < 2:
@@ -193,7 +193,7 @@ def _of_categories(model: Any, table: TableRows, rows: Index, j: int, predict: P
     known = np.array([0.0 if text else np.nan for text in texts])
     dependence, missing = _dependence(table, rows, j, at, predict), _at_missing(table, rows, j, known, predict)
     places = np.arange(len(names), dtype=np.float64)
-    return Effect(model.table_.column(j), tuple(names), places, dependence, None, missing, len(rows), places[:0])
+    return Effect(model.table_.source.column(j), tuple(names), places, dependence, None, missing, len(rows), places[:0])
 
 
 def _dependence(table: TableRows, rows: Index, j: int, at: Index, predict: Predict) -> F64:

@@ -83,7 +83,7 @@ class Importances:
             return None
         if not shares.any():
             return None
-        return cls(tuple(model.table_.column(j) for j in range(len(shares))), shares, importance_words(model))
+        return cls(tuple(model.table_.source.column(j) for j in range(len(shares))), shares, importance_words(model))
 
     @property
     def order(self) -> list[int]:

@@ -281,8 +281,9 @@ def shap_explanation(learner: Any, X: Any, output: str | None = None, background
         shares: F64 = learner.contributions(X, **asked)
     else:
         shares = learner.interventional_contributions(X, background, **asked)
-    table = learner.table_
-    data = learner.committee_.encode(learner.validate_rows(X))
+    table = None if learner.table_ is None else learner.table_.source
+    rows = learner.validate_rows(X)
+    data = learner.committee_.encode(rows) if table is None else table.encode(rows)
     names = [f"x{j}" for j in range(data.shape[1])] if table is None or table.names is None else list(table.names)
     several = shares.ndim == 3
     classes = getattr(learner, "classes_", None)
