@@ -37,7 +37,7 @@ def rows_of(
 
 
 def folds_and_codes(rows: Rows | TargetRows) -> tuple[list[int], list[int]]:
-    return (rows.levels.contents % np.uint64(N_FOLDS)).tolist(), rows.levels.codes[:, 0].tolist()
+    return rows.levels.fold.tolist(), rows.levels.codes[:, 0].tolist()
 
 
 def assert_numbers_of_the_oracle(
@@ -218,7 +218,7 @@ def test_rows_of_a_fold_have_no_part_in_their_numbers(drawn):
     rows, table = rows_of(frame, y)
     if rows.levels is None:
         return
-    cell = rows.levels.codes[:, 0] * N_FOLDS + (rows.levels.contents % np.uint64(N_FOLDS)).astype(int)
+    cell = rows.levels.codes[:, 0] * N_FOLDS + rows.levels.fold
     other = y.copy()
     for each in np.unique(cell):
         other[cell == each] = y[cell == each][::-1]

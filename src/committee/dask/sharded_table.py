@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from committee.dask.members import refuse_other_version
 from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, RemoteTrainingPieces
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, RemoteTrainingPieces, digests_of_kinds
 from committee.data.out_of_core.sources import Piece
 from committee.data.out_of_core.table_summary import TableSummary
 from committee.data.table_schema import TableSchema
@@ -135,7 +135,8 @@ class ShardedMatrix(OutOfCoreMatrix):
         looked.cluster.look()
         groups = _groups(counts, max(1, len(looked.cluster.addresses)))
         firsts = [0, *accumulate(counts)]
-        digests, cells = self.digests and self._digests is None, self.needs_cells
+        digests = partial(_digests_of_kinds, self.categorical) if self.digests and self._digests is None else None
+        cells = self.needs_cells
         n_bins = np.where(n_categories > 0, n_categories, np.diff(offset) + 1).astype(np.int32)
 
         def held(fit: str, shard: int) -> Any:
@@ -154,20 +155,20 @@ class ShardedMatrix(OutOfCoreMatrix):
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
         """Digests of the rows, with one number per column."""
-        by_place = np.array_equal(columns, self._places)
-        if by_place and self._digests is not None:
-            return self._digests
+        return self._of_partitions(partial(_digests, columns))
+
+    def digests_of_kinds(self, n_threads: int) -> NDArray[np.uint64]:
+        if self._digests is None:
+            self._digests = self._of_partitions(partial(_digests_of_kinds, self.categorical))
+        return self._digests
+
+    def _of_partitions(self, digests: Callable[[F64], NDArray[np.uint64]]) -> NDArray[np.uint64]:
         looked, first, parts = self.training, 0, []
         for number, count in enumerate(looked.counts):
             if count:
-                parts.append(delayed(_digests)(self._encoded(number, first), columns))
+                parts.append(delayed(digests)(self._encoded(number, first)))
             first += count
-        found: NDArray[np.uint64] = np.concatenate(
-            looked.cluster.fetched(looked.cluster.client.compute(delayed(list)(parts)))
-        )
-        if by_place:
-            self._digests = found
-        return found
+        return np.concatenate(looked.cluster.fetched(looked.cluster.client.compute(delayed(list)(parts))))
 
     def _encoded(self, number: int, first: int) -> Any:
         looked, count = self.training, self.training.counts[number]
@@ -188,8 +189,12 @@ def _rows(table: TableSchema, keep: Mask | None, numbers: dict[int, F64], number
     return rows
 
 
-def _digests(rows: F64, columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _digests(columns: NDArray[np.uint64], rows: F64) -> NDArray[np.uint64]:
     return _core.row_digests(np.ascontiguousarray(rows), columns, 1)
+
+
+def _digests_of_kinds(categorical: Mask | None, rows: F64) -> NDArray[np.uint64]:
+    return digests_of_kinds(np.ascontiguousarray(rows), categorical, 1)
 
 
 def _coded(
@@ -198,13 +203,12 @@ def _coded(
     offset: NDArray[np.int64],
     n_categories: NDArray[np.int32],
     wide: bool,
-    digests: bool,
+    digests: Callable[[F64], NDArray[np.uint64]] | None,
     cells: bool,
 ) -> tuple[NDArray[Any], NDArray[np.uint64] | None, F64 | None]:
     rows = np.ascontiguousarray(rows)
     codes = _core.bin_codes(rows, edges, offset, n_categories, wide, 1)
-    places = np.arange(1, rows.shape[1] + 1, dtype=np.uint64)
-    return codes, _digests(rows, places) if digests else None, rows if cells else None
+    return codes, None if digests is None else digests(rows), rows if cells else None
 
 
 def _held(

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
+from committee.data.number_types import Mask
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.out_of_core_matrix import digests_of_kinds as _dense
 
 U64 = NDArray[np.uint64]
 
@@ -22,6 +24,18 @@ U64 = NDArray[np.uint64]
 def row_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
     """Return digests ``(n,)`` of rows that depend on the order of the columns."""
     return _of_rows(X, np.arange(1, X.shape[1] + 1, dtype=np.uint64), n_threads)
+
+
+def digests_of_kinds(X: Matrix | OutOfCoreMatrix, categorical: Mask | None, n_threads: int) -> tuple[U64, U64 | None]:
+    """Return digests ``(n,)`` of rows by the columns of numbers, and by all columns; None without `categorical` ones.
+
+    The first are the same if categories are renamed.
+    """
+    if isinstance(X, SparseMatrix):
+        return row_digests(X, n_threads), None
+    found = X.digests_of_kinds(n_threads) if isinstance(X, OutOfCoreMatrix) else _dense(X, categorical, n_threads)
+    every = np.ascontiguousarray(found[:, 0])
+    return (every, None) if found.shape[1] == 1 else (np.ascontiguousarray(found[:, 1]), every)
 
 
 def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:

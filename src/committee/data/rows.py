@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from committee.data.bins import Binned
 from committee.data.labels import CodedText, Labels, encode_classes
 from committee.data.matrices import Matrix, SparseMatrix
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, replace_columns
 from committee.data.table_schema import TableSchema
 from committee.data.user_warnings import warn_user
@@ -35,6 +35,8 @@ MOST_POWER = 300  # weights are divided by a power of 2 if the largest is outsid
 SAME_SCALE = 2.0**-51  # a scale this close to a power of 2 is taken as that power, so that scaling again changes no bit
 MOST_COUNTED = 10.0  # whole row weights with a larger mean are not numbers of repeated rows
 
+_OF_COLUMNS = ("uniform", "categorical")  # fields without an entry for each row
+
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]  # indices of rows, or a mask
 
 
@@ -46,12 +48,15 @@ class WeightedRows:
     uniform: bool  # whether no weights are given, so that all are 1
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
     offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
+    categorical: Mask | None  # columns of categories, (p,), whose names have no effect on draws of rows
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def take(self, index: RowIndex) -> Self:
-        arrays = {name: array[index] for name, array in vars(self).items() if not (name == "uniform" or array is None)}
+        arrays = {
+            name: array[index] for name, array in vars(self).items() if name not in _OF_COLUMNS and array is not None
+        }
         chosen: Self = replace(cast("Any", self), **arrays)  # the subclasses are dataclasses
         return chosen
 
@@ -61,7 +66,7 @@ class WeightedRows:
 
     def without_cells(self) -> Self:
         """Return labels or targets and weights alone, for processes that have bin numbers instead of cells."""
-        bare: Self = replace(cast("Any", self), X=np.empty((len(self), 0)), levels=None)
+        bare: Self = replace(cast("Any", self), X=np.empty((len(self), 0)), levels=None, categorical=None)
         return bare
 
     def binned(self, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
@@ -155,6 +160,7 @@ class Rows(WeightedRows):
     uniform: bool
     levels: HighCardinality | None = None
     offset: NDArray[np.float64] | None = None
+    categorical: Mask | None = None
 
     @property
     def class_numbers(self) -> NDArray[np.uint16]:
@@ -177,6 +183,7 @@ class TargetRows(WeightedRows):
     uniform: bool
     levels: HighCardinality | None = None
     offset: NDArray[np.float64] | None = None
+    categorical: Mask | None = None
 
     @property
     def class_numbers(self) -> None:

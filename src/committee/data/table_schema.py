@@ -129,6 +129,12 @@ class TableSchema:
         return np.array([len(found or ()) for found in self.categories], dtype=np.int32)
 
     @property
+    def with_levels(self) -> NDArray[np.bool_] | None:
+        """Columns that hold categories, or numbers that replace them, ``(p,)``; None without any."""
+        found = self.n_levels > 0
+        return found if found.any() else None
+
+    @property
     def categorical(self) -> NDArray[np.bool_]:
         return self.n_categories > 0
 

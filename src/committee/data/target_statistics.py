@@ -171,11 +171,10 @@ def target_statistics(
     """Return the numbers of the training rows ``(n, m)``, and the number of each category by column."""
     numbers = np.full(levels.codes.shape, np.nan)
     found = {}
-    fold = (levels.contents % np.uint64(N_FOLDS)).astype(np.int64)
     row = levels.n_rows / float(weights.sum())
     for c, j in enumerate(levels.columns):
         known = levels.codes[:, c] >= 0
-        cells = Cells.of_rows(levels.codes[known, c], fold[known])
+        cells = Cells.of_rows(levels.codes[known, c], levels.fold[known])
         with one_blas_thread():  # its sums depend on the number of threads
             sums = target[known].sums(cells, weights[known], row)
             seen, whole = _shrunk(cells, sums, levels.alone[c])
@@ -226,6 +225,7 @@ class HighCardinality:
     columns: tuple[int, ...]
     codes: NDArray[np.int32]  # (n, m): category codes, -1 if missing
     contents: NDArray[np.uint64]  # (n,): equal for rows that are equal in all columns
+    fold: NDArray[np.int64]  # (n,): equal for rows that are equal in all columns
     n_levels: tuple[int, ...]
     alone: tuple[bool, ...]  # per column: whether no other column of the table varies
     of: str  # name of the statistic in rules
@@ -236,7 +236,7 @@ class HighCardinality:
         wide = np.flatnonzero(table.n_categories > min(MAX_SUBSET_CATEGORIES, max_bins)).tolist()
         if not wide:
             return None
-        codes, contents = np.empty((len(X), len(wide)), np.int32), np.empty(len(X), np.uint64)
+        codes, (contents, numbers) = np.empty((len(X), len(wide)), np.int32), np.empty((2, len(X)), np.uint64)
         same, no_cell = np.ones(X.shape[1], bool), np.ones(X.shape[1], bool)
         of_first = None
         for first, rows in X.blocks() if isinstance(X, OutOfCoreMatrix) else [(0, X)]:
@@ -245,7 +245,7 @@ class HighCardinality:
             same &= (rows == of_first).all(axis=0)
             no_cell &= missing.all(axis=0)
             codes[first:last] = np.where(missing[:, wide], -1.0, rows[:, wide])
-            contents[first:last] = _row_hashes(rows, table)
+            contents[first:last], numbers[first:last] = _row_hashes(rows, table)
         occurring = [len(np.unique(column[column >= 0])) for column in codes.T]
         many = [
             c for c, j in enumerate(wide) if occurring[c] > MAX_SUBSET_CATEGORIES or table.n_categories[j] > max_bins
@@ -256,24 +256,34 @@ class HighCardinality:
         alone = [not np.delete(~(same | no_cell), j).any() for j in columns]
         n_levels = tuple(table.n_categories[columns].tolist())
         kept = np.ascontiguousarray(codes[:, many])
-        return cls(tuple(columns), kept, contents, n_levels, tuple(alone), of)
+        fold = (_known_without_names(contents, numbers) % np.uint64(N_FOLDS)).astype(np.int64)
+        return cls(tuple(columns), kept, contents, fold, n_levels, tuple(alone), of)
 
     def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> HighCardinality:
-        return replace(self, codes=self.codes[index], contents=self.contents[index])
+        return replace(self, codes=self.codes[index], contents=self.contents[index], fold=self.fold[index])
 
     @property
     def n_rows(self) -> int:
         return len(np.unique(self.contents))
 
 
-def _row_hashes(X: F64, table: TableSchema) -> NDArray[np.uint64]:
+def _known_without_names(contents: NDArray[np.uint64], numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    # hashes of the columns of numbers if these tell most rows apart, so that names of categories choose no fold
+    most = 2 * len(np.unique(numbers)) >= len(np.unique(contents))
+    return numbers if most else contents
+
+
+def _row_hashes(X: F64, table: TableSchema) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    # by all columns, and by those of numbers
     hashed = X.copy()
     for j, categories in enumerate(table.categories):
         if categories:
             words = [_text_hash(each) if isinstance(each, str) else float(each) for each in categories]
             code = np.where(np.isnan(X[:, j]), len(words), X[:, j]).astype(np.intp)
             hashed[:, j] = np.append(np.array(words, dtype=np.float64), np.nan)[code]
-    return cell_sums(hashed, 1)
+    every = cell_sums(hashed, 1)
+    hashed[:, table.n_levels > 0] = 0.0  # which adds nothing
+    return every, cell_sums(hashed, 1)
 
 
 def _text_hash(text: str) -> float:

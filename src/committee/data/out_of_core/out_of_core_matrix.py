@@ -20,6 +20,7 @@ from committee.data.table_schema import TableSchema
 
 I64: TypeAlias = NDArray[np.int64]
 
+_STEP = 2**16  # rows whose categories are copied at a time
 _SAME = "the pieces must be the same, in the same order, whenever they are read"
 
 
@@ -34,7 +35,7 @@ class OutOfCoreMatrix:
     digests: bool = False  # whether the pass for bin numbers also computes row digests
     numbers: dict[int, F64] = field(default_factory=dict)  # columns in memory that replace those of the table
     needs_cells: bool = False  # whether a fit needs the cells as well as their codes
-    _digests: NDArray[np.uint64] | None = None
+    _digests: NDArray[np.uint64] | None = None  # (n, 1 or 2), as `digests_of_kinds` returns them
     _dense: F64 | None = None
     _writing: Lock = field(default_factory=Lock)
 
@@ -128,29 +129,59 @@ class OutOfCoreMatrix:
         self, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, n_threads: int
     ) -> NDArray[np.uint8] | NDArray[np.uint16]:
         codes = self.training.storage.codes(self.shape, np.uint16 if wide else np.uint8)
-        digests = np.empty(len(self), np.uint64) if self.digests else None
-        places = self._places
+        digests = np.empty((len(self), self._n_digests), np.uint64) if self.digests else None
         for first, rows in self.blocks(n_threads):
             last = first + len(rows)
             codes[first:last] = _core.bin_codes(rows, edges, offset, n_categories, wide, n_threads)
             if digests is not None:
-                digests[first:last] = _core.row_digests(rows, places, n_threads)
+                digests[first:last] = digests_of_kinds(rows, self.categorical, n_threads)
         self._digests, self.digests = digests, False
         return codes
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
         """Return digests of the rows with a number for each column, those of an earlier pass if it had any."""
         known, self._digests = self._digests, None
-        if known is not None and np.array_equal(columns, self._places):
-            return known
+        if known is not None and np.array_equal(columns, _places(self.table.n_features)):
+            return np.ascontiguousarray(known[:, 0])
         digests = np.empty(len(self), np.uint64)
         for first, rows in self.blocks(n_threads):
             digests[first : first + len(rows)] = _core.row_digests(rows, columns, n_threads)
         return digests
 
+    def digests_of_kinds(self, n_threads: int) -> NDArray[np.uint64]:
+        """Return `digests_of_kinds` of all rows, those of an earlier pass if it had any."""
+        known, self._digests = self._digests, None
+        if known is None:
+            known = np.empty((len(self), self._n_digests), np.uint64)
+            for first, rows in self.blocks(n_threads):
+                known[first : first + len(rows)] = digests_of_kinds(rows, self.categorical, n_threads)
+        return known
+
     @property
-    def _places(self) -> NDArray[np.uint64]:
-        return np.arange(1, self.table.n_features + 1, dtype=np.uint64)
+    def categorical(self) -> NDArray[np.bool_] | None:
+        """Columns that hold categories, or numbers that replace them; None without any."""
+        return self.table.with_levels
+
+    @property
+    def _n_digests(self) -> int:
+        return 1 if self.categorical is None else 2
+
+
+def digests_of_kinds(X: F64, categorical: NDArray[np.bool_] | None, n_threads: int) -> NDArray[np.uint64]:
+    """Return digests of rows by all columns and by those of numbers, ``(n, 2)``; ``(n, 1)`` without categories."""
+    places = _places(X.shape[1])
+    every = _core.row_digests(X, places, n_threads)
+    if categorical is None:
+        return every[:, None]
+    numbers = every.copy()
+    for first in range(0, len(X), _STEP):  # a digest is a sum over the columns
+        part = np.ascontiguousarray(X[first : first + _STEP, categorical])
+        numbers[first : first + _STEP] -= _core.row_digests(part, places[categorical], n_threads)
+    return np.column_stack([every, numbers])
+
+
+def _places(n_columns: int) -> NDArray[np.uint64]:
+    return np.arange(1, n_columns + 1, dtype=np.uint64)
 
 
 def _encoded(table: TableSchema, X: Any, n_threads: int) -> F64:

@@ -375,7 +375,8 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
                 f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
             )
         self.classes_ = classes
-        rows = Rows(encoded, labels.astype(np.uint16, copy=False), weights, uniform)
+        labels = labels.astype(np.uint16, copy=False)
+        rows = Rows(encoded, labels, weights, uniform, categorical=self.table_.with_levels)
         return self._numbered(rows, f"rate of {classes[1]}" if len(classes) == 2 else "class score")
 
     def _constant(self, rows: Any, stacklevel: int = 4) -> dict[str, Any]:
@@ -482,7 +483,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
         encoded, target, weights, uniform = self._encoded(X, self._target(y, "y"), sample_weight)
-        rows = TargetRows(encoded, np.asarray(target), weights, uniform)
+        rows = TargetRows(encoded, np.asarray(target), weights, uniform, categorical=self.table_.with_levels)
         rows.check_squares()
         return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
 

@@ -20,7 +20,7 @@ from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
-from committee.data.row_digests import row_digests, unordered_digests
+from committee.data.row_digests import digests_of_kinds, row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows, counts_rows
 
 MOST_UNITS = 64
@@ -62,9 +62,10 @@ def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
 class RowUnits:
     """Units of weight: k of a row of weight k, the last of them smaller where the weight is no integer.
 
-    Each has a number between 0 and 1 that depends on the row's cells, its class or target, and on the number of units
-    of equal rows before it. Draws by these numbers do not depend on the order of rows, and are the same for k equal
-    rows as for one row of weight k (up to `MOST_UNITS`).
+    Each has a number between 0 and 1 that depends on the row's numeric cells, its class or the rank of its target, and
+    on the number of units before it that are equal in these, in the order of the categories. Draws by these numbers do
+    not depend on the order of rows, the unit of the target or, where numeric cells tell rows apart, the names of
+    categories. They are the same for k equal rows as for one row of weight k (up to `MOST_UNITS`).
 
     >>> X = np.array([[1.0], [2.0], [3.0]])
     >>> twice = TargetRows(X, np.zeros(3), np.array([2.0, 1.0, 2.0]), uniform=False)
@@ -89,9 +90,9 @@ class RowUnits:
 
     @classmethod
     def of(cls, rows: Rows | TargetRows, seed: int, n_threads: int) -> Self:
-        y = rows.labels if isinstance(rows, Rows) else rows.target
-        offset = np.empty((len(rows), 0)) if rows.offset is None else rows.offset.reshape(len(rows), -1)
-        keys = row_digests(rows.X, n_threads)
+        y = rows.labels if isinstance(rows, Rows) else ranks(rows.target)
+        offset = np.empty((len(rows), 0)) if rows.offset is None else ranks(rows.offset).reshape(len(rows), -1)
+        keys, whole = digests_of_kinds(rows.X, rows.categorical, n_threads)
         for some in _blocks(len(keys)):
             content = np.column_stack([_unit_interval(keys[some]), y[some].astype(np.float64), *offset[some].T])
             keys[some] = _core.row_keys(content, seed, n_threads)
@@ -102,8 +103,8 @@ class RowUnits:
             weight = np.where(rows.weights > MOST_UNITS, rows.weights / MOST_UNITS, 1.0)[row]
             last = np.cumsum(per_row) - 1
             weight[last] = np.where(rows.weights > MOST_UNITS, weight[last], rows.weights - (per_row - 1))
-            keys = keys[row]
-        unit, copies = _copies(keys)
+            keys, whole = keys[row], None if whole is None else whole[row]
+        unit, copies = _copies(keys, whole)
         place = keys.view(np.float64)  # in the memory of the keys, which are read before
         for some in _blocks(len(keys)):
             numbered = np.column_stack([_unit_interval(keys[some]), np.zeros(len(keys[some]))])
@@ -190,8 +191,8 @@ def _unit_interval(keys: NDArray[np.uint64]) -> F64:
     return np.asarray((keys >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
-def _copies(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], F64]:
-    """Indices of repeated keys, ascending, and the number of equal keys before each."""
+def _copies(keys: NDArray[np.uint64], whole: NDArray[np.uint64] | None) -> tuple[NDArray[np.intp], F64]:
+    """Indices of repeated keys, ascending, and the number of equal keys before each in the order of `whole`."""
     ordered = np.sort(keys)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     del ordered
@@ -199,7 +200,7 @@ def _copies(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], F64]:
         return np.empty(0, dtype=np.intp), np.empty(0)
     unit = np.concatenate([some.start + np.flatnonzero(_among(keys[some], several)) for some in _blocks(len(keys))])
     alike = keys[unit]
-    order = np.argsort(alike, kind="stable")
+    order = np.argsort(alike, kind="stable") if whole is None else np.lexsort((whole[unit], alike))
     ordered = alike[order]
     begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     first = np.maximum.accumulate(np.where(begins, np.arange(len(alike)), 0))
@@ -236,8 +237,9 @@ class Folds:
     copies of every row nor another scale of weights change anything. Rows that were repeated by resampling or by their
     weights (`are_resampled`) are one copy each, as new rows do not equal them.
 
-    The order follows from a digest of the row's cells by their values and columns, where a column counts by its values,
-    not by its name or position. So rows and columns in another order have the same folds, without a seed.
+    The order follows from a digest of the row's numeric cells by their values and columns, where a column counts by its
+    values, not by its name or position; then from the rank of the target, then from the categories. So rows and columns
+    in another order have the same folds, without a seed.
 
     >>> import numpy as np
     >>> from committee.data.rows import Rows
@@ -266,7 +268,7 @@ class Folds:
         _, row, alike = np.unique(number, return_index=True, return_inverse=True)
         weights: F64 = np.bincount(alike, rows.weights).astype(np.float64, copy=False)
         labels = labels[row]
-        order = np.lexsort((unordered_digests(rows.X[row], n_threads, labels), labels))
+        order = np.lexsort((*_keys_of_order(rows, row, labels, n_threads), labels))
         row, weights, labels = row[order], weights[order], labels[order]
         copies, first = np.empty(len(row), dtype=np.int64), np.full(len(row), -1, dtype=np.int64)
         for k in np.unique(labels):
@@ -408,12 +410,34 @@ def group_folds(group: Index, weights: F64, n_folds: int) -> Iterator[Fold]:
         yield Fold(train, weights[train], test, weights[test], len(test))
 
 
+def _keys_of_order(
+    rows: Rows | TargetRows, row: Index, labels: NDArray[np.uint16], n_threads: int
+) -> list[NDArray[Any]]:
+    # of different rows, by which they are dealt to folds; the last key is the first that counts
+    X = rows.X[row]
+    whole: list[NDArray[Any]] = [unordered_digests(X, n_threads, labels)]
+    target = [] if isinstance(rows, Rows) else list(ranks(rows.target[row]).reshape(len(row), -1).T)
+    if rows.categorical is None or isinstance(X, SparseMatrix):
+        return [*target, *whole]
+    if rows.categorical.all():
+        return [*whole, *target]
+    numbers = np.ascontiguousarray(X[:, ~rows.categorical])
+    return [*whole, *target, unordered_digests(numbers, n_threads, labels)]
+
+
 def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint64]:
     """Digest of each row's cells and its class or targets, ``(n,)``."""
     number = row_digests(rows.X, n_threads)
     if isinstance(rows, Rows):
         return number + rows.labels
-    return number + row_digests(rows.target.reshape(len(rows), -1), n_threads) * np.uint64(3)
+    return number + row_digests(ranks(rows.target).reshape(len(rows), -1), n_threads) * np.uint64(3)
+
+
+def ranks(numbers: F64) -> F64:
+    """Return the rank of each number among the distinct ones of its column; no unit of the numbers changes it."""
+    columns = numbers.reshape(len(numbers), -1).T
+    found = [np.unique(column, return_inverse=True)[1].astype(np.float64) for column in columns]
+    return np.column_stack(found).reshape(numbers.shape)
 
 
 def multiples(weights: F64) -> NDArray[np.int64]:

@@ -26,12 +26,13 @@ from committee.data.columns import is_frame
 from committee.data.matrices import as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
-from committee.data.row_digests import row_digests
+from committee.data.row_digests import digests_of_kinds, row_digests
 from committee.data.rows import inner_weights, nonzero_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.base.row_sampling import ranks
 from committee.learners.base.user_voter import fit_weighted
 from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
@@ -416,29 +417,30 @@ def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDA
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)
     classes = np.zeros(len(y), dtype=np.intp) if labels is None else labels
-    numbers = _content_numbers(X, y, labels is None)
-    order = np.lexsort((numbers, classes))
+    numbers, whole = _content_numbers(X, y, labels is None)
+    order = np.lexsort((whole, numbers, classes))
     other_class = np.diff(classes[order], prepend=-1) != 0
-    other_row = other_class | (np.diff(numbers[order].astype(np.uint64), prepend=np.uint64(0)) != 0)
+    other_row = other_class | (np.diff(whole[order].astype(np.uint64), prepend=np.uint64(0)) != 0)
     place = np.empty(len(y), dtype=np.int64)
     place[order] = np.cumsum(other_row) - 1  # of each different row
     single = np.bincount(classes[order][other_row])[classes] == 1
     return np.where(single, -1, place % int(cv))
 
 
-def _content_numbers(X: Any, y: NDArray[Any], regression: bool) -> NDArray[Any]:
+def _content_numbers(X: Any, y: NDArray[Any], regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    # digests of each row by the columns of numbers and the rank of the target, and by all columns
     try:
         if is_sparse(X):
-            numbers = row_digests(as_sparse_matrix(X), 1)
+            numbers, every = row_digests(as_sparse_matrix(X), 1), None
         else:
             rows = X if is_frame(X) else numeric_matrix(X, None)
             table = TableSchema.learn(rows, "from_dtype")
-            numbers = row_digests(np.ascontiguousarray(table.encode(rows)), 1)
+            numbers, every = digests_of_kinds(np.ascontiguousarray(table.encode(rows)), table.with_levels, 1)
     except (TypeError, ValueError, AttributeError, IndexError):
-        return np.arange(len(y))
-    if regression:
-        numbers = numbers + row_digests(np.ascontiguousarray(y[:, None]), 1) * np.uint64(3)
-    return numbers
+        return np.arange(len(y)), np.arange(len(y))
+    of_target = row_digests(ranks(y)[:, None], 1) * np.uint64(3) if regression else np.uint64(0)
+    whole = (numbers if every is None else every) + of_target
+    return numbers + of_target, whole
 
 
 def _folds_of_splitter(cv: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
