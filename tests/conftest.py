@@ -52,7 +52,7 @@ def pytest_configure() -> None:
 
 # the same examples in every run, so that a failure is of the change and not of the day; new ones if they are asked for
 SAME = "COMMITTEE_NEW_EXAMPLES" not in os.environ
-settings.register_profile("default", deadline=None, max_examples=20, derandomize=SAME)
+settings.register_profile("default", deadline=None, max_examples=12, derandomize=SAME)
 settings.register_profile("all", deadline=None, max_examples=60, derandomize=SAME)
 settings.register_profile(
     "sanitize",

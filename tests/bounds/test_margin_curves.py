@@ -25,6 +25,7 @@ from committee.bounds.class_complexity import splits_of_bins, splits_of_rows
 from committee.bounds.margin_curves import DRAWN, THETAS
 from committee.data.bins import Bins
 from committee.objectives.pac_bayes import kl_inverse
+from tests.examples import examples
 from tests.oracles import bounds as oracle
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)
@@ -111,7 +112,7 @@ def test_it_is_never_below_the_share_of_small_margins(m, size, eta, times):
 @given(
     clear, st.floats(5.0, 60.0), st.floats(0.0, 10.0), st.floats(0.001, 0.25), st.floats(1.0, 3.9), st.integers(2, 50)
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(5, 20), deadline=None)
 def test_rows_lower_and_classes_raise_the_bound(bound, m, size, more, delta, factor, times):
     m = np.repeat(m, 2000)
     value = bound(m, size, delta)

@@ -25,6 +25,7 @@ from committee.bounds import (
 )
 from committee.bounds.weight_sums import least_sum
 from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse, mean_over
+from tests.examples import examples
 from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -50,7 +51,7 @@ def random_losses(seed, n=60, T=5, *, oob=False, soft=False, error=0.2):
 
 
 @given(seeds, st.booleans(), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=examples(8, 25))
 def test_losses_are_those_of_loops_over_rows_and_pairs(seed, oob, soft):
     losses = random_losses(seed, 12, 4, oob=oob, soft=soft)
     naive = oracle.losses(losses.least.astype(float), losses.unseen)
@@ -93,7 +94,7 @@ def test_complexity_of_equal_rows_is_seegers():
 
 
 @given(seeds)
-@settings(max_examples=25)
+@settings(max_examples=examples(8, 25))
 def test_complexity_of_unequal_rows_follows_from_the_change_of_measure(seed):
     """sum q_h kl_h <= c for the worst kl_h: those for which sum_h pi_h exp(n_h kl_h) / xi(n_h) = 1 / delta."""
     rng = np.random.default_rng(seed)
@@ -144,7 +145,7 @@ def test_a_mean_is_over_the_losses_of_which_there_is_a_row():
 
 
 @given(seeds, st.floats(0.01, 0.5), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=examples(8, 25))
 def test_first_order_and_tandem_are_kl_bounds(seed, delta, soft):
     losses = random_losses(seed, soft=soft)
     rho = losses.weights
@@ -160,7 +161,7 @@ def test_first_order_and_tandem_are_kl_bounds(seed, delta, soft):
 
 
 @given(seeds)
-@settings(max_examples=25)
+@settings(max_examples=examples(8, 25))
 def test_a_bound_by_pairs_says_how_few_rows_one_of_them_has(seed):
     losses = random_losses(seed, 12, 4, oob=True)
     _, _, _, _, pair_rows = oracle.losses(losses.least.astype(float), losses.unseen)
@@ -234,7 +235,7 @@ def test_reference_values():
 
 @pytest.mark.parametrize("name", BOUNDS)
 @given(seed=seeds, times=st.integers(2, 30), delta=st.floats(0.001, 0.3), factor=st.floats(1.0, 3.0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_more_rows_and_a_larger_risk_of_failure_never_raise_them(name, seed, times, delta, factor):
     bound, losses = BOUNDS[name], random_losses(seed)
     value = bound(losses, delta=delta).value
@@ -245,14 +246,14 @@ def test_more_rows_and_a_larger_risk_of_failure_never_raise_them(name, seed, tim
 
 @pytest.mark.parametrize("name", BOUNDS)
 @given(seed=seeds, soft=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_they_are_never_below_the_share_of_wrong_rows(name, seed, soft):
     losses = random_losses(seed, soft=soft, error=0.4)
     assert BOUNDS[name](losses).value >= np.mean(losses.gibbs() >= 0.5) - 1e-9
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_a_prior_with_opposites_costs_ln_two_for_each_voter(seed):
     losses = random_losses(seed)
     turned = VoterLosses(losses.least, None, losses.weights, turned=True)
@@ -408,7 +409,7 @@ def test_training_rows_make_bounds_that_fail_and_rows_out_of_bag_do_not():
 
 
 @given(seeds, st.booleans(), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_tandem_weights_are_never_above_uniform_ones(seed, oob, soft):
     losses = random_losses(seed, 150, 8, oob=oob, soft=soft, error=0.4)
     rho = tandem_weights(losses)
@@ -547,7 +548,7 @@ def test_the_inequality_of_unlabelled_margins_holds_for_every_row(seed, theta, n
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_unlabelled_margins_are_above_the_error_and_below_first_order_for_sure_votes(seed):
     rng = np.random.default_rng(seed)
     losses = graded_losses(rng)
@@ -619,7 +620,7 @@ def test_the_least_sum_of_many_voters():
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8, 25), deadline=None)
 def test_partition_is_the_formula_and_never_above_binomial_or_first_order(seed, oob):
     losses = labels(seed, oob=oob)
     rho, S, found = losses.weights, least_sum(losses.weights), partition(losses)

@@ -107,7 +107,7 @@ def wait_until_released(client: Client) -> None:
         ({}, True),
         pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, False, marks=pytest.mark.slow),
         pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, True, marks=pytest.mark.slow),
-        ({"early_stopping": True, "n_iter_no_change": 2}, True),
+        pytest.param({"early_stopping": True, "n_iter_no_change": 2}, True, marks=pytest.mark.slow),
         pytest.param({"growth": "depth", "max_features_tree": 0.5}, False, marks=pytest.mark.slow),
         ({"tree": "shared", "leaf": "linear"}, True),
     ],

@@ -14,6 +14,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["papers", "margins", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_command(folder, tmp_path):
     out = tmp_path / "out"
     result = run(

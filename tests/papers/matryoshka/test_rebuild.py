@@ -13,6 +13,7 @@ from committee.papers.shared.cells import key_of
 from tests.papers.rebuilding import assert_other_rows_are_refused, assert_refused_before_the_run
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
     seen = []
     options = {"tables": ["sonar", "credit"], "repeats": 5, "quick": True}
