@@ -40,8 +40,7 @@ OTHER_TABLES = {
     "matryoshka": {"the document | here": "words"},
     "margins": {
         **{
-            f"table | {ensemble} | {weights}": "the document's own tables, Tables 2 to 11"
-            for ensemble in ("forest", "deep forest", "AdaBoost")
+            f"table | forest | {weights} | deep forest | {weights} | AdaBoost | {weights}": "the document's own tables"
             for weights in (
                 "UWS | mean gain | least gain",
                 "EWS | mean gain | least gain",

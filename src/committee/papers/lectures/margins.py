@@ -245,45 +245,37 @@ def tasks(plan: LecturePlan, seed: int, folder: Folder) -> list[Task]:
 
 
 def report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
-    """Write the curves, the margins and the voting bounds as tables, and the pictures."""
+    """Write the curves, and the margins with the voting bounds, as tables, and the pictures."""
     found = curves(cells)
-    margins, bounds = grids(found, plan.table)
+    margins = grid(found, plan.table)
     write_csv(lines(found), out / "margin-curves.csv")
     write_grid(margins, out / "margins.csv", {"<= 0.1": "share_at_0.1"})
-    write_grid(bounds, out / "voting-bound.csv")
     for name, draw in PICTURES.items():
         save(draw(found), out / f"{name}.png")
-    return [margins, bounds]
+    return [margins]
 
 
-def grids(found: Sequence[MarginCurves], table: str) -> tuple[Grid, Grid]:
-    """Return the tables of margins and of voting bounds."""
+def grid(found: Sequence[MarginCurves], table: str) -> Grid:
+    """Return the table of margins and voting bounds."""
     voters = {STUMPS: "stumps", REFUSING: "refusing", TREES: "trees"}
-    margins, bounds = [], []
+    body = []
     for c in found:
-        first = c.problem, voters[c.learner], f"{c.rounds:,}"
         shares = (share_at(c, 0.1), c.train_error, c.test_error)
         precise = (f"{100 * share:.{digits}f}" for share, digits in zip(shares, (1, 2, 2), strict=True))
-        margins.append((*first, f"{c.minimum:+.3f}", f"{c.mean:.3f}", *precise))
+        margins = (f"{c.minimum:+.3f}", f"{c.mean:.3f}", *precise)
         needed = BLANK if c.rows_needed >= 1e300 else f"{c.rows_needed:.1e}"
-        bounds.append((*first, f"{c.theta:.2f}", f"{c.bound:.2f}", f"{c.certified:.2f}", needed))
-    names = ("class", "voters", "rounds")
-    return (
-        grid_of(
-            f"Margins of AdaBoost on {table}: least and mean training margin; share of training margins <= 0.1,"
-            " training error and test error in percent",
-            (*names, "least margin", "mean margin", "<= 0.1", "train error", "test error"),
-            margins,
-            text=2,
-        ),
-        grid_of(
-            "Voting bound: with C = 1 (no certificate) and the theta of its minimum; certified, and the training"
-            " rows from which on that is at most 1/2 with the same margins",
-            (*names, "theta", "C = 1", "certified", "rows for 1/2"),
-            bounds,
-            text=2,
-        ),
+        bounds = (f"{c.theta:.2f}", f"{c.bound:.2f}", f"{c.certified:.2f}", needed)
+        body.append((c.problem, voters[c.learner], f"{c.rounds:,}", *margins, *bounds))
+    title = (
+        f"Margins of AdaBoost on {table}: least and mean training margin; share of training margins <= 0.1, training"
+        " error and test error in percent; voting bound with C = 1 (no certificate) and the theta of its minimum;"
+        " certified bound, and the training rows from which on that is at most 1/2 with the same margins"
     )
+    columns = (
+        *("class", "voters", "rounds", "least", "mean", "<= 0.1", "train error", "test error"),
+        *("theta", "C = 1", "certified", "rows for 1/2"),
+    )
+    return grid_of(title, columns, body, text=2)
 
 
 def lines(found: Sequence[MarginCurves]) -> list[dict[str, object]]:

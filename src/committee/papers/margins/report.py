@@ -190,18 +190,22 @@ def _bracketed(theirs: Directions | None, figure: str) -> str:
 # --- correlations of margins and errors -------------------------------------------------------------------------------
 
 
+_ASSOCIATION = ("within", "tables - +", "document")
+
+
 def association_grid(results: MarginResults) -> Grid:
     """Correlate the changes of the margins with those of the test error."""
     body = []
-    for ensemble in ENSEMBLES:
-        for said, objectives in _SETS.items():
-            for figure in (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, VARIANCE, RANGE):
+    for said, objectives in _SETS.items():
+        for figure in (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, VARIANCE, RANGE):
+            line = [said, figure, f"{association(results, ENSEMBLES[0], objectives, figure).points}"]
+            for ensemble in ENSEMBLES:
                 found = association(results, ensemble, objectives, figure)
                 theirs = document_association(ensemble, figure) if len(objectives) > len(MAXIMISE) else None
                 beside = BLANK if theirs is None else f"{_rho(theirs.rho)} of {theirs.points}"
-                line = (f"{ensemble}, {said}", figure, f"{found.points}", _rho(found.rho), _rho(found.within))
-                body.append((*line, f"{found.negative}-{found.positive}", beside))
-    columns = ("weights", "change of", "points", "rho", "within", "tables - +", "document")
+                line += [_rho(found.rho), _rho(found.within), f"{found.negative}-{found.positive}", beside]
+            body.append(line)
+    columns = ("objectives", "change of", "points", *(h for e in ENSEMBLES for h in (f"{e}: rho", *_ASSOCIATION)))
     title = (
         "Do margins predict the test error: Spearman's correlation (rho) of the change of a figure of the training"
         " margins with the change of the test error, over tables and objectives; its mean within a table; tables"
@@ -300,7 +304,23 @@ def write(results: MarginResults, tables: Sequence[Grid], out: Path) -> None:
     """Write ``splits.csv`` (a line per table, ensemble, split and objective), and the tables as ``tables.md``."""
     lines = (line for name in results.names for ensemble in ENSEMBLES for line in _lines(results, name, ensemble))
     write_csv(lines, out / "splits.csv")
-    write_page(tables, out / "tables.md")
+    write_page(side_by_side(tables), out / "tables.md")
+
+
+def side_by_side(grids: Sequence[Grid]) -> list[Grid]:
+    """Join the grids of Tables 2 to 11 that have the same objectives, as the page shows them; keep the others."""
+    joined: dict[tuple[str, ...], Grid] = {}
+    for grid in grids:
+        key = grid.columns[2:] if grid.title.startswith("Table ") else (grid.title,)
+        joined[key] = _joined(joined[key], grid) if key in joined else grid
+    return list(joined.values())
+
+
+def _joined(left: Grid, right: Grid) -> Grid:
+    heads, _, what = left.title.partition(": ")
+    title = f"{heads}; {right.title.partition(': ')[0]}: {what}"
+    rows = ((*a, *b[1:]) for a, b in zip(left.rows, right.rows, strict=True))
+    return grid_of(title, (*left.columns, *right.columns[1:]), rows)
 
 
 def _lines(results: MarginResults, name: str, ensemble: str) -> Iterator[dict[str, object]]:
