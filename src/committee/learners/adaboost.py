@@ -71,7 +71,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("estimator_errors_", "normalisers_", "validation_errors_", "validation_scores_"),
+        *("estimator_errors_", "normalisers_", "validation_errors_", "validation_scores_", "evals_result_"),
         *("best_iteration_", "temperature_"),
     )
 

@@ -3,6 +3,7 @@ from committee.report.comparison_page import SizeDisplay as SizeDisplay
 from committee.report.displays.contributions import CoefficientMapDisplay as CoefficientMapDisplay
 from committee.report.displays.contributions import ContributionDisplay as ContributionDisplay
 from committee.report.displays.contributions import MeanContributionDisplay as MeanContributionDisplay
+from committee.report.displays.curves import EvaluationDisplay as EvaluationDisplay
 from committee.report.displays.curves import PruningPathDisplay as PruningPathDisplay
 from committee.report.displays.curves import ReliabilityDisplay as ReliabilityDisplay
 from committee.report.displays.curves import RiskPathDisplay as RiskPathDisplay

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -393,6 +394,9 @@ def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
         (lambda model, X, y: None, "cannot score the held-out rows: float"),
         (lambda model, X, y: model.predict(X[:3]), "may predict the held-out rows that it is given, and no others"),
         (3, "'scoring' parameter of AdaBoostClassifier must be"),
+        ([], r"scoring=\[\] names no scorer; give one, or None for the loss"),
+        (["accuracy", "accuracy"], "has two scorers named 'accuracy'; give each another name"),
+        (["accuracy", "acuracy"], "scoring='acuracy' is not the name of a scorer"),
     ],
 )
 def test_refused(scoring, message):
@@ -529,6 +533,69 @@ def test_tol_ends_a_fit_earlier():
     assert_array_equal(losses, every.validation_losses_[: len(losses)])
     with pytest.raises(ValueError, match="'tol' parameter of GradientBoostingRegressor must be"):
         model.set_params(tol=-1.0).fit(X, y)
+
+
+# --- curves of training and validation rows ---------------------------------------------------------------------------
+
+
+@quiet
+@each_booster
+def test_curves_are_those_of_the_stages(model, tmp_path):
+    (X, y), (X_val, y_val) = rows_of(model), rows_of(model, n=90, seed=7)
+    names = ["r2", "neg_mean_absolute_error"] if is_regressor(model) else ["neg_log_loss", "accuracy"]
+    settings = {"early_stopping": False, "return_train_score": True, "scoring": names}
+    fitted = clone(model).set_params(**settings).fit(X, y, X_val=X_val, y_val=y_val)
+    curves = fitted.evals_result_
+    assert list(curves) == ["training", "validation"] and list(curves["training"]) == names
+    assert_array_equal(fitted.validation_scores_, curves["validation"][names[0]])
+    for rows, (X_of, y_of) in {"training": (X, y), "validation": (X_val, y_val)}.items():
+        for name in names:
+            assert curves[rows][name][-1] == pytest.approx(get_scorer(name)(fitted, X_of, y_of), abs=1e-9)
+    if isinstance(fitted, (GradientBoostingRegressor, GradientBoostingClassifier)):
+        staged = [np.mean(stage == y) if is_classifier(model) else None for stage in fitted.staged_predict(X)]
+        assert is_regressor(model) or curves["training"]["accuracy"] == staged
+    frame = fitted.evals_frame()
+    assert frame.columns.tolist() == ["rows", "metric", "round", "value"]
+    T = len(curves["training"][names[1]])
+    assert frame[(frame["rows"] == "training") & (frame["metric"] == names[1])]["round"].tolist() == [*range(1, T + 1)]
+    if not isinstance(getattr(model, "voter", None), LogisticRegression):
+        fitted.save(tmp_path / "model")
+        assert committee.load(tmp_path / "model").evals_result_ == curves
+
+
+@quiet
+@each_booster
+def test_curves_change_no_model_and_hold_the_losses(model):
+    X, y = rows_of(model)
+    plain, watched = clone(model).fit(X, y), clone(model).set_params(return_train_score=True).fit(X, y)
+    assert_same_bits(watched, plain, X)
+    losses, best = watched.evals_result_["validation"]["loss"], watched.best_iteration_
+    first = 1 if hasattr(plain, "validation_risks_") and len(loss_of(plain)) == best + 1 else 0
+    assert losses[:best] == loss_of(watched)[first:][:best].tolist()
+    assert plain.evals_result_ == {"validation": watched.evals_result_["validation"]}
+    assert len(watched.evals_result_["training"]["loss"]) == len(losses) >= best
+
+
+def test_training_rows_alone_may_be_recorded():
+    X, y = rows_of(GradientBoostingRegressor())
+    model = GradientBoostingRegressor(n_estimators=6, return_train_score=True, leaf="constant", random_state=0)
+    losses = model.fit(X, y).evals_result_["training"]["loss"]
+    assert_allclose(losses, [((y - stage) ** 2).mean() / 2 for stage in model.staged_predict(X)])
+    assert model.best_iteration_ is None and model.validation_losses_ is None
+    scored = clone(model).set_params(scoring="r2").fit(X, y)
+    assert scored.evals_result_["training"]["r2"][-1] == pytest.approx(scored.score(X, y))
+    warm = clone(model).set_params(n_estimators=3, warm_start=True).fit(X, y).set_params(n_estimators=6).fit(X, y)
+    assert_allclose(warm.evals_result_["training"]["loss"], losses)
+    table = model.evals_frame("polars")
+    assert isinstance(table, pl.DataFrame) and table["value"].to_list() == losses
+
+
+def test_curves_that_are_not_there():
+    X, y = numbers(2)
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    assert model.evals_result_ is None
+    with pytest.raises(ValueError, match="there are no curves; fit with early_stopping=True, X_val, or return_train"):
+        model.evals_frame()
 
 
 # --- the number of rounds that are kept -------------------------------------------------------------------------------

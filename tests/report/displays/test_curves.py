@@ -1,4 +1,4 @@
-"""Displays of margins: cumulative curves, and the change of every row's margin."""
+"""Displays of margins (cumulative curves, and the change of every row's margin), and of losses by round."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from matplotlib.lines import AxLine
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
-from committee import AdaBoostClassifier
-from committee.report import MarginChangeDisplay, MarginDisplay
+from committee import AdaBoostClassifier, GradientBoostingClassifier
+from committee.report import EvaluationDisplay, MarginChangeDisplay, MarginDisplay
 from committee.vote.margin_distribution import MarginDistribution
 from tests.report.displays.drawn import legend_of, whole
 
@@ -172,3 +172,45 @@ def test_invalid_arguments_are_refused(boosted, make, match):
 def test_a_list_of_estimators_is_refused():
     with pytest.raises(TypeError, match="estimators is a list; give a mapping"):
         MarginDisplay.from_estimators([], [[0.0]], [0])
+
+
+# --- losses by round --------------------------------------------------------------------------------------------------
+
+
+def test_losses_by_round_are_drawn_with_the_best():
+    X, y = cancer()
+    model = GradientBoostingClassifier(
+        n_estimators=8, early_stopping=True, scoring=["neg_log_loss", "roc_auc"], return_train_score=True
+    ).fit(X, y)
+    display = whole(EvaluationDisplay.from_estimator(model))
+    assert legend_of(display.ax_) == ["training", "validation"] and display.ax_.get_ylabel() == "neg log loss"
+    best, *lines = sorted(display.ax_.get_lines(), key=lambda line: line.get_zorder())
+    assert best.get_xdata().tolist() == [model.best_iteration_] * 2
+    for line, (rows, curves) in zip(lines, model.evals_result_.items(), strict=True):
+        assert line.get_label() == rows
+        np.testing.assert_array_equal(line.get_ydata(), curves["neg_log_loss"])
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(curves["neg_log_loss"]) + 1))
+    assert EvaluationDisplay.from_estimator(model, "roc_auc").ax_.get_ylabel() == "roc auc"
+    with pytest.raises(ValueError, match=r"metric='auc' was not recorded; there are 'neg_log_loss', 'roc_auc'\."):
+        EvaluationDisplay.from_estimator(model, "auc")
+    with pytest.raises(ValueError, match="GradientBoostingClassifier has no evals_result_ to draw; fit it with held"):
+        EvaluationDisplay.from_estimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("curves", "message"), [({}, "curves is empty"), ({"a": []}, r"curves\['a'\] has shape \(0,\)")]
+)
+def test_curves_without_rounds_are_refused(curves, message):
+    with pytest.raises(ValueError, match=message):
+        EvaluationDisplay(curves)
+
+
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+@pytest.mark.parametrize("package", ["lightgbm", "xgboost"])
+def test_losses_of_other_boosters_are_drawn(package):
+    library = pytest.importorskip(package, reason="a peer of pyproject's test extra (2026-11-28)")
+    X, y = cancer()
+    kind = getattr(library, {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"}[package])
+    model = kind(n_estimators=5, n_jobs=1).fit(X, y, eval_set=[(X, y)])
+    display = EvaluationDisplay.from_estimator(model)
+    assert [len(curve) for curve in display.curves.values()] == [5]

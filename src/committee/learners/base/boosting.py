@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
@@ -46,16 +48,16 @@ class BoostingRun(ABC):
 
 
 def run_rounds(
-    run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, stopping: EarlyStopping | None = None
+    run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, followed: Sequence[EarlyStopping] = ()
 ) -> None:
     """Run up to `most` rounds, each a task of callbacks, until a callback or early stopping ends them."""
-    if stopping is not None:
-        stopping.follow(run.n_rounds)  # a warm start has some
+    for each in followed:
+        each.follow(run.n_rounds)  # a warm start has some
     while run.n_rounds < most and run.has_next():
         tasks.begin_part("round")
         run.advance()
-        no_better = stopping is not None and stopping.follow(run.n_rounds)
-        if tasks.end_part(fitted) or no_better:
+        ended = [each.follow(run.n_rounds) for each in followed]  # all of them record the round
+        if tasks.end_part(fitted) or any(ended):
             break
 
 
@@ -133,7 +135,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random(rows), rows)
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)
-            if held_out is None and scoring is not None:
+            with_training = getattr(self, "return_train_score", False)
+            if held_out is None and scoring is not None and not with_training:
                 raise ValueError(
                     f"scoring={scoring!r} needs held-out rows, and there are none; set early_stopping=True, give "
                     "X_val and y_val to fit, or set scoring=None."
@@ -143,8 +146,11 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             if tasks.record is not None:
                 run.keep(tasks.record)
             kept = rows if self._calibrates and held_out is None else None
-            del rows  # the run alone references what it needs of them
             stopping = None if held_out is None else self._stopping(run, held_out, scoring)
+            followed = {} if stopping is None else {"validation": stopping}
+            if with_training:
+                followed = {"training": self._training_curves(run, rows, scoring), **followed}
+            del rows  # the run and what follows it reference what they need of them
 
             def fitted() -> dict[str, Any]:
                 best = stopping.best if stopping is not None and self.early_stopping else None
@@ -153,12 +159,13 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 return {
                     **self._fitted(run, n_rounds, losses if scoring is None else None),
                     "validation_scores_": None if losses is None or scoring is None else -losses[:n_rounds],
+                    "evals_result_": {name: each.curves for name, each in followed.items()} or None,
                     "best_iteration_": best,
                 }
 
             tasks.begin()
             with one_blas_thread() if self._one_blas_thread else nullcontext():
-                run_rounds(run, self.n_estimators, tasks, fitted, stopping)
+                run_rounds(run, self.n_estimators, tasks, fitted, list(followed.values()))
                 if stopping is not None:
                     self._after_stopping(run, held_out, stopping.best)
             results = fitted()
@@ -189,6 +196,38 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         if not self.early_stopping:
             stopping.patience = None
         return stopping
+
+    def _training_curves(self, run: Any, rows: Any, scoring: Any) -> EarlyStopping:
+        curves = self._stopping(run, rows, scoring)
+        curves.patience = None
+        return curves
+
+    def evals_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Table of `evals_result_`: columns "rows", "metric", "round" and "value".
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the data frame.
+
+        Raises
+        ------
+        ValueError
+            If the fit had neither held-out rows nor `return_train_score`.
+        """
+        check_is_fitted(self)
+        if self.evals_result_ is None:
+            raise ValueError("there are no curves; fit with early_stopping=True, X_val, or return_train_score=True.")
+        import narwhals as nw
+
+        lines = [
+            (rows, metric, t, value)
+            for rows, curves in self.evals_result_.items()
+            for metric, values in curves.items()
+            for t, value in enumerate(values, start=1)
+        ]
+        columns = dict(zip(("rows", "metric", "round", "value"), map(list, zip(*lines, strict=True)), strict=True))
+        return nw.from_dict(columns, backend=backend).to_native()
 
     def _stops_early(self, rows: Any) -> bool:
         return bool(self.early_stopping)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from math import ceil
@@ -54,6 +54,13 @@ class EarlyStopping:
             if self.losses[-1] < self.losses[self._best] - self.tol:
                 self._best = len(self.losses) - 1
         return bool(self.losses) and self.patience is not None and n_rounds - self.best >= self.patience
+
+    @property
+    def curves(self) -> dict[str, list[float]]:
+        """Loss, or scores by their names, after each round from the first on."""
+        scores = self.loss_after.scores if isinstance(self.loss_after, HeldOutScore) else None
+        recorded = {"loss": self.losses[1 - self.first :]} if scores is None else scores
+        return {name: list(values) for name, values in recorded.items()}
 
     @property
     def best(self) -> int:
@@ -221,16 +228,19 @@ class HeldOutRegressor(RegressorMixin, HeldOutModel):
 
 
 class HeldOutScore:
-    """Minus the score of held-out rows after each round, for `EarlyStopping`.
+    """Minus the first score of held-out rows after each round, for `EarlyStopping`; `scores` has all of them.
 
-    The scorer is given the rows' weights unless they are all equal. `classes` are all labels, ``(K,)``; None of
+    The scorers are given the rows' weights unless they are all equal. `classes` are all labels, ``(K,)``; None of
     numbers.
     """
 
     def __init__(
-        self, scoring: str | Scorer, rows: Rows | TargetRows, votes: HeldOutVotes, classes: NDArray[Any] | None
+        self,
+        scoring: str | Scorer | Sequence[str | Scorer],
+        rows: Rows | TargetRows,
+        votes: HeldOutVotes,
+        classes: NDArray[Any] | None,
     ) -> None:
-        self.scoring = scoring
         self.rows: Rows | TargetRows = rows
         self.model: HeldOutModel
         if isinstance(rows, Rows):
@@ -239,35 +249,48 @@ class HeldOutScore:
         else:
             self.y = rows.target
             self.model = HeldOutRegressor(votes, rows.cells)
-        self.scorer: Scorer = resolve_scorer(scoring)
-        if classes is not None:
-            self.scorer = _of_all_classes(self.scorer, classes)
-        if not rows.uniform and not _takes_weights(self.scorer):
-            raise ValueError(
-                f"scoring={scoring!r} takes no sample_weight, but the held-out rows have weights (sample_weight or "
-                "class_weight). Let it take them, as make_scorer's do, or leave them out of the fit."
-            )
+        self.scorers: list[tuple[str | Scorer, Scorer]] = []
+        self.scores: dict[str, list[float]] = {}
+        if not isinstance(scoring, str) and not callable(scoring) and not scoring:
+            raise ValueError(f"scoring={scoring!r} names no scorer; give one, or None for the loss.")
+        for each in [scoring] if isinstance(scoring, str) or callable(scoring) else scoring:
+            scorer = resolve_scorer(each)
+            name = each if isinstance(each, str) else getattr(each, "__name__", repr(each))
+            if name in self.scores:
+                raise ValueError(f"scoring={scoring!r} has two scorers named {name!r}; give each another name.")
+            self.scorers.append((each, scorer if classes is None else _of_all_classes(scorer, classes)))
+            self.scores[name] = []
+            if not rows.uniform and not _takes_weights(scorer):
+                raise ValueError(
+                    f"scoring={each!r} takes no sample_weight, but the held-out rows have weights (sample_weight or "
+                    "class_weight). Let it take them, as make_scorer's do, or leave them out of the fit."
+                )
 
     def __call__(self, t: int) -> float:
-        """Minus the score after t rounds; ``ValueError`` if the scorer fails, or its score is NaN."""
+        """Minus the first score after t rounds; ``ValueError`` if a scorer fails, or its score is NaN."""
         self.model.advance(t)
+        for values, (given, scorer) in zip(self.scores.values(), self.scorers, strict=True):
+            values.append(self._score(given, scorer))
+        return -next(iter(self.scores.values()))[-1]
+
+    def _score(self, given: str | Scorer, scorer: Scorer) -> float:
         weights = {} if self.rows.uniform else {"sample_weight": self.rows.weights}
         with warnings.catch_warnings():  # early rounds may name no row of a class, which scorers count as 0
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
             try:
-                score = float(self.scorer(self.model, self.rows.cells, self.y, **weights))
+                score = float(scorer(self.model, self.rows.cells, self.y, **weights))
             except (AttributeError, TypeError, ValueError) as error:
-                raise ValueError(f"scoring={self.scoring!r} cannot score the held-out rows: {error}") from error
+                raise ValueError(f"scoring={given!r} cannot score the held-out rows: {error}") from error
         if np.isnan(score):
             every = self.model.classes_.tolist() if isinstance(self.model, HeldOutClassifier) else []
             missing = sorted(set(every) - set(self.y.tolist()))
             raise ValueError(
-                f"scoring={self.scoring!r} is NaN on the held-out rows"
+                f"scoring={given!r} is NaN on the held-out rows"
                 f"{f', which hold no row of class {missing[0]!r}' if missing else ''}. Choose another scorer, or give "
                 "other X_val and y_val."
             )
-        return -score
+        return score
 
 
 def resolve_scorer(scoring: str | Scorer) -> Scorer:

@@ -289,13 +289,18 @@ class EarlyStoppingParameters:
         None,
         """Score that early stopping follows in place of the loss: a scorer's name, as in
         ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
-        the larger it is. It needs held-out rows: `early_stopping`, or `X_val` and `y_val`. `X` are these rows, encoded,
-        the only ones that the model predicts; their weights, if there are any, include `class_weight`.
-        `validation_scores_` has the scores.""",
+        the larger it is. Of several in a list the first is followed, and all are in `evals_result_`. It needs held-out
+        rows: `early_stopping`, or `X_val` and `y_val`. `X` are these rows, encoded, the only ones that the model
+        predicts; their weights, if there are any, include `class_weight`. `validation_scores_` has the scores.""",
         str,
         callable,
+        list,
+        tuple,
         None,
-        type_words="str, callable or None",
+        type_words="str, callable, list of them or None",
+    )
+    return_train_score: bool = parameter(
+        False, "Record the loss, or the scores, of the training rows after each round too, in `evals_result_`."
     )
     random_state: Any = random_state("the held-out rows")
     n_jobs: int | None = n_jobs()
@@ -303,6 +308,12 @@ class EarlyStoppingParameters:
     validation_scores_: F64 | None = fitted(
         "Scores of the held-out rows after each round, up to the best one; None without `scoring`.",
         "float64 array or None",
+    )
+    evals_result_: dict[str, dict[str, list[float]]] | None = fitted(
+        """Curves over all rounds, also those after the best one: for "validation", and "training" with
+        `return_train_score`, the "loss" after each round, or the scores by their names. `evals_frame` has them as a
+        table. None without held-out rows and `return_train_score`.""",
+        "dict or None",
     )
     best_iteration_: int | None = fitted(
         "Number of rounds that early stopping has kept, the last of which is the best; None if it was off.",

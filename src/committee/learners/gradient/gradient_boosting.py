@@ -354,6 +354,14 @@ class GradientBoosting(WarmStart, LossBoosting):
             held_out = held_out.held_rows()
         return super()._stopping(run, held_out, scoring)
 
+    def _training_curves(self, run: GradientRun, rows: Any, scoring: Any) -> EarlyStopping:
+        if isinstance(rows, PartedRows):
+            rows = replace(rows, held=~rows.held)
+        elif scoring is None and run.earlier is None:
+            every = np.arange(len(rows), dtype=np.int32)
+            return EarlyStopping(lambda t: run.target.mean_loss(run.scored.scores(every)), None)
+        return super()._training_curves(run, rows, scoring)
+
     def _after_stopping(self, run: GradientRun, held_out: Any, n_rounds: int) -> None:
         if isinstance(held_out, PartedRows) and not self.warm_start:
             whole = Target.of(run.target.loss, held_out.rows)

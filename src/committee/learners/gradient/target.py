@@ -183,7 +183,7 @@ class LossBoosting(Boosting):
     """Base of the learners that boost a loss: held-out losses, and the committee of classes or of numbers."""
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("validation_losses_", "validation_scores_", "best_iteration_", "training_objectives_"),
+        *("validation_losses_", "validation_scores_", "evals_result_", "best_iteration_", "training_objectives_"),
     )
 
     committee_: Any = fitted(

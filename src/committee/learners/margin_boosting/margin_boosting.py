@@ -46,7 +46,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     _voter_parameter = "voter"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("validation_errors_", "validation_scores_", "best_iteration_", "temperature_"),
+        *("validation_errors_", "validation_scores_", "evals_result_", "best_iteration_", "temperature_"),
     )
 
     validation_errors_: F64 | None = fitted(

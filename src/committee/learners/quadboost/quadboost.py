@@ -44,7 +44,14 @@ class QuadBoost(Boosting):
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("strength_", "training_risks_", "validation_risks_", "validation_scores_", "best_iteration_"),
+        *(
+            "strength_",
+            "training_risks_",
+            "validation_risks_",
+            "validation_scores_",
+            "evals_result_",
+            "best_iteration_",
+        ),
     )
 
     strength_: float = fitted("lambda or the bound that was used.", "float")

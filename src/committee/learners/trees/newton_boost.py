@@ -157,8 +157,8 @@ class NewtonRun(BoostingRun):
         return not self.finished
 
     @abstractmethod
-    def votes(self, X: F64, t: int) -> F64:
-        """Return votes ``(n, O)`` of step t = 1, 2, ... on rows; called once for each step, in order."""
+    def staged_votes(self, X: F64) -> Callable[[int], F64]:
+        """Return the votes ``(n, O)`` of step t = 1, 2, ... on rows, to be called once for each step, in order."""
 
     @abstractmethod
     def boosted(self, n_rounds: int) -> Boosted: ...
@@ -166,7 +166,7 @@ class NewtonRun(BoostingRun):
     def held_out_risk(self, held_out: Rows) -> StagedLoss:
         """Return the risk of held-out rows after each step."""
         start = np.zeros((len(held_out.labels), self.boost.n_outputs))
-        return StagedLoss(lambda t: self.votes(held_out.dense, t), self._risk_of(held_out), start)
+        return StagedLoss(self.staged_votes(held_out.dense), self._risk_of(held_out), start)
 
     def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
         signs = self.boost.signs(held_out.labels)
@@ -209,16 +209,15 @@ class LineRun(NewtonRun):
         self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
         self.finished = self.n_rounds == n_steps
 
-    def held_out_risk(self, held_out: Rows) -> StagedLoss:
+    def staged_votes(self, X: F64) -> Callable[[int], F64]:
         self.one_by_one = True
-        self._held_out = self.design.matrix(held_out.dense)
-        return super().held_out_risk(held_out)
+        D, steps = self.design.matrix(X), self._line_steps()
 
-    def votes(self, X: F64, t: int) -> F64:
-        if t == 1:
-            self._steps = self._line_steps()
-        column, intercept, slope = next(self._steps)
-        return intercept + slope * np.where(column < 0, 0.0, self._held_out[:, np.maximum(column, 0)])
+        def votes(_: int) -> F64:
+            column, intercept, slope = next(steps)
+            return intercept + slope * np.where(column < 0, 0.0, D[:, np.maximum(column, 0)])
+
+        return votes
 
     def boosted(self, n_rounds: int) -> Boosted:
         return self.all if n_rounds == self.all.path.shape[1] else self._boosted(n_rounds)
@@ -362,8 +361,8 @@ class StumpRun(NewtonRun):
             self.rounds.append(stumps)
             self.n_rounds += 1
 
-    def votes(self, X: F64, t: int) -> F64:
-        return self._voters(self.rounds[t - 1]).tally(X)
+    def staged_votes(self, X: F64) -> Callable[[int], F64]:
+        return lambda t: self._voters(self.rounds[t - 1]).tally(X)
 
     def boosted(self, n_rounds: int) -> Boosted:
         rounds = self.rounds[:n_rounds]

@@ -40,7 +40,7 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
     _link: ClassVar[Link]
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "linear_scores")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("feature_path_", "risk_path_", "validation_risks_", "validation_scores_", "best_iteration_"),
+        *("feature_path_", "risk_path_", "validation_risks_", "validation_scores_", "evals_result_", "best_iteration_"),
     )
 
     _tol_is_of_training = True

@@ -1,4 +1,4 @@
-"""Displays of reliability, of training risk, and of pruning."""
+"""Displays of reliability, of losses by round, of training risk, and of pruning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from committee.report.displays.base import (
     CurvesDisplay,
     legend_above,
 )
-from committee.report.drawing.chart import Chart, Curve, Mark, reliability_chart
+from committee.report.drawing.chart import Chart, Curve, Guide, Mark, reliability_chart
 from committee.report.drawing.scale import Scale
 from committee.report.metrics import Reliability
 
@@ -82,6 +82,93 @@ class ReliabilityDisplay(CurvesDisplay):
 
     def chart(self) -> Chart:
         return reliability_chart(self.curves, self.colors)
+
+
+class EvaluationDisplay(ChartDisplay):
+    """Loss or score of training and validation rows after each boosting round.
+
+    Parameters
+    ----------
+    curves : mapping of str to array-like (rounds,)
+        Values after each round, by the name of their rows.
+    metric : str, default="loss"
+        Label of the values.
+    best : int, default=None
+        Number of rounds that are kept, drawn as a line.
+
+    Examples
+    --------
+    >>> from committee.report import EvaluationDisplay
+    >>> display = EvaluationDisplay({"training": [0.6, 0.4, 0.3], "validation": [0.6, 0.5, 0.55]}, best=2).plot()
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('boosting round', 'loss')
+    """
+
+    def __init__(self, curves: Mapping[str, ArrayLike], *, metric: str = "loss", best: int | None = None) -> None:
+        self.curves = {name: np.asarray(values, dtype=np.float64) for name, values in curves.items()}
+        for name, values in self.curves.items():
+            if values.ndim != 1 or not values.size:
+                raise ValueError(f"curves[{name!r}] has shape {values.shape}; give one number for each round")
+        if not self.curves:
+            raise ValueError("curves is empty: give the values of some rows at least")
+        self.metric, self.best = metric, best
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, metric: str | None = None, *, ax: Axes | None = None) -> EvaluationDisplay:
+        """Draw the curves of a fitted booster.
+
+        Parameters
+        ----------
+        estimator : booster
+            With ``evals_result_``: a learner that was fitted with held-out rows or ``return_train_score=True``; or a
+            model of LightGBM or XGBoost that was fitted with ``eval_set``.
+        metric : str, default=None
+            Metric to draw. `None` draws the first one.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.
+
+        Raises
+        ------
+        ValueError
+            If the model has no curves, or none of this metric.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from committee import GradientBoostingRegressor
+        >>> from committee.report import EvaluationDisplay
+        >>> model = GradientBoostingRegressor(early_stopping=True, return_train_score=True, random_state=0)
+        >>> display = EvaluationDisplay.from_estimator(model.fit(*load_diabetes(return_X_y=True)))
+        >>> list(display.curves), display.best == model.best_iteration_
+        (['training', 'validation'], True)
+        """
+        found: Any = getattr(estimator, "evals_result_", None)
+        if found is None and callable(getattr(estimator, "evals_result", None)):
+            found = estimator.evals_result()
+        if not found:
+            raise ValueError(
+                f"{type(estimator).__name__} has no evals_result_ to draw; fit it with held-out rows, or with "
+                "return_train_score=True."
+            )
+        known = list(dict.fromkeys(name for values in found.values() for name in values))
+        name = known[0] if metric is None else metric
+        if name not in known:
+            raise ValueError(f"metric={metric!r} was not recorded; there are {', '.join(map(repr, known))}.")
+        best = getattr(estimator, "best_iteration_", None)
+        curves = {rows: values[name] for rows, values in found.items() if name in values}
+        return cls(curves, metric=name.replace("_", " "), best=best).plot(ax)
+
+    def chart(self) -> Chart:
+        values = np.concatenate(list(self.curves.values()))
+        y = Scale.over(values, margin=0.05)
+        longest = max(map(len, self.curves.values()))
+        marks: list[Mark] = [
+            Curve(np.arange(1, len(curve) + 1), curve, color=i, label=name)
+            for i, (name, curve) in enumerate(self.curves.items())
+        ]
+        if self.best:
+            marks.insert(0, Guide([self.best, self.best], [y.low, y.high]))
+        return Chart(Scale(1.0, max(2.0, longest), whole=True), y, "boosting round", self.metric, marks)
 
 
 class RiskPathDisplay(ChartDisplay):
