@@ -65,6 +65,11 @@ def _shown(character: str) -> str:
     return repr(character)[1:-1] if hidden else character
 
 
+def shortened(text: str, most: int = 28) -> str:
+    """Cut a text to so many characters, the last of them an ellipsis."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
 def pluralize(n: int, one: str, several: str = "") -> str:
     """Return a number with its noun, such as ``1 row`` and ``1,200 rows``; the plural defaults to `one` + s."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"

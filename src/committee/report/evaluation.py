@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.text import pluralize
-from committee.report.drawing.text import shortened
+from committee.data.text import pluralize, shortened
 from committee.report.figures import (
     Measured,
     accuracy_interval,

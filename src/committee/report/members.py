@@ -12,14 +12,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from committee.data.number_types import F64, Index
-from committee.data.text import pluralize
+from committee.data.text import pluralize, shortened
 from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import MIN_PROBABILITY
 from committee.learners.blend.losses import loss_label, reported_loss, row_losses
 from committee.objectives.losses import Loss, Squared
 from committee.report.drawing.scale import format_percent
-from committee.report.drawing.text import shortened
 from committee.report.grid import BLANK, Grid
 from committee.report.metrics import Reliability
 from committee.vote.committee import Committee

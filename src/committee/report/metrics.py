@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
-from committee.report.drawing.text import shortened
+from committee.data.text import shortened
 
 N_BINS = 10
 """Bins of a reliability diagram."""

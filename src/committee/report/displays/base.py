@@ -15,11 +15,12 @@ import numpy as np
 
 from committee.data.number_types import is_whole
 from committee.data.packages import require_package
+from committee.data.text import shortened
 from committee.report.drawing.chart import Band, Box, Chart, Columns, Curve, Dots, Guide, Line, Mark, Sketch, Text
 from committee.report.drawing.rows import Bar, CellMap, DotRows
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import Color
-from committee.report.drawing.text import shortened, text_width
+from committee.report.drawing.text import text_width
 
 if TYPE_CHECKING:
     from typing import Literal, Self

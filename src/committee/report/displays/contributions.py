@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
+from committee.data.text import shortened
 from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, check_most, draw_bars
 from committee.report.drawing.rows import Bar, rest_bar
-from committee.report.drawing.text import shortened
 from committee.report.row_explanation import RowExplanation, largest_shares, place, start_in_words
 
 if TYPE_CHECKING:

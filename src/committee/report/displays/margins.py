@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.text import shortened
 from committee.report.displays.base import (
     COLORS,
     GRID,
@@ -19,7 +20,6 @@ from committee.report.displays.base import (
 )
 from committee.report.drawing.chart import Chart, Curve, Guide, Mark, dash
 from committee.report.drawing.scale import Scale
-from committee.report.drawing.text import shortened
 from committee.vote.committee import Committee
 from committee.vote.margin_distribution import MarginDistribution
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.data.text import shortened
 from committee.report.displays.base import Display, check_most, draw_cells, draw_dot_rows
 from committee.report.drawing.rows import Cell, CellMap, DotRow, DotRows
 from committee.report.drawing.scale import Scale, format_percent
-from committee.report.drawing.text import shortened
 from committee.report.members import MemberAnswers
 
 if TYPE_CHECKING:

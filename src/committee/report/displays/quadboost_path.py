@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
+from committee.data.text import shortened
 from committee.objectives.programs.penalties import penalty_class
 from committee.report.displays.base import (
     COLORS,
@@ -23,7 +24,6 @@ from committee.report.displays.base import (
     open_axes,
 )
 from committee.report.drawing.scale import format_number
-from committee.report.drawing.text import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

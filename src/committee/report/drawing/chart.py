@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.data.text import shortened
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import Color, css, element, legend, svg_picture, text_line
-from committee.report.drawing.text import SIZE, fitted, label_offsets, shortened, text_width
+from committee.report.drawing.text import SIZE, fitted, label_offsets, text_width
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -24,11 +24,6 @@ def _character_width(character: str) -> float:
     return 0.95 if character in "MWmw@%" else 0.72 if character.isupper() else 0.61
 
 
-def shortened(text: str, most: int = 28) -> str:
-    """Cut a text to so many characters, the last of them an ellipsis."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
 def middle_cut(text: str, most: int = 26) -> str:
     """Leave out the middle of a long text: names that begin alike often end differently."""
     if len(text) <= most:
