@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -75,6 +76,45 @@ COMMITTEE_INLINE void gains_of_in(SquaredError, RunningPlanes& running, std::int
     store<Lanes>(running.gain.data() + i, node(a, left) + node(rest_of_word(total[0], a), right) - parent);
   }
 }
+template <class Lanes>
+COMMITTEE_INLINE void gains_of_in(Error, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
+                                  const std::uint64_t* total, const Units& units, double parent) {
+  for (std::int64_t i = first; i < end; i += kLanes) {
+    Lanes left{}, left_most{}, right{}, right_most{};
+    for (int k = 0; k < planes; ++k) {
+      const auto a = load_as<BitsOf<Lanes>>(running.plane(k) + i);
+      const Lanes w = weights_of<Lanes>(a, units.fixed),
+                  rest = weights_of<Lanes>(rest_of_word(total[k], a), units.fixed);
+      left += w;
+      left_most = larger_of(w, left_most);
+      right += rest;
+      right_most = larger_of(rest, right_most);
+    }
+    const Lanes gain = left_most + right_most - parent;
+    store<Lanes>(running.gain.data() + i, select<Lanes>((left > 0.0) & (right > 0.0), gain, Lanes{} / Lanes{}));
+  }
+}
+template <class Lanes>
+COMMITTEE_INLINE void gains_of_in(Entropy, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
+                                  const std::uint64_t* total, const Units& units, double parent) {
+  const auto xlogx = [](const Lanes& x) __attribute__((always_inline)) {
+    return select<Lanes>(x > 0.0, x * log_positive<Lanes>(x), Lanes{});
+  };
+  for (std::int64_t i = first; i < end; i += kLanes) {
+    Lanes left{}, left_logs{}, right{}, right_logs{};
+    for (int k = 0; k < planes; ++k) {
+      const auto a = load_as<BitsOf<Lanes>>(running.plane(k) + i);
+      const Lanes w = weights_of<Lanes>(a, units.fixed),
+                  rest = weights_of<Lanes>(rest_of_word(total[k], a), units.fixed);
+      left += w;
+      left_logs += xlogx(w);
+      right += rest;
+      right_logs += xlogx(rest);
+    }
+    const Lanes gain = left_logs - xlogx(left) + right_logs - xlogx(right) - parent;
+    store<Lanes>(running.gain.data() + i, select<Lanes>((left > 0.0) & (right > 0.0), gain, Lanes{} / Lanes{}));
+  }
+}
 COMMITTEE_ON_LANES(void, gains_of,
                    (Gini gini, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
                     const std::uint64_t* total, const Units& units, double parent),
@@ -83,8 +123,35 @@ COMMITTEE_ON_LANES(void, gains_of,
                    (SquaredError error, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
                     const std::uint64_t* total, const Units& units, double parent),
                    (error, running, first, end, planes, total, units, parent))
+COMMITTEE_ON_LANES(void, gains_of,
+                   (Error error, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
+                    const std::uint64_t* total, const Units& units, double parent),
+                   (error, running, first, end, planes, total, units, parent))
+COMMITTEE_ON_LANES(void, gains_of,
+                   (Entropy entropy, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
+                    const std::uint64_t* total, const Units& units, double parent),
+                   (entropy, running, first, end, planes, total, units, parent))
+
+// Criteria with gains eight at a time. Those of entropy are not exact, as its logarithm is to 1e-14: they find
+// candidates, which are then compared by the criterion itself.
 template <class Criterion>
-inline constexpr bool kHasLanes = std::is_same_v<Criterion, SquaredError> || std::is_same_v<Criterion, Gini>;
+inline constexpr bool kExactLanes =
+    std::is_same_v<Criterion, SquaredError> || std::is_same_v<Criterion, Gini> || std::is_same_v<Criterion, Error>;
+template <class Criterion>
+inline constexpr bool kHasLanes = kExactLanes<Criterion> || std::is_same_v<Criterion, Entropy>;
+
+// Bound on the error of `gains_of` in a node of these weights: |x ln x| is at most that of the node, or 1/e.
+template <class Criterion>
+double gain_error(const double* w, int planes) {
+  if constexpr (!kHasLanes<Criterion> || kExactLanes<Criterion>) {
+    return 0.0;
+  } else {
+    double sum = 0.0;
+    for (int k = 0; k < planes; ++k) sum += w[k];
+    const double most = std::abs(Entropy::xlogx(sum));
+    return 1e-13 * (planes + 2) * (sum > 0.36 ? std::max(most, 0.37) : most);
+  }
+}
 
 // Running sums over n bins of each plane, `stride` apart, from the cell `first` on, or from nothing.
 template <class Lanes>

@@ -89,6 +89,7 @@ class Sides {
     sums_ = sums;
     units_.read(sums, planes(), left_units_.data());
     score_ = Criterion::node(left_units_.data(), planes());
+    gain_error_ = committee::gain_error<Criterion>(left_units_.data(), planes());
     clear_left();
   }
   void clear_left() { std::fill(left.begin(), left.end(), 0); }
@@ -103,6 +104,8 @@ class Sides {
 
   // The gain of the whole node as one, and its sums.
   double score() const { return score_; }
+  // Bound on the error of gains that are found eight at a time.
+  double gain_error() const { return gain_error_; }
   const std::uint64_t* sums() const { return sums_; }
 
   // Is this split the best so far? Then `best_gain` is its gain from here on. GCC would call it, which costs deep trees
@@ -141,7 +144,7 @@ class Sides {
   const int planes_;
   const bool counts_matter_;  // a side with weight has a row at least
   const std::uint64_t* sums_ = nullptr;
-  double score_ = 0.0;
+  double score_ = 0.0, gain_error_ = 0.0;
   PerPlane<std::uint64_t, kPlanes> right_;
   PerPlane<double, kPlanes> left_units_, right_units_;
 };
@@ -247,7 +250,7 @@ class FeatureScan {
     }
     const auto look_on = [&](std::int64_t b, double above) {
       for (Way* way = ways_; way < ways_ + n_ways; ++way)
-        way->next = first_above(way->gain(), std::max(way->next, b), way->end, above);
+        way->next = first_above(way->gain(), std::max(way->next, b), way->end, above - sides_.gain_error());
     };
     if (!skip_to_peak(n_ways)) look_on(0, to_be_larger(best_.gain));
     for (;;) {
@@ -283,8 +286,13 @@ class FeatureScan {
     for (int w = 0; w < n_ways; ++w)  // those of the peak's own bin too, unless they are nearly as good themselves
       before = std::max(
           before, largest_gain(ways_[w].gain(), ways_[w].next, std::min(peak + (first[w] != peak), ways_[w].end)));
-    if (is_larger(nearly, before)) {
-      for (int w = 0; w < n_ways; ++w) ways_[w].next = first[w];
+    if (is_larger(nearly - sides_.gain_error(), before + sides_.gain_error())) {
+      for (Way* way = ways_; way < ways_ + n_ways; ++way) {
+        if constexpr (kExactLanes<Criterion>)
+          way->next = first[way - ways_];
+        else
+          way->next = first_above(way->gain(), std::max(way->next, peak), way->end, nearly - 3.0 * sides_.gain_error());
+      }
       return true;
     }
     return false;

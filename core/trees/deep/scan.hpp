@@ -183,11 +183,18 @@ class ListScan {
     Split best;
     best.gain = limits_.least();
     std::int64_t at = 0;
-    for (std::int64_t i = 0; i < n; ++i)
-      if (const double gain = limits_.seen(running_.gain[i]); is_larger(gain, best.gain)) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if constexpr (kExactLanes<Criterion>) {
+        const double gain = limits_.seen(running_.gain[i]);
+        if (!is_larger(gain, best.gain)) continue;
         best.gain = gain;
-        at = i;
+      } else {
+        if (!(running_.gain[i] > to_be_larger(best.gain) - sides_.gain_error())) continue;
+        for (int k = 0; k < planes; ++k) sides_.left[k] = running_.plane(k)[i];
+        if (!sides_.beats(best.gain)) continue;
       }
+      at = i;
+    }
     if (!(best.gain > limits_.min_gain)) return best;
     best.bin = list.split_after(at, list.size());
     best.feature = feature;
