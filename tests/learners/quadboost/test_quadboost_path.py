@@ -106,8 +106,7 @@ def test_what_a_path_cannot_follow_is_refused():
         (X, y, {"alphas": [0.0, 1.0]}, "alphas holds 0, where"),
         (X, y, {"alphas": [0.0, 1.0], "penalty": "linf"}, "alphas holds 0; as"),
         (wide, wide[:, 0], {"n_thresholds": 2000}, "n_thresholds=2000 makes"),
-        (wide, 1e-170 * wide[:, 0], {}, r"y around its mean is 0, below 1e-280, and float64 .* Rescale y"),
-        (wide, 1e-170 * wide[:, 0], {"fit_intercept": False}, r"the mean square of y is 0, below 1e-280"),
+        (wide, 1e-170 * wide[:, 0], {"penalty": "kl"}, r"y around its mean is 0, below 1e-280, and .* Rescale y"),
     ]:
         with pytest.raises(ValueError, match=message):
             quadboost_path(rows, targets, **options)
@@ -115,6 +114,24 @@ def test_what_a_path_cannot_follow_is_refused():
     only = np.where(np.arange(3000) < 9, np.arange(3000), 7.0)  # constant where rows have a weight
     path = quadboost_path(wide, only, sample_weight=(np.arange(3000) >= 9).astype(float), alphas=[0.1, 1.0])
     assert (path.n_voters == 0).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("penalty", "power"), [("l1", 1), ("l2", 0), ("linf", 1)])
+def test_targets_whose_squares_no_float_holds_have_the_same_path(penalty, power, fit_intercept):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y, unit = X[:, 0] + 0.3 * X[:, 1] ** 2, 2.0**-600
+    for alphas in (None, [0.01, 0.1]) if power else ([0.01, 0.1],):
+        options = {"penalty": penalty, "n_alphas": 4, "fit_intercept": fit_intercept, "n_thresholds": 4}
+        near = quadboost_path(X, y, alphas=alphas, **options)
+        given = None if alphas is None else np.array(alphas) * unit**power
+        far = quadboost_path(X, y * unit, alphas=given, **options)
+        for a, b, p in [(near.alphas, far.alphas, power), (near.weights, far.weights, 1)]:
+            assert_allclose(b / unit**p, a, rtol=1e-9, atol=1e-12)
+        assert_allclose(far.decision_function(X) / unit, near.decision_function(X), rtol=1e-9, atol=1e-12)
+        assert_array_equal(far.n_voters, near.n_voters)
+    strong = quadboost_path(X, y * unit, penalty="l1", alphas=[1.0])
+    assert strong.n_voters.tolist() == [0] and not strong.weights.any()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

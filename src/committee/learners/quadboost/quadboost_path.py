@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -36,7 +36,9 @@ MOST_CELLS_OF_PATH = 8000
 LEAST_RATIO = 1e-100  # least ratio of the weakest strength of a path to the strongest, far from where float64 ends
 
 LEAST_SQUARE = 1e-280
-"""Least mean square of a target: smaller ones are sums of squares of which float64 holds some digits or none."""
+"""Least mean square of a target in its own unit: float64 holds few or no digits of the squares of smaller targets."""
+
+LARGEST_STRENGTH = 1e300  # of alphas in the unit of a small target
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +56,7 @@ class QuadBoostPath:
     intercepts : float64 array (S,)
         Constant part of the scores.
     risks : float64 array (S,)
-        Mean squared residual of the training rows, without the penalty.
+        Mean squared residual of the training rows, without the penalty; 0 where float64 holds no such square.
     gaps : float64 array (S,)
         Duality gaps: upper bounds on the distance of the penalised risk from its minimum.
     n_voters : int array (S,)
@@ -152,7 +154,8 @@ def quadboost_path(
     alphas : array-like (S,), default=None
         Strengths (for "linf" the bounds alpha_max). None: `n_alphas` of them, evenly spaced by logarithm from the
         largest |h'y|, at which "l1" leaves no voter, down to `eps` times that; for "linf" from `eps` times the largest
-        least-squares weight of a single voter up to that.
+        least-squares weight of a single voter up to that. Of numbers whose squares are below 1e-280, those of "l2" are
+        in a unit of y's own size.
     n_alphas : int, default=100
         Number of strengths.
     eps : float, default=1e-3
@@ -181,7 +184,7 @@ def quadboost_path(
     Raises
     ------
     ValueError
-        If a parameter is out of its range, y holds more than two classes or numbers too small to be squared, alphas
+        If a parameter is out of its range, y holds more than two classes, alphas
         holds a negative number, or the dictionary is too large for its products to be kept.
 
     Examples
@@ -214,19 +217,35 @@ def quadboost_path(
     target = learner.target_of(rows)
     cells, kind = _core.Cells(binned.codes, binned.bins.n_bins, threads), penalty_class(penalty)
     products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
-    b, square = products.b[0], float(products.square[0])
+    square = float(products.square[0])
     weighed = target.y[0][target.weights > 0.0]
+    power = 0  # the path is followed for y / 2^power
     if square < LEAST_SQUARE and (weighed != (weighed[0] if fit_intercept else 0.0)).any():
-        raise ValueError(
-            f"the mean square of y{' around its mean' * fit_intercept} is {square:.3g}, below {LEAST_SQUARE:g}, and "
-            "float64 does not hold all digits of such numbers. Rescale y."
-        )
-    chosen = strengths(kind, products, alphas, n_alphas, eps)
-    weights, gaps, risks = follow(kind, products.gram, b, square, dictionary.groups, chosen, tol)
+        if kind.target_power is None:
+            raise ValueError(
+                f"the mean square of y{' around its mean' * fit_intercept} is {square:.3g}, below {LEAST_SQUARE:g}, "
+                f"and penalty={penalty!r} bounds weights by a number that does not follow the unit of y. Rescale y."
+            )
+        power = int(np.frexp(np.abs(weighed - (weighed[0] if fit_intercept else 0.0)).max())[1])
+        target = replace(target, y=np.ldexp(target.y, -power))
+        products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
+        square = float(products.square[0])
+    of_strength = power * (kind.target_power or 0)
+    chosen = strengths(kind, products, _in_unit(alphas, of_strength), n_alphas, eps)
+    weights, gaps, risks = follow(kind, products.gram, products.b[0], square, dictionary.groups, chosen, tol)
     start = float(target.weights @ target.y[0])
     intercepts = start - weights @ dictionary.mean if fit_intercept else np.zeros(len(chosen))
+    weights, intercepts, chosen = np.ldexp(weights, power), np.ldexp(intercepts, power), np.ldexp(chosen, of_strength)
+    gaps, risks = np.ldexp(gaps, 2 * power), np.ldexp(risks, 2 * power)
     n_voters = (weights != 0.0).sum(axis=1)
     return QuadBoostPath(penalty, chosen, weights, intercepts, risks, gaps, n_voters, dictionary, learner, rows.count)
+
+
+def _in_unit(alphas: ArrayLike | None, power: int) -> ArrayLike | None:
+    # strengths in units of 2^power; invalid ones are refused later
+    if not power or alphas is None or np.asarray(alphas).dtype.kind not in "iuf":
+        return alphas
+    return np.minimum(np.ldexp(np.asarray(alphas, dtype=np.float64), -power), LARGEST_STRENGTH)
 
 
 def path_stumps(

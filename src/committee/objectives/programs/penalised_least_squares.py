@@ -33,6 +33,7 @@ class Penalty(ABC):
     kernel: ClassVar[KernelName | None] = None  # name in the kernels; None: coordinate steps run in NumPy
     takes_counts: ClassVar[bool] = False  # true if `path` accepts `CountedProducts`
     parameter: ClassVar[str] = "alpha"  # parameter of the learners that sets the strength
+    target_power: ClassVar[int | None] = 0  # power of the target's unit in the strength's; None: weights have a bound
     weakens: ClassVar[Literal["lower", "raise"]] = "lower"  # direction of the strength that admits more voters
 
     @classmethod

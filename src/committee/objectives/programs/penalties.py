@@ -48,6 +48,7 @@ class L1Penalty(Penalty):
     """2 lambda sum |alpha|: the best weight is soft(own, lambda) / eta (eq. 7)."""
 
     kernel: ClassVar[KernelName | None] = "l1"
+    target_power: ClassVar[int | None] = 1
     takes_counts: ClassVar[bool] = True
 
     @classmethod
@@ -166,6 +167,7 @@ class LinfPenalty(Penalty):
     """|alpha| <= bound: the best weight is own / eta, clipped (eq. 9)."""
 
     kernel: ClassVar[KernelName | None] = "linf"
+    target_power: ClassVar[int | None] = 1
     parameter: ClassVar[str] = "alpha_max"
     weakens: ClassVar[Literal["lower", "raise"]] = "raise"
 
@@ -237,6 +239,8 @@ class KLPenalty(Penalty):
 
     Equation: kl-step (docs/theory.md).
     """
+
+    target_power: ClassVar[int | None] = None
 
     bound: float = 0.3  # a: the learners' `alpha_max`
 
