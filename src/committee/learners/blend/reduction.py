@@ -84,9 +84,10 @@ class ReducibleBlend:
     def prune(self, max_nodes: float = 0.33) -> Self:
         """Return a copy of fewer fits, and fewer trees of a forest; this committee is unchanged.
 
-        Of each member the same share of parts stays, the first ones: of its fits, or of a forest's trees and SBPMT's
-        committees, one at least. Weights and temperatures stay. Where one part of each member is too much, members are
-        removed, least weight first. The smaller vote has no held-out estimate: ``oof_loss_``, ``oof_score_`` are NaN.
+        About the same share of each member's parts stays, one at least: of its fits the smallest, of a forest's trees
+        and SBPMT's committees the first. Weights and temperatures stay. Where one part of each member is too much,
+        members are removed, least weight first. The smaller vote has no held-out estimate: ``oof_loss_``,
+        ``oof_score_`` are NaN.
 
         Parameters
         ----------
@@ -137,18 +138,21 @@ class _PrunableMember:
     fits: Sequence[Committee | RegressionCommittee]
 
     @property
-    def nodes(self) -> NDArray[np.int64]:
-        if len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average):
+    def has_voters(self) -> bool:
+        return len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Nodes of each part, in the order in which parts are kept."""
+        if self.has_voters:
             return np.asarray(self.fits[0].voters.n_nodes, dtype=np.int64)
-        return np.array([one.n_nodes for one in self.fits], dtype=np.int64)
+        return np.sort([one.n_nodes for one in self.fits])
 
-    def count(self, share: float) -> int:
-        return max(1, int(share * len(self.nodes) + 1e-9))
-
-    def first(self, count: int) -> Sequence[Committee | RegressionCommittee]:
-        if len(self.fits) > 1 or count == len(self.nodes):
-            return self.fits[:count]
-        return [self.fits[0][:count]]
+    def kept(self, count: int) -> Sequence[Committee | RegressionCommittee]:
+        if self.has_voters:
+            return self.fits if count == len(self.sizes) else [self.fits[0][:count]]
+        smallest = np.argsort([one.n_nodes for one in self.fits], kind="stable")[:count]
+        return [self.fits[k] for k in sorted(smallest.tolist())]
 
 
 def _pruned(blend: Any, most: float) -> Any:
@@ -159,28 +163,42 @@ def _pruned(blend: Any, most: float) -> Any:
         for name, end, size in zip(blend.member_names_, ends, blend.member_sizes_.tolist(), strict=True)
     ]
     left = np.arange(len(members))
-    while (share := _largest_share([members[k] for k in left], most)) is None:
+    while (counts := _counts_of_parts([members[k].sizes for k in left], blend.member_weights_[left], most)) is None:
         if len(left) == 1:
             raise ValueError(
                 f"max_nodes allows {most:.4g} nodes, and a part of the member {members[left[0]].name!r} has "
-                f"{members[left[0]].nodes[0]}; allow more, or train one small learner by distil."
+                f"{members[left[0]].sizes[0]}; allow more, or train one small learner by distil."
             )
         left = np.delete(left, np.argmin(blend.member_weights_[left]))
-    return _of_parts(blend, members, left, share)
+    return _of_parts(blend, members, left, counts)
 
 
-def _largest_share(members: Sequence[_PrunableMember], most: float) -> float | None:
-    # of each member's parts; None if one part of each has too many nodes
-    totals = [np.cumsum(one.nodes) for one in members]
-    shares = np.unique(np.concatenate([np.arange(1, len(total) + 1) / len(total) for total in totals]))[::-1]
-    for share in map(float, shares):
-        if sum(int(total[one.count(share) - 1]) for one, total in zip(members, totals, strict=True)) <= most:
-            return share
-    return None
+def _counts_of_parts(sizes: Sequence[NDArray[np.int64]], weights: F64, most: float) -> list[int] | None:
+    # parts of each member; None if one part of each has too many nodes
+    totals = [np.cumsum(one) for one in sizes]
+
+    def counts_of(share: float) -> list[int]:
+        return [max(1, int(share * len(one) + 0.5 + 1e-9)) for one in sizes]
+
+    def nodes(counts: Sequence[int]) -> int:
+        return sum(int(total[count - 1]) for count, total in zip(counts, totals, strict=True))
+
+    shares = np.unique(np.concatenate([(np.arange(len(one)) + 0.5) / len(one) for one in sizes]))[::-1]
+    counts = next((each for each in map(counts_of, shares.tolist()) if nodes(each) <= most), None)
+    if counts is None:
+        return None
+    room = most - nodes(counts)
+    while True:  # a part more of the member with the least share that has room for it, the heaviest of equals
+        fitting = [k for k, one in enumerate(sizes) if counts[k] < len(one) and one[counts[k]] <= room]
+        if not fitting:
+            return counts
+        k = min(fitting, key=lambda k: (counts[k] / len(sizes[k]), -weights[k]))
+        room -= int(sizes[k][counts[k]])
+        counts[k] += 1
 
 
-def _of_parts(blend: Any, members: Sequence[_PrunableMember], left: NDArray[np.intp], share: float) -> Any:
-    kept = [members[k].first(members[k].count(share)) for k in left]
+def _of_parts(blend: Any, members: Sequence[_PrunableMember], left: NDArray[np.intp], counts: Sequence[int]) -> Any:
+    kept = [members[k].kept(count) for k, count in zip(left, counts, strict=True)]
     weights: F64 = blend.member_weights_[left]
     if weights.size < blend.member_weights_.size:  # those of all sum to one but for rounding, and stay as they are
         weights = weights / weights.sum()
