@@ -15,7 +15,7 @@ from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid
 from committee.report.prediction_sets import model_inside, sets_grid
 from committee.report.provenance import training_terms
 from committee.vote.explain.contributions import node_means
-from committee.vote.explain.rules import leaf_models, model_trees
+from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 
@@ -161,7 +161,7 @@ def _leaves(model: Any) -> Grid:
         scores = frame.filter(frame["leaf"] == leaf)
         best = int(np.argmax(mean[leaf]))
         label, intercept = scores["class"][best], scores["intercept"][best]
-        score = score_in_words(intercept, scores[best, -len(design) :].row(0), names, importance)
+        score = score_in_words(intercept, model_coefficients(scores, design)[best].tolist(), names, importance)
         rows.append((str(leaf), shorten(rule, 140, placeholder=" ..."), f"{n:,}", f"{label}: {score}"))
     trees = len(members.forest)
     of_trees = f" of the first of {trees:,} trees" if trees > 1 else ""

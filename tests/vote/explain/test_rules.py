@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
@@ -106,7 +106,8 @@ def test_leaf_models_give_the_scores(tree, n_classes):
     encoded = model.table_.encode(X)
     D, leaf, F = voters.design.matrix(encoded), voters.forest.apply(encoded), scores(model, X)
     names = coefficient_names(voters.design.names(model.table_))
-    assert frame.columns == ["tree", "leaf", "rule", "rows", "class", "intercept", *names]
+    assert frame.columns == ["tree", "leaf", "rule", "rows", "class", "intercept", *names, "age if missing"]
+    assert_allclose(frame["age if missing"].unique(), np.nanmean(encoded[:, 0]))
     assert "colour = red" in names and "age missing" in names and "flag = yes" in names
     table = {(r["tree"], r["leaf"], r["class"]): r for r in frame.iter_rows(named=True)}
     assert len(table) == len(frame)

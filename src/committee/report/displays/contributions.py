@@ -313,13 +313,15 @@ class CoefficientMapDisplay(Display):
         max_leaves, max_columns, ax
             As for the class and `plot`.
         """
+        from committee.vote.explain.rules import model_coefficients
+
         label, frame, design = leaf_scores(estimator, tree, label)
         deviation = None
         if X is not None:
             deviation = design.matrix(estimator.table_.encode(estimator.validate_rows(X))).std(axis=0)
         rules = [f"leaf {leaf}: {rule} ({rows:,} rows)" for leaf, rule, rows in frame[["leaf", "rule", "rows"]].rows()]
         display = cls(
-            frame[:, -len(design) :].to_numpy(),
+            model_coefficients(frame, design),
             rules,
             design.names(estimator.table_),
             deviation=deviation,
@@ -375,14 +377,14 @@ class CoefficientMapDisplay(Display):
 
 def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
     """Class of a score of a model tree, the leaf models of that score by their rows, and the design of columns."""
-    from committee.vote.explain.rules import leaf_models, model_trees
+    from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
 
     trees = model_trees(estimator)
     tree, design = place("tree", tree, len(trees.forest)), trees.design
     frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
     scored = frame["class"].unique(maintain_order=True).to_list()
     if label is None:
-        linear = (frame[:, -len(design) :].to_numpy() != 0.0).any(axis=1)
+        linear = (model_coefficients(frame, design) != 0.0).any(axis=1)
         label = frame["class"].to_list()[int(linear.argmax())]
     if label not in scored:
         raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import unpack_category_bits
+from committee.data.design import Design
 from committee.data.number_types import F64
 from committee.data.packages import require_package
 from committee.data.table_schema import TableSchema
@@ -143,8 +144,9 @@ def leaf_models(
     """Table of all leaf models: a polars frame with one row for each tree, leaf and class.
 
     ``committee`` and ``alpha`` exist only for `BoostedCommittees`; ``tree`` counts within the committee; ``class`` is
-    the class of the score (the second of two). The coefficients follow, one per design column, in the user's units. A
-    column with a reserved name becomes "coefficient of rows", and repeated names get a number.
+    the class of the score (the second of two). The coefficients follow, one per design column, in the user's units,
+    and then the numbers that replace missing ones, such as ``age if missing``, of columns that had missing values in
+    training. A column with a reserved name becomes "coefficient of rows", and repeated names get a number.
     """
     require_package("polars", "the table of leaves")
     import polars as pl
@@ -175,8 +177,17 @@ def leaf_models(
     if not isinstance(voters, BoostedCommittees):
         del columns["committee"], columns["alpha"]
     coefficient = members.coefficient[model].reshape(-1, len(members.design))
-    names = coefficient_names(members.design.names(table))
-    return pl.DataFrame({**columns, **{name: coefficient[:, c].copy() for c, name in enumerate(names)}})
+    names = members.design.names(table)
+    filled = np.flatnonzero(had_missing & (table.n_categories == 0))
+    named = coefficient_names([*names, *(f"{table.column(j)} if missing" for j in filled.tolist())])
+    values = [*coefficient.T, *(np.full(len(model) * n_outputs, members.design.fill[j]) for j in filled)]
+    return pl.DataFrame({**columns, **{name: value.copy() for name, value in zip(named, values, strict=True)}})
+
+
+def model_coefficients(frame: pl.DataFrame, design: Design) -> F64:
+    """Coefficients of a table of `leaf_models`, ``(rows, q)``."""
+    first = frame.columns.index("intercept") + 1
+    return frame[:, first : first + len(design)].to_numpy()
 
 
 def model_trees(estimator: Any) -> ModelForest:
