@@ -11,11 +11,14 @@ class PyDeepGrower : public PyTreeGrower {
  public:
   PyDeepGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, const std::string& criterion,
                int n_classes, int max_depth, std::int64_t min_samples_leaf, double min_weight_leaf, double min_gain,
-               std::int64_t max_features, std::int64_t max_features_tree, int n_threads)
+               std::int64_t max_features, std::int64_t max_features_tree,
+               std::optional<In1<std::uint32_t>> feature_weights, int n_threads)
       : PyTreeGrower(codes, n_classes) {
     require_table(codes, n_bins, categorical);
-    const GrowthLimits limits{
-        {max_depth, 0, min_samples_leaf, max_features, max_features_tree}, min_weight_leaf, min_gain};
+    const GrowthLimits limits{{max_depth, 0, min_samples_leaf, max_features, max_features_tree,
+                               feature_weights_of(feature_weights, length(n_bins))},
+                              min_weight_leaf,
+                              min_gain};
     require_limits(limits);
     const CriterionName name = criterion_named(criterion);
     require(limits.min_gain >= 0.0 || name != CriterionName::squared_error,
@@ -61,10 +64,11 @@ nb::object walk_codes(AnyCodes codes, In1<std::int32_t> n_bins, const TreeNodes&
 void register_deep_grow(nb::module_& m) {
   nb::class_<PyDeepGrower>(m, "DeepGrower")
       .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, const std::string&, int, int, std::int64_t, double,
-                    double, std::int64_t, std::int64_t, int>(),
+                    double, std::int64_t, std::int64_t, std::optional<In1<std::uint32_t>>, int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), "criterion"_a, "n_classes"_a,
            nb::kw_only(), "max_depth"_a, "min_samples_leaf"_a, "min_weight_leaf"_a, "min_gain"_a, "max_features"_a,
-           "max_features_tree"_a = 0, "n_threads"_a, nb::keep_alive<1, 2>())
+           "max_features_tree"_a = 0, "feature_weights"_a.noconvert() = nb::none(), "n_threads"_a,
+           nb::keep_alive<1, 2>())
       .def("grow_classes", &PyDeepGrower::grow_classes, "labels"_a.noconvert(), "weights"_a.noconvert(),
            "rows"_a.noconvert().none(), "seed"_a)
       .def("grow_targets", &PyDeepGrower::grow_targets, "targets"_a.noconvert(), "weights"_a.noconvert(),

@@ -14,11 +14,13 @@ class PyGrower : public PyTreeGrower {
   PyGrower(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical, const std::string& criterion,
            int n_classes, int max_depth, std::int64_t max_leaf_nodes, std::int64_t min_samples_leaf,
            double min_weight_leaf, double min_gain, std::int64_t max_features, std::int64_t max_features_tree,
-           int n_threads)
+           std::optional<In1<std::uint32_t>> feature_weights, int n_threads)
       : PyTreeGrower(codes, n_classes) {
     require_table(codes, n_bins, categorical);
-    const GrowthLimits limits{
-        {max_depth, max_leaf_nodes, min_samples_leaf, max_features, max_features_tree}, min_weight_leaf, min_gain};
+    const GrowthLimits limits{{max_depth, max_leaf_nodes, min_samples_leaf, max_features, max_features_tree,
+                               feature_weights_of(feature_weights, length(n_bins))},
+                              min_weight_leaf,
+                              min_gain};
     require_limits(limits);
     const CriterionName name = criterion_named(criterion);
     require(limits.min_gain >= 0.0 || name != CriterionName::squared_error,
@@ -92,10 +94,11 @@ void register_grow(nb::module_& m) {
   m.def("joined_nodes", &joined_nodes, "trees"_a);
   nb::class_<PyGrower>(m, "Grower")
       .def(nb::init<AnyCodes, In1<std::int32_t>, In1<std::uint8_t>, const std::string&, int, int, std::int64_t,
-                    std::int64_t, double, double, std::int64_t, std::int64_t, int>(),
+                    std::int64_t, double, double, std::int64_t, std::int64_t, std::optional<In1<std::uint32_t>>, int>(),
            "codes"_a.noconvert(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), "criterion"_a, "n_classes"_a,
            nb::kw_only(), "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_weight_leaf"_a, "min_gain"_a,
-           "max_features"_a, "max_features_tree"_a = 0, "n_threads"_a, nb::keep_alive<1, 2>())
+           "max_features"_a, "max_features_tree"_a = 0, "feature_weights"_a.noconvert() = nb::none(), "n_threads"_a,
+           nb::keep_alive<1, 2>())
       .def("grow_classes", &PyGrower::grow_classes, "labels"_a.noconvert(), "weights"_a.noconvert(),
            "rows"_a.noconvert().none(), "seed"_a)
       .def("grow_targets", &PyGrower::grow_targets, "targets"_a.noconvert(), "weights"_a.noconvert(),

@@ -32,6 +32,13 @@ inline void require_limits(const GrowthLimits& limits) {
   require(!std::isnan(limits.min_gain), "min_gain must be a number");
 }
 
+// The weights by which features are drawn; none: all alike.
+inline Vector<std::uint32_t> feature_weights_of(const std::optional<In1<std::uint32_t>>& weights, std::int64_t p) {
+  if (!weights) return {};
+  require(length(*weights) == p, "feature_weights needs one number per column");
+  return {weights->data(), weights->data() + p};
+}
+
 // A grower on labels or targets: TableGrower, or DeepTableGrower.
 class PyTreeGrower {
  public:

@@ -1,6 +1,7 @@
 // Feature sampling: the features scanned at a node, drawn per node, per tree or both. The first scanned feature wins a
 // tie, so drawn features are scanned in random order: deep nodes of few rows tie often. The draw depends on the seed
-// and the node's path alone, hence is the same for every order of growth.
+// and the node's path alone, hence is the same for every order of growth. With weights each feature that is drawn next
+// has a probability proportional to its weight; those of weight 0 are never drawn.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +16,17 @@ namespace committee {
 
 class FeatureDraw {
  public:
-  // `wanted` of each node, out of `of_tree`; 0: all, none drawn.
-  FeatureDraw(std::int64_t n_features, std::int64_t wanted, std::uint64_t seed, std::int64_t of_tree = 0)
-      : drawn_(wanted > 0), seed_(seed), features_(n_features) {
+  // `wanted` of each node, out of `of_tree`; 0: all, none drawn. `weights`: of the features; none: all alike.
+  FeatureDraw(std::int64_t n_features, std::int64_t wanted, std::uint64_t seed, std::int64_t of_tree = 0,
+              const Vector<std::uint32_t>& weights = {})
+      : drawn_(wanted > 0), seed_(seed), features_(n_features), weights_(weights) {
     std::iota(features_.begin(), features_.end(), 0);
     if (of_tree > 0 && of_tree < n_features) {
       SplitMix random(seed_, kOfTree);
-      for (std::int64_t i = 0; i < of_tree; ++i) std::swap(features_[i], features_[i + random.below(n_features - i)]);
-      features_.resize(of_tree);
+      std::int64_t i = 0;
+      for (std::uint64_t left = total(); i < of_tree && (weights_.empty() || left > 0); ++i)
+        std::swap(features_[i], features_[next_place(i, random, left)]);
+      features_.resize(i);
       std::sort(features_.begin(), features_.end());
     }
     wanted_ = drawn_ ? std::min(wanted, features_.size()) : features_.size();
@@ -44,9 +48,11 @@ class FeatureDraw {
     SplitMix random(seed_, path);
     swapped_.clear();
     std::int64_t taken = 0;
+    std::uint64_t left = drawn_ ? total() : 0;
     for (std::int64_t i = 0; i < features_.size() && (!drawn_ || taken < wanted); ++i) {
       if (drawn_) {
-        const std::int64_t k = i + random.below(features_.size() - i);
+        if (!weights_.empty() && left == 0) break;
+        const std::int64_t k = next_place(i, random, left);
         std::swap(features_[i], features_[k]);
         swapped_.push_back(k);
       }
@@ -59,10 +65,28 @@ class FeatureDraw {
  private:
   static constexpr std::uint64_t kOfTree = ~std::uint64_t{0};  // the path of no node
 
+  std::uint64_t total() const {
+    std::uint64_t sum = 0;
+    if (!weights_.empty())
+      for (const std::int32_t j : features_) sum += weights_[j];
+    return sum;
+  }
+
+  // The place, from i on, of the feature that is drawn next; `left`: the weight of all of these, which loses its own.
+  std::int64_t next_place(std::int64_t i, SplitMix& random, std::uint64_t& left) const {
+    if (weights_.empty()) return i + random.below(features_.size() - i);
+    auto at = static_cast<std::uint64_t>(random.below(static_cast<std::int64_t>(left)));
+    std::int64_t k = i;
+    for (; at >= weights_[features_[k]]; ++k) at -= weights_[features_[k]];
+    left -= weights_[features_[k]];
+    return k;
+  }
+
   bool drawn_;
   std::int64_t wanted_;
   std::uint64_t seed_;
   Vector<std::int32_t> features_;
+  Vector<std::uint32_t> weights_;
   Vector<std::int64_t> swapped_;
 };
 

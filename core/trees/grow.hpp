@@ -49,7 +49,7 @@ class Growth {
         planes_(statistics.planes),
         buffers_(buffers),
         team_(team),
-        draw_(table.n_features, limits.max_features, seed, limits.max_features_tree),
+        draw_(table.n_features, limits.max_features, seed, limits.max_features_tree, limits.feature_weights),
         tree_(limits, statistics.units, planes_),
         open_(limits.max_leaf_nodes, {}) {}
 

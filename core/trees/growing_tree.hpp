@@ -16,8 +16,9 @@ struct TreeLimits {
   int max_depth = 0;                // 0: unlimited
   std::int64_t max_leaf_nodes = 0;  // 0: unlimited
   std::int64_t min_samples_leaf = 1;
-  std::int64_t max_features = 0;       // drawn for each node, a tie going to the first drawn; 0: all, in order
-  std::int64_t max_features_tree = 0;  // drawn for a tree, and for its nodes out of these; 0: all
+  std::int64_t max_features = 0;            // drawn for each node, a tie going to the first drawn; 0: all, in order
+  std::int64_t max_features_tree = 0;       // drawn for a tree, and for its nodes out of these; 0: all
+  Vector<std::uint32_t> feature_weights{};  // of the draws; empty: all features alike
 
   bool may_split(int depth, std::int64_t n_rows) const {
     return (max_depth == 0 || depth < max_depth) && n_rows >= std::max<std::int64_t>(2, 2 * min_samples_leaf);

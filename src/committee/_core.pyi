@@ -185,6 +185,7 @@ class Grower:
         min_gain: float,
         max_features: int,
         max_features_tree: int = 0,
+        feature_weights: U32 | None = None,
         n_threads: int,
     ) -> None:
         """0 means no limit for ``max_depth`` and ``max_leaf_nodes``.
@@ -226,6 +227,7 @@ class DeepGrower:
         min_gain: float,
         max_features: int,
         max_features_tree: int = 0,
+        feature_weights: U32 | None = None,
         n_threads: int,
     ) -> None:
         """As `Grower`; ``n_threads`` is for laying out the table."""
@@ -281,6 +283,8 @@ class GradientGrower:
         max_interaction: int,
         interaction_groups: list[I32],
         draw_thresholds: bool,
+        max_weight: float = ...,
+        feature_weights: U32 | None = None,
         n_threads: int,
     ) -> None:
         """0 means no limit for ``max_depth``, ``max_leaf_nodes``, ``max_features`` and ``max_interaction``.
@@ -290,7 +294,9 @@ class GradientGrower:
         The columns of a path are at most ``max_interaction``, and in one of the ``interaction_groups``, which rise;
         without groups any may meet. ``max_features`` are drawn for each node, or the same share
         of the columns that it may use. ``monotone`` has a row of signs for each score, or one
-        for all. With ``draw_thresholds`` a node tries one random threshold or category of each feature.
+        for all. With ``draw_thresholds`` a node tries one random threshold or category of each feature. No leaf weighs
+        more than ``max_weight`` in size. ``feature_weights`` ``(p,)``: the next feature that is drawn has a probability
+        proportional to its weight.
         """
     def grow(
         self,

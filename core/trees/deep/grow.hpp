@@ -47,7 +47,7 @@ class DeepGrowth {
       : table_(table),
         buffers_(buffers),
         planes_(planes),
-        draw_(table.n_features, limits.max_features, seed, limits.max_features_tree),
+        draw_(table.n_features, limits.max_features, seed, limits.max_features_tree, limits.feature_weights),
         tree_(limits, units, planes) {
     buffers.nodes.begin_tree(planes);
     buffers.list.make_room(most_bins(table), planes);

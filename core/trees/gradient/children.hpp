@@ -55,12 +55,13 @@ class GradientChildren {
         table_(histograms_.table()),
         growth_(growth),
         directions_(growth.directions(score)),
+        bounded_(growth.bounded(score)),
         limits_(GradientLimits::of(growth.penalty, growth.min_hessian_leaf, growth.min_gain, growth.min_samples_leaf,
                                    histograms_.layout())),
         n_outputs_(histograms_.n_outputs()),
         weighted_(weighted),
         seed_(seed),
-        draw_(table_.n_features, growth.max_features, seed),
+        draw_(table_.n_features, growth.max_features, seed, 0, growth.feature_weights),
         allowed_(growth.interactions.limited() ? table_.n_features : 0) {}
 
   // The root's histogram and best split.
@@ -128,7 +129,7 @@ class GradientChildren {
       for (const std::int32_t j : features_of(*node))
         if (may_part(*node, j)) tasks_.emplace_back(scans.size(), j);
       scans.emplace_back(histograms_.layout(), limits_, node->histogram, node->sums, table_.n_cells(), node->bounds,
-                         !directions_.empty());
+                         bounded_);
     }
     found_.resize(tasks_.size());
     const std::int64_t work = nodes.size() * 4 * n_outputs_ * table_.n_cells();
@@ -225,6 +226,7 @@ class GradientChildren {
   const Table& table_;
   const GradientGrowth& growth_;
   const Directions directions_;
+  const bool bounded_;
   const GradientLimits limits_;
   const std::int64_t n_outputs_;
   const bool weighted_;

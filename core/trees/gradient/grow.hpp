@@ -44,7 +44,7 @@ class GradientGrowing {
       tree_.bounds.reserve(2 * growth_.max_leaf_nodes - 1);
       leaves_.reserve(growth_.max_leaf_nodes);
     }
-    auto root = std::make_unique<Node>(Node{{{0, n_in_use, 0, add_node({})}}});
+    auto root = std::make_unique<Node>(Node{{{0, n_in_use, 0, add_node(growth_.bounds())}}, growth_.bounds()});
     tree_.count[0] = n_in_use;
     found_by_.start(*root);
     consider(std::move(root));

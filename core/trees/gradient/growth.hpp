@@ -1,7 +1,9 @@
 // Settings of the growth of a gradient tree, and its result.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "threads/vector.hpp"
 #include "trees/gradient/node_scan.hpp"
@@ -21,8 +23,11 @@ struct GradientGrowth : TreeLimits {
   bool leaf_wise = true;
   Vector<Directions> monotone{};  // of each score, or one of all; empty: free
   Interactions interactions{};
-  bool draw_thresholds = false;  // one for each feature of a node
+  bool draw_thresholds = false;                                 // one for each feature of a node
+  double max_weight = std::numeric_limits<double>::infinity();  // of a leaf, in size
 
+  Bounds bounds() const { return {-max_weight, max_weight}; }
+  bool bounded(std::int64_t score) const { return std::isfinite(max_weight) || !directions(score).empty(); }
   Directions directions(std::int64_t score) const {
     return monotone.empty() ? Directions{} : monotone[monotone.size() > 1 ? score : 0];
   }
@@ -34,6 +39,10 @@ struct GradientGrowth : TreeLimits {
       if (signs.empty()) continue;
       for (std::int64_t i = 0; i < q; ++i) signs[i] = signs[features[i]];
       signs.resize(q);
+    }
+    if (!feature_weights.empty()) {
+      for (std::int64_t i = 0; i < q; ++i) some.feature_weights[i] = feature_weights[features[i]];
+      some.feature_weights.resize(q);
     }
     some.interactions = interactions.among(features, q);
     return some;
@@ -49,7 +58,7 @@ struct GradientTree : FlatTree {
 
 // The weights of all nodes, from their sums.
 inline void weigh(GradientTree& tree, const GradientGrowth& growth, std::int64_t score, std::int64_t n_outputs) {
-  const bool bounded = !growth.directions(score).empty();
+  const bool bounded = growth.bounded(score);
   for (std::int64_t i = 0; i < tree.feature.size(); ++i)
     for (std::int64_t d = 0; d < n_outputs; ++d) {
       const double G = tree.sums[i * 2 * n_outputs + d], H = tree.sums[i * 2 * n_outputs + n_outputs + d];

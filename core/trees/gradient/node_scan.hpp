@@ -1,7 +1,7 @@
 // The best split of one node of a gradient tree, read off its histogram: maximises
 //     gain = worth(left) + worth(right) - worth(node)
 // (trees/leaf_value.hpp), summed over the outputs. Scans work in integer units, where the penalties are scaled to
-// match. Thresholds are tried on lanes (threshold_scan.hpp); under monotone constraints, and for categories, one by
+// match. Thresholds are tried on lanes (threshold_scan.hpp); where weights are bounded, and for categories, one by
 // one. Where thresholds are drawn, a feature has one that was. Ties go to the lowest feature, the lowest bin, missing
 // on the right.
 #pragma once
@@ -214,20 +214,19 @@ class GradientScan {
     GradientSums right = sums_;
     return right -= left;
   }
-  double weight(const GradientSums& sums) const {  // one output, within the bounds
-    return limits_.penalty.weight_within(sums.gradient(0), sums.hessian(0), bounds_.lower, bounds_.upper);
-  }
-  double decrease(const GradientSums& sums) const {
-    return limits_.penalty.decrease(sums.gradient(0), sums.hessian(0), weight(sums));
+  double weight(const GradientSums& sums, std::int64_t d) const {  // within the bounds
+    return limits_.penalty.weight_within(sums.gradient(d), sums.hessian(d), bounds_.lower, bounds_.upper);
   }
   double worth_of(const GradientSums& sums) const {
-    if (bounded_) return decrease(sums);
     double total = 0.0;
-    for (std::int64_t d = 0; d < n_outputs_; ++d) total += limits_.penalty.worth(sums.gradient(d), sums.hessian(d));
+    for (std::int64_t d = 0; d < n_outputs_; ++d) {
+      const double G = sums.gradient(d), H = sums.hessian(d);
+      total += bounded_ ? limits_.penalty.decrease(G, H, weight(sums, d)) : limits_.penalty.worth(G, H);
+    }
     return total;
   }
 
-  // With monotone constraints: one threshold at a time, weights kept within their bounds and in order.
+  // With bounded weights: one threshold at a time, weights kept within their bounds and in order.
   void scan_bounded(std::int64_t cell, std::int64_t missing_bin, bool has_missing, int direction,
                     NodeSplit& split) const {
     split.gain = kNever;
@@ -245,7 +244,7 @@ class GradientScan {
   void offer(const GradientSums& left, std::int64_t bin, bool missing_left, int direction, NodeSplit& split) const {
     if (!allowed(left)) return;
     const GradientSums right = right_of(left);
-    if (direction != 0 && direction * (weight(right) - weight(left)) < 0.0) return;
+    if (direction != 0 && direction * (weight(right, 0) - weight(left, 0)) < 0.0) return;
     const double worth = worth_of(left) + worth_of(right);
     if (!(worth > split.gain)) return;
     split.gain = worth;

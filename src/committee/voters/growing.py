@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree, joined_nodes
 from committee.data.bins import Binned, Bins
+from committee.data.column_parameters import feature_weights
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
@@ -30,17 +31,22 @@ class GrowthLimits:
     min_impurity_decrease: float = 0.0
     max_features: int | float | str | None = None
     max_features_tree: int | float | str | None = None
+    feature_weights: NDArray[np.uint32] | None = None
 
     @classmethod
     def of(cls, learner: Any) -> GrowthLimits:
         """Limits among a learner's parameters; defaults for parameters that the learner does not have."""
         # not by get_params, which knows only what the __init__ of a user's subclass takes
-        return cls(**{each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)})
+        found = {each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)}
+        if (weights := found.get("feature_weights")) is not None:
+            found["feature_weights"] = feature_weights(weights, learner.table_)
+        return cls(**found)
 
-    def sampled_features(self, p: int) -> dict[str, int]:
-        """Number of p columns sampled for each tree and each node, as arguments of the kernels."""
+    def sampled_features(self, p: int) -> dict[str, Any]:
+        """Number of p columns sampled for each tree and each node, and their weights, as arguments of the kernels."""
         of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, p)
-        return {"max_features_tree": of_tree, "max_features": of_node}
+        weights = {} if self.feature_weights is None else {"feature_weights": self.feature_weights}
+        return {"max_features_tree": of_tree, "max_features": of_node, **weights}
 
 
 def tree_grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:

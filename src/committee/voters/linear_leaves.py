@@ -69,6 +69,21 @@ class LeafLines:
         )
         return cls(extents(sizes), column, slope, centre, low, high)
 
+    def of_nodes(self, mask: NDArray[np.bool_]) -> LeafLines:
+        """Lines of the nodes of a mask ``(N,)`` alone; the others have none."""
+        sizes = np.diff(self.start)
+        lines = np.repeat(mask, sizes)
+        parts = (getattr(self, name)[lines] for name in ARRAYS[1:])
+        return LeafLines(extents(np.where(mask, sizes, 0)), *parts)
+
+    def merged(self, other: LeafLines) -> LeafLines:
+        """Lines of both for each node, whose values add up."""
+        n = len(self.start) - 1
+        node = np.concatenate([np.repeat(np.arange(n), np.diff(each.start)) for each in (self, other)])
+        order = np.argsort(node, kind="stable")
+        parts = (np.concatenate([getattr(self, name), getattr(other, name)])[order] for name in ARRAYS[1:])
+        return LeafLines(extents(np.bincount(node, minlength=n)), *parts)
+
     def extremes(self) -> tuple[F64, F64]:
         """Least and largest sum of the lines of each node, ``(N, D)``; a missing value adds 0."""
         ends = (self.slope * (self.low[:, None] - self.centre), self.slope * (self.high[:, None] - self.centre))

@@ -119,3 +119,24 @@ def test_the_three_find_the_same_number_of_leaves_where_ties_abound():
     )
     assert_allclose(model.score(X, y), peer.score(X, y), atol=0.01)
     assert_array_equal(model.committee_.voters.n_nodes, 15)
+
+
+@pytest.mark.parametrize("limit", [0.05, 0.3])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_bounded_leaves_of_xgboost(kind, limit):
+    """Splits gain what weights within the bounds gain."""
+    xgboost = pytest.importorskip("xgboost")
+    X, z = whole_numbers(800, seed=4)
+    y = (z > 2.5).astype(float) if kind == "classes" else z
+    objective = "binary:logistic" if kind == "classes" else "reg:squarederror"
+    options = {"objective": objective, "tree_method": "hist", "grow_policy": "lossguide", "max_leaves": 12}
+    options |= {"max_depth": 0, "max_bin": 255, "learning_rate": 0.5, "min_child_weight": 4.321, "lambda": 1.0}
+    options |= {"base_score": y.mean(), "nthread": 1, "max_delta_step": limit}
+    peer = xgboost.train(options, xgboost.DMatrix(X, y), num_boost_round=5)
+    made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
+    settings = PLAIN | {"learning_rate": 0.5, "max_leaf_nodes": 12, "min_samples_leaf": 1, "min_hessian_leaf": 4.321}
+    model = made(n_estimators=5, leaf_l2=1.0, max_delta_step=limit, **settings).fit(X, y)
+    assert np.abs(model.committee_.voters.value).max() <= limit
+    assert_same_parts(model.committee_.voters.apply(X), peer.predict(xgboost.DMatrix(X), pred_leaf=True).astype(int))
+    theirs = peer.predict(xgboost.DMatrix(X), output_margin=True)
+    assert_allclose(model.committee_.decision_function(X), theirs, rtol=2e-4, atol=2e-5)

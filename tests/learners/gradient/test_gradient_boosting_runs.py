@@ -174,6 +174,20 @@ def test_a_warm_start_holds_the_same_rows_out(kind, stored, tmp_path):
     assert again.seed_ != whole.seed_
 
 
+@both
+def test_a_loaded_model_goes_on(kind, tmp_path):
+    """Also one that was not saved with `warm_start`, of a frame with few and many categories, and missing values."""
+    rng = np.random.default_rng(0)
+    X, y = data(kind)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["few"], frame["many"] = rng.choice(list("xyz"), len(y)), [f"c{i}" for i in rng.integers(0, 40, len(y))]
+    frame.loc[::7, ["a", "few"]] = None
+    settings = {"subsample": 0.7, "max_features": 0.5, "leaf": "auto"}
+    learner(kind, n_estimators=4, **settings).fit(frame, y).save(tmp_path / "model")
+    parts = committee.load(tmp_path / "model").set_params(warm_start=True, n_estimators=9).fit(frame, y)
+    assert_same_bits(parts, learner(kind, n_estimators=9, **settings).fit(frame, y), frame)
+
+
 def test_a_warm_start_must_fit():
     X, y = table()
     model = learner("classes", warm_start=True).fit(X, y)

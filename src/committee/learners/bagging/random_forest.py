@@ -75,6 +75,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     min_impurity_decrease: float = shared.min_impurity_decrease(of="impurity, as a share of the drawn weight,")
     max_features: int | float | str | None = shared.max_features("sqrt")
     max_features_tree: int | float | str | None = shared.max_features(of="tree")
+    feature_weights: Any = shared.feature_weights()
     bootstrap: bool = shared.bootstrap(True, "A row drawn k times has k times its weight.")
     max_samples: float | int | None = shared.max_samples(
         None, "None: as many as there are, which without replacement is all."

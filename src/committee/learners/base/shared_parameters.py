@@ -103,6 +103,19 @@ def max_features(
     )
 
 
+def feature_weights() -> Any:
+    return parameter(
+        None,
+        """Weights of columns where `max_features` or `max_features_tree` draw them: the column that is drawn next has
+        a probability proportional to its weight. ``{column: weight}`` by name or number, with 1 for the others, or one
+        number for each column; a column of weight 0 is never drawn. None: all alike.""",
+        "array-like",
+        dict,
+        None,
+        type_words="dict of columns, array-like (p,) or None",
+    )
+
+
 def model_tree_depth(default: int | Literal["auto"]) -> int | Literal["auto"] | None:
     text = """Most splits between the root of a tree and a leaf. "auto": those of even splits down to leaves of
         `min_samples_leaf` rows and one more, at least 6, which is the paper's. None: no limit."""

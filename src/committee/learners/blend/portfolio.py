@@ -25,8 +25,8 @@ from committee.learners.blend.members import Candidate, Effort, LeftOut
 from committee.learners.gradient.gradient_boosting import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    leaves_by_rows,
 )
+from committee.learners.gradient.growth import leaves_by_rows
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 

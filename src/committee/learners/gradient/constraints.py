@@ -4,50 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.columns import is_frame
+from committee.data.column_parameters import column_number
 from committee.data.table_schema import TableSchema
-from committee.data.text import quoted, suggest_names
-
-
-def column_number(column: Any, table: TableSchema, parameter: str) -> int:
-    """Return the number of a column given by name or number; errors name the `parameter`.
-
-    Raises TypeError if it is neither a name nor a number, ValueError if there is no such column.
-    """
-    if isinstance(column, str):
-        names = table.names or ()
-        if column not in names:
-            known = suggest_names(column, names) if names else "X is an array without names, give numbers"
-            raise ValueError(f"{parameter} names {column!r}, which is not a column of X; {known}")
-        return names.index(column)
-    if not isinstance(column, Integral) or isinstance(column, bool):
-        raise TypeError(
-            f"{parameter} has {column!r} of type {type(column).__name__} for a column; use names or whole numbers."
-        )
-    number = int(column)
-    if not 0 <= number < table.n_features:
-        raise ValueError(f"{parameter} has column {number}; X has columns 0 to {table.n_features - 1}.")
-    return number
-
-
-def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
-    """Raise ValueError if columns are given by number and the columns of X have other numbers for names (pandas)."""
-    if not any(isinstance(column, Integral) for column in columns) or not is_frame(X):
-        return
-    names = list(X.columns)
-    if any(isinstance(name, Integral) for name in names) and names != list(range(len(names))):
-        raise ValueError(
-            f"{parameter} gives columns by number, and the columns of X have other numbers for names, "
-            f"{quoted(names, 5)}: it could mean either. Make the names text, X.columns = X.columns.astype(str), and "
-            "give them."
-        )
-
 
 # --- monotone constraints ---------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee import _core
-from committee.data.bins import Binned
+from committee.data.column_parameters import refuse_ambiguous
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
@@ -22,13 +21,23 @@ from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import FRACTION, NOT_NEGATIVE, SHARE, fitted, parameter, with_parameters
+from committee.learners.base.parameters import (
+    FRACTION,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    fitted,
+    parameter,
+    with_parameters,
+)
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
+from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower, leaves_by_rows
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
+from committee.learners.gradient.refit import LeafRefitting
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import LossBoosting, Target, refits, scores_after
@@ -49,16 +58,10 @@ from committee.voters.linear_leaves import LinearLeaves
 
 LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
 OF_THE_TREE = "They are among those of `max_features_tree`."
-LEAVES_BY_ROWS = ((50_000, 63), (10_000, 31), (0, 15))
-"""Least number of rows and number of leaves of a tree, measured in docs/defaults.md."""
-
-
-def leaves_by_rows(n: float) -> int:
-    return next(leaves for rows, leaves in LEAVES_BY_ROWS if n >= rows)
 
 
 @with_parameters
-class GradientBoosting(WarmStart, LossBoosting):
+class GradientBoosting(WarmStart, LeafRefitting):
     """Base of the two learners: parameters, rounds, held-out rows and warm starts."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
@@ -109,11 +112,18 @@ class GradientBoosting(WarmStart, LossBoosting):
     l0_counts: Literal["weights", "leaves"] = parameter(
         "weights", "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma)."
     )
+    max_delta_step: float | None = parameter(
+        None,
+        """Largest size of a leaf weight, before the step; splits gain what weights within it gain. With several targets
+        in units of their dispersion. None: no limit.""",
+        POSITIVE,
+    )
     subsample: float = parameter(
         0.7, "Share of the rows of each round, drawn anew without replacement: each with this probability.", SHARE
     )
     max_features: int | float | str | None = shared.max_features(0.5, OF_THE_TREE)
     max_features_tree: int | float | str | None = shared.max_features(of="round")
+    feature_weights: Any = shared.feature_weights()
     extra_trees: bool = parameter(
         False,
         """A node tries one random threshold, or category, of each column, in place of all; drawn among those that leave
@@ -186,10 +196,12 @@ class GradientBoosting(WarmStart, LossBoosting):
         rows = super()._opened(tasks, X, y, sample_weight, checkpoint)
         if self.monotonic_constraints is not None:
             columns = constraints.columns_with_directions(self.monotonic_constraints)
-            constraints.refuse_ambiguous(columns, X, "monotonic_constraints")
+            refuse_ambiguous(columns, X, "monotonic_constraints")
         if self.interaction_constraints is not None:
             columns = constraints.columns_in_groups(self.interaction_constraints)
-            constraints.refuse_ambiguous(columns, X, "interaction_constraints")
+            refuse_ambiguous(columns, X, "interaction_constraints")
+        if isinstance(self.feature_weights, Mapping):
+            refuse_ambiguous(self.feature_weights, X, "feature_weights")
         return rows
 
     # --- the rounds -------------------------------------------------------------------------------------------------
@@ -215,8 +227,9 @@ class GradientBoosting(WarmStart, LossBoosting):
         if units is None and self.subsample < 1.0:
             units = RowUnits.of(rows, seed, threads)
         of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, rows.X.shape[1])
+        weights = drawn_feature_weights(self, of_tree, of_node)
         max_leaf_nodes = leaves_by_rows(rows.count) if self.max_leaf_nodes == "auto" else self.max_leaf_nodes or 0
-        grower = self._grower(binned, n_scores, monotone, of_node, max_leaf_nodes, threads)
+        grower = gradient_grower(self, binned, n_scores, monotone, of_node, weights, max_leaf_nodes, threads)
 
         def run(parted: PartedRows | None, rate: float) -> GradientRun:
             target = whole if parted is None or not self.line_search else parted.weighted_target(loss)
@@ -226,7 +239,7 @@ class GradientBoosting(WarmStart, LossBoosting):
                 intercept = self._earlier_intercept(earlier, loss, n_scores, lines=line_fit is not None)
             training = None if parted is None else ~parted.held
             drawn = None if training is None and self.subsample == 1.0 else units
-            draws = Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training)
+            draws = Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training, weights)
             search = None
             scored: ScoredRows
             if isinstance(binned.codes, ShardedCodes):
@@ -264,6 +277,7 @@ class GradientBoosting(WarmStart, LossBoosting):
     def _line_fit(self, rows: Rows | TargetRows, loss: Loss, monotone: bool) -> LineFit | None:
         hindrances = (
             ("line_search=True", self.line_search),
+            ("max_delta_step", self.max_delta_step is not None),
             ("monotonic_constraints", monotone),
             (f"loss={self.loss!r}, whose leaves are medians or quantiles", refits(loss)),
             ("sparse rows", isinstance(rows.X, SparseMatrix)),
@@ -290,41 +304,6 @@ class GradientBoosting(WarmStart, LossBoosting):
                 f"tree='{'per_target' if classes is None else 'per_class'}', or monotonic_constraints=None."
             )
         return monotone
-
-    def _grower(
-        self,
-        binned: Binned,
-        n_scores: int,
-        monotone: NDArray[np.int8] | None,
-        max_features: int,
-        max_leaf_nodes: int,
-        threads: int,
-    ) -> _core.GradientGrower:
-        limits = None
-        if self.interaction_constraints is not None:
-            limits = constraints.interactions(self.interaction_constraints, self.table_)
-        return _core.GradientGrower(
-            None if isinstance(binned.codes, ShardedCodes) else binned.codes,
-            binned.bins.n_bins,
-            binned.bins.categorical,
-            n_outputs=n_scores if self._shared_tree else 1,
-            max_depth=self.max_depth or 0,
-            max_leaf_nodes=max_leaf_nodes,
-            min_samples_leaf=self.min_samples_leaf,
-            min_hessian_leaf=self.min_hessian_leaf,
-            leaf_l0=self.leaf_l0,
-            leaf_l1=self.leaf_l1,
-            leaf_l2=self.leaf_l2,
-            l0_per_leaf=self.l0_counts == "leaves",
-            min_gain=0.0,
-            max_features=max_features,
-            growth=self.growth,
-            monotone=monotone,
-            max_interaction=limits.most if limits else 0,
-            interaction_groups=limits.groups if limits else [],
-            draw_thresholds=self.extra_trees,
-            n_threads=threads,
-        )
 
     # --- held-out rows ----------------------------------------------------------------------------------------------
 

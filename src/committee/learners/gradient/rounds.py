@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,6 +47,7 @@ class Draws:
     by_node: bool  # the grower draws columns for each node
     units: RowUnits | None  # rows as they are drawn; None where every round has all of them
     training: Mask | None = None  # units of the training rows; None: all
+    feature_weights: NDArray[np.uint32] | None = None  # of columns that are drawn; None: all alike
 
     @property
     def any(self) -> bool:
@@ -66,8 +67,10 @@ class Draws:
         """Return the sorted columns of round t, or `None` if all columns are used."""
         if self.features_of_tree == self.n_features:
             return None
-        random = np.random.default_rng((self.seed, t))
-        chosen = random.choice(self.n_features, self.features_of_tree, replace=False, shuffle=False)
+        random, size, shares = np.random.default_rng((self.seed, t)), self.features_of_tree, None
+        if (weights := self.feature_weights) is not None:
+            size, shares = min(size, int(np.count_nonzero(weights))), weights / weights.sum(dtype=np.float64)
+        chosen = random.choice(self.n_features, size, replace=False, p=shares, shuffle=False)
         return np.sort(chosen).astype(np.int32)
 
 
@@ -156,28 +159,10 @@ class RowsInMemory(ScoredRows):
         return self.gradient[scores], self.hessian[scores]
 
     def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:
-        # Penalties choose the splits, and the leaves that abstain: a value of 0 stays 0. The others are not shrunk, but
-        # stay within the node's bounds, so that monotone constraints hold.
-        single = value.shape[1] == 1
         used: Any = slice(None) if self.rows is None else self.rows
-        y, F = np.atleast_2d(self.target.y), np.atleast_2d(self.F)
-        y = y[k : k + 1] if single and len(y) > 1 else y
-        residual = y[:, used].astype(np.float64) - (F[k : k + 1] if single else F)[:, used]
-        leaf = self.leaf[used]
-        # 16 bits are enough for the leaves of most trees, and are sorted in linear time
-        order = np.argsort(leaf.astype(np.int16) if len(value) < 1 << 15 else leaf, kind="stable")
-        end = np.cumsum(np.bincount(leaf, minlength=len(value)))
-        weights = None if self.w is None else self.w[used][order]
-        new = value.copy()
-        for score, part in enumerate(residual):
-            ordered = part[order]
-            for i in np.flatnonzero(value[:, score]).tolist():
-                rows = slice(end[i - 1] if i else 0, end[i])
-                if rows.start < rows.stop:
-                    w = None if weights is None else weights[rows]
-                    best = self.target.leaf_constant(ordered[rows], w, k + score)
-                    new[i, score] = min(max(best, bounds[i, 0]), bounds[i, 1])
-        return new
+        w = None if self.w is None else self.w[used]
+        target = replace(self.target, y=self.target.y[..., used], w=w)
+        return target.best_constants(self.F[..., used], self.leaf[used], value, bounds, k)
 
     def move(
         self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None

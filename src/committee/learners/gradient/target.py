@@ -123,9 +123,30 @@ class Target:
     def in_units(self, scores: F64) -> F64:
         return scores if self.scale is None else scores / self.scale[:, None]
 
-    def leaf_constant(self, residual: F64, w: F64 | None, score: int) -> Any:
-        """Return the best constant to add to a score in a leaf; None where a Newton step is as good."""
-        return self.loss.leaf_constant(residual, w, score if self.y.ndim == 1 else 0)
+    def best_constants(self, F: F64, leaf: NDArray[np.int32], value: F64, bounds: F64, k: int) -> F64:
+        """Return leaf values of least loss, by rows of scores F in the leaves `leaf`, for losses with `leaf_constant`.
+
+        `value` ``(N, D)`` are Newton's, of score k or of all that share a tree. Penalties choose the splits, and the
+        leaves that abstain: a value of 0 stays 0. The others are not shrunk, but stay within the node's bounds, so that
+        monotone constraints hold.
+        """
+        single = value.shape[1] == 1
+        y, F = np.atleast_2d(self.y), np.atleast_2d(F)
+        residual = (y[k : k + 1] if single and len(y) > 1 else y).astype(np.float64) - (F[k : k + 1] if single else F)
+        # 16 bits are enough for the leaves of most trees, and are sorted in linear time
+        order = np.argsort(leaf.astype(np.int16) if len(value) < 1 << 15 else leaf, kind="stable")
+        end = np.cumsum(np.bincount(leaf, minlength=len(value)))
+        weights = None if self.w is None else self.w[order]
+        new = value.copy()
+        for score, part in enumerate(residual):
+            ordered = part[order]
+            for i in np.flatnonzero(value[:, score]).tolist():
+                rows = slice(end[i - 1] if i else 0, end[i])
+                if rows.start < rows.stop:
+                    w = None if weights is None else weights[rows]
+                    best: Any = self.loss.leaf_constant(ordered[rows], w, k + score if self.y.ndim == 1 else 0)
+                    new[i, score] = min(max(best, bounds[i, 0]), bounds[i, 1])
+        return new
 
 
 def _scale(loss: Loss, y: NDArray[np.generic], offset: F64 | None, w: F64) -> float:

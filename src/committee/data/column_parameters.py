@@ -1,0 +1,86 @@
+"""Parameters that name columns: numbers of columns by name, and weights of the draws of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.columns import is_frame
+from committee.data.table_schema import TableSchema
+from committee.data.text import quoted, suggest_names
+
+LARGEST_WEIGHT = 2**32 - 1  # integers of the largest weight, so that draws are the same on every machine
+
+
+def column_number(column: Any, table: TableSchema, parameter: str) -> int:
+    """Return the number of a column given by name or number; errors name the `parameter`.
+
+    Raises TypeError if it is neither a name nor a number, ValueError if there is no such column.
+    """
+    if isinstance(column, str):
+        names = table.names or ()
+        if column not in names:
+            known = suggest_names(column, names) if names else "X is an array without names, give numbers"
+            raise ValueError(f"{parameter} names {column!r}, which is not a column of X; {known}")
+        return names.index(column)
+    if not isinstance(column, Integral) or isinstance(column, bool):
+        raise TypeError(
+            f"{parameter} has {column!r} of type {type(column).__name__} for a column; use names or whole numbers."
+        )
+    number = int(column)
+    if not 0 <= number < table.n_features:
+        raise ValueError(f"{parameter} has column {number}; X has columns 0 to {table.n_features - 1}.")
+    return number
+
+
+def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
+    """Raise ValueError if columns are given by number and the columns of X have other numbers for names (pandas)."""
+    if not any(isinstance(column, Integral) for column in columns) or not is_frame(X):
+        return
+    names = list(X.columns)
+    if any(isinstance(name, Integral) for name in names) and names != list(range(len(names))):
+        raise ValueError(
+            f"{parameter} gives columns by number, and the columns of X have other numbers for names, "
+            f"{quoted(names, 5)}: it could mean either. Make the names text, X.columns = X.columns.astype(str), and "
+            "give them."
+        )
+
+
+def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
+    """Return the weights of columns in draws, ``(p,)``, as integers; the largest is `LARGEST_WEIGHT`.
+
+    `given` is a mapping of columns, others weigh 1, or array-like ``(p,)``. Raises TypeError or ValueError if a column
+    or weight is not valid.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from committee.data.table_schema import TableSchema
+    >>> table = TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0], "height": [3.0]}))
+    >>> weights = feature_weights({"age": 0.5, "height": 0}, table)
+    >>> (weights / weights.max()).round(3).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    p = table.n_features
+    if isinstance(given, Mapping):
+        listed: list[Any] = [1.0] * p
+        for column, weight in given.items():
+            listed[column_number(column, table, "feature_weights")] = weight
+    else:
+        listed = list(given)
+    if len(listed) != p:
+        raise ValueError(f"feature_weights has {len(listed)} weights; it needs one for each of the {p} columns.")
+    for j, weight in enumerate(listed):
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0.0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"feature_weights has {weight!r} for column {table.column(j)!r}; weights are finite numbers from 0 on."
+            )
+    weights = np.array(listed, dtype=np.float64)
+    if not weights.any():
+        raise ValueError("feature_weights is 0 for every column; at least one must be drawn.")
+    whole = np.rint(weights / weights.max() * LARGEST_WEIGHT)
+    return np.where(weights > 0.0, np.maximum(whole, 1.0), 0.0).astype(np.uint32)
