@@ -124,7 +124,7 @@ def test_a_file_that_differs_from_the_others_is_named(folder, frame, kind):
     line = fail(*command)
     assert odd.name in line and "'size'" in line
     write(frame.with_columns(label=pl.when(pl.col("id") > 3).then("label")), odd)
-    line = fail(*command)
+    line = fail(*command, "--strict")
     assert odd.name in line and "column 'label' is missing in 3 rows" in line
     odd.write_bytes(b"\xff\xfe nothing that is a table")
     assert odd.name in fail(*command)
@@ -134,7 +134,7 @@ def test_a_file_that_differs_from_the_others_is_named(folder, frame, kind):
 def test_missing_numbers_of_a_target_are_refused(folder):
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, None]}).write_csv(folder / "csv" / "part-0.csv")
     pl.DataFrame({"x": [1.0, 2.0], "y": [0.5, np.nan]}).write_parquet(folder / "a.parquet")
-    line = fail("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree")
+    line = fail("fit", folder / "a.parquet", "--scratch", folder, "-t", "y", "-m", "tree", "--strict")
     assert "target 'y' is missing in 1 row" in line and "a.parquet" in line
 
 

@@ -15,10 +15,16 @@ from committee.cli.model_rows import check_columns, file_format, known_columns, 
 from committee.cli.options import TableOptions, TrainingOptions
 from committee.cli.progress import with_progress
 from committee.cli.terminal import info, print_notes
-from committee.cli.training_table import TrainingTable, learnable_table, part_of
+from committee.cli.training_table import TrainingTable, case_notes, learnable_table, part_of, unlabelled_note
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
 from committee.data.labels import infer_task
-from committee.data.out_of_core.file_sources import TextFiles, columns_as_text, convert_files
+from committee.data.out_of_core.file_sources import (
+    CheckedFiles,
+    StrippedFiles,
+    TextFiles,
+    columns_as_text,
+    convert_files,
+)
 from committee.data.out_of_core.scan import Pieces, draw_stratified_rows, read_numbered_rows, scan
 from committee.data.out_of_core.sources import Piece
 from committee.data.out_of_core.training_pass import TargetCollector
@@ -36,6 +42,7 @@ from committee.data.readers.cells import (
     DigitCodes,
     are_digit_codes,
     are_missing_marks,
+    blanks_note,
     describe_cells,
     format_base,
     have_grouping_points,
@@ -43,6 +50,7 @@ from committee.data.readers.cells import (
     missing_marks_note,
     parse_plain_numbers,
     replace_missing_marks,
+    strip_cells,
 )
 from committee.data.readers.features import select_features
 from committee.data.readers.file_format import NO_KNOWN_COLUMNS, FileFormat, KnownColumns, check_table_size, table_file
@@ -140,6 +148,20 @@ class ChunkFormats:
     rows: pl.DataFrame
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    blanks: dict[str, str] = field(default_factory=dict)
+    """A cell of each column of text with blanks around it, of the first rows."""
+
+    def checked(
+        self, target: str | None, table: TableOptions, marks: dict[str, Counter[str]] | None = None
+    ) -> tuple[CheckedFiles, dict[str, str]]:
+        """Return the files to learn from, without rows that lack the target, and the cells with blanks of later rows.
+
+        `marks` counts the common marks for missing cells.
+        """
+        stripped = StrippedFiles(self.pieces.source, self.blanks)
+        how: dict[str, Any] = {"missing": table.form.missing, "dates": table.dates}
+        converted = convert_files(stripped, self.forms, **how, marks={} if marks is None else marks)
+        return CheckedFiles(converted, target), stripped.blanks
 
 
 def detect_formats(
@@ -155,11 +177,14 @@ def detect_formats(
             pieces = replace(pieces, source=columns_as_text(pieces.source, texts))
             rows = replace_missing_marks(first_rows(pieces, n_rows), form.missing)
             found = ChunkFormats(pieces, rows, notes=(_note_of_codes(codes),))
-        found = _numbers_of_text_files(found, table, texts, n_rows)
+        layout = pieces.source.notes(found.rows)  # type: ignore[attr-defined]  # of text files
+        found = _numbers_of_text_files(replace(found, notes=(*layout, *found.notes)), table, texts, n_rows)
     else:
         found, of_digits = _numbers_of_typed_files(found, table, texts)
         texts += of_digits
     others = {target, *texts, *found.forms}
+    rows, blanks = strip_cells(found.rows)
+    found = replace(found, rows=rows, notes=(*found.notes, *blanks_note(blanks)), blanks=blanks)
     candidates = [column for column in found.rows.get_columns() if column.name not in others]
     times = find_time_formats(candidates, form.dates)
     settled = {} if form.dates is not None else _day_orders(found.pieces, times)
@@ -304,20 +329,25 @@ def training_chunks(
     pieces = found.pieces
     assert pieces.columns is not None
     files, shown = pieces.files, with_progress(pieces, "reading", wanted=progress, bar=bar)
-    how = {"missing": table.form.missing, "dates": table.dates}
-    y = read_target(replace(shown, source=convert_files(shown.source, found.forms, **how)), target)
-    forms = {name: form for name, form in found.forms.items() if name != target}
-    rows = convert_columns(found.rows.drop(target), forms, table.dates)
+    found = replace(found, pieces=shown)
+    needed = None if table.strict else target
+    y, of_target = read_target(shown, found.checked(needed, table)[0], target)
+    unshown = replace(pieces, source=replace(found, pieces=pieces).checked(needed, table)[0])
+    rows = first_rows(unshown, SHOWN_ROWS).drop(target)
     chosen = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
-    notes = (*found.notes, *chosen.notes)
+    notes = (*found.notes, *of_target, *chosen.notes)
     print_notes(notes)
     columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
     marks: dict[str, Counter[str]] = {}
-    X = replace(shown, source=convert_files(shown.source, forms, **how, marks=marks), columns=columns)
+    source, blanks = found.checked(needed, table, marks)
+    X = replace(shown, source=source, columns=columns)
+    forms = {name: form for name, form in found.forms.items() if name != target}
     kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
-    of_target = found.forms.get(target)
-    of_target = None if of_target in (PLAIN, WHOLE) else of_target
-    return TrainingTable(X, y, rows.select(columns), files, notes, kept, table.form.missing, of_target, marks)
+    target_form = found.forms.get(target)
+    target_form = None if target_form in (PLAIN, WHOLE) else target_form
+    return TrainingTable(
+        X, y, rows.select(columns), files, notes, kept, table.form.missing, target_form, marks, blanks=blanks
+    )
 
 
 def sample_rows(
@@ -333,28 +363,29 @@ def sample_rows(
         raise ValueError(f"--sample {sample} must be at least 1")
     found = detect_formats(open_chunks(data, table, text=categorical), target, table, categorical, SHOWN_ROWS)
     marks: dict[str, Counter[str]] = {}
-    how = {"missing": table.form.missing, "dates": table.dates, "marks": marks}
-    pieces = replace(found.pieces, source=convert_files(found.pieces.source, found.forms, **how))
-    files, pieces = pieces.files, with_progress(pieces, "reading", wanted=progress)
-    y = read_target(pieces, target)
+    files, pieces = found.pieces.files, with_progress(found.pieces, "reading", wanted=progress)
+    source, blanks = replace(found, pieces=pieces).checked(None if table.strict else target, table, marks)
+    y, of_target = read_target(pieces, source, target)
+    pieces = replace(pieces, source=source)
     rows = draw_stratified_rows(y if infer_task(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
     info(f"{files_in_chunks(pieces)}; a sample of {len(rows):,} of {pluralize(len(y), 'row')}")
     frame = read_numbered_rows(pieces, rows)
     files.check_unchanged()
-    notes = (*found.notes, *(missing_marks_note(name, counts) for name, counts in marks.items()))
+    of_marks = (missing_marks_note(name, counts) for name, counts in marks.items())
+    notes = (*found.notes, *of_target, *of_marks, *blanks_note(blanks))
     print_notes(notes)
     return learnable_table(*split_target(frame, target), table, notes, categorical=categorical), file_paths(pieces)
 
 
-def read_target(pieces: Pieces, target: str) -> NDArray[Any]:
-    """Read the target alone, shape (n,), with the checks of `split_target`; errors name the chunk."""
+def read_target(pieces: Pieces, source: CheckedFiles, target: str) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Read the target alone from a source, shape (n,), with the checks of `split_target`, and return notes on it."""
     names = pieces.columns or ()
     if target not in names:
         raise ValueError(f"target {target!r} is not a column; {suggest_names(target, names)}")
     if len(names) == 1:
         raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
     found = TargetCollector(target, None)
-    for piece in replace(pieces, columns=(target,)):
+    for piece in replace(pieces, source=source, columns=(target,)):
         with piece.named_in_errors():
             labels = piece.column(target)
             if labels.dtype.kind not in "Ubiuf":
@@ -366,9 +397,13 @@ def read_target(pieces: Pieces, target: str) -> NDArray[Any]:
                 )
             found.take(piece)
     y: NDArray[Any] | None = found.labels()
+    n_missing, n, *first = source.left_out
+    if y is None and n:
+        raise ValueError(f"target {target!r} is missing in {n:,} of {n:,} rows; fill it in, or name another column")
     if y is None:
         raise ValueError("the files have 0 rows; at least one is needed")
-    return y
+    notes = (unlabelled_note(target, n_missing, n, *first),) if n_missing else ()
+    return y, (*notes, *case_notes(target, y))
 
 
 # --- tables for a model ----------------------------------------------------------------------------------
@@ -390,13 +425,15 @@ def model_chunks(
 
     names, text = used_columns(learner)
     if names is None:
-        return pieces
+        return replace(pieces, source=CheckedFiles(pieces.source))
     unnamed = {*ids, *answers}.difference(names)
     check_columns("the table", names, [name for name in pieces.columns or () if name not in unnamed])
     others, known = [name for name in answers if name not in names], known_columns(learner)
     forms = dict(known.forms)
     of_text = isinstance(pieces.source, TextFiles)
     rows = first_rows(replace(pieces, columns=tuple(names)), FORMAT_ROWS)
+    if isinstance(pieces.source, TextFiles):
+        print_notes(pieces.source.notes(rows))
     texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
     rows = _not_plain(rows.select(texts))
     new = _number_forms(rows, separator_of(pieces), {*text, *forms}, table.decimal)
@@ -412,7 +449,7 @@ def model_chunks(
         "levels": text_levels(learner),
         "typed": {} if learner.table_ is None else learner.table_.typed_forms,
     }
-    source = convert_files(columns_as_text(pieces.source, text), forms, **how)
+    source = CheckedFiles(convert_files(columns_as_text(pieces.source, text), forms, **how))
     return replace(pieces, source=source, columns=(*names, *others))
 
 

@@ -204,7 +204,7 @@ def fit(
         rows = _read(data, target, table, options)
         from committee.cli.progress import member_progress
         from committee.cli.training_table import describe_target
-        from committee.data.readers.cells import missing_marks_note
+        from committee.data.readers.cells import blanks_note, missing_marks_note
         from committee.files.documents import Provenance
         from committee.report.prediction_sets import model_inside, sets_grid
         from committee.report.provenance import row_sketch
@@ -230,6 +230,7 @@ def fit(
         if rows.files is not None:
             rows.files.check_unchanged()
         print_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
+        print_notes(blanks_note(rows.blanks))
         store_formats(learner, rows.forms, rows.missing)
         learner.provenance_ = provenance
         if output is not None:

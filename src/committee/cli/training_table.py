@@ -25,7 +25,8 @@ class TrainingTable:
     """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
 
     `rows` is a frame of all rows, or of the first ones of a table in chunks; `files` are the states of files in chunks
-    before the target was read; `marks` counts the marks for missing cells that the last pass over chunks met.
+    before the target was read; `marks` counts the marks for missing cells that the last pass over chunks met, and
+    `blanks` has a cell with blanks around it of columns without such cells in `rows`.
     """
 
     X: Any
@@ -38,6 +39,7 @@ class TrainingTable:
     target_form: str | None = None
     marks: dict[str, Counter[str]] = field(default_factory=dict)
     exposure: F64 | None = None
+    blanks: dict[str, str] = field(default_factory=dict)
 
     @property
     def offset(self) -> dict[str, Any]:
@@ -85,7 +87,7 @@ def whole_table(
 ) -> TrainingTable:
     """Read a table into memory, print notes on it, and leave out identifiers; `numbers`: the target holds numbers."""
     from committee.cli.exposure import take_exposure
-    from committee.data.readers.cells import strip_cells
+    from committee.data.readers.cells import blanks_note, strip_cells
     from committee.data.readers.file_format import KnownColumns
     from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells, split_target
 
@@ -93,9 +95,9 @@ def whole_table(
     known = KnownColumns(answers=frozenset(answers if exposure is None else [*answers, exposure]))
     read = read_table_with_notes(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
     reject_infinite_cells(data, read.frame, table.form)
-    frame, of_blanks = strip_cells(read.frame)
+    frame, blanks = strip_cells(read.frame)
     frame, of_rows = drop_unlabelled(frame, target, strict=table.strict)
-    notes = (*read.notes, *of_blanks, *of_rows)
+    notes = (*read.notes, *blanks_note(blanks), *of_rows)
     print_notes(notes)
     forms = {name: form for name, form in read.forms.items() if name not in (target, exposure)}
     if exposure == target:
@@ -145,14 +147,19 @@ def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[
     """Leave out rows without a target, with a note; `strict`, or a target without any cell, leaves them in."""
     if strict or target not in frame.columns:
         return frame, ()
-    labels = frame[target]
-    missing = (labels.fill_nan(None) if labels.dtype.is_float() else labels).is_null()
+    from committee.data.readers.cells import are_missing
+
+    missing = are_missing(frame[target])
     n = int(missing.sum())
     if n in (0, frame.height):
         return frame, ()
-    rows = "1 row" if n == 1 else f"{n:,} rows"
-    note = f"{rows} of {frame.height:,} without target {target!r} left out, the first row {missing.arg_max():,}"
-    return frame.filter(~missing), (f"{note}; --strict refuses them",)
+    return frame.filter(~missing), (unlabelled_note(target, n, frame.height, int(missing.arg_max() or 0)),)
+
+
+def unlabelled_note(target: str, n_missing: int, n: int, first: int) -> str:
+    """Return a note on rows that are left out because they have no target."""
+    rows = "1 row" if n_missing == 1 else f"{n_missing:,} rows"
+    return f"{rows} of {n:,} without target {target!r} left out, the first row {first:,}; --strict refuses them"
 
 
 def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:

@@ -313,7 +313,7 @@ def test_broken_files(tmp_path):
     (folder / "b.csv").write_text("a,b,b,label\n1,2,3,0\n", "utf-8")
     refuses(scan(folder), "b.csv' has the column 'b' more than once", y="label")
     (folder / "b.csv").write_text("a,b,c,label\n1,2,3,0\n1,2,3,4,5,6\n", "utf-8")
-    refuses(scan(folder), "b.csv' cannot be read", y="label")
+    refuses(scan(folder), "b.csv' has 6 cells in line 3, but 4 column names", y="label")
 
 
 def test_callers_that_take_no_pieces():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,19 +23,31 @@ from committee.data.out_of_core.sources import (
 )
 from committee.data.packages import require_package
 from committee.data.readers.cell_forms import convert_columns
-from committee.data.readers.cells import MISSING, replace_missing_marks, strip_to_levels
+from committee.data.readers.cells import (
+    MISSING,
+    are_missing,
+    reject_infinity,
+    replace_missing_marks,
+    strip_cells,
+    strip_to_levels,
+)
 from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, table_file
 from committee.data.readers.formats import (
+    NO_HEADER,
     SeparatedText,
     blank_lines,
     distinct_header,
     first_error_line,
     names_of_polars,
+    no_header_note,
     quotes_doubled,
     read_header,
+    reject_nul_bytes_of_file,
     stripped_names,
+    stripped_names_note,
     written_header,
 )
+from committee.data.readers.text_layout import is_number
 from committee.data.text import suggest_names
 
 if TYPE_CHECKING:
@@ -105,7 +117,8 @@ class ParquetFiles:
                 self._check_columns(path, file.schema_arrow.names, None if columns is None else in_files)
                 for batch in file.iter_batches(batch_size=default_chunk_rows(len(wanted)), columns=in_files):
                     table, last = self._with_added(number, batch, wanted), first + len(batch)
-                    yield Piece(table, f"{str(path)!r}, {row_range(first, last)}")
+                    place = partial(_row_of_file, path, first)
+                    yield Piece(table, f"{str(path)!r}, {row_range(first, last)}", place=place)
                     first = last
 
     def _with_added(self, number: int, batch: pa.RecordBatch, wanted: list[str]) -> pa.Table:
@@ -131,6 +144,10 @@ class ParquetFiles:
             raise ValueError(
                 f"{str(path)!r}: column {odd!r} is missing in some files; select common columns with columns="
             )
+
+
+def _row_of_file(path: Path, first: int, row: int) -> str:
+    return f"row {first + row:,} of {str(path)!r}"
 
 
 @contextmanager
@@ -166,13 +183,18 @@ class TextFiles:
         import polars as pl
 
         own = [_types_of(path, self.form) for path in self.files]
+        for path in self.files:
+            reject_nul_bytes_of_file(SeparatedText.of(table_file(path), self.form))
         common: dict[str, pl.DataType] = {}
         for path, types in zip(self.files, own, strict=True):
             if set(types) != set(own[0]):
                 odd = sorted(set(types) ^ set(own[0]))[0]
-                raise ValueError(
-                    f"{str(path)!r}: column {odd!r} is missing in some files; scan files with the same columns"
+                what = (
+                    f"if the first line is a row of data, {NO_HEADER}"
+                    if is_number(odd)
+                    else "give them the same columns"
                 )
+                raise ValueError(f"{str(path)!r}: column {odd!r} is missing in some files; {what}")
             for name, dtype in _types_of_cells(path, self.form, types, own).items():
                 common[name] = dtype if name not in common else _common(common[name], dtype)
         common |= {name: own[0][name] for name in own[0] if name not in common}
@@ -187,6 +209,17 @@ class TextFiles:
     def separator(self) -> str:
         return SeparatedText.of(table_file(self.files[0]), self.form).separator
 
+    def notes(self, rows: pl.DataFrame) -> tuple[str, ...]:
+        """Return notes on the layout, each for the first file that it is of; `rows` are the first ones."""
+        found: dict[str, str] = {}
+        for path in self.files:
+            text = SeparatedText.of(table_file(path), self.form)
+            written = written_header(text)
+            notes = (*text.notes, *stripped_names_note(written, stripped_names(written)))
+            for note in (*notes, *(no_header_note(text, rows) if path == self.files[0] else ())):
+                found.setdefault(note.replace(str(text.file), ""), note)
+        return tuple(found.values())
+
     @cached_property
     def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
         """Per file the number of lines below the header, and which of them are blank."""
@@ -198,22 +231,29 @@ class TextFiles:
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         for path, types, (_, blank) in zip(self.files, self.types, self.lines, strict=True):
-            with _errors_of(path):
-                rows = LazyFrameSource(_scanned(path, self.form, blank, schema=types), repr(str(path)))
+            with _errors_of(path, self.form):
+                rows, first = LazyFrameSource(_scanned(path, self.form, blank, schema=types), repr(str(path))), 0
                 for piece in rows.pieces(None):  # with fewer columns polars misses lines of too many cells
-                    yield piece.with_columns(columns or self.names, ())
+                    place = partial(_line_of_file, path, self.form, len(types), first)
+                    yield replace(piece.with_columns(columns or self.names, ()), place=place)
+                    first += len(piece)
 
     def cells(self, columns: Sequence[str]) -> Iterator[Piece]:
         for path, (_, blank) in zip(self.files, self.lines, strict=True):
-            with _errors_of(path):
+            with _errors_of(path, self.form):
                 rows = _scanned(path, self.form, blank, null_values=None, infer_schema=False)
                 yield from LazyFrameSource(rows, repr(str(path))).pieces(columns)
+
+
+def _line_of_file(path: Path, form: FileFormat, n_columns: int, first: int, row: int) -> str:
+    text = SeparatedText.of(table_file(path), form)
+    return f"line {text.line_of_row(first + row, n_columns):,} of {text.file}"
 
 
 def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
     text = SeparatedText.of(table_file(path), form)
     distinct_header(text.file, read_header(text))  # polars would rename duplicates
-    with _errors_of(path):
+    with _errors_of(path, form):
         return dict(_scanned(path, form, infer_schema_length=None).collect_schema())
 
 
@@ -230,7 +270,7 @@ def _types_of_cells(
     ]
     if not asked:
         return types
-    with _errors_of(path):
+    with _errors_of(path, form):
         cells = _scanned(path, form, schema=types).select(pl.col(asked).count()).collect().row(0, named=True)
     return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
 
@@ -240,7 +280,7 @@ def _lines_of(path: Path, form: FileFormat) -> tuple[int, Sequence[int]]:
 
     text = SeparatedText.of(table_file(path), form)
     names = read_header(text)
-    with _errors_of(path):
+    with _errors_of(path, form):
         empty = pl.all_horizontal(pl.all().is_null()).sum()
         n, n_empty = _scanned(path, form, infer_schema=False).select(pl.len(), empty.alias("")).collect().row(0)
     # in a file of one column a blank line is a missing cell; and rows of separators alone are rows
@@ -255,7 +295,10 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
         raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
     path = check_utf_8_path(path)
     if text.aligned:
-        raise ValueError(f"{str(path)!r} has columns aligned by blanks; files that are read in pieces need a separator")
+        raise ValueError(
+            f"{str(path)!r} has columns aligned by blanks; write it with a separator, as files that are read in pieces"
+            " need one, or give it alone, without --memory-limit and --scratch"
+        )
     options = {"null_values": [*MISSING, *form.missing], **text.options, **options}
     written = written_header(text)
     given = zip(names_of_polars(text, written), map(quotes_doubled, stripped_names(written)), strict=True)
@@ -271,7 +314,7 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
 
 
 @contextmanager
-def _errors_of(path: Path) -> Iterator[None]:
+def _errors_of(path: Path, form: FileFormat) -> Iterator[None]:
     import polars as pl
 
     try:
@@ -279,6 +322,8 @@ def _errors_of(path: Path) -> Iterator[None]:
     except (pl.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        text = SeparatedText.of(table_file(path), form)
+        blank_lines(text, len(read_header(text)))  # names the line of a row of a wrong length
         raise ValueError(f"{str(path)!r} cannot be read: {first_error_line(error)}") from error
 
 
@@ -319,6 +364,58 @@ def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
         return replace(source, text=tuple(names))
     assert isinstance(source, ParquetFiles)
     return ParquetWithText(source, tuple(names))
+
+
+@dataclass(frozen=True, eq=False)
+class StrippedFiles(DerivedFiles):
+    """Files without blanks around cells of text."""
+
+    noted: Container[str] = ()
+    blanks: dict[str, str] = field(default_factory=dict)
+    """A cell of each column that had blanks, without those that are `noted`."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import polars as pl
+
+        for piece in self.source.pieces(columns):
+            table = piece.X
+            if isinstance(table, pl.DataFrame):
+                table, found = strip_cells(table)
+            else:
+                stripped, found = strip_cells(pl.DataFrame(table))
+                for name in found:  # polars would lose the declared order of categories of the other columns
+                    table = table.set_column(table.column_names.index(name), name, stripped[name].to_arrow())
+            for name, cell in found.items():
+                if name not in self.noted:
+                    self.blanks.setdefault(name, cell)
+            yield replace(piece, X=table)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedFiles(DerivedFiles):
+    """Files whose rows are checked: infinity is an error, and rows without a target are left out."""
+
+    target: str | None = None  # None leaves all rows in
+    left_out: list[int] = field(default_factory=list)
+    """Number of rows without a target in the last pass, of all rows, and of the first row without one."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import polars as pl
+
+        target, n, without = self.target, 0, list[int]()
+        wanted = columns if columns is None or target is None else list(dict.fromkeys([*columns, target]))
+        for piece in self.source.pieces(wanted):
+            frame, kept = pl.DataFrame(piece.X), piece
+            if piece.place is not None:
+                reject_infinity(frame.get_columns(), piece.place)
+            if target is not None and (missing := are_missing(frame[target])).any():
+                without += (n + missing.arg_true()).to_list()
+                mask = ~missing if isinstance(piece.X, pl.DataFrame) else (~missing).to_arrow()
+                kept = replace(piece, X=piece.X.filter(mask))
+            n += frame.height
+            if len(kept):
+                yield kept.with_columns(columns, ())
+        self.left_out[:] = [len(without), n, *without[:1]]
 
 
 @dataclass(frozen=True, eq=False)

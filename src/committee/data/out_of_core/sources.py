@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,6 +34,7 @@ class Piece:
     name: str  # in errors: the number or file of the piece, and its rows
     y: Any = None
     weight: Any = None
+    place: Callable[[int], str] | None = None  # line or row in a file of a row of the piece, for errors
 
     def __len__(self) -> int:
         return len(open_frame(self.X)) if is_frame(self.X) else len(self.X)

@@ -8,7 +8,7 @@ import operator
 import re
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,16 +87,29 @@ def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
     return Counter(dict(texts.filter(marked).value_counts(sort=True).iter_rows()))
 
 
-def strip_cells(frame: pl.DataFrame, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Strip blanks around cells of text, with a note; cells that then mean missing become null."""
-    changed, shown = [], []
+def are_missing(column: pl.Series) -> pl.Series:
+    """Return a mask of the cells that are null or NaN."""
+    return (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
+
+
+def strip_cells(frame: pl.DataFrame, but: Container[str] = ()) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Strip blanks around cells of text, and return a cell of each changed column.
+
+    Cells that then mean missing become null.
+    """
+    changed, found = [], {}
     for column in text_columns(frame, but):
         stripped = column.str.strip_chars()
         if (different := (stripped != column).fill_null(False)).any():
             changed.append(stripped.set(different & stripped.is_in(MISSING).fill_null(False), None))
-            shown.append(f"{column.name!r} (such as {column.filter(different)[0]!r})")
-    notes = (f"blanks around cells are left out: {', '.join(shown)}",) if shown else ()
-    return frame.with_columns(changed), notes
+            found[column.name] = column.filter(different)[0]
+    return frame.with_columns(changed), found
+
+
+def blanks_note(found: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a note on columns that had blanks around cells, with a cell of each."""
+    shown = ", ".join(f"{name!r} (such as {cell!r})" for name, cell in found.items())
+    return (f"blanks around cells are left out: {shown}",) if shown else ()
 
 
 def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) -> pl.DataFrame:
@@ -126,6 +139,16 @@ def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = F
         else f"as all others are numbers or dates; --categorical {shlex.quote(name)} takes them for categories"
     )
     return f"column {name!r}: {what} read as missing ({shown}), {why}"
+
+
+def reject_infinity(columns: Iterable[pl.Series], place: Callable[[int], str]) -> None:
+    """Raise for infinity in columns of a file, with the `place` of its row."""
+    for column in columns:
+        if column.dtype.is_float() and (infinite := column.is_infinite().fill_null(False)).any():
+            raise ValueError(
+                f"column {column.name!r} holds infinity in {place(int(infinite.arg_max() or 0))}; correct the cell, or"
+                " read infinity as missing by --missing inf"
+            )
 
 
 def replace_missing_marks(frame: pl.DataFrame, marks: Sequence[str], but: Sequence[str] = ()) -> pl.DataFrame:

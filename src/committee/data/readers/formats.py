@@ -366,6 +366,19 @@ def reject_nul_bytes(text: SeparatedText, frame: pl.DataFrame) -> None:
             raise ValueError(_nul_message(text, line, column.name))
 
 
+def reject_nul_bytes_of_file(text: SeparatedText) -> None:
+    """Raise for a NUL byte in a file of UTF-8 that is not read whole, with the first line and column."""
+    with text.file.opened() as opened, text.errors():
+        if not any(b"\0" in block for block in iter(lambda: opened.read(2**20), b"")):
+            return
+    names = read_header(text)
+    with text.opened() as decoded:
+        for line, cells in text.rows(decoded):
+            for name, cell in zip(names, cells, strict=False):
+                if "\0" in cell:
+                    raise ValueError(_nul_message(text, line, name))
+
+
 def _nul_message(text: SeparatedText, line: int, column: str) -> str:
     return (
         f"{text.file} has a NUL byte in line {line} (column {column!r}), so it is damaged or of another encoding;"

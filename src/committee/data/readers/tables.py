@@ -18,6 +18,7 @@ from committee.data.readers.cells import (
     are_digit_codes,
     format_base,
     have_grouping_points,
+    reject_infinity,
     replace_missing_marks,
     text_columns,
     with_flags,
@@ -258,19 +259,15 @@ def reject_infinite_cells(
     path: FilePath, frame: pl.DataFrame, form: FileFormat, names: Container[str] | None = None
 ) -> None:
     """Raise for infinity in a table as it was read, with line and column; `names`: columns that are checked."""
-    for column in frame.get_columns():
-        if not column.dtype.is_float() or (names is not None and column.name not in names):
-            continue
-        infinite = column.is_infinite().fill_null(False)
-        if infinite.any():
-            file, row = table_file(path), int(infinite.arg_max() or 0)
-            place = f"row {row:,}"
-            if file.kind == "text":
-                place = f"line {SeparatedText.of(file, form).line_of_row(row, frame.width):,}"
-            raise ValueError(
-                f"column {column.name!r} holds infinity in {place} of {file}; correct the cell, or read infinity as"
-                " missing by --missing inf"
-            )
+
+    def place(row: int) -> str:
+        file = table_file(path)
+        if file.kind != "text":
+            return f"row {row:,} of {file}"
+        return f"line {SeparatedText.of(file, form).line_of_row(row, frame.width):,} of {file}"
+
+    columns = frame.get_columns()
+    reject_infinity((column for column in columns if names is None or column.name in names), place)
 
 
 def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArray[Any]]:
