@@ -48,6 +48,7 @@ class WeightedRows:
     uniform: bool  # whether no weights are given, so that all are 1
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
     offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
+    group: NDArray[np.intp] | None  # number of the group of each row, ``(n,)``, which is held out as a whole
     categorical: Mask | None  # columns of categories, (p,), whose names have no effect on draws of rows
 
     def __len__(self) -> int:
@@ -160,6 +161,7 @@ class Rows(WeightedRows):
     uniform: bool
     levels: HighCardinality | None = None
     offset: NDArray[np.float64] | None = None
+    group: NDArray[np.intp] | None = None
     categorical: Mask | None = None
 
     @property
@@ -183,6 +185,7 @@ class TargetRows(WeightedRows):
     uniform: bool
     levels: HighCardinality | None = None
     offset: NDArray[np.float64] | None = None
+    group: NDArray[np.intp] | None = None
     categorical: Mask | None = None
 
     @property

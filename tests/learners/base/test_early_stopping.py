@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier, is_regressor
@@ -37,10 +39,13 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, StagedLoss
 from committee.learners.base.estimator import BaseRegressor
+from committee.learners.base.held_out_groups import GroupedUnits
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.gradient.validation import PartedRows
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 from tests.crafted_files import craft, refused, tell
+from tests.examples import examples
 from tests.learners.base.test_capabilities import words
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
@@ -492,13 +497,13 @@ def test_weights_of_validation_rows_are_repeated_rows(model):
     X, y = rows_of(model)
     X_val, y_val, w, kept = weighted_rows(model)
     scoring = "r2" if is_regressor(model) else "neg_log_loss"
-    for settings in ({}, {"scoring": scoring}):
-        given = clone(model).set_params(**settings)
-        weighted = clone(given).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
-        repeated = clone(given).fit(X, y, X_val=X_val[kept], y_val=y_val[kept])
-        losses = (each.validation_scores_ if settings else loss_of(each) for each in (weighted, repeated))
+    for options in ({}, {"scoring": scoring}):
+        booster = clone(model).set_params(**options)
+        weighted = clone(booster).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
+        repeated = clone(booster).fit(X, y, X_val=X_val[kept], y_val=y_val[kept])
+        losses = (each.validation_scores_ if options else loss_of(each) for each in (weighted, repeated))
         assert_allclose(*losses, rtol=1e-9, atol=1e-12)
-        scaled = clone(given).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w * 2.0**-40)
+        scaled = clone(booster).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w * 2.0**-40)
         assert scaled.best_iteration_ == weighted.best_iteration_ == repeated.best_iteration_
 
 
@@ -506,14 +511,14 @@ def test_weights_of_validation_rows_are_checked():
     X, y = numbers(2)
     X_val, y_val, w, kept = weighted_rows(GradientBoostingClassifier())
     model = GradientBoostingClassifier(n_estimators=2)
-    for message, given in (
+    for message, rows in (
         ("sample_weight_val goes with X_val and y_val; X_val is missing", {"sample_weight_val": w}),
         ("X_val and y_val go together; y_val is missing", {"X_val": X_val, "sample_weight_val": w}),
         (r"sample_weight_val\[0\] is -1", {"X_val": X_val, "y_val": y_val, "sample_weight_val": w - 1.0 - w[0]}),
         ("sample_weight_val is zero for every row", {"X_val": X_val, "y_val": y_val, "sample_weight_val": 0 * w}),
     ):
         with pytest.raises(ValueError, match=message):
-            model.fit(X, y, **given)
+            model.fit(X, y, **rows)
     frame = pd.DataFrame(X_val).add_prefix("x").assign(w=w, label=y_val)
     by_name = clone(model).fit(pd.DataFrame(X).add_prefix("x"), y, X_val=frame, y_val="label", sample_weight_val="w")
     plain = clone(model).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
@@ -533,6 +538,91 @@ def test_tol_ends_a_fit_earlier():
     assert_array_equal(losses, every.validation_losses_[: len(losses)])
     with pytest.raises(ValueError, match="'tol' parameter of GradientBoostingRegressor must be"):
         model.set_params(tol=-1.0).fit(X, y)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 3), st.sampled_from([0.05, 0.1, 0.25, 0.5]))
+@settings(max_examples=examples(20, 200))
+def test_whole_groups_are_held_out_and_every_class_stays(seed, n_groups, n_classes, share):
+    rng = np.random.default_rng(seed)
+    group, labels = rng.integers(0, n_groups, 60), rng.integers(0, n_classes, 60)
+    group[:n_groups] = np.arange(n_groups)
+    groups = GroupedUnits.of(group, labels, rng.permutation(n_groups))
+    held = groups.held_out(share)
+    if held is None:
+        alone = [set(labels[group == g]).difference(labels[group != g]) for g in range(n_groups)]
+        assert all(alone)
+    else:
+        assert set(group[held]).isdisjoint(group[~held])
+        assert set(labels[~held]) == set(labels) and 0 < held.sum() < 60
+        sizes = np.bincount(group)
+        assert held.sum() < max(2.0 * share * 60, sizes.min() + 1) or held.sum() in sizes
+    part = groups.parts(4)
+    for k in range(4):
+        inside = part == k
+        assert set(group[inside]).isdisjoint(group[~inside])
+        assert set(labels[~inside]) == set(labels)
+
+
+@quiet
+@each_booster
+def test_groups_are_held_out_as_wholes(model, monkeypatch):
+    X, y = rows_of(model)
+    group = np.arange(len(y)) // 5
+    seen = []
+
+    def hold_out(self, rows, random):
+        training, held_out = self_hold_out(self, rows, random)
+        if isinstance(held_out, PartedRows):
+            seen.append((rows.group[held_out.units.rows_of(~held_out.held)[0]], held_out.held_rows().group))
+        else:
+            seen.append((training.group, held_out.group))
+        return training, held_out
+
+    self_hold_out = type(model)._hold_out
+    monkeypatch.setattr(type(model), "_hold_out", hold_out)
+    fitted = clone(model).fit(X, y, groups=[f"patient {g}" for g in group])
+    (trained, held), n = seen[0], len(y)
+    assert set(trained).isdisjoint(held) and len(trained) + len(held) == n
+    assert 0.05 * n < len(held) < 0.2 * n
+    w = np.where(np.arange(n) < 20, 0.0, 1.0)
+    weighted = clone(model).fit(X, y, w, groups=group)
+    assert_same_bits(weighted, clone(model).fit(X[20:], y[20:], groups=group[20:]), X)
+    frame = pd.DataFrame(X).add_prefix("x")
+    by_name = clone(model).fit(frame.assign(patient=group), y, groups="patient")
+    assert_array_equal(by_name.predict(frame), fitted.predict(X))
+
+
+def test_groups_in_trials_of_the_learning_rate():
+    X, y = rows_of(GradientBoostingRegressor(), n=200)
+    group = np.arange(200) // 4
+    X = np.column_stack([X, group])  # a column by which rows of a group know each other
+    y = y + np.random.default_rng(5).normal(size=50)[group] * 3.0
+    model = GradientBoostingRegressor(n_estimators=20, random_state=0)
+    rows, whole = model.fit(X, y).learning_rate_, clone(model).fit(X, y, groups=group).learning_rate_
+    assert whole < rows  # rows of known groups ask for larger steps than those of new ones
+    order = np.random.default_rng(0).permutation(200)
+    assert clone(model).fit(X[order], y[order], groups=group[order]).learning_rate_ == whole
+    assert clone(model).fit(X, y, groups=9 - group).learning_rate_ == whole
+
+
+def test_groups_that_cannot_be_held_out():
+    X, y = numbers(2, 60)
+    model = GradientBoostingClassifier(n_estimators=2, early_stopping=True)
+    for groups, message in (
+        (y, "no group can be held out, as each has all remaining rows of a class"),
+        (np.arange(59), r"groups has shape \(59,\); 60 rows need one group each"),
+        (np.zeros(60), "groups holds one group only"),
+        ("patient", "groups='patient' names a column, but X is a ndarray"),
+    ):
+        for each in (model, AdaBoostClassifier(2, early_stopping=True)):
+            with pytest.raises(ValueError, match=message):
+                each.fit(X, y, groups=groups)
+    for each in (ProbitBoostClassifier(3), GradientBoostingClassifier(n_estimators=2, learning_rate=0.1)):
+        with pytest.raises(ValueError, match="groups are of rows that are held out, and none are; set early_stopping="):
+            each.fit(X, y, groups=np.arange(60) // 3)
 
 
 # --- curves of training and validation rows ---------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class GroupedRows(CommitteeEstimator):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | str | None = None,
         *,
-        groups: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on rows. A fit that fails leaves the estimator unchanged.
@@ -51,10 +51,10 @@ class GroupedRows(CommitteeEstimator):
         sample_weight : array-like (n,), default=None
             Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
             count repeated rows; of others only the ratios matter.
-        groups : array-like (n,), default=None
-            Groups of rows, such as places or patients. Voters draw whole groups, of which `max_samples` is a number or
-            share, so that out-of-bag predictions and temperatures are those of new groups. None: voters draw rows; if
-            many rows are copies of others, as after resampling, copies are a group.
+        groups : array-like (n,) or str, default=None
+            Groups of rows, such as places or patients, or the name of their column. Voters draw whole groups, of which
+            `max_samples` is a number or share, so that out-of-bag predictions and temperatures are those of new groups.
+            None: voters draw rows; if many rows are copies of others, as after resampling, copies are a group.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -14,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
-from committee.data.rows import nonzero_weights
+from committee.data.rows import nonzero_sample_weights, nonzero_weights
 from committee.learners.base.early_stopping import EarlyStopping, ValidationSet
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks, Fitted
+from committee.learners.base.row_sampling import group_numbers
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Run the rounds. A fit that fails leaves the estimator unchanged.
@@ -98,6 +101,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             Held-out rows for early stopping; without it their loss is recorded only.
         sample_weight_val : array-like or str, default=None
             Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
+        groups : array-like (n,) or str, default=None
+            Groups of the training rows, such as patients, or the name of their column. Rows of a group are held out
+            together: by early stopping, for calibration, and in trials of the learning rate.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -116,7 +122,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         UserWarning
             If `y` holds one class only, which is then predicted everywhere.
         """
-        return self._fit(X, y, sample_weight, checkpoint, ValidationSet(X_val, y_val, sample_weight_val))
+        return self._fit(X, y, sample_weight, checkpoint, ValidationSet(X_val, y_val, sample_weight_val), groups)
 
     def _fit(
         self,
@@ -125,15 +131,21 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         sample_weight: Any,
         checkpoint: Checkpoint | str | os.PathLike[str] | None,
         validation: ValidationSet,
+        groups: Any,
         offsets: Offsets | None = None,
     ) -> Self:
-        with self._one_fit(X, y, sample_weight, checkpoint, offsets) as (tasks, rows):
+        with self._one_fit(X, y, sample_weight, checkpoint, offsets, groups) as (tasks, rows):
             if constant := self._constant(rows, stacklevel=5):
                 tasks.begin()
                 tasks.end(constant)
                 return self
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random(rows), rows)
+            if tasks.groups is not None:
+                if not self._takes_groups:
+                    raise ValueError("groups are of rows that are held out, and none are; set early_stopping=True.")
+                counted = nonzero_sample_weights(tasks.sample_weight, len(rows))
+                rows = replace(rows, group=group_numbers(tasks.groups, counted))
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)
             with_training = getattr(self, "return_train_score", False)
             if held_out is None and scoring is not None and not with_training:
@@ -228,6 +240,10 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         ]
         columns = dict(zip(("rows", "metric", "round", "value"), map(list, zip(*lines, strict=True)), strict=True))
         return nw.from_dict(columns, backend=backend).to_native()
+
+    @property
+    def _takes_groups(self) -> bool:
+        return self.early_stopping or self._calibrates
 
     def _stops_early(self, rows: Any) -> bool:
         return bool(self.early_stopping)

@@ -17,10 +17,16 @@ from sklearn.exceptions import UndefinedMetricWarning
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
+from committee.learners.base.held_out_groups import GroupedUnits
 from committee.learners.base.stored_learner import BaseEstimator, ClassifierMixin, RegressorMixin
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 from committee.vote.weighted_votes import elected, signed
+
+NO_GROUP = (
+    "no group can be held out, as each has all remaining rows of a class. Give X_val and y_val, leave groups out, or "
+    "set early_stopping=False."
+)
 
 R = TypeVar("R", Rows, TargetRows)
 Scorer = Callable[..., float]
@@ -121,7 +127,16 @@ class ValidationSet:
 def train_validation_split(
     rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
 ) -> tuple[R, R]:
-    """Training rows and held-out ones, stratified by class; `classes` are the labels for messages, None of numbers."""
+    """Training rows and held-out ones, stratified by class; `classes` are the labels for messages, None of numbers.
+
+    Rows in groups are held out by whole groups, in random order.
+    """
+    if rows.group is not None:
+        order = random.permutation(int(rows.group.max()) + 1)
+        mask = GroupedUnits.of(rows.group, rows.class_numbers, order).held_out(fraction)
+        if mask is None:
+            raise ValueError(NO_GROUP)
+        return rows.take(~mask), rows.take(mask)
     n = len(rows)
     n_held = ceil(fraction * n)
     if isinstance(rows, Rows):

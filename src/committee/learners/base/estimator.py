@@ -132,8 +132,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         reject_path(X)
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
-        warn_of_other_order(X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight, groups = take_named(X, y=y, sample_weight=sample_weight, groups=groups)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight, groups=groups)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))

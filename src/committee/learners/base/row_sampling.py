@@ -22,6 +22,7 @@ from committee.data.number_types import F64, Index
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.row_digests import digests_of_kinds, row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows, counts_rows
+from committee.learners.base.held_out_groups import GroupedUnits
 
 MOST_UNITS = 64
 """Most units of a row; heavier rows have heavier units."""
@@ -140,11 +141,13 @@ class RowUnits:
             lowest = min(lowest, float(place.min()))
         return drawn, lowest
 
-    def held_out(self, share: float, labels: NDArray[np.uint16] | None) -> Mask | None:
+    def held_out(self, share: float, labels: NDArray[np.uint16] | None, group: Index | None = None) -> Mask | None:
         """Hold out a share of the units, stratified by the labels of the rows; at least one unit of each class stays.
 
-        None if there are too few units.
+        None if there are too few units. Rows in groups ``(n,)`` are held out by whole groups, without strata.
         """
+        if group is not None:
+            return self._grouped(group, labels).held_out(share)
         rank, count = self._ranks(labels)
         held = np.asarray(rank < np.minimum(np.round(share * count), count - 1))
         return held if held.any() else None
@@ -161,8 +164,21 @@ class RowUnits:
         rank[order] = np.arange(len(order)) - (np.cumsum(count) - count)[strata[order]]
         return rank, count[strata]
 
-    def parts(self, n_parts: int, labels: NDArray[np.uint16] | None) -> NDArray[np.intp]:
-        """Assign units to parts of equal size, stratified by the labels of the rows; -1 for classes of fewer units."""
+    def _grouped(self, group: Index, labels: NDArray[np.uint16] | None) -> GroupedUnits:
+        # the order of groups depends on their rows, not on their names
+        if self.row is not None:
+            group, labels = group[self.row], None if labels is None else labels[self.row]
+        lowest = np.full(int(group.max()) + 1, 2.0)
+        np.minimum.at(lowest, group, self.place)
+        return GroupedUnits.of(group, labels, np.argsort(_core.row_keys(lowest[:, None], 0, 1), kind="stable"))
+
+    def parts(self, n_parts: int, labels: NDArray[np.uint16] | None, group: Index | None = None) -> NDArray[np.intp]:
+        """Assign units to parts of equal size, stratified by the labels of the rows; -1 for classes of fewer units.
+
+        Rows in groups ``(n,)`` are assigned by whole groups; see `GroupedUnits.parts`.
+        """
+        if group is not None:
+            return self._grouped(group, labels).parts(n_parts)
         rank, count = self._ranks(labels)
         return np.where(count < n_parts, -1, rank * n_parts // count)
 
@@ -397,7 +413,7 @@ def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
     if any(value is None or value != value for value in number):
         raise ValueError("groups holds missing values; give such rows groups of their own, or leave them out.")
     if len(number) < 2:
-        raise ValueError("groups holds one group only, and voters draw some of several; leave groups out.")
+        raise ValueError("groups holds one group only, where several are needed; leave groups out.")
     return found
 
 

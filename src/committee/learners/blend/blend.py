@@ -16,6 +16,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.columns import take_named
 from committee.data.derived.derived_table import DerivedColumns, learn_table
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Mask, check_array, check_range
@@ -171,7 +172,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | str | None = None,
         *,
-        groups: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train the members, and weigh them. A fit that fails leaves the estimator unchanged.
@@ -185,8 +186,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         sample_weight : array-like (n,) or str, default=None
             Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
-        groups : array-like (n,), default=None
-            Groups of the rows, for a `cv` that uses them.
+        groups : array-like (n,) or str, default=None
+            Groups of the rows, for a `cv` that uses them, or the name of their column.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -210,6 +211,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             raise ValueError(
                 f"groups need a splitter, and cv={self.cv!r}; give one, such as sklearn.model_selection.GroupKFold(5)."
             )
+        X, groups = take_named(X, groups=groups)
         with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
             for name in (*OOF_ATTRIBUTES, *RESERVE_ATTRIBUTES):  # of an earlier fit
                 self.__dict__.pop(name, None)

@@ -19,7 +19,7 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.early_stopping import NO_GROUP, EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import (
     FRACTION,
@@ -41,7 +41,7 @@ from committee.learners.gradient.refit import LeafRefitting
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import LossBoosting, Target, refits, scores_after
-from committee.learners.gradient.validation import PartedRows, binned_loss, labels_of, rate_by_trials, rows_of_trials
+from committee.learners.gradient.validation import PartedRows, binned_loss, rate_by_trials, rows_of_trials
 from committee.objectives.losses import (
     Derivatives,
     Loss,
@@ -185,6 +185,10 @@ class GradientBoosting(WarmStart, LeafRefitting):
     def _shared_tree(self) -> bool: ...
 
     @property
+    def _takes_groups(self) -> bool:
+        return super()._takes_groups or (self.learning_rate == "auto" and not self.line_search)
+
+    @property
     def _draws_rows(self) -> bool:
         return self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
 
@@ -309,7 +313,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
 
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
         units = RowUnits.of(rows, int(random.randint(2**31 - 1)), n_threads(self.n_jobs))
-        held = units.held_out(self.validation_fraction, labels_of(rows))
+        held = units.held_out(self.validation_fraction, rows.class_numbers, rows.group)
+        if held is None and rows.group is not None:
+            raise ValueError(NO_GROUP)
         if held is None:
             raise ValueError(
                 f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows, as one of each "

@@ -234,6 +234,7 @@ class LossBoosting(Boosting):
         X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = None,
         offset: ArrayLike | None = None,
         offset_val: ArrayLike | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
@@ -254,6 +255,9 @@ class LossBoosting(Boosting):
             Held-out rows for early stopping; without it their loss is recorded only.
         sample_weight_val : array-like or str, default=None
             Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
+        groups : array-like (n,) or str, default=None
+            Groups of the training rows, such as patients, or the name of their column. Rows of a group are held out
+            together: by early stopping, for calibration, and in trials of the learning rate.
         offset : array-like (n,) or (n, D), default=None
             Known part of each row's score, which the rounds add to: the logarithm of an exposure, for losses with a
             log link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two
@@ -282,7 +286,7 @@ class LossBoosting(Boosting):
             raise ValueError("offset_val is of the rows of X_val, which are missing; give X_val and y_val.")
         warn_of_other_order(X, offset=offset)
         validation = ValidationSet(X_val, y_val, sample_weight_val)
-        return self._fit(X, y, sample_weight, checkpoint, validation, Offsets(offset, offset_val))
+        return self._fit(X, y, sample_weight, checkpoint, validation, groups, Offsets(offset, offset_val))
 
     @abstractmethod
     def _chosen_loss(self) -> Loss: ...

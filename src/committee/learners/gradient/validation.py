@@ -86,13 +86,9 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -
 def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
     """Return the rows of each trial: two up to 10,000 rows, then one; none if there are too few rows."""
     units = RowUnits.of(rows, seed, n_threads)
-    part = units.parts(N_PARTS, labels_of(rows))  # stratified by class; rare classes are in none
+    part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
     return [PartedRows(rows, units, each) for each in held[: 2 if rows.count < 10_000 else 1]]
-
-
-def labels_of(rows: Rows | TargetRows) -> NDArray[np.uint16] | None:
-    return rows.labels if isinstance(rows, Rows) else None
 
 
 def rate_by_trials(

@@ -1,0 +1,66 @@
+"""Whole groups of rows, such as places or patients, that are held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import Index, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedUnits:
+    """Rows, or their units of weight, in groups.
+
+    >>> groups = GroupedUnits.of(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 0, 1, 0, 1]), np.array([1, 0, 2]))
+    >>> groups.held_out(0.3).tolist()
+    [False, False, True, True, False, False]
+    >>> groups.parts(3).tolist()
+    [1, 1, 0, 0, 2, 2]
+    """
+
+    group: Index
+    """Group of each unit, ``(m,)``."""
+    order: Index
+    """Groups in the order in which they are held out, ``(G,)``."""
+    counts: NDArray[np.int64]
+    """Units of each group and class, ``(G, K)``."""
+
+    @classmethod
+    def of(cls, group: Index, labels: NDArray[Any] | None, order: Index) -> Self:
+        n_classes = 1 if labels is None else int(labels.max()) + 1
+        cell = group if labels is None else group * n_classes + labels
+        return cls(group, order, np.bincount(cell, minlength=len(order) * n_classes).reshape(len(order), n_classes))
+
+    def held_out(self, share: float) -> Mask | None:
+        """Hold out groups while that brings their number of units closer to a share; each class keeps a unit.
+
+        None if no group can be held out.
+        """
+        sizes, left, held = self.counts.sum(axis=1), self.counts.sum(axis=0), np.zeros(len(self.order), dtype=bool)
+        wanted = share * sizes.sum()
+        for group in self.order.tolist():
+            if sizes[group] < 2.0 * wanted and self._is_spare(group, left):
+                held[group], left, wanted = True, left - self.counts[group], wanted - sizes[group]
+        if not held.any():  # all are too large
+            smallest = self.order[np.argsort(sizes[self.order], kind="stable")]
+            held[[group for group in smallest.tolist() if self._is_spare(group, left)][:1]] = True
+        return held[self.group] if held.any() else None
+
+    def _is_spare(self, group: int, left: NDArray[np.int64]) -> bool:
+        return bool((left > self.counts[group])[left > 0].all())
+
+    def parts(self, n_parts: int) -> NDArray[np.intp]:
+        """Assign units to parts of whole groups and about equal size; -1 where a part would have all of a class."""
+        sizes, total = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        middle = np.cumsum(sizes[self.order]) - 0.5 * sizes[self.order]
+        part = np.empty(len(self.order), dtype=np.intp)
+        part[self.order] = middle * n_parts // total.sum()
+        for k in range(n_parts):
+            inside = part == k
+            alone = self.counts[inside].sum(axis=0) == total
+            part[inside & self.counts[:, alone].any(axis=1)] = -1
+        return part[self.group]
