@@ -85,6 +85,26 @@ def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, mo
         assert not most or len(path) <= most
 
 
+@given(
+    n=st.integers(2, 120),
+    seed=st.integers(0, 10_000),
+    n_outputs=st.sampled_from([1, 2]),
+    most=st.sampled_from([0.01, 0.3, 2.0]),
+    signs=st.sampled_from([None, [1, 0, 0], [-1, 0, 1]]),
+    limits=limits_of_trees,
+)
+def test_every_split_of_bounded_weights_is_the_best(n, seed, n_outputs, most, signs, limits):
+    data = table(n, [9, 6, 30], [0, 1, 0], seed)
+    monotone = None if signs is None else np.array([signs], np.int8)
+    n_outputs = 1 if signs else n_outputs
+    g, h = gradients(n, n_outputs, seed)
+    limits |= {"n_outputs": n_outputs, "max_weight": most, "monotone": monotone}
+    tree, _ = grown(data, g, h, **limits)
+    check_tree(tree, data, g, h, limits)
+    assert np.abs(tree.value).max() <= most
+    assert tree.bounds[0].tolist() == [-most, most]
+
+
 @pytest.mark.parametrize("max_features_tree", [None, np.array([1, 2], np.int32)])
 def test_each_score_has_directions_of_its_own(max_features_tree):
     data = table(400, [30, 9, 20], [0, 0, 0], 3)
@@ -214,8 +234,8 @@ def test_rows_and_features_of_a_tree(n, share, seed, n_features):
     "limits",
     [
         {"max_leaf_nodes": 31},
-        {"max_depth": 5, "growth": "depth"},
-        {"max_features": 2},
+        {"max_depth": 5, "growth": "depth", "max_weight": 0.01},
+        {"max_features": 2, "feature_weights": np.array([2, 1, 0, 3], np.uint32)},
         {"max_leaf_nodes": 31, "draw_thresholds": True, "interaction_groups": [np.array([0, 2, 3], np.int32)]},
     ],
     ids=str,
@@ -366,6 +386,8 @@ def test_bad_rounds_are_refused(changed, message):
         ({"max_depth": -1}, "limits"),
         ({"n_outputs": 0}, "n_outputs"),
         ({"min_gain": -1.0}, "min_gain"),
+        ({"max_weight": 0.0}, "max_weight must be above 0"),
+        ({"feature_weights": np.ones(1, np.uint32)}, "feature_weights needs one number per column"),
         ({"max_interaction": -1}, "max_interaction"),
         ({"interaction_groups": [np.array([0, 2], np.int32)]}, "interaction_groups must rise and stay"),
         ({"interaction_groups": [np.array([1, 0], np.int32)]}, "interaction_groups must rise and stay"),

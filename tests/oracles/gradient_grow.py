@@ -89,6 +89,7 @@ class GradientGrower:
         max_interaction: int = 0,
         interaction_groups: Sequence[NDArray[np.int32]] = (),
         draw_thresholds: bool = False,
+        max_weight: float = np.inf,
         n_threads: int = 1,
     ) -> None:
         self.codes, self.n_bins, self.categorical, self.n_outputs = codes, n_bins, categorical, n_outputs
@@ -97,14 +98,14 @@ class GradientGrower:
         self.penalty = LeafPenalty(leaf_l0, leaf_l1, leaf_l2, l0_per_leaf)
         self.max_features = max_features
         self.max_interaction, self.groups = max_interaction, [frozenset(group.tolist()) for group in interaction_groups]
-        self.draw_thresholds = draw_thresholds
+        self.draw_thresholds, self.max_weight = draw_thresholds, max_weight
         self.directions = np.zeros((1, codes.shape[1]), dtype=np.int8) if monotone is None else monotone
         self.follow(0)
 
     def follow(self, score: int) -> None:
         """Take the directions of a score."""
         self.monotone = self.directions[score if len(self.directions) > 1 else 0]
-        self.bounded = bool(self.monotone.any())
+        self.bounded = bool(self.monotone.any()) or bool(np.isfinite(self.max_weight))
 
     def grow(
         self,
@@ -125,7 +126,7 @@ class GradientGrower:
         self.follow(score)
         self._random, self._seed = np.random.default_rng(seed), seed
         used = np.arange(n) if rows is None else np.sort(rows).astype(np.int64)
-        nodes = [Node(used, 0)]
+        nodes = [Node(used, 0, -self.max_weight, self.max_weight)]
         self._find_split(nodes[0])
         open_nodes, n_leaves = [0], 1
         while open_nodes and not (self.max_leaf_nodes and n_leaves >= self.max_leaf_nodes):

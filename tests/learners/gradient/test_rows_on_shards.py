@@ -127,6 +127,8 @@ problems = st.fixed_dictionaries(
                 "max_leaf_nodes": st.sampled_from([0, 2, 3, 8, 31]),
                 "max_depth": st.sampled_from([0, 3]),
                 "max_features": st.sampled_from([0, 2]),
+                "feature_weights": st.sampled_from([None, np.array([1, 2, 0, 1], dtype=np.uint32)]),
+                "max_weight": st.sampled_from([np.inf, 0.3]),
                 "draw_thresholds": st.booleans(),
             }
         ),
