@@ -1,5 +1,6 @@
 """The boosting loop on a small booster, early stopping by losses and scorers, and fits that fail."""
 
+from contextlib import nullcontext
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -11,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer
+from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.utils.class_weight import compute_sample_weight
 
 import committee
@@ -684,8 +687,27 @@ def test_curves_that_are_not_there():
     X, y = numbers(2)
     model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
     assert model.evals_result_ is None
-    with pytest.raises(ValueError, match="there are no curves; fit with early_stopping=True, X_val, or return_train"):
-        model.evals_frame()
+    for each in (model, GradientBoostingClassifier(return_train_score=True)):
+        with pytest.warns(UserWarning, match="one class only") if each is not model else nullcontext():
+            each.fit(X, y if each is model else np.zeros(len(y)))
+        with pytest.raises(ValueError, match="there are no curves; fit with early_stopping=True, X_val, or return_tra"):
+            each.evals_frame()
+    bare = GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)), n_estimators=2, return_train_score=True)
+    with pytest.raises(ValueError, match="gives derivatives but no value, which early stopping, curves of training"):
+        bare.fit(*noisy_scores())
+
+
+def test_groups_and_weights_are_routed_to_the_fit():
+    X, y = numbers(2)
+    group, w = np.arange(len(y)) // 4, weights(len(y))
+    with config_context(enable_metadata_routing=True):
+        model = AdaBoostClassifier(3, early_stopping=True).set_fit_request(groups=True, sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        cv = GroupKFold(3)
+        given = {"groups": group, "sample_weight": w}
+        found = cross_validate(model, X, y, params=given, cv=cv, return_estimator=True)
+    for (train, _), fitted in zip(cv.split(X, y, group), found["estimator"], strict=True):
+        assert_same_bits(fitted, clone(model).fit(X[train], y[train], w[train], groups=group[train]), X)
 
 
 # --- the number of rounds that are kept -------------------------------------------------------------------------------

@@ -228,13 +228,14 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             If the fit had neither held-out rows nor `return_train_score`.
         """
         check_is_fitted(self)
-        if self.evals_result_ is None:
+        curves_of_rows = getattr(self, "evals_result_", None)  # none of a single class, and in older files
+        if curves_of_rows is None:
             raise ValueError("there are no curves; fit with early_stopping=True, X_val, or return_train_score=True.")
         import narwhals as nw
 
         lines = [
             (rows, metric, t, value)
-            for rows, curves in self.evals_result_.items()
+            for rows, curves in curves_of_rows.items()
             for metric, values in curves.items()
             for t, value in enumerate(values, start=1)
         ]

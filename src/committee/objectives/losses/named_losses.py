@@ -148,8 +148,8 @@ class Derivatives(Loss):
 
     def value(self, y: Targets, F: Numbers) -> Numbers:
         raise ValueError(
-            f"loss={self.function!r} gives derivatives but no value, which early stopping and line_search need. Set "
-            "both to False, or give a committee.objectives.losses.Loss."
+            f"loss={self.function!r} gives derivatives but no value, which early stopping, curves of training rows and "
+            "line_search need. Leave these out, or give a committee.objectives.losses.Loss."
         )
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
