@@ -347,7 +347,7 @@ DESIGN = Overlap(A=2.0, B=1.0, C=0.3, n_rows=50, n_drawn=5, n_draws=21)
         (lambda: margin_product([]), "errors has shape"),
         (lambda: margin_product([np.nan]), r"errors\[0\] is nan"),
         (lambda: margin_product([0.1], 1.5), "theta is 1.5"),
-        (lambda: exponential_loss([0.1], [0.2, 0.3]), "errors are 1 and alpha 2"),
+        (lambda: exponential_loss([0.1], [0.2, 0.3]), "errors has length 1 and alpha 2"),
         (lambda: exponential_loss([0.1], [-0.2]), r"alpha\[0\] is -0.2"),
         (lambda: boosting_vc(-0.1, 10, 1, 1), "training_error is -0.1"),
         (lambda: boosting_vc(0.1, 0, 1, 1), "n_rows is 0"),

@@ -110,7 +110,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (tell("classes", "values", value=[0, 1]), "voters are for 3 classes; there are 2"),
     (tell("classes", "values", value=[0, 1, 1]), "not sorted and unique"),
     (tell("classes", "values", value=[2, 1, 0]), "not sorted and unique"),
-    (tell("classes", "values", value=[]), "classes are none"),
+    (tell("classes", "values", value=[]), "classes are empty"),
     (tell("classes", "values", value=["a", "b", "c"]), "an array of int64 holds 'a'"),
     (tell("classes", value={"dtype": "object", "values": [1, "a", None]}), "of several types"),
     (tell("classes", value={"dtype": "float64", "values": [0.0, 1.0, {"float": "inf"}]}), "not finite"),
@@ -153,7 +153,7 @@ def test_crafted_members_are_refused(tmp_path):
     refused(path, craft(content, put("voters.1.voters.0.voters.left", 0, 999)), "left is beyond the end")
     refused(path, craft(content, put("voters.1.weights", 0, np.inf)), r"voters\.1\.weights are not")
     refused(path, craft(content, tell("voters", "members", value=[])), "estimators is empty")
-    refused(path, craft(content, tell("voters", "members", 0, value=None)), "is not an object")
+    refused(path, craft(content, tell("voters", "members", 0, value=None)), "is not a JSON object")
     refused(path, craft(content, tell("voters", "soft", value=1)), "'soft' is a int")
     refused(path, craft(content, tell("voters", "classes", "values", value=[7, 8, 9])), "has classes that")
     refused(path, craft(content, forget("voters", "members", 1)), "weights are not 1 finite")
@@ -443,7 +443,7 @@ def test_arrays_and_entries_that_are_not_there(tmp_path):
     refused(path, craft(content, without("data")), "has no entry 'data'")
     refused(path, craft(content, lambda document, arrays: arrays.pop("provenance.digests")), "is absent")
     refused(path, craft(content, lambda _, arrays: arrays.update({"provenance.digests": np.zeros(3)})), "it must be")
-    refused(path, craft(content, of_class("Committee")), "a committee alone has a provenance")
+    refused(path, craft(content, of_class("Committee")), "the model is a committee with a provenance")
     refused(path, craft(content, of_class(["Committee"])), "'class' is a list")
 
 

@@ -18,8 +18,8 @@ def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:
 
     share <= prod_t 2 sqrt(err_t^(1 - theta) (1 - err_t)^(1 + theta)).
 
-    For two classes and AdaBoost's own weights alpha_t = ln((1 - err_t) / err_t), both in the vote and in the update of
-    the rows; for other weights see `exponential_loss`.
+    It holds for two classes, if AdaBoost's weights alpha_t = ln((1 - err_t) / err_t) are used both in the vote and in
+    the update of the row weights. For other weights see `exponential_loss`.
 
     Equation: margin-product (docs/theory.md).
 
@@ -68,21 +68,21 @@ def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:
 
 
 def exponential_loss(errors: ArrayLike, alpha: ArrayLike, theta: float = 0.0) -> Bound:
-    """Share of training rows with margin <= theta, by the exponential loss; any positive weights, any classes.
+    """Share of training rows with margin <= theta, by the exponential loss, for weights >= 0 and any number of classes.
 
     share <= prod_t exp(theta alpha_t / 2) Z_t, Z_t = (1 - err_t) exp(-alpha_t / 2) + err_t exp(alpha_t / 2).
 
-    Where each round multiplies the weight of its wrong rows by exp(alpha_t), the final weights are the exponential
-    loss of (weight voting right - weight voting wrong) / 2, divided by prod Z_t. That difference is the margin
-    for two classes and at most the margin for more. With alpha_t = ln((1 - err_t) / err_t) this is Theorem 5. The half
-    step of the SBPMT paper and SAMME have other weights, to which this bound applies.
+    Where each round multiplies the weight of its wrong rows by exp(alpha_t), the final weights are the exponential loss
+    of (weight voting right - weight voting wrong) / 2, divided by prod Z_t. That difference is the margin for two
+    classes and at most the margin for more. With alpha_t = ln((1 - err_t) / err_t) this is Theorem 5. It also applies
+    to the weights of SAMME, and to the half step of the SBPMT paper.
 
     Parameters
     ----------
     errors : array-like (T,)
         Weighted error of each voter under the weights it was trained on, in [0, 1].
     alpha : array-like (T,)
-        Weight of each voter in the vote, positive; exp(alpha_t) multiplied the weights of round t's wrong rows.
+        Weight of each voter in the vote, in [0, 700]; exp(alpha_t) multiplied the weights of round t's wrong rows.
     theta : float, default=0.0
         Margin, in [-1, 1]; 0 bounds the training error.
 
@@ -111,7 +111,7 @@ def exponential_loss(errors: ArrayLike, alpha: ArrayLike, theta: float = 0.0) ->
     a = check_numbers("alpha", alpha, 0.0, 700.0) / 2.0
     theta = check_number("theta", theta, -1.0, 1.0)
     if len(err) != len(a):
-        raise ValueError(f"errors are {len(err)} and alpha {len(a)}; give one of each for every voter.")
+        raise ValueError(f"errors has length {len(err)} and alpha {len(a)}; give one of each for every voter.")
     normalisers = (1.0 - err) * np.exp(-a) + err * np.exp(a)
     product, factor = float(normalisers.prod()), float(np.exp(theta * a.sum()))
     return Bound(
@@ -203,8 +203,8 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
 
     error <= exp(-2 sum_t gamma_t(B)^2) + penalty of `boosting_vc`, gamma_t(B) = 1/2 - risk_t / ln 2.
 
-    A wrong row has -ln Phi(y f) >= ln 2, so that a tree's weighted error is at most its weighted risk over
-    ln 2; the risk never rises from one boosting step in the leaves to the next. For AdaBoost's own weights
+    A wrong row has -ln Phi(y f) >= ln 2, so that a tree's weighted error is at most its weighted risk over ln 2; the
+    risk never rises from one boosting step in the leaves to the next. It holds for AdaBoost's own weights
     (`emphasis="samme"`) and two classes. (Eq. 42 prints -ln(y G); it is -ln Phi(y G).)
 
     Equation: probit-risk-bound (docs/theory.md).
@@ -212,8 +212,8 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
     Parameters
     ----------
     risks : array-like (T,)
-        Weighted probit risk of each tree, in [0, ln(2) / 2); `SBPMTClassifier.risks_`. The logit's risk, which is ln 2
-        at zero too, is valid as well.
+        Weighted probit risk of each tree, in [0, ln(2) / 2); `SBPMTClassifier.risks_`. The logit risk is valid as well,
+        since its loss at zero is also ln 2.
     n_rows, delta
         As for `boosting_vc`.
     vc_dimension : float
@@ -269,12 +269,12 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
 
 
 def model_tree_vc_dimension(n_leaves: int, n_inputs: int, n_categories: ArrayLike) -> float:
-    """Upper bound on the VC-dimension of trees with at most L leaves and a linear score in each; two classes.
+    """Upper bound on the VC-dimension of trees with at most L leaves and a linear score in each, for two classes.
 
-    It is the largest n with 2^n <= Catalan(L - 1) S(n)^(L - 1) H(n)^L: the shapes of a tree, times the ways in
-    which L - 1 splits divide n rows, times the ways in which L halfspaces do. A numeric column splits n rows in
-    at most 2 (n + 1) ways, as missing values choose their side, a column of k categories in 2^(k + 1), and
-    S adds up the columns; H(n) = (e n / (q + 1))^(q + 1) for scores of q inputs.
+    It is the largest n with 2^n <= Catalan(L - 1) S(n)^(L - 1) H(n)^L: the shapes of a tree, times the ways in which L
+    - 1 splits divide n rows, times the ways in which L halfspaces do. A numeric column splits n rows in at most 2 (n +
+    1) ways, as missing values may go to either side; a column of k categories in 2^(k + 1). S(n) is the sum over the
+    columns; H(n) = (e n / (q + 1))^(q + 1) for scores of q inputs.
 
     The paper adds the dimensions of trees and of halfspaces (proof of Theorem 2), as if a model tree were
     one or the other; it is L halfspaces on the parts of a tree and shatters L (q + 1) rows.

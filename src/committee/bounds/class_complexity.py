@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:
-    """ln|B| of the trees of at most L leaves, each leaf with one of O outputs and each split one of S.
+    """Logarithm of the number |B| of trees with at most L leaves, O outputs of a leaf and S splits of a node.
 
     Two leaves: |B| = S O (O - 1) + O, stumps and constants; exact if no two splits are alike. More:
     |B| <= Catalan(L - 1) S^(L - 1) O^L; a smaller tree is counted as one whose extra splits have equal leaves.

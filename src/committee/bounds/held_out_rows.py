@@ -25,8 +25,8 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     """Error on new rows of a vote that was fixed before the rows were seen, by the number that it gets wrong.
 
     sup{p : P[Bin(n, p) <= k] >= delta}, with k the number of rows that the vote gets wrong. No valid bound on the vote
-    itself can be smaller for all k. It does **not hold for weights chosen by means of these rows**, hence takes none;
-    the PAC-Bayesian bounds do.
+    itself can be smaller for all k. It does **not hold for weights chosen by means of these rows**, and so has no
+    `weights`; the PAC-Bayesian bounds hold for such weights, too.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
 
         error <= (E[W] - 1/2) / theta + E[phi(M)],    phi(M) = M / (2 theta) + (1 - M / theta)_+,
 
-    for every theta in (0, 1]. E[W] is at most half the first-order bound at delta / 2; E[phi], of values between 1/2
-    and max(1, 1 / (2 theta)), is bounded by kl of its mean at delta / 2, shared among 20 thetas.
+    for every theta in (0, 1]. E[W] is at most half the first-order bound at delta / 2. phi is between 1/2 and max(1, 1
+    / (2 theta)); E[phi] is bounded by the inverse kl of its mean at delta / 40, for each of 20 thetas.
 
     Parameters
     ----------
     losses : VoterLosses
-        On held-out rows or out of bag, of the ensemble's own weights.
+        On held-out rows or out of bag. The bound is for the ensemble's own weights.
     leads : array-like (m,)
         M of each unlabelled row, in [0, 1]: `Committee.margins` for the elected classes. The rows are new to the voters
         and the weights.

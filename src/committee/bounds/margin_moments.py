@@ -16,7 +16,7 @@ from committee.objectives.margins.tandem_bound import exponentiated_gradient
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
 GRID = 201
-"""Disagreements in each refinement of the search for the worst case."""
+"""Number of disagreements that each refinement of the search for the worst case tries."""
 
 LEAST = 1e-12
 """Floor of shares: at 0 the slope of kl is infinite."""
@@ -97,7 +97,7 @@ def c_bound_pac_bayes(
     -------
     Bound
         Terms: ``tandem_loss`` (e^), ``disagreement`` (d^), ``worst_gibbs`` and ``worst_disagreement`` (at the maximum),
-        ``rows``, ``divergence``, ``complexity``. 1 where a mean margin of 0 is possible.
+        ``rows``, ``divergence``, ``complexity``. The value is 1 where a mean margin of 0 is possible.
 
     References
     ----------
@@ -143,12 +143,13 @@ def c_bound_weights(
     """Weights that minimise the joint C-bound over the simplex; `c_bound_pac_bayes` of them is a valid bound.
 
     The bound is the largest 1 - (1 - 2 e - d)^2 / (1 - 2 d) among the (e, d) with kl((e^, d^), (e, d)) <= c. It is
-    concave in (e, d) and that set convex, so that it is concave in (e^, d^, c) too, and nowhere above its tangent.
-    Each round finds the worst (e, d) at the present weights, and lowers the tangent, whose slopes are in the proportion
+    concave in (e, d) and that set convex, so that it is concave in (e^, d^, c) too, and nowhere above its tangent. Each
+    round finds the worst (e, d) at the present weights, and lowers the tangent, whose slopes in c, e^ and d^ are
+    proportional to
 
-        1 : ln(e h / e^) : ln(d h / d^)    by    c : e^ : d^,    h = (1 - e^ - d^) / (1 - e - d),
+        1,    ln(e h / e^),    ln(d h / d^),    h = (1 - e^ - d^) / (1 - e - d),
 
-    by steps of the exponentiated gradient. It starts at uniform weights and at those of the least tandem bound. Of
+    by exponentiated-gradient steps. One search starts at uniform weights, one at those of the least tandem bound. Of
     these, the ensemble's own and the weights after each round, those of the least bound are returned. Where the C-bound
     of all of them is 1 it has no slope, and the uniform weights are returned.
 

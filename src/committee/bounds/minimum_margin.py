@@ -106,7 +106,7 @@ def equilibrium_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) 
     -------
     Bound
         Terms: ``equilibrium_margin``, ``share_below`` (q), ``complexity`` (u), ``by_class`` (the first summand). Where
-        no margin is above 0 the value is inf, the equilibrium margin the largest, and a remark says so.
+        no margin is above 0 the value is inf, the equilibrium margin the largest, with a remark.
 
     References
     ----------

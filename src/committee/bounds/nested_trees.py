@@ -22,7 +22,7 @@ def normaliser_of_edge(edge: float) -> float:
 
 
 def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
-    """F(T, rho), the bound of a tree of T >= 0 voters, with rho in (0, 1].
+    """F(T, rho), the bound on the expected loss C(T) of a boosting tree of T >= 0 voters, with rho in (0, 1].
 
     C(T) <= F(T, rho) = prod_{t=0}^{T-1} (t + rho) / (t + 1) = 1 / (T B(T, rho)) ~ T^(rho - 1) / Gamma(rho).
 
@@ -47,7 +47,7 @@ def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
 
 def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
-    """d/dt F(t / T, C) at t = T, the change of the bound per voter if every node were such a tree (eq. 14).
+    """d/dt F(t / T, C) at t = T, the change of the bound per voter if every node were a tree of bound C (eq. 14).
 
     It is (C / T)(gamma_E + psi(C) + 1/C - 1). A greedy builder collects the leaves of a tree of T >= 1 voters and bound
     C in (0, 1] into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
@@ -156,7 +156,7 @@ def two_matryoshka(n_voters: int, rho: float) -> float:
 
 def _rho(edge: float) -> float:
     if check_number("edge", edge, 0.0, 0.5) == 0.5:
-        raise ValueError("edge is 0.5; such a voter is never wrong, and needs no others.")
+        raise ValueError("edge is 0.5; it must be below 0.5, as a voter with this edge is never wrong.")
     return normaliser_of_edge(edge)
 
 

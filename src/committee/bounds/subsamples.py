@@ -1,4 +1,4 @@
-"""Theorem 3: error of the vote of many subsamples, by the error of one and by how much the subsamples overlap."""
+"""Error of a vote of classifiers trained on subsamples, by the error of one and the overlap of the subsamples."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def overlap(draws: ArrayLike, n_rows: int | None = None) -> Overlap:
     draws : array-like of bool (M, n)
         True where a draw holds a row; every draw of the same size, without replacement.
     n_rows : int, default=None
-        Rows of the sample, where `draws` has columns that cannot be drawn (rows of zero weight, or the last bits of a
-        byte). None: the columns of `draws`.
+        Number of rows of the sample, if some columns of `draws` cannot be drawn (rows of zero weight, or bits that pad
+        the last byte). None: the number of columns.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
     Parameters
     ----------
     n_rows, n_drawn, n_draws : int
-        As of `Overlap`.
+        As for `Overlap`.
     delta : float, default=0.05
         Probability that one of the three is exceeded.
 
@@ -227,7 +227,7 @@ def subagging(
     means = {"t": t, "single_rows": single, "pairs": pairs, "range": reach}
     return Bound(
         name="Theorem 3, subagging",
-        statement=f"probability that the vote of {M} is wrong, mean over {len(p)} point(s), is at most the value",
+        statement=f"error of the vote of {M} classifiers, mean over {len(p)} point(s), is at most the value",
         value=float(np.exp(-exponent).mean()),
         terms={
             **{name: float(part[useful].mean()) if useful.any() else float("nan") for name, part in means.items()},
@@ -286,7 +286,7 @@ def _advice(overlap: Overlap, beta: float | None, gamma: float | None, all_usefu
     if overlap.n_draws <= advised_draws(overlap.n_rows):
         parts.append(f"More draws: the theorem requires more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}.")
     if beta is None or gamma is None:
-        parts.append("Knowing beta and gamma, which are taken as large as they can be.")
+        parts.append("Values of beta and gamma, which are taken as large as they can be.")
     parts.append("Better single classifiers." if all_useful else "Classifiers that are right more often than not.")
     return " ".join(parts)
 
@@ -300,5 +300,5 @@ def _remarks(overlap: Overlap, *moments: float | None) -> tuple[str, ...]:
         )
     names = [name for name, given in zip(("sigma1_squared", "beta", "gamma"), moments, strict=True) if given is None]
     if names:
-        texts.append(f"{', '.join(names)} not given: the most that it can be for any classifier was taken.")
+        texts.append(f"Not given: {', '.join(names)}. The largest possible value for any classifier is used.")
     return tuple(texts)

@@ -22,11 +22,11 @@ ROUNDING = 1e-12
 class VoterLosses:
     """Losses of T voters on n rows; rows that a voter was trained on do not count for it.
 
-    The loss of voter t on row i is l_it = (1 - s_it) / 2, with s_it its least signed vote against another class in
-    units of its spread: 1 where a label voter names a wrong class, 0 where it names the right one, 1/2 where it
-    abstains. With weights rho that sum to one the row's Gibbs loss is W_i = sum_t rho_t l_it, and **a row that the vote
-    gets wrong has W_i >= 1/2**. With two classes the converse holds too, but for ties. All bounds on the vote except
-    `held_out_errors` are bounds on P[W >= 1/2].
+    The loss of voter t on row i is l_it = (1 - s_it) / 2, with s_it the least lead that its vote gives the row's class
+    over another class, in units of its spread (`Voters.spread`): 1 where a label voter names a wrong class, 0 where it
+    names the right one, 1/2 where it abstains. With weights rho that sum to one the row's Gibbs loss is W_i = sum_t
+    rho_t l_it, and **a row that the vote gets wrong has W_i >= 1/2**. With two classes the converse holds too, but for
+    ties. All bounds on the vote except `held_out_errors` are bounds on P[W >= 1/2].
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class VoterLosses:
     untouched : bool array (n,), default=None
         Rows that are out of bag for all voters and were not used to choose them; None: unknown.
     n_candidates : int, default=None
-        Number of voters that the T were chosen from by means of these rows, which share the prior; None: T.
+        Number of voters from which the T were chosen by means of these rows; the prior is uniform over them. None: T.
     wrong : bool array (n,), default=None
-        Rows that the vote itself gets wrong; None: those with W >= 1/2, ties among them.
+        Rows that the vote itself gets wrong; None: those with W >= 1/2, ties included.
     names_classes : bool, default=False
         True if every voter names one class on every possible row, so that W is a sum of some of the weights.
 
@@ -68,17 +68,19 @@ class VoterLosses:
     names_classes: bool = False
 
     def of_untouched(self) -> VoterLosses:
-        """Return the losses on the rows of `untouched`, as held-out rows; all rows unless out of bag.
+        """Return the losses on the rows of `untouched`, as held-out rows; held-out losses are returned as they are.
 
         Raises
         ------
         ValueError
-            If there is no such row.
+            If the losses are out of bag and no row is known to be untouched.
         """
         if self.unseen is None:
             return self
         if self.untouched is None or not self.untouched.any():
-            raise ValueError("No row is out of bag for all voters; use on='validation', or a forest with a reserve.")
+            raise ValueError(
+                "No row is known to be out of bag for all voters; use on='validation', or a forest with a reserve."
+            )
         wrong = None if self.wrong is None else self.wrong[self.untouched]
         return replace(
             self, least=self.least[self.untouched], unseen=None, untouched=None, n_candidates=None, wrong=wrong
@@ -113,17 +115,17 @@ class VoterLosses:
 
     @property
     def risk(self) -> F64:
-        """Mean loss of each voter, ``(T,)``; NaN without rows."""
+        """Mean loss of each voter, ``(T,)``; NaN if no row counts for it."""
         return self.pairs.risk
 
     @property
     def tandem(self) -> F64:
-        """Mean of l_t l_u over the rows that count for both, ``(T, T)``; NaN without rows."""
+        """Mean of l_t l_u over the rows that count for both, ``(T, T)``; NaN if there are none."""
         return self.pairs.tandem
 
     @property
     def disagreement(self) -> F64:
-        """Mean of l_t (1 - l_u) + l_u (1 - l_t) over the same rows, ``(T, T)``."""
+        """Mean of l_t (1 - l_u) + l_u (1 - l_t) over the rows that count for both, ``(T, T)``."""
         return self.pairs.disagreement
 
     @property

@@ -84,11 +84,11 @@ def ensemble_norm(
     P[y F(x) <= 0] <= mean L(y_i F(x_i)) + 4 l T^(1 - 1/p) ||alpha||_p R
                       + k sqrt(ln(pi^2 (T + 1)^2 / (6 d)) / (2 n)) + k sqrt(ln log2(2 ||alpha||_p) / n)
 
-    for all votes at once, with probability 1 - delta. R is the expected complexity of the voters, k = 1 and
-    d = delta (``form="expected"``), or the empirical one, k = 3 and d = delta / 2. Where ||alpha||_p < 1, for which
-    the source's last term is not defined, M = max(T^(1 - 1/p) ||alpha||_p, 1) takes its place and that of
-    T^(1 - 1/p) ||alpha||_p. The source has its last term only times three; the proof needs both. Derivations are on
-    the page about bounds; `ensemble_margin` is the tightest form of them.
+    for all votes at once, with probability 1 - delta. R is the expected complexity of the voters, k = 1 and d = delta
+    (``form="expected"``), or the empirical one, k = 3 and d = delta / 2. Where ||alpha||_p < 1, for which the source's
+    last term is not defined, M = max(T^(1 - 1/p) ||alpha||_p, 1) takes its place and that of T^(1 - 1/p) ||alpha||_p.
+    In the source only the last term has the factor k; the proof needs it in both. Derivations are on the page about
+    bounds; `ensemble_margin` is the tightest form.
 
     Equation: quadboost-theorem-1 (docs/theory.md).
 
@@ -99,8 +99,8 @@ def ensemble_norm(
     weights : array-like (T,)
         Weights alpha of the voters; an intercept is the weight of the constant voter.
     complexity : float or Complexity
-        Of the class that the voters come from, fixed before the rows were seen and symmetric. Of an estimate from
-        random signs the upper limit is used, and its own risk of failure is added to `delta`.
+        Rademacher complexity of the class of the voters, which is symmetric and was fixed before the rows were seen. Of
+        a `Complexity`, an estimate from random signs, the upper bound is used, and its `delta` is added to `delta`.
     delta : float, default=0.05
         The bound fails with at most this probability.
     p : float, default=1.0
@@ -273,5 +273,5 @@ def _advice(loss: float, complexity: float) -> str:
 
 def _from_signs(complexity: float | Complexity) -> tuple[str, ...]:
     if isinstance(complexity, Complexity):
-        return (f"The complexity is that of {complexity.draws} draws of random signs: {complexity}.",)
+        return (f"The complexity is estimated from {complexity.draws} draws of random signs: {complexity}.",)
     return ()

@@ -15,7 +15,7 @@ from committee.data.number_types import F64
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
 MOST_SUMS = 200_000
-"""Limit on the different sums of weights; with more of them 1/2 is taken for the least above 1/2."""
+"""Limit on the number of different sums of weights; with more of them `least_sum` returns 1/2."""
 
 
 def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:

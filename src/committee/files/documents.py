@@ -47,7 +47,7 @@ class Tensors:
             self.arrays[self.prefix + name] = getattr(holder, name)
 
     def take(self, name: str, dtype: DTypeLike | None = None, ndim: int | None = None) -> NDArray[Any]:
-        """Remove an array from the file and return it; raise if it is absent or of another type."""
+        """Remove an array from `arrays` and return it; raise if it is absent or of another type."""
         full = self.prefix + name
         if full not in self.arrays:
             raise ValueError(f"the array {full!r} is absent")
@@ -104,7 +104,7 @@ class Header:
         names = None if given is None else _read_names(given, n_features)
         table = _read_table(document, n_features, names)
         if table is None and names is None and n_features > MAX_UNLISTED:
-            raise ValueError(f"n_features is {n_features} with no table; at most {MAX_UNLISTED} columns need none")
+            raise ValueError(f"n_features is {n_features}; without a table it may be at most {MAX_UNLISTED}")
         return cls(n_features, names, classes, table)
 
 
@@ -120,7 +120,7 @@ def read_classes(document: Document) -> NDArray[Any]:
     """Return class labels: at least one, of one type, finite."""
     classes = decode_array(document)
     if not len(classes) or len(set(map(type, classes.tolist()))) > 1 or classes.tolist()[0] is None:
-        raise ValueError("classes are none, or of several types")
+        raise ValueError("classes are empty, or of several types")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise ValueError("classes hold a number that is not finite")
     return classes
@@ -161,13 +161,13 @@ MOST_ROWS = 2**53
 
 @dataclass(frozen=True)
 class Estimate:
-    """Figures of a model on rows that it was not trained on, from its own training."""
+    """Scores of a model on rows that it was not trained on, computed when it was trained."""
 
     by: str
     """Method, such as ``"5 folds"``."""
     n_rows: int
     figures: Mapping[str, float]
-    """By name, such as ``"accuracy"``."""
+    """Values by name, such as ``"accuracy"``."""
 
     def __post_init__(self) -> None:
         _check_name("by", self.by)
@@ -210,7 +210,7 @@ class Provenance:
     versions : mapping of str to str, default=None
         Versions by package; None: the installed ones.
     estimate : Estimate, default=None
-        Figures of the model on rows that it was not trained on.
+        Scores of the model on rows that it was not trained on.
     rows : RowSketch, default=None
         Digests by which training rows are recognised; None: not kept.
     written : str, default=None

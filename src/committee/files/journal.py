@@ -31,8 +31,8 @@ class Journal:
 
     Each line is synced to disk before `append` returns, a truncated last line is dropped, and the file is locked. `run`
     holds all that the cells depend on (settings, seed, version); a file of another run raises ``ValueError`` with the
-    settings that differ and the advice in `elsewhere`. `code` returns the `code_digest` of a cell: cells of other code
-    stay in the file, but are `stale` and not among the `cells`.
+    first setting that differs and the advice in `elsewhere`. `code` returns the `code_digest` of a cell: cells of other
+    code stay in the file, but are `stale` and not among the `cells`.
 
     Examples
     --------
@@ -236,9 +236,9 @@ class Checkpoint:
     the same rows resumes; it ends with the same bits as an uninterrupted one. The file stays when the fit has ended, so
     that the same fit is then done at once: remove it when the model is saved.
 
-    The file holds the costly results: trees, stumps, members, solutions of re-weightings. Loading it never runs code.
-    It takes up to four times its size in memory. After Ctrl-C it is written once more, unless that takes long. A file
-    belongs to one fit and is locked meanwhile: others are refused, as the fits of a cross-validation would be.
+    The file holds the costly results: trees, stumps, members, solutions of re-weightings. Loading it never runs code
+    and takes up to four times its size in memory. After Ctrl-C it is written once more, unless that takes long. A file
+    is locked during its fit: other fits with the same file, such as those of a cross-validation, are refused.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ def rebuild_learners(documents: list[Any], tensors: Tensors) -> list[Any]:
     for number, document in enumerate(documents):
         member = tensors.member(number)
         if type(document) is not dict:
-            raise ValueError(f"{tensors.prefix}{number} is not an object")
+            raise ValueError(f"{tensors.prefix}{number} is not a JSON object")
         learners.append(learner_class(field(document, "class", str), member.depth).from_document(document, member))
     return learners
 

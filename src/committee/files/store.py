@@ -39,7 +39,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 class ModelFileError(ValueError):
-    """A file is not a model, or is damaged or invalid; the message has the file and the reason."""
+    """A file is not a model, or is damaged or invalid; the message names the file and the reason."""
 
 
 class Storable:
@@ -163,7 +163,7 @@ def _rebuild(document: Document, tensors: Tensors) -> Any:
     described, made = field(document, "model", dict), None
     if "provenance" in document:
         if field(described, "class", str) in COMMITTEES:
-            raise ValueError("a committee alone has a provenance, which learners alone have")
+            raise ValueError("the model is a committee with a provenance; only a learner has one")
         made = Provenance.from_document(field(document, "provenance", dict), tensors.part("provenance"))
     model = rebuild_model(described, tensors)
     if made is not None:

@@ -56,7 +56,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return the state of the file to replace, None without one; raise if it or its folder must not be written."""
+    """Return ``path.stat()``, or None if there is no file; raise if the file or its folder cannot be written."""
     path = Path(path)
     folder = Path(os.path.realpath(path)).parent
     found = path.stat() if path.exists() else None
@@ -130,7 +130,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def lock(handle: int) -> None:
-    """Lock an open file until it is closed; raise ``BlockingIOError`` if another process or opening has it."""
+    """Lock an open file until it is closed; raise ``BlockingIOError`` if it is locked already."""
     if sys.platform == "win32":
         import msvcrt
 

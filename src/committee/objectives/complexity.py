@@ -53,13 +53,13 @@ def rademacher(
 
     R_S = E_sigma max_j |sum_i w_i sigma_i h_j(x_i)|,
 
-    with independent even signs sigma_i, estimated by the mean of B draws (P. Bartlett, S. Mendelson 2002, JMLR 3,
-    Theorem 11). McDiarmid's inequality over all n B signs gives, with probability 1 - delta,
+    with independent signs sigma_i, +1 or -1 with equal probability, estimated by the mean of B draws (P. Bartlett, S.
+    Mendelson 2002, JMLR 3, Theorem 11). McDiarmid's inequality over all n B signs gives, with probability 1 - delta,
 
         R_S <= mean + sqrt(2 sum_i w_i^2 ln(1 / delta) / B).
 
     Votes ``(n, N)`` are in [-1, 1]; row weights are scaled to sum to one. `constant` adds the constant voter, as with
-    an intercept. `draws` defaults to 2,000,000 signs, but no fewer than 32 draws and no more than 1000.
+    an intercept. `draws` is 2,000,000 / n by default, but at least 32 and at most 1000.
     """
     H = np.asarray(votes)
     if H.ndim != 2 or 0 in H.shape:
@@ -67,7 +67,7 @@ def rademacher(
     bad = ~((H >= -1) & (H <= 1))  # NaN is bad too
     if bad.any():
         i, j = np.unravel_index(int(bad.argmax()), H.shape)
-        raise ValueError(f"votes[{i}, {j}] is {H[i, j]}; it must be within -1 and 1. Divide scores by their largest.")
+        raise ValueError(f"votes[{i}, {j}] is {H[i, j]}; it must be within -1 and 1. Scale scores to [-1, 1].")
     H = H.astype(np.float64, copy=False)
 
     def strongest(values: F64) -> F64:

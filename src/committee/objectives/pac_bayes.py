@@ -33,7 +33,7 @@ class PacBayesKl:
     def of(
         cls, posterior: ArrayLike, n_rows: ArrayLike, ln_prior: float, delta: float, *, three_outcomes: bool = False
     ) -> PacBayesKl:
-        """Compute the bound of a posterior q over H losses, not negative, summing to one, each on n_h rows.
+        """Compute the bound of a posterior q over H losses, the h-th estimated on n_h rows; q >= 0 sums to one.
 
         `ln_prior` is minus the logarithm of the prior of each loss. For three outcomes xi(n) = 2 sqrt n + n.
         """
@@ -84,7 +84,7 @@ def kl_below(q: ArrayLike, c: ArrayLike) -> F64:
 
 
 def mean_over(posterior: F64, n_rows: F64, values: F64) -> float:
-    """Return sum_h q_h L^_h over the losses with rows; 0 without any."""
+    """Return the mean sum_h q_h L^_h / sum_h q_h over the losses with rows; 0 if none has rows."""
     known = np.where(n_rows > 0.0, posterior, 0.0)
     total = float(known.sum())
     return float((known * np.where(known > 0.0, values, 0.0)).sum()) / total if total > 0.0 else 0.0

@@ -331,7 +331,7 @@ def test_what_is_not_fitted_neither_predicts_nor_is_pruned(forest):
         ({"objective": "range", "xi": 1.1}, r"xi=1\.1 is not in \(0, 1\]; it is a share of the rows"),
         ({"objective": "range", "xi": np.inf}, r"xi=inf is not in \(0, 1\]; it is a share of the rows"),
         ({"objective": "range", "xi": np.nan}, r"The 'xi' parameter of MarginReweighter must be .* Got nan instead"),
-        ({"objective": "range", "xi": 1.0}, r"xi=1\.0 asks for margins .* the largest xi"),
+        ({"objective": "range", "xi": 1.0}, r"xi=1\.0 requires margins .* the largest feasible xi"),
         ({"nu": 2.0}, r"nu=2\.0 is not in"),
         ({"objective": Uniform(), "slack": 0.1}, "cannot be combined with an Objective"),
         ({"objective": "mincq", "mu": 3.0}, "mu=3 is the mean margin of no weights"),
@@ -469,11 +469,11 @@ def test_bounds_that_no_weights_reach_are_infeasible():
 
 def test_three_classes_have_a_largest_share_and_may_leave_no_room():
     lines = MarginMatrix.of(SignedVotes.of(Committee.from_estimator(iris_forest(20, 2)), *IRIS))
-    with pytest.raises(ValueError, match=r"xi=0\.9 asks for margins of at least .* for which some do is ") as refused:
+    with pytest.raises(ValueError, match=r"xi=0\.9 requires .* the largest feasible xi is ") as refused:
         Range(0.9).solve(lines)
-    largest = float(str(refused.value).split("some do is ")[1].rstrip("."))
+    largest = float(str(refused.value).split("feasible xi is ")[1].rstrip("."))
     assert Range(largest).solve(lines).weights.min() >= 0.0
-    with pytest.raises(ValueError, match="asks for margins"):
+    with pytest.raises(ValueError, match="requires margins"):
         Range(largest + 2.0 / 150.0).solve(lines)
     with pytest.warns(ConvergenceWarning, match="raise slack"):
         model = MarginReweighter(iris_forest(3, 1), "uniform").fit(*IRIS)

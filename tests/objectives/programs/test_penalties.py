@@ -111,7 +111,7 @@ def test_a_penalty_from_outside_needs_a_class_and_a_line(dictionary: str, monkey
     # scikit-learn's penalty is alpha (l1_ratio |w| + (1 - l1_ratio) w^2 / 2), beside half our risk
     peer = ElasticNet(alpha=0.04, l1_ratio=0.5, tol=1e-12, max_iter=100_000).fit(H, 2.0 * y - 1.0)
     assert_allclose(model.committee_.weights, peer.coef_, atol=1e-6)
-    with pytest.raises(ValueError, match="The theory names no strength for this penalty"):
+    with pytest.raises(ValueError, match="The risk bound gives no strength for this penalty"):
         QuadBoostClassifier(chosen, alpha="theory", dictionary=dictionary).fit(X, y)
     assert np.isnan(Elastic(0.02).gap(np.ones(2), np.zeros(2), np.ones(2), 1.0)), "no bound of it is known"
 

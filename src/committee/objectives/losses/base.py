@@ -67,14 +67,14 @@ class Loss(NamedParameters, ABC):
     """A loss L(y, F) of the score F for the target y, with its derivatives and link.
 
     A loss of your own needs `name`, `link`, `value` and `gradient_hessian`; everything else has a default. Make it a
-    frozen dataclass with its numbers as fields. Scores are ``(n,)``, or ``(D, n)`` where a loss has D > 1 scores for
+    frozen dataclass with its parameters as fields. Scores are ``(n,)``, or ``(D, n)`` where a loss has D > 1 scores for
     each row. Targets are ``(n,)``: float64, or class numbers.
 
     Equation: losses (docs/theory.md).
     """
 
     hessian_is_true: ClassVar[bool] = True
-    """True if hessians are second derivatives of the loss (but for their floor); False: other upper bounds."""
+    """True if hessians are second derivatives of the loss (but for their floor), False for others, such as bounds."""
     constant_hessian: ClassVar[bool] = False
     """True if the hessian of every row is its weight."""
     target_interval: ClassVar[Interval] = Interval()
@@ -122,7 +122,7 @@ class Loss(NamedParameters, ABC):
         Raises
         ------
         ValueError
-            If a target is outside `target_interval`, with its row and value.
+            If a target is outside `target_interval`; the message has its index and value.
         """
         bad = ~self.target_interval.holds(y)
         if bad.any():
@@ -251,7 +251,7 @@ def write_gradients(
 
 
 def weighted(gradient: Numbers, hessian: Numbers, w: Numbers | None) -> tuple[Numbers, Numbers]:
-    """Multiply gradient and hessian by the weights in place, hessians not below their floor."""
+    """Raise hessians to their floor, and multiply gradient and hessian by the weights, in place."""
     np.maximum(hessian, SMALLEST_HESSIAN, out=hessian)
     if w is not None:
         with np.errstate(over="ignore"):  # tree growing rejects infinities
@@ -261,7 +261,7 @@ def weighted(gradient: Numbers, hessian: Numbers, w: Numbers | None) -> tuple[Nu
 
 
 def exp_with_tangent(x: Numbers) -> tuple[Numbers, Numbers]:
-    """Return exp(x) and its slope; beyond `LARGEST_EXPONENT` the tangent there, which is still convex."""
+    """Return exp(x), continued by its tangent beyond `LARGEST_EXPONENT`, and its slope."""
     slope = np.exp(np.minimum(x, LARGEST_EXPONENT))
     return slope * (1.0 + np.maximum(x - LARGEST_EXPONENT, 0.0)), slope
 
@@ -317,7 +317,7 @@ def _root(slope: Callable[[float], float]) -> float:
 
 @dataclass(frozen=True)
 class PlainGradient(Loss):
-    """Another loss with the row weights for hessians: trees are least-squares fits to the antigradient.
+    """Wrapper of a loss whose hessians become the row weights: trees are least-squares fits to the antigradient.
 
     As in J. Friedman (2001), Greedy function approximation: a gradient boosting machine.
 

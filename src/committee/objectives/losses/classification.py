@@ -116,7 +116,7 @@ class MarginLoss(_ClassLoss):
 
 @dataclass(frozen=True)
 class Exponential(MarginLoss):
-    """Q(x) = exp(-x), AdaBoost's loss, whose F is half the log-odds; beyond x = -500 the tangent there.
+    """Q(x) = exp(-x), AdaBoost's loss, continued by its tangent below x = -500. F estimates half the log-odds.
 
     Source: J. Friedman, T. Hastie, R. Tibshirani (2000). Additive logistic regression. Annals of Statistics 28.
 
@@ -171,7 +171,7 @@ class Probit(MarginLoss):
 
 @dataclass(frozen=True)
 class SquaredHinge(MarginLoss):
-    """Q(x) = max(0, 1 - x)^2; F is p_1 - p_0 (T. Zhang 2004, Annals of Statistics 32).
+    """Q(x) = max(0, 1 - x)^2. F estimates p_1 - p_0 (T. Zhang 2004, Annals of Statistics 32).
 
     The hessian is 2 everywhere, also where the loss is zero: an upper bound, with which a step never overshoots.
 

@@ -26,19 +26,19 @@ from committee.vote.links.mean import Identity, MeanLink
 from committee.vote.links.probability import Link, Softmax
 
 LossChoice = str | Loss | Callable[[Any, Any], tuple[Any, Any]]
-"""What a learner's `loss` may be: a name, an object, or a function that returns gradient and hessian."""
+"""Value of a learner's `loss`: a name, an object, or a function that returns gradient and hessian."""
 
 _OF_NUMBERS: tuple[type[Loss], ...] = (Squared, Absolute, Quantile, Quantiles, Huber, Poisson, Gamma, Tweedie)
 _OF_CLASSES: tuple[type[Loss], ...] = (Logistic, Exponential, Probit, SquaredHinge)
 
 REGRESSION_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in _OF_NUMBERS}
-"""The losses of numbers under their names."""
+"""Regression losses by name."""
 
 CLASSIFICATION_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in _OF_CLASSES}
-"""The losses of classes under their names."""
+"""Classification losses by name."""
 
 LOSSES: ChainMap[str, type[Loss]] = ChainMap(CLASSIFICATION_LOSSES, REGRESSION_LOSSES)
-"""Every loss under the name that a file stores: a view of both tables, so that a loss is added to one of them."""
+"""All losses by the name that a file stores. It is a view of both tables: add a loss to one of these."""
 
 
 def regression_loss(loss: LossChoice) -> Loss:
@@ -48,7 +48,7 @@ def regression_loss(loss: LossChoice) -> Loss:
     ----------
     loss : str or Loss
         "squared_error", "absolute_error", "quantile", "quantiles", "huber", "poisson", "gamma" or "tweedie"; or
-        one of these losses with other numbers, a loss of your own, or a function (see `Derivatives`).
+        one of these losses with other parameters, a loss of your own, or a function (see `Derivatives`).
 
     Raises
     ------
@@ -83,7 +83,7 @@ def classification_loss(loss: LossChoice) -> Loss:
 
 
 def from_json(stored: object) -> Loss:
-    """Return the loss that `Loss.to_json` wrote; raises as `read_named` does.
+    """Return the loss that `Loss.to_json` wrote; raises as `read_named_parameters` does.
 
     Examples
     --------
@@ -118,8 +118,8 @@ class Derivatives(Loss):
     """A loss given by a function ``(y, F) -> (gradient, hessian)``, as in LightGBM and XGBoost.
 
     The link is the softmax (classes) or the identity (numbers). Early stopping and the line search need the value of a
-    loss, which this has not; give a `Loss` for these. Boosting starts from the score whose gradients sum to zero, or
-    from 0 where a row has several scores.
+    loss, which this class lacks; give a `Loss` for these. Boosting starts from the score whose gradients sum to zero,
+    or from 0 where a row has several scores.
 
     Parameters
     ----------

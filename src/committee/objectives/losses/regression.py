@@ -354,7 +354,7 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
 
 
 LOST = 1e-6
-"""Rounding error of the largest target, relative to delta, above which sums along the lines are inexact."""
+"""Rounding error of the largest target, relative to delta, above which sums along the linear pieces are inexact."""
 
 
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
@@ -373,7 +373,7 @@ def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
     def pulled(c: float) -> float:
         return float(w @ np.clip(c - y, -delta, delta))
 
-    if np.spacing(np.abs(y).max()) > LOST * delta:  # the lines are too short for sums along them
+    if np.spacing(np.abs(y).max()) > LOST * delta:  # the pieces are too short for sums along them
         below = max(bisect_left(ends, -1e-12 * pull, key=pulled) - 1, 0)
         above = min(bisect_right(ends, 1e-12 * pull, key=pulled), len(ends) - 1)
     else:  # the last end before the zero, and the first one after it

@@ -1,4 +1,7 @@
-"""Objectives that raise margins by linear programs: minimum margin, soft margin, weighted sums, margin range."""
+"""Objectives that raise margins by linear programs: minimum margin, soft margin, weighted sums, margin range.
+
+S is a `MarginMatrix`, whose rows are the lines: for each row of the table one line per rival class.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from committee.objectives.programs.soft_margin import lowest_mean, soft_margin
 
 @dataclass(frozen=True)
 class MinMargin(Objective):
-    """Maximise the least margin: max z s.t. (S w)_l >= z for every line l, w on the simplex.
+    """Maximise the least margin: max z s.t. (S w)_l >= z for every line l of the `MarginMatrix` S, w on the simplex.
 
     Source: A. Grove, D. Schuurmans (1998). Boosting in the limit: maximizing the margin of learned ensembles. AAAI.
 
@@ -87,7 +90,7 @@ NO_ROOM = 1e-9  # gains below this count as none
 class MarginMaximum(Objective):
     """Maximise a weighted sum of the margins, of which none may decrease.
 
-    With the ensemble's own margins m_i and row weights r,
+    With the ensemble's own margins m_i, row weights r and the `MarginMatrix` S,
 
         max  sum_i r_i min_l (S w)_il   s.t.  (S w)_il >= m_i - slack,  sum w = 1,  w >= 0,
 
@@ -254,8 +257,8 @@ class Range(Objective):
             # rounded down to four digits, so that the xi of the message is feasible
             digits = 10.0 ** (3 - np.floor(np.log10(largest))) if largest > 0.0 else 1.0
             raise OutOfReachError(
-                f"xi={self.xi} asks for margins of at least {theta:.4g} that no weights give; the largest xi for which "
-                f"some do is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
+                f"xi={self.xi} requires margins of at least {theta:.4g}, which no weights reach; the largest "
+                f"feasible xi is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
                 largest,
             ) from error
         return Reweighting.of(solved, solved.value, self.value(lines, lines.own))

@@ -27,7 +27,7 @@ Form = Literal["free", "simplex", "lad", "chebyshev", "lts", "lms"]
 
 @dataclass(frozen=True)
 class Variance(Objective):
-    """Minimise the distance of the margins from the mean of the ensemble's own margins, mean(m).
+    """Minimise the distance of the margins S w from the mean of the ensemble's own margins, mean(m).
 
     Algorithm 5 (SM2) of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance
     using margins, is the "free" form; the others keep w on the simplex:
@@ -38,18 +38,19 @@ class Variance(Objective):
         "lad"        min  mean |mean(m) - S w|,
         "chebyshev"  min  max  |mean(m) - S w|,
         "lts"        min  mean of the smallest (mean(m) - S w)^2, of a share `coverage` of the lines,
-        "lms"        min  the largest of these distances: with a half of the lines their median (Rousseeuw 1984).
+        "lms"        min  max |mean(m) - S w| of the nearest lines, a share `coverage`: 1/2 gives the median
+                     (Rousseeuw 1984).
 
-    Means are weighted and run over lines; a row's lines share its weight. "lts" and "lms" are not convex: concentration
-    steps (Rousseeuw and Van Driessen 2006) from the own weights and from those of "simplex" find a local optimum, whose
-    `gap` is NaN.
+    S is the `MarginMatrix`. Means are weighted and run over its lines; a row's lines share its weight. "lts" and "lms"
+    are not convex: concentration steps (Rousseeuw and Van Driessen 2006) from the own weights and from those of
+    "simplex" find a local optimum, whose `gap` is NaN.
 
     Equation: squeeze-variance (docs/theory.md).
     """
 
     name: ClassVar[str] = "variance"
     maximises: ClassVar[bool] = False
-    form: Form = "simplex"  # "free" may have negative weights, and takes the shortest of its solutions
+    form: Form = "simplex"  # "free" may have negative weights; of several solutions it takes that of least norm
     target: float | None = None  # replaces mean(m): a larger one raises mean and variance (section 4.2 of the paper)
     coverage: float = 0.5  # in (0, 1]: share of the lines' weight that counts in "lts" and "lms", the nearest first
 
@@ -112,7 +113,7 @@ _STEP = 1e-9  # relative decrease of the value below which concentration ends
 
 
 def nearest_lines(away: F64, weight: F64, coverage: float) -> F64:
-    """Return the weight of the nearest lines, up to a share `coverage` of all weight; the last one counts in part."""
+    """Return the counted weight of each line: the nearest ones up to a share `coverage`, the last of them in part."""
     order = np.argsort(away, kind="stable")
     before = np.append(0.0, np.cumsum(weight[order])[:-1])
     taken = np.zeros(len(away))
@@ -189,9 +190,10 @@ class MinCq(Objective):
 
         min  mean (S w)^2   s.t.  mean (S w) = mu,  sum w = 1,  w >= 0,
 
-    which at mu > 0 minimises the C-bound 1 - mean^2 / second moment at that mean. Means are weighted and run over
-    lines; a row's lines share its weight. Source: P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015).
-    Risk bounds for the majority vote: from a PAC-Bayesian analysis to a learning algorithm. JMLR 16.
+    which at mu > 0 minimises the C-bound 1 - mean^2 / second moment at that mean. Means are weighted and run over the
+    lines of the `MarginMatrix` S; a row's lines share its weight. Source: P. Germain, A. Lacasse, F. Laviolette, M.
+    Marchand, J.-F. Roy (2015). Risk bounds for the majority vote: from a PAC-Bayesian analysis to a learning algorithm.
+    JMLR 16.
 
     Equation: mincq (docs/theory.md).
     """

@@ -1,4 +1,4 @@
-"""Margins of more than two classes maximised: a row's margin is the least of its lines, which are added as needed."""
+"""Maximise margins of more than two classes: a row's margin is its least line, and lines are added as needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LITTLE = 1e-3  # weight of a voter, relative to the mean, up to which it is not 
 
 INSIDE = 1e-3  # least relative excess of a row's cap over its weight for an interior point
 
-MOST_CELLS = 1 << 26  # most votes of an interior point, as float32; of a larger table it uses a part of the rows
+MOST_CELLS = 1 << 26  # most float32 votes for the interior-point method; of a larger table it uses a part of the rows
 
 ROWS_AT_FIRST = 2  # rows of the first program for each voter, those nearest to the threshold
 
@@ -121,9 +121,10 @@ def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> Li
 
         max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i,  sum w = 1,  w, xi >= 0,
 
-    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts with the voters and the rows
-    near rho at an interior point. Each round adds voters whose edge exceeds beta, rows on the other side of rho than
-    assumed, and lines that are lower than the held ones of their rows. ``z`` of the solution is rho.
+    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts with the voters of an
+    interior point and the rows whose margins there are near rho. Each round adds voters whose edge exceeds beta, rows
+    on the other side of rho than assumed, and lines that are lower than the held ones of their rows. ``z`` of the
+    solution is rho.
     """
     cap = lines.row_weight / nu
     active = _ActiveRows(lines, cap, _weights_near_the_best(lines, cap))
@@ -233,7 +234,7 @@ class MulticlassDual:
         self.level = float("nan")  # after solve: the dual of the sum of u, the threshold of the margins
 
     def add_voters(self, S: NDArray[Any], fixed: F64 | None = None) -> None:
-        """Add a constraint for each voter, ``(lines, k)`` over all lines; `fixed` (k,) are edges of the other rows."""
+        """Add k voters with the votes `S` (lines, k); `fixed` (k,) are their edges on the rows outside the program."""
         k = S.shape[1]
         # where the sum of u is fixed, a constant may move from a voter's votes to the right-hand side
         common = np.zeros(k, dtype=S.dtype) if self._total is None else most_common_votes(S)
@@ -248,7 +249,10 @@ class MulticlassDual:
         return -common * n * (0.0 if self._total is None else self._total) - n * fixed
 
     def release_rows(self, rows: Index, S: NDArray[Any], total: float, fixed: F64) -> None:
-        """Add rows that were fixed, with one line each, ``(k, voters)``; `total` and `fixed` are those of the rest."""
+        """Move k rows into the program, with the votes `S` (k, voters) of one line each.
+
+        `total` is the new sum of u in the program, `fixed` the voters' edges on the rows outside.
+        """
         self._total = total
         n, k, upper = len(self.least), len(self._voters), self._right_sides(self._common, fixed)
         self.highs.changeRowBounds(0, n * total, n * total)
@@ -257,7 +261,7 @@ class MulticlassDual:
         self._add_columns(rows, S, self.least[rows], self.most[rows], None)
 
     def add_lines(self, row: Index, S: NDArray[Any]) -> None:
-        """Add a line to each of some rows, ``(k, voters)`` for all voters so far."""
+        """Add a line to each of k rows, with the votes `S` (k, voters) of all voters so far."""
         fresh = row[self._limit[row] < 0]
         if len(fresh):
             columns, k = self._columns[self._first[fresh]], len(fresh)

@@ -17,7 +17,7 @@ from committee.objectives.programs.margin_matrix import MarginMatrix
 class Reweighting:
     """Optimal weights of an objective, with the record of their computation."""
 
-    weights: F64  # (T,) They sum to one; not negative but in the free form of the variance
+    weights: F64  # (T,) They sum to one; negative only in the free form of `Variance`
     value: float  # the objective at `weights`
     before: float  # the objective at the ensemble's own weights
     status: str  # solver status, such as "Optimal"

@@ -63,7 +63,7 @@ def tandem_bound(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> 
 
 
 def tandem_loss(pairs: PairLosses, rho: F64) -> float:
-    """Return e = sum_{t,u} rho_t rho_u E^[l_t l_u], over the pairs with a row."""
+    """Return e = sum_{t,u} rho_t rho_u E^[l_t l_u], normalised over the pairs with a row."""
     return mean_over(np.outer(rho, rho), pairs.rows, pairs.tandem)
 
 
@@ -84,10 +84,10 @@ def least_tandem_bound(
 ) -> tuple[F64, int]:
     """Return the weights that minimise the tandem bound over the simplex, and the number of tangents.
 
-    The largest p with kl(e, p) <= c is concave in (e, c), so nowhere above its tangent. Each of at most `max_rounds`
-    rounds lowers the tangent, e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) but for a factor, until the
-    bound decreases by less than `tol`, by at most `max_steps` exponentiated-gradient steps. It starts at uniform
-    weights; of these, the ensemble's own and those after each round, the weights of the least bound are returned.
+    The largest p with kl(e, p) <= c is concave in (e, c), so nowhere above its tangent. Each round lowers the tangent,
+    e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) but for a factor, by at most `max_steps`
+    exponentiated-gradient steps. Rounds end after `max_rounds`, or when the bound decreases by less than `tol`. They
+    start at uniform weights. Of these, the `own` weights and those after each round, the least bound is returned.
     """
     T = len(own)
     both = np.where(pairs.rows > 0.0, pairs.tandem, 1.0)  # pairs without rows count as the worst
@@ -114,7 +114,7 @@ def _ln_prior(lines: MarginMatrix) -> float:
 
 
 def exponentiated_gradient(both: F64, rho: F64, strength: float, max_steps: int) -> F64:
-    """Lower rho' E rho + strength sum rho ln rho by exponentiated-gradient steps, halved until they decrease it."""
+    """Lower rho' E rho + strength sum rho ln rho, E = `both`, by exponentiated-gradient steps that never raise it."""
     least = np.finfo(np.float64).tiny
     theta, step = np.log(rho), 1.0 / max(float(np.abs(both).max()), strength)
     value = float(rho @ both @ rho) + strength * float(rho @ theta)
@@ -146,7 +146,7 @@ _BLOCK = 1 << 22  # losses converted to float64 at a time
 class PairLosses:
     """Mean losses of T voters and of their pairs, each over the rows that count for it."""
 
-    risk: F64  # (T,) Mean loss of each voter; NaN without rows
+    risk: F64  # (T,) Mean loss of each voter; NaN if no row counts for it
     tandem: F64  # (T, T) Mean of l_t l_u; NaN without rows
     disagreement: F64  # (T, T) Mean of l_t (1 - l_u) + l_u (1 - l_t): how often labels differ
     rows: F64  # (T, T) Number of rows that count for both

@@ -58,9 +58,9 @@ def add_rows(
 
 
 def run(highs: Any, *, limits: tuple[Any, ...] = (), time_limit: float | None = None) -> tuple[Any, str]:
-    """Run HiGHS to a solution or one of the limits; return its status and the status as text.
+    """Run HiGHS to the optimum or a status of `limits`; return the status, and as text.
 
-    Any other status is tried once more from scratch, as a basis may degrade in many updates.
+    After any other status it runs once more from scratch, as a basis may degrade in many updates.
     """
     import highspy
 
@@ -278,7 +278,7 @@ class MixedProgram:
     whole: Mask
 
     def solve(self, seconds: float, *, gap: float = 0.0) -> MixedSolution:
-        """Solve the program, or stop after `seconds` or at the relative gap of value and bound."""
+        """Solve the program, or stop after `seconds` or at a relative `gap` between value and bound."""
         limits = {"threads": 1, "mip_feasibility_tolerance": TOLERANCE, "time_limit": max(seconds, 0.01)}
         highs = _solver("a mixed-integer program", mip_rel_gap=gap, mip_abs_gap=0.0, **limits)
         import highspy

@@ -44,7 +44,7 @@ class Penalty(ABC):
     @classmethod
     def theory_strength(cls, complexity: float, n_voters: int) -> float:
         """Return the strength at which the penalised risk is the risk bound of T voters of this complexity."""
-        raise ValueError("The theory names no strength for this penalty.")
+        raise ValueError("The risk bound gives no strength for this penalty; set alpha to a number.")
 
     # --- one weight --------------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Penalty(ABC):
 class CountedProducts:
     """Products G_jk = total - 2 unit apart_jk - mean_j mean_k of N voters with votes +-1, as counts of rows."""
 
-    apart: NDArray[np.uint16] | NDArray[np.uint32]  # (N, N) Rows on which two voters vote otherwise
+    apart: NDArray[np.uint16] | NDArray[np.uint32]  # (N, N) Number of rows on which two voters differ
     mean: F64  # (N,) Mean votes, where products are centred; else zeros
     unit: float  # weight of a row
     total: float  # weight of all rows
@@ -165,8 +165,9 @@ def greedy_rounds(
 ) -> tuple[NDArray[np.intp], F64, F64]:
     """Run greedy rounds on the voter that lowers the penalised risk most; update `c` and `alpha` in place.
 
-    `as_new`: weights of a voter that is chosen again add up. Rounds end when none lowers the penalised risk by more
-    than `least`. Returns the voter, its weight and the decrease of the unpenalised risk of each round.
+    With `as_new` a voter that is chosen again counts as a new one, and its weights add up. Rounds end when none lowers
+    the penalised risk by more than `least`. Returns the voter, its weight and the decrease of the unpenalised risk of
+    each round.
     """
     if penalty.kernel is not None:
         chosen = _core.greedy_rounds(gram, c, alpha, penalty.kernel, penalty.strength, as_new, n_rounds, least)

@@ -96,7 +96,7 @@ class L1Penalty(Penalty):
         if gaps.max() > most_gap:
             warnings.warn(
                 f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={strengths[gaps.argmax()]:.3g}, with a duality "
-                f"gap of {gaps.max():.2g} where tol is {most_gap:.2g}; the weights are the best so far. Raise "
+                f"gap of {gaps.max():.2g} where tol allows {most_gap:.2g}; the weights are the best so far. Raise "
                 "tol, or the weakest alphas.",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -17,7 +17,7 @@ from committee.vote.signed_votes import BLOCK
 
 VOTERS_AT_ONCE = 20  # most voters that a round of column generation adds; between 10 and 50 the time hardly changes
 
-TWINS = 4  # rows for each pattern of votes from which on solving from scratch is faster than from the last basis
+TWINS = 4  # rows per possible pattern of votes above which solving from scratch is faster than from the last basis
 
 MOST_CAP = 1e15  # largest cap of a row's dual weight; HiGHS takes 1e20 for infinity
 
@@ -209,7 +209,7 @@ def soft_margin(
 def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
     """Return the threshold rho and the soft margin, max_rho rho - sum_i c_i max(0, rho - m_i), c_i = w_i / (nu sum w).
 
-    It is the mean of the lowest margins whose caps sum to one; the last row counts in part.
+    The soft margin is the mean of the lowest margins whose caps sum to one; the last row counts in part.
     """
     order = np.argsort(margins, kind="stable")
     m, c = margins[order], cap[order]
