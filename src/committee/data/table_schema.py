@@ -142,6 +142,13 @@ class TableSchema:
     def _values(self) -> tuple[CategoryValues | None, ...]:
         return self.values or (None,) * len(self.categories)
 
+    def covers(self, other: TableSchema) -> bool:
+        """Return whether the columns of another schema are of the same names and kinds, without other categories."""
+        if self.names != other.names or self.n_features != other.n_features:
+            return False
+        pairs = zip(self.categories, other.categories, strict=True)
+        return all((a is None) == (b is None) and set(b or ()) <= set(a or ()) for a, b in pairs)
+
     def with_values(self, values: Mapping[int, CategoryValues]) -> TableSchema:
         return replace(self, values=tuple(values.get(j) for j in range(self.n_features)))
 

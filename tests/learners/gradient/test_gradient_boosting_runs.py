@@ -188,6 +188,29 @@ def test_a_loaded_model_goes_on(kind, tmp_path):
     assert_same_bits(parts, learner(kind, n_estimators=9, **settings).fit(frame, y), frame)
 
 
+@both
+def test_a_loaded_model_goes_on_with_new_rows(kind, tmp_path):
+    """They need not have all categories of the first rows."""
+    rng = np.random.default_rng(0)
+    X, y = data(kind)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["few"], frame["many"] = rng.choice(list("xyz"), len(y)), [f"c{i}" for i in rng.integers(0, 40, len(y))]
+    first, w = np.arange(len(y)) < 150, np.arange(len(y)) % 3
+    new = (frame["few"] != "z").to_numpy() & frame["many"].isin(frame["many"][first]).to_numpy() & ~first
+    typed = frame.assign(few=pd.Categorical(frame["few"], categories=list("xyz")))
+    models = []
+    for every in (frame, typed):
+        for columns in (["a", "few"], ["a", "few", "many"]):
+            start = learner(kind, n_estimators=4).fit(every.loc[first, columns], y[first])
+            start.save(tmp_path / "model")
+            parts = committee.load(tmp_path / "model").set_params(warm_start=True, n_estimators=9)
+            parts.fit(every.loc[new, columns], y[new], w[new])
+            assert parts.table_ == start.table_
+            models.append((parts, every[columns]))
+    for (one, rows), (other, others) in ((models[0], models[2]), (models[1], models[3])):
+        assert_array_equal(answer(one, rows), answer(other, others))
+
+
 def test_a_warm_start_must_fit():
     X, y = table()
     model = learner("classes", warm_start=True).fit(X, y)

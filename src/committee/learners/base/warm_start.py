@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from committee.data.rows import Rows, TargetRows
+from committee.data.matrices import is_out_of_core
+from committee.data.rows import Rows, TargetRows, WeightedRows, nonzero_weights
 from committee.data.table_schema import TableSchema
 from committee.data.text import quoted
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.row_sampling import table_seed
 from committee.vote.committee import Committee, RegressionCommittee
+
+R = TypeVar("R", bound=WeightedRows)
 
 
 class WarmStart(CommitteeEstimator):
@@ -41,6 +46,22 @@ class WarmStart(CommitteeEstimator):
                 "continues; raise it, or set warm_start=False."
             )
         return self.committee_
+
+    def _by_earlier_columns(self, rows: R, X: Any, weights: ArrayLike | None) -> R:
+        """Encode new rows by the columns of the continued committee, unless they have categories that it has not.
+
+        `weights` are those of all rows of `X`. Rows of the first fit have its columns already.
+        """
+        earlier = self._earlier_committee()
+        known = None if earlier is None else earlier.table
+        if known is None or known == self.table_ or is_out_of_core(X) or not known.covers(self.table_):
+            return rows
+        self.table_ = known
+        cells = self._validation_matrix(X)
+        if weights is not None:
+            cells = cells[nonzero_weights(np.asarray(weights))]
+        encoded: R = replace(cast("Any", rows), X=cells, levels=None)  # both kinds of rows are dataclasses
+        return encoded
 
     def _random(self, generator: np.random.RandomState, rows: Rows | TargetRows) -> np.random.RandomState:
         # the seed of a warm start is that of the fit it continues

@@ -206,7 +206,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
             refuse_ambiguous(columns, X, "interaction_constraints")
         if isinstance(self.feature_weights, Mapping):
             refuse_ambiguous(self.feature_weights, X, "feature_weights")
-        return rows
+        return self._by_earlier_columns(rows, X, tasks.sample_weight)
 
     # --- the rounds -------------------------------------------------------------------------------------------------
 
