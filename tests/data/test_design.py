@@ -11,7 +11,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from committee.data.design import Design
+from committee.data.design import MAX_NUMBER, Design
 from committee.data.table_schema import TableSchema
 
 nan = np.nan
@@ -59,6 +59,18 @@ def test_matrix_is_the_one_by_hand(table, other):
     assert design.matrix(X[:0]).shape == (0, len(design))
     new = np.resize(other[0], (7, X.shape[1]))  # other values, other gaps, codes that no column knows
     assert_array_equal(design.matrix(new), by_hand(design, new))
+
+
+def test_blocks_of_rows_and_wild_numbers_are_those_by_hand(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=50), rng.integers(0, 3, 50), rng.normal(size=50)])
+    X[rng.random(X.shape) < 0.2] = nan
+    design = Design.learn(X, np.ones(50), np.array([0, 3, 0], dtype=np.int32))
+    X[7, 0], X[31, 2] = 1e300, -np.inf
+    expected = np.clip(by_hand(design, X), -MAX_NUMBER, MAX_NUMBER)
+    for cells in (1, 3 * len(design), 10**6):
+        monkeypatch.setattr("committee.data.design._CELLS", cells)
+        assert_array_equal(design.matrix(X), expected)
 
 
 @given(tables())

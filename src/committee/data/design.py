@@ -24,6 +24,7 @@ MAX_INDICATORS = 2**28
 Room: TypeAlias = Callable[[tuple[int, ...]], F64]  # allocates a matrix of a shape, in memory or in a file
 
 _ROWS = 2**16  # rows that are processed at a time
+_CELLS = 2**15  # cells of a design matrix that are computed at a time, within a processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +97,18 @@ class Design:
             missing = np.isnan(X)
             return _within(np.where(missing, self.fill, X) if missing.any() else X)
         D = np.empty((len(X), len(self)))
-        for c, (j, code) in enumerate(zip(self.source.tolist(), self.category.tolist(), strict=True)):
-            column = X[:, j]
-            if code == -1:
-                D[:, c] = _within(np.where(np.isnan(column), self.fill[j], column))
-            else:
-                D[:, c] = np.isnan(column) if code == -2 else column == code
+        step = max(1, _CELLS // len(self))
+        category, fill = self.category.astype(np.float64), self.fill[self.source]
+        number, code, gap = category == -1.0, category >= 0.0, category == -2.0
+        for rows in (slice(first, first + step) for first in range(0, len(X), step)):
+            part = D[rows]
+            np.take(X[rows], self.source, axis=1, out=part, mode="clip")
+            missing, is_code = np.isnan(part), part == category
+            np.copyto(part, fill, where=missing & number)
+            np.copyto(part, is_code, where=code)
+            np.copyto(part, missing, where=gap)
+            if (bounded := _within(part)) is not part:
+                part[:] = bounded
         return D
 
     def names(self, table: TableSchema) -> list[str]:
