@@ -13,6 +13,7 @@ FUZZERS = {
     "checkpoint_files": "tests.fuzz.checkpoint_files:CheckpointFiles",
     "commands": "tests.fuzz.commands:Commands",
     "dialects": "tests.fuzz.dialects:Dialects",
+    "frames": "tests.fuzz.frames:Frames",
     "inputs": "tests.fuzz.inputs:Inputs",
     "kills": "tests.fuzz.checkpoint_files:Kills",
     "model_files": "tests.fuzz.model_files:ModelFiles",
