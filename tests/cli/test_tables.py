@@ -62,6 +62,14 @@ def learned(tmp_path_factory):
     return table, model, result.stderr
 
 
+def test_numbers_that_the_user_wants_as_categories_are_not_pointed_out(tmp_path):
+    rows = [[k % 40 + 0.5, k % 7, "yes" if k % 3 else "no"] for k in range(80)]
+    table = written(tmp_path / "all.csv", rows, ["code", "size", "answer"])
+    said = run("fit", table, *TREE, "--categorical", "code", "-o", tmp_path / "model")
+    assert said.exit_code == 0 and "holds text whose" not in said.stderr
+    assert load(tmp_path / "model").table_.categories[0][:2] == ("0.5", "1.5")
+
+
 def test_numbers_of_any_cells_are_read_and_said(learned, tmp_path):
     table, model, said = learned
     assert "codes with zeros in front are kept as text, as categories: 'zip' (such as '01067')" in said

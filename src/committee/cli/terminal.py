@@ -14,6 +14,7 @@ import typer
 
 from committee.data.packages import MissingExtraError
 from committee.data.text import printable
+from committee.data.user_warnings import NumbersAsTextWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,6 +191,7 @@ def notes_on_warnings() -> Iterator[None]:
     """Print warnings as notes, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        warnings.simplefilter("ignore", NumbersAsTextWarning)  # the reader or the user has chosen what is text
         warnings.showwarning = lambda message, *args, **kwargs: note(with_options(str(message)))
         yield
 

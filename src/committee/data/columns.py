@@ -22,7 +22,7 @@ from committee.data.frame_dates import (
 )
 from committee.data.matrices import is_out_of_core, overflow_message, overflows_float
 from committee.data.text import check_names, quoted
-from committee.data.user_warnings import warn_user
+from committee.data.user_warnings import NumbersAsTextWarning, warn_user
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -329,7 +329,8 @@ def warn_of_numbers_as_text(categories: Mapping[str, Sequence[Category]]) -> Non
             f"column {name!r} holds text whose {len(cells)} different values are numbers ({quoted(numbers, 2)})"
             f"{mixed}; each is taken as a category. Convert the column: {X} = pandas.to_numeric({X}{coerce}), or in "
             f"polars pl.col({name!r}).cast(pl.Float64{strict}). For categories, name it in categorical_features or "
-            "declare its type categorical."
+            "declare its type categorical.",
+            NumbersAsTextWarning,
         )
 
 

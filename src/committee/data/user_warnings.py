@@ -8,9 +8,13 @@ import warnings
 _OWN = ("committee", "sklearn", "contextlib", "joblib")  # packages whose frames are skipped
 
 
-def warn_user(message: str) -> None:
+class NumbersAsTextWarning(UserWarning):
+    """A column of text holds numbers; readers of files, which decide that themselves, ignore it."""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost frame outside the library and the packages through which it is called."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OWN:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
