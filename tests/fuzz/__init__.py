@@ -25,6 +25,7 @@ ROUND = {
     "checkpoint_files": 50,
     "commands": 40,
     "dialects": 15,
+    "frames": 8,
     "inputs": 40,
     "kills": 6,
     "model_files": 800,

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_regressor
 
