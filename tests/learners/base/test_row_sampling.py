@@ -9,7 +9,14 @@ from scipy.sparse import csr_array
 
 from committee.data.matrices import SparseMatrix
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.row_sampling import MOST_UNITS, Folds, RowUnits, multiples
+from committee.learners.base.row_sampling import (
+    MOST_UNITS,
+    Folds,
+    RowUnits,
+    are_resampled,
+    content_digests,
+    multiples,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -237,3 +244,12 @@ def test_sparse_rows_have_the_folds_of_dense_ones(seed):
     X, y = table(seed, levels=2)
     stored = Rows(SparseMatrix.read(csr_array(X)), y.astype(np.uint16), np.ones(len(y)), uniform=True)
     assert held(Folds.of(stored, 5), X, y) == held(Folds.of(rows(X, y), 5), X, y)
+
+
+def test_stored_zeros_are_no_rows_alike():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[:40, 0] = 0.0
+    stored = csr_array(np.ones_like(X))
+    stored.data[:] = X.ravel()
+    of_cells = content_digests(rows(X, np.zeros(50)), 1)
+    assert are_resampled(X, of_cells, 80) and are_resampled(SparseMatrix.read(stored), of_cells, 80)

@@ -71,7 +71,7 @@ def test_the_command(folder, tmp_path):
     arguments = ["--data", folder, "--tables", "credit", "--quick", "--jobs", 2, "--out", tmp_path / "out"]
     result = CliRunner().invoke(app, ["papers", "matryoshka", *map(str, arguments)])
     assert result.exit_code == 0, result.output
-    for words in ("M_2(T, rho)", "greedy matryoshka", "AdaBoost below boosting tree", "Softness s", "first rise"):
+    for words in ("M_2(T, rho)", "greedy matryoshka", "AdaBoost below boosting tree", "Softness, T", "first rise"):
         assert words in result.stdout
     assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
     cells = [json.loads(line) for line in (tmp_path / "out" / "cells-quick.jsonl").read_text("utf-8").splitlines()[1:]]

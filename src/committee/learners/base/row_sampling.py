@@ -362,6 +362,7 @@ def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
             yield j, row, X[row, j]
         return
     row_of_cell, order = np.repeat(np.arange(len(X)), np.diff(X.start)), np.argsort(X.column, kind="stable")
+    order = order[X.value[order] != 0.0]
     ends = np.searchsorted(X.column[order], np.arange(X.n_columns + 1))
     for j in range(X.n_columns):
         cells = order[ends[j] : ends[j + 1]]
