@@ -96,13 +96,11 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         return TreePool(table, GrowthLimits.of(self), threads), distinct
 
     def _early_stopping(self, run: ClassRuns[Any], held_out: Rows) -> EarlyStopping:
-        return EarlyStopping(HeldOutErrors(run, held_out), self.n_iter_no_change)
+        return EarlyStopping(HeldOutErrors(run, held_out, self._link(run.count)), self.n_iter_no_change)
 
     def _held_out_votes(self, run: ClassRuns[Any], held_out: Rows) -> HeldOutVotes:
-        def total_weight(t: int) -> float:
-            return float(sum(one.weights_after(t).sum() for one in run.runs))
-
-        return HeldOutVotes(HeldOutErrors(run, held_out).votes_after, total_weight, self._link(run.count))
+        errors = HeldOutErrors(run, held_out, self._link(run.count))
+        return HeldOutVotes(errors.votes_after, errors.total_weight, errors.link)
 
     def _fitted(self, run: ClassRuns[Any], n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         by_class = [one.weights_after(n_rounds) for one in run.runs]
@@ -206,15 +204,18 @@ class ClassRuns(BoostingRun, Generic[R]):
 
 
 class HeldOutErrors:
-    """Weighted error on held-out rows of votes whose weights may all change in a round."""
+    """Weighted error on held-out rows of votes whose weights may all change in a round, with the ties of the link."""
 
-    def __init__(self, run: ClassRuns[VotingRun], rows: Rows) -> None:
-        self.run, self.rows = run, rows
+    def __init__(self, run: ClassRuns[VotingRun], rows: Rows, link: Link) -> None:
+        self.run, self.rows, self.link = run, rows, link
         self._read = run.pool.read(rows.dense)
         self._votes: list[list[NDArray[np.int8]]] = [[] for _ in run.runs]
 
     def __call__(self, t: int) -> float:
-        return weighted_error(self.votes_after(t), self.rows)
+        return weighted_error(self.link.settle(self.votes_after(t), self.total_weight(t)), self.rows)
+
+    def total_weight(self, t: int) -> float:
+        return float(sum(one.weights_after(t).sum() for one in self.run.runs))
 
     def votes_after(self, t: int) -> F64:
         return np.stack([self._score(k, t) for k in range(len(self.run.runs))], axis=1)
