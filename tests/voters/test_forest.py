@@ -78,10 +78,14 @@ def test_selected_trees_vote_as_they_did(case, data):
 @given(forests())
 def test_cut_and_joined_again(case):
     forest, X, _ = case
-    joined = Forest.concatenate([forest[t] for t in range(len(forest))])
+    trees = [forest[t] for t in range(len(forest))]
+    joined = Forest.concatenate(trees)
+    assert len(trees) == len(forest)
     for name in ("offset", "feature", "left", "category_offset", "category_bits", "gain", "count"):
         assert_array_equal(getattr(joined, name), getattr(forest, name))
     assert_array_equal(joined.tally(X), forest.tally(X))
+    assert_array_equal(Forest.joined(trees).tally(X), forest.tally(X))
+    assert not trees
 
 
 @pytest.mark.parametrize("outputs", [None, 3])

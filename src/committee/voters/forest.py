@@ -65,6 +65,11 @@ class Forest(FlatTrees):
     @classmethod
     def concatenate(cls, forests: Sequence[Forest]) -> Self:
         """Join forests with the same columns, classes and kind of vote."""
+        return cls.joined(list(forests))
+
+    @classmethod
+    def joined(cls, forests: list[Forest]) -> Self:
+        """Join forests as `concatenate`, and empty the list, so that parts that are held nowhere else are freed."""
         if not forests:
             raise ValueError("Forest.concatenate needs at least one forest.")
         first = forests[0]
@@ -75,17 +80,21 @@ class Forest(FlatTrees):
                         f"Forests cannot be joined: forest {number} has {name} = {getattr(forest, name)!r}, "
                         f"the first has {getattr(first, name)!r}."
                     )
-        per_node: dict[str, Any] = {
-            name: np.concatenate([getattr(f, name) for f in forests])
-            for name in NODE_DTYPES
-            if getattr(first, name) is not None
-        }
+        n_nodes = np.concatenate([f.n_nodes for f in forests])
+        bits = np.concatenate([f.category_bits for f in forests])
+        category_offset = extents(np.concatenate([np.diff(f.category_offset) for f in forests]))
+        parts = {name: [getattr(f, name) for f in forests] for name in NODE_DTYPES if getattr(first, name) is not None}
+        n_features, n_classes = first.n_features, first.n_classes
+        del first, forest
+        forests.clear()
+        # one array after the other, so that at most one is there twice
+        per_node: dict[str, Any] = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
         return cls(
-            n_features=first.n_features,
-            n_classes=first.n_classes,
-            offset=extents(np.concatenate([f.n_nodes for f in forests])),
-            category_offset=extents(np.concatenate([np.diff(f.category_offset) for f in forests])),
-            category_bits=np.concatenate([f.category_bits for f in forests]),
+            n_features=n_features,
+            n_classes=n_classes,
+            offset=extents(n_nodes),
+            category_offset=category_offset,
+            category_bits=bits,
             **({"label": None, "value": None} | per_node),
         )
 

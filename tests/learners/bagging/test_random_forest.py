@@ -1,5 +1,6 @@
 """Random forests: out-of-bag curve, number of trees, draws, limits, several targets."""
 
+import tracemalloc
 from contextlib import nullcontext
 from typing import Any
 
@@ -105,6 +106,19 @@ def test_the_out_of_bag_error_is_that_of_new_rows(kind):
     error = np.std(differences, ddof=1) / np.sqrt(len(differences))
     assert abs(np.mean(differences)) < 3 * error
     assert error < 0.1 * abs(model.oob_curve_[-1])  # the test can tell
+
+
+@both
+def test_trees_are_joined_without_a_second_copy(kind):
+    X, y = table(kind, 500)
+    model = kind(40, random_state=0, n_jobs=1).fit(X[:50], y[:50])
+    tracemalloc.start()
+    try:
+        kept = model.fit(X, y).committee_.voters.nbytes
+        # with a second copy 2.6 times the trees of classes, and 1.6 times those of numbers
+        assert tracemalloc.get_traced_memory()[1] < (2.0 if kind is RandomForestClassifier else 1.35) * kept
+    finally:
+        tracemalloc.stop()
 
 
 @both

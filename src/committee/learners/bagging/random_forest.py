@@ -217,7 +217,8 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     def _oob_curve(self, rows: R) -> OobCurve: ...
 
     @abstractmethod
-    def _vote_of(self, voters: list[Forest]) -> Committee | RegressionCommittee: ...
+    def _vote_of(self, voters: list[Forest]) -> Committee | RegressionCommittee:
+        """Return the committee of these trees; the list is emptied, so that no tree is in memory twice."""
 
     @abstractmethod
     def _oob_attributes(self, rows: R, oob: OobCurve, votes: NDArray[np.float64]) -> dict[str, Any]: ...
@@ -330,7 +331,8 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         return ClassOobCurve(rows.labels, rows.weights, len(self.classes_))
 
     def _vote_of(self, voters: list[Forest]) -> Committee:
-        return Committee(Forest.concatenate(voters), np.ones(len(voters)), self.classes_, Share(), self.table_)
+        trees = Forest.joined(voters)
+        return Committee(trees, np.ones(len(trees)), self.classes_, Share(), self.table_)
 
     def _finished_out_of_bag(
         self, fitted: dict[str, Any], rows: Rows, oob: OobCurve | None, random: np.random.RandomState, tasks: FitTasks
@@ -408,7 +410,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
         return TargetOobCurve(rows.target, rows.weights, rows.scale)
 
     def _vote_of(self, voters: list[Forest]) -> RegressionCommittee:
-        return RegressionCommittee(Forest.concatenate(voters), np.ones(len(voters)), Average(), self.table_)
+        trees = Forest.joined(voters)
+        return RegressionCommittee(trees, np.ones(len(trees)), Average(), self.table_)
 
     def _oob_attributes(self, rows: TargetRows, oob: OobCurve, votes: NDArray[np.float64]) -> dict[str, Any]:
         from sklearn.metrics import r2_score  # models that predict need no metric
