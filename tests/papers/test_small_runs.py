@@ -79,7 +79,7 @@ def test_small(paper, monkeypatch, tmp_path):
 
 
 def test_tables_that_are_not_bundled_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="figure=4 is of table 'sonar', which is not bundled; leave out --small"):
+    with pytest.raises(ValueError, match="figure=4 needs table 'sonar', which is not bundled; leave out --small"):
         margins(None, tmp_path, small=True, figure=4)
     with pytest.raises(ValueError, match="tables names 'sonar', which is not there; there are 'wdbc'"):
         margins(None, tmp_path, small=True, tables=["sonar"])

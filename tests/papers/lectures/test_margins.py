@@ -73,7 +73,7 @@ def test_every_row_is_tested_once_and_curves_rise_to_one(rebuilt):
         margins = list(csv.DictReader(file))
     assert [line["rounds"] for line in margins[:3]] == ["2", "5", "10"]
     assert {(line["class"], line["voters"]) for line in margins} == {
-        *((name, voters) for name in ("bus", "opel", "saab", "van") for voters in ("stumps", "refusing")),
+        *((name, voters) for name in ("bus", "opel", "saab", "van") for voters in ("stumps", "abstaining")),
         (ALL, "trees"),
     }
     for line in margins:

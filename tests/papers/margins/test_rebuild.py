@@ -89,7 +89,7 @@ def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
         ({"depth_splits": -1}, "depth_splits=-1 is below 0; use 0 to leave out the comparison over depths"),
         ({"tables": ["sonr"]}, "tables names 'sonr', which is not there; did you mean 'sonar'"),
         ({"figure": 7}, "figure=7 cannot be rebuilt; use 1, 2, 3, 4, 5 or 6"),
-        ({"figure": 6, "tables": ["sonar"]}, "figure=6 is of table 'ionosphere', which --tables leaves out"),
+        ({"figure": 6, "tables": ["sonar"]}, "figure=6 needs table 'ionosphere'; add it to --tables"),
         ({"figure": 1}, "does not name the table 'splice'"),
         ({}, "does not name the table 'australian'"),
     ],

@@ -40,7 +40,7 @@ def test_tables_are_refused(folder):
         ValueError, match="are read from a folder; make a folder with `committee papers fetch` and give it with"
     ):
         read_named("sonar", None)
-    with pytest.raises(ValueError, match="'pima' has 3 classes, but two are compared here; name others with --tables"):
+    with pytest.raises(ValueError, match="'pima' has 3 classes, but must have two; name other tables with --tables"):
         read_named("pima", folder)
     assert len(NAMES) == 12
 

@@ -186,7 +186,7 @@ def test_tables_are_fetched_once_and_read_as_data(known, tmp_path):
     assert found.frame.rows() == [(3, "0"), (4, None), (5, "1")] and found.labels.classes.tolist() == ["x", "y"]
     (tmp_path / "new" / "a.csv").write_bytes(b"changed")
     (grid,) = fetch(out=tmp_path / "new", opener=server)
-    assert [row[3] for row in grid.rows] == ["fetched", "was there"] and server.asked == ["a", "b", "a"]
+    assert [row[3] for row in grid.rows] == ["fetched", "present"] and server.asked == ["a", "b", "a"]
     entry = json.loads((tmp_path / "new" / "catalogue.json").read_text("utf-8"))[0]
     assert entry["numeric"] == ["size"] and entry["categorical"] == ["code"]
     assert entry["sources"] == ["https://raw.githubusercontent.com/owner/of/c0ffee/a.csv"]
@@ -195,9 +195,9 @@ def test_tables_are_fetched_once_and_read_as_data(known, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (HTTPError("u", 404, "Not Found", None, None), "answers 404 Not Found; it may have been withdrawn: leave"),
-        (RAW["a"][:-2], "is another file than the one that is known: 10 bytes with sha256"),
-        (b"9" * 10_000_000, "is another file than the one that is known: 13 bytes"),
+        (HTTPError("u", 404, "Not Found", None, None), "returned 404 Not Found; it may have been withdrawn: leave"),
+        (RAW["a"][:-2], "differs from the expected file: 10 bytes with sha256"),
+        (b"9" * 10_000_000, "differs from the expected file: 13 bytes"),
         (OSError("cut"), "broke off"),
     ],
 )
@@ -212,13 +212,13 @@ def test_one_wrong_file_leaves_the_others(known, tmp_path, answer, words):
 
 def test_a_trickle_is_not_waited_for(known, tmp_path, monkeypatch):
     monkeypatch.setattr(public_table, "LONGEST", -1.0)
-    with pytest.raises(ValueError, match="takes longer than -1 seconds; give the same command again"):
+    with pytest.raises(ValueError, match="takes longer than -1 seconds; run the same command again"):
         fetch(out=tmp_path, tables=["a"], opener=Server())
 
 
 def test_without_a_network_it_ends_at_once(known, tmp_path):
     server = Server(a=URLError("no route"))
-    with pytest.raises(ValueError, match=r"table 'a': .* cannot be reached \(no route\); see to the network"):
+    with pytest.raises(ValueError, match=r"table 'a': .* cannot be reached \(no route\); check the network"):
         fetch(out=tmp_path, opener=server)
     assert server.asked == ["a"] and list(tmp_path.iterdir()) == []
     with pytest.raises(KeyboardInterrupt):
@@ -234,7 +234,7 @@ def test_what_is_not_its_own_is_refused(known, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="tables names 'c', which is not there"):
         fetch(out=tmp_path, tables=["c"], opener=Server())
     for text, words in (
-        ('[{"name": "a", "file": "a.csv.gz"}]', "not from here; give another folder"),
+        ('[{"name": "a", "file": "a.csv.gz"}]', "does not provide; give another folder"),
         ("{}]", "is no"),
     ):
         (tmp_path / "catalogue.json").write_text(text, "utf-8")

@@ -62,9 +62,7 @@ def test_every_method_takes_missing_values(method, quick):
 
 def test_all_methods_stand_on_the_same_folds(two, quick, folder, tmp_path):
     seen = []
-    with pytest.warns(
-        UserWarning, match=r'left out: none, as no_such_library cannot be found; pip .*"committee\[peers\]'
-    ):
+    with pytest.warns(UserWarning, match=r'left out: none; not installed: no_such_library; pip .*"committee\[peers\]'):
         first, second = rebuild(
             folder, tmp_path, rivals=True, tables=["iris", "glass"], progress=lambda *s: seen.append(s)
         )
@@ -142,7 +140,7 @@ def test_tasks_go_to_other_processes(quick, folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rivals": True, "figure": 2}, "Figure 2 has SBPMT alone; leave out --rivals"),
+        ({"rivals": True, "figure": 2}, "Figure 2 shows SBPMT only; leave out --rivals"),
         ({"study": "numeric", "rivals": True}, "study='numeric' has neither figures nor rivals"),
         ({"study": "numeric", "figure": 3}, "study='numeric' has neither figures nor rivals"),
         ({"study": "size"}, "study='size' is not known; use consistency or numeric"),

@@ -1,4 +1,4 @@
-"""The lecture notes' last figure: AdaBoost's margins on `vehicle` after 5, 100 and 1000 rounds; the voting bound."""
+"""AdaBoost's margins on `vehicle` after 5, 100 and 1000 rounds (the notes' last figure), and the voting bound."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ALL = "all classes"  # the problem with every class in it; the others are one class against the rest
 
-STUMPS, REFUSING, TREES = "stumps", "stumps that may refuse", "trees of 16 leaves"
+STUMPS, REFUSING, TREES = "stumps", "abstaining stumps", "trees of 16 leaves"
 LEARNERS: dict[str, dict[str, Any]] = {
     STUMPS: {},
     REFUSING: {"vote": "abstaining"},
@@ -97,14 +97,14 @@ class MarginCurves:
     rounds: int  # T
     train: F64
     test: F64  # share of rows with a margin of at most each level, ``(len(LEVELS),)``, over all folds
-    minimum: float
-    mean: float  # of the training margins; means over the folds, as all below
+    minimum: float  # means over the folds, as `mean`, `train_error` and the bounds
+    mean: float  # of the training margins
     train_error: float
-    test_error: float
+    test_error: float  # over the test rows of all folds
     bound: float
-    theta: float  # `voting` with C = 1, and the margin that it is least at
+    theta: float  # `voting` with C = 1, and the theta at its minimum
     certified: float  # `voting_certified`
-    rows_needed: float  # training rows that would bring that down to 1/2, were margins the same; median over the folds
+    rows_needed: float  # training rows for `certified` to be 1/2 with the same margins; median over the folds
 
 
 def curves(cells: Sequence[Cell]) -> list[MarginCurves]:
@@ -158,7 +158,7 @@ def refusing(found: Sequence[MarginCurves]) -> Figure:
     most = max(c.rounds for c in found)
     chosen = [c for c in found if c.learner in (STUMPS, REFUSING) and c.rounds == most]
     lines = [(c, c.learner, 1 + (c.learner == REFUSING)) for c in chosen]
-    return _panels(lines, f"with and without refusals, after {most:,} rounds")
+    return _panels(lines, f"stumps with and without abstention, after {most:,} rounds")
 
 
 def trees(found: Sequence[MarginCurves]) -> Figure:
@@ -257,7 +257,7 @@ def report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
 
 def grid(found: Sequence[MarginCurves], table: str) -> Grid:
     """Return the table of margins and voting bounds."""
-    voters = {STUMPS: "stumps", REFUSING: "refusing", TREES: "trees"}
+    voters = {STUMPS: "stumps", REFUSING: "abstaining", TREES: "trees"}
     body = []
     for c in found:
         shares = (share_at(c, 0.1), c.train_error, c.test_error)
@@ -269,7 +269,7 @@ def grid(found: Sequence[MarginCurves], table: str) -> Grid:
     title = (
         f"Margins of AdaBoost on {table}: least and mean training margin; share of training margins <= 0.1, training"
         " error and test error in percent; voting bound with C = 1 (no certificate) and the theta of its minimum;"
-        " certified bound, and the training rows from which on that is at most 1/2 with the same margins"
+        " certified bound, and the number of training rows for which it is 1/2 with the same margins"
     )
     columns = (
         *("class", "voters", "rounds", "least", "mean", "<= 0.1", "train error", "test error"),

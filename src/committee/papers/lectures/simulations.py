@@ -33,12 +33,12 @@ class LecturePlan:
     rounds: tuple[int, ...]
     """Rounds of AdaBoost after which margins are measured; the lecture notes' are 5, 100 and 1000."""
     folds: int  # stratified folds of the table
-    repeats: int  # times that a simulation is drawn anew
+    repeats: int  # random draws of each simulation
     training_rows: int
     test_rows: int  # rows of each simulation
     boosting_rounds: int  # rounds of gradient boosting
     trees: int  # trees of the forest
-    table: str = "vehicle"  # of the margins; it is the lecture notes'
+    table: str = "vehicle"  # whose margins are measured; the lecture notes' is vehicle
 
     def simulated(self, task: str, seed: int, repeat: int) -> tuple[F64, F64, F64, F64]:
         """Draw training and test rows: Mease and Wyner's classes, or Friedman's function with noise of variance 1."""
@@ -74,7 +74,7 @@ ADABOOST = "exponential, by votes"  # AdaBoost itself: the gradient method for e
 
 @dataclass(frozen=True)
 class BoostingMethod:
-    """A way to boost: "classes" or "numbers", a loss, and the share of rows that each tree is trained on."""
+    """Boosting method: task ("classes" or "numbers"), loss, and share of rows that each tree is trained on."""
 
     task: str
     loss: str
@@ -178,7 +178,7 @@ def picture(curves: dict[str, dict[tuple[str, float], F64]]) -> Figure:
     for ax, title, label in zip((left, middle, right), titles, ("error, %", "error, %", "RMSE"), strict=True):
         drawn = [np.asarray(line.get_ydata()) for line in ax.lines]
         least, first = min(curve.min() for curve in drawn), max(curve[0] for curve in drawn)
-        # the first rounds are all alike, and would leave the others no room
+        # the first rounds, which are alike in all curves, are cut off
         ax.set_ylim(least - 0.03 * (first - least), least + (0.5 if ax is not right else 0.25) * (first - least))
         ax.set_xlabel("rounds")
         ax.set_ylabel(f"test {label}")
@@ -260,13 +260,13 @@ def leaf_report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
             f"{loss:.4f}",
         )
         body.append((name, *figures))
-    title = "Regularised leaves, logistic loss: leaves of a tree, those of nonzero value, test error and log loss"
+    title = "Regularised leaves, logistic loss: leaves per tree, leaves with nonzero value, test error and log loss"
     grid = grid_of(title, ("regulariser", "leaves", "nonzero", "nonzero, %", "error, %", "log loss"), body)
     write_grid(grid, out / "leaves.csv")
     return [grid]
 
 
-UNSEEN = float(np.exp(-1.0))  # share of the trees that did not see a row, about: so many vote on it out of bag
+UNSEEN = float(np.exp(-1.0))  # approximate share of the trees for which a row is out of bag
 
 SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # numbers of trees in the table
 
@@ -306,7 +306,7 @@ class ForestCurves:
 
     @property
     def test_of_as_many(self) -> F64:
-        """Test errors of as many trees as vote out of bag, a share of `UNSEEN`."""
+        """Test errors with a share `UNSEEN` of the trees, about as many as vote on a row out of bag."""
         trees = np.arange(1, self.test.shape[1] + 1)
         return self.test[:, np.maximum(1, np.round(UNSEEN * trees)).astype(np.intp) - 1]
 
@@ -366,14 +366,14 @@ def forest_picture(found: ForestCurves, n: int) -> Figure:
     left, right = figure.subplots(1, 2)
     repeats, trees = found.oob.shape
     T = np.arange(1, trees + 1)
-    for errors, name, colour, line in ((found.oob, "out of bag", ORANGE, "-"), (found.test, "new rows", BLUE, "--")):
+    for errors, name, colour, line in ((found.oob, "out of bag", ORANGE, "-"), (found.test, "test", BLUE, "--")):
         left.plot(T, 100.0 * errors.mean(axis=0), color=colour, linestyle=line, linewidth=1.5, label=name)
-    left.axhline(100.0 * NOISE, color=GREY, linewidth=0.9, linestyle=":", label="the best rule")
+    left.axhline(100.0 * NOISE, color=GREY, linewidth=0.9, linestyle=":", label="Bayes error")
     left.set_ylabel("error, %")
     left.legend(frameon=False, fontsize="small")
     for test, name, colour in (
-        (found.test, "less new rows", BLUE),
-        (found.test_of_as_many, f"less new rows with {UNSEEN:.0%} of the trees", INK),
+        (found.test, "minus test error", BLUE),
+        (found.test_of_as_many, f"minus test error of {UNSEEN:.0%} of the trees", INK),
     ):
         difference = 100.0 * (found.oob - test)
         mean = difference.mean(axis=0)
@@ -383,11 +383,11 @@ def forest_picture(found: ForestCurves, n: int) -> Figure:
             right.fill_between(T, mean - band, mean + band, color=colour, alpha=0.2, linewidth=0)
     right.legend(frameon=False, fontsize="small")
     right.axhline(0.0, color=GREY, linewidth=0.9)
-    right.set_ylabel("out-of-bag error less another, %")
+    right.set_ylabel("difference, percentage points")
     for ax in (left, right):
         ax.set_xscale("log")
         ax.set_xlabel("trees")
         ax.xaxis.set_major_formatter("{x:g}")
-    plain(left, f"random forest on {n:,} rows, mean of {repeats}")
-    plain(right, "what the out-of-bag error is too high by")
+    plain(left, f"random forest on {n:,} rows, mean of {repeats} sample(s)")
+    plain(right, "out-of-bag error minus test error")
     return figure

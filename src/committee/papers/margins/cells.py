@@ -37,7 +37,7 @@ from committee.voters.forest import Forest
 
 FOREST, ADABOOST, DEEP_FOREST = "forest", "AdaBoost", "deep forest"
 ENSEMBLES = (FOREST, ADABOOST, DEEP_FOREST)
-"""The document's ensembles, of trees of depth 2, and a forest of trees without limits, whose errors match better."""
+"""The document's two ensembles of trees of depth 2, and a forest of unlimited trees, with errors closer to its."""
 
 UWS, EWS, SM1, SM2, SM2_SIMPLEX = "UWS", "EWS", "SM1", "SM2", "SM2, w >= 0"
 PWS = ("PWS.05", "PWS.20", "PWS.50")
@@ -50,7 +50,7 @@ OBJECTIVES: dict[str, Objective] = {
     SM2_SIMPLEX: Variance(form="simplex"),
 }
 """The document's objectives by its names, with its parameters; the last one is ours."""
-MAXIMISE = (UWS, EWS, *PWS)  # those that let no margin decrease
+MAXIMISE = (UWS, EWS, *PWS)  # objectives under which no margin may decrease
 
 POWERS = (1.0, 2.0, 10.0)
 TOWARDS = (0.25, 0.5, 1.0)
@@ -60,14 +60,14 @@ VARIANTS = (
     *(f"SM2, w >= 0, target {share:.0%} to 1" for share in TOWARDS),
     *(f"SM2, {form}" for form in ROBUST),
 )
-"""Further settings of the document's objectives: powers k, targets between the mean margin and 1, other distances."""
+"""Further settings: powers k of EWS, targets of SM2 between the mean margin and 1, and robust forms of SM2."""
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
-"""Outcomes of an objective. "less xi": SM1 was solved with the largest feasible xi. With the last three the ensemble
-keeps its weights."""
+"""Outcomes of an objective. "less xi": SM1 was solved with the largest feasible xi. "no room": the solution is the
+ensemble's own weights, which it also keeps with the last two."""
 
 FEW_TREES = 20  # of a small run
-TIE = 1e-9  # scores that are no further from 0 are ties, whatever rounding has made of them
+TIE = 1e-9  # scores of at most this size are ties, as they differ from 0 by rounding
 
 
 def variants(lines: MarginMatrix) -> dict[str, Objective]:
@@ -135,7 +135,7 @@ def reweighting_tasks(tables: Mapping[str, NamedTable], repeats: int, asked: Ens
 def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Cell:
     """Train an ensemble on the training rows of a split, re-weight it by each objective, and measure all weights.
 
-    Where UWS has no room, the other objectives that let no margin decrease have none either, and are not solved.
+    If the outcome of UWS is "no room", so is that of all objectives in `MAXIMISE`, and they are not solved.
     """
     committee, seconds = timed(lambda: trained(fold, ensemble, asked))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
@@ -191,10 +191,10 @@ def reweighted(
     positive: NDArray[np.bool_],
     known: tuple[F64, str, Objective] | None = None,
 ) -> dict[str, Any]:
-    """Solve an objective on the training rows' margins, unless ``known``, and measure its weights.
+    """Solve an objective on the training margins, or take the ``known`` weights and outcome, and measure them.
 
-    Weights sum to one, so that margins may leave [-1, 1] with negative weights. Beside the figures of `measured` there
-    are the ``least`` gain of a row's margin, ``state``, ``xi``, the number of ``trees`` with weight, and ``seconds``.
+    Weights sum to one, so margins may leave [-1, 1] if some are negative. Beside the figures of `measured` there are
+    the ``least`` gain of a row's margin, ``state``, ``xi``, the number of ``trees`` with weight, and ``seconds``.
     """
     own = lines.margins(lines.own)
     (weights, state, objective), seconds = timed(lambda: known or solved(objective, lines))
@@ -213,7 +213,7 @@ def solved(objective: Objective, lines: MarginMatrix) -> tuple[F64, str, Objecti
     """Return an objective's weights (the ensemble's own if none), the outcome, and the objective that was solved."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # it says that there is no room, as the state does
+            warnings.simplefilter("ignore", ConvergenceWarning)  # for the outcome "no room"
             weights = objective.solve(lines).weights
     except OutOfReachError as error:
         weights, state, objective = solved(Range(xi=error.largest), lines)
@@ -231,7 +231,7 @@ METHODS = (ADABOOST, ARC_GV, MD_BOOST, DOOM)
 FEW_DEPTHS = ("1", "no limit")  # of a small run
 
 
-BOOSTING = "boosting, depth "  # "ensemble" of a cell of `depth_cell`, before the name of the depth
+BOOSTING = "boosting, depth "  # start of "ensemble" in a cell of `depth_cell`; the name of the depth follows
 
 
 def depth_tasks(
@@ -250,10 +250,10 @@ def depth_tasks(
 
 
 def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
-    """Train the four boosting methods on a split with trees of a depth, and measure each.
+    """Train the four boosting methods on a split with trees of one depth, and measure each.
 
-    ``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a tree is perfect. The equilibrium margins are
-    of one class for all methods: `trees` voters and their opposites.
+    ``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a tree is perfect. The equilibrium margins
+    of all methods assume the same set of voters: `trees` voters and their opposites.
     """
     found: dict[str, Any] = {}
     theorem = None
@@ -294,10 +294,10 @@ def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
         MD_BOOST: MDBoostClassifier,
         DOOM: DOOMBoostClassifier,
     }
-    # column generation takes as many trees as its program asks for
+    # column generation adds trees until its program is solved
     options: dict[str, Any] = {} if name == MD_BOOST else {"n_estimators": trees}
     if name == ADABOOST and depth == 1:
-        options["criterion"] = "error"  # the stump of the best edge, as the others take it
+        options["criterion"] = "error"  # the stump of the best edge, as in the other methods
     model = kinds[name](**options, max_depth=depth, n_jobs=1, categorical_features=fold.categorical)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of MD-Boost's most trees; the cell counts them
@@ -309,8 +309,9 @@ def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
 
     If the unnormalised margins rho were Gaussian of mean mu and variance v, the logarithm ``loss`` of the loss
     would be ``gaussian``, -mu + v / 2. ``distance`` is the Kolmogorov-Smirnov distance of rho from that Gaussian.
-    ``mean_rises`` and ``variance_falls`` are shares of the rounds, ``share_variance_falls`` that of the normalised
-    margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` its largest value over nonnegative weights. None: undefined.
+    ``mean_rises`` and ``variance_falls`` are the shares of rounds in which they do, ``share_variance_falls`` that for
+    the normalised margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` its largest value over nonnegative weights.
+    Undefined values are None.
     """
     alpha = 0.5 * np.log((1.0 - errors) / errors)
     S = signed.astype(np.float64)

@@ -36,8 +36,8 @@ from committee.vote.signed_votes import SignedVotes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STAGES = (50, 200, 500)
-STAGED_DATA = "splice"  # figure 1: AdaBoost's curves after so many trees
+STAGES = (50, 200, 500)  # trees of AdaBoost in Figure 1
+STAGED_DATA = "splice"  # table of Figure 1
 
 TREES = 300  # of the ensembles of Figures 2 to 6
 
@@ -70,7 +70,7 @@ CHANGES = (
     Change(6, "figure6", "ionosphere", ADABOOST, Variance(form="free"), "SM2", None, _FIGURE_6),
     Change(6, "figure6-simplex", "ionosphere", ADABOOST, Variance(form="simplex"), "SM2, w >= 0", None, {}),
 )
-"""Changes as the document describes them, with the forest that matches its numbers, and without negative weights."""
+"""The document's changes; also with the deep forest, which is closer to its numbers, and with nonnegative weights."""
 
 NUMBERS = (1, *dict.fromkeys(change.number for change in CHANGES))
 DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change in CHANGES}}  # table of each figure
@@ -87,7 +87,7 @@ def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
         raise ValueError(f"figure={figure} cannot be rebuilt; use 1, 2, 3, 4, 5 or 6")
     if figure not in own:
         needed = DATA[figure]
-        raise ValueError(f"figure={figure} is of table {needed!r}, which --tables leaves out; name it, or no tables")
+        raise ValueError(f"figure={figure} needs table {needed!r}; add it to --tables, or leave out --tables")
     return (figure,)
 
 
@@ -104,7 +104,7 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
             beside = {column: f" ({value:.4f})" for column, value in change.document.items()}
             texts = (fixed(found[column]) + beside.get(column, "") for column in _COLUMNS)
             rows.append((f"{change.number}: {change.data}, {change.ensemble}, {change.label}", *texts))
-    title = f"Figures 2 to 6: {TREES} trees on one split (the document's, on its own)"
+    title = f"Figures 2 to 6: {TREES} trees on one split (in brackets the document's, on its own split)"
     return [grid_of(title, ("figure", *_COLUMNS), rows)] if rows else []
 
 
@@ -119,7 +119,7 @@ def stages(fold: Fold) -> Figure:
 
 
 def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
-    """Draw one of Figures 2 to 6, and return its numbers; margins beyond 1 are drawn at 1."""
+    """Draw one of Figures 2 to 6, and return its numbers; margins beyond -1 and 1 are drawn there."""
     from committee.report.displays.margins import MarginChangeDisplay
 
     committee = trained(fold, change.ensemble, Ensembles(TREES))
@@ -178,7 +178,7 @@ def together(results: MarginResults) -> Figure:
             ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
             ax.xaxis.set_major_locator(MaxNLocator(5))
             plain(ax, ensemble)
-        row[0].set_ylabel("change of the test error, points")
+        row[0].set_ylabel("change of the test error, percentage points")
     panels[-1, 0].set_xlabel("change of the mean margin")
     panels[-1, 1].set_xlabel("change of the variance of the margins")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=4, frameon=False)

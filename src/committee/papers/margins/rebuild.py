@@ -18,7 +18,7 @@ def rebuild(
     figure: Annotated[int | None, "Only this figure, 1 to 6."] = None,
     repeats: Annotated[int, "Random splits of every table; the document has 100."] = 10,
     trees: Annotated[int, "Trees of every ensemble; the document has 200."] = 200,
-    depth: Annotated[int, "Depth of the trees of AdaBoost and of the first forest; 1 are stumps, 0 no limit."] = 2,
+    depth: Annotated[int, "Depth of the trees of AdaBoost and of the first forest; 1: stumps, 0: no limit."] = 2,
     variants: Annotated[bool, "Also other k of EWS, other targets of SM2 and its robust forms."] = False,
     depth_splits: Annotated[int, "Splits for arc-gv, MD-Boost, DOOM II and AdaBoost over tree depths; 0: none."] = 2,
     small: Small = False,
@@ -28,9 +28,9 @@ def rebuild(
 ) -> "list[Grid]":
     """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
 
-    Files: CSV, the tables of the page as Markdown, pictures of those tables that are named, and the journal
-    ``cells.jsonl`` (``cells-small.jsonl``) of cells, an ensemble on a split of a table with all objectives each, or
-    boosting of one depth on a split, run split by split. With `figure` that picture alone.
+    Files: CSV, the tables of the page as Markdown, pictures of the chosen tables, and the journal ``cells.jsonl``
+    (``cells-small.jsonl``). A cell is one ensemble with all objectives, or boosting at one depth, on one split of a
+    table. With `figure`, only that picture is written.
     """
     from committee.papers.margins import figures, report
     from committee.papers.margins.cells import (
@@ -59,7 +59,7 @@ def rebuild(
     chosen = in_order(tables, list(sources))
     if small and figure in figures.DATA:
         needed = figures.DATA[figure]
-        raise ValueError(f"figure={figure} is of table {needed!r}, which is not bundled; leave out --small")
+        raise ValueError(f"figure={figure} needs table {needed!r}, which is not bundled; leave out --small")
     numbers = figures.drawable(figure, chosen)
     if figure is not None:
         chosen = [figures.DATA[figure]]

@@ -63,7 +63,7 @@ _SETS = {"UWS, EWS, PWS": MAXIMISE, "document's seven": (*MAXIMISE, SM1, SM2)}
 
 
 def grids(results: MarginResults) -> list[Grid]:
-    """Return all tables of the page; for data that the document lacks, those without its numbers."""
+    """Return all tables of the page; without the document's tables in the run, only those without its numbers."""
     beside_document = [likeness_grid(results)] if _data(results) else []
     return [
         *(
@@ -94,7 +94,7 @@ def table_grid(results: MarginResults, table: PublishedTable, ensemble: str) -> 
     what = " and change of the margins" if table.changes else ""
     title = (
         f"Table {table.number}, {ensemble}: share of test rows wrong{what}, mean of {results.repeats} split(s) (the"
-        " document's in brackets); + errs significantly less than the ensemble, - more"
+        " document's in brackets); +: error significantly below the ensemble's, -: above"
     )
     return grid_of(title, columns, body)
 
@@ -364,7 +364,7 @@ class DepthResults:
         )
 
     def of_method(self, depth: str, method: str, figure: str) -> F64:
-        """A figure of a method, for each table; "error" is the share of test rows that it gets wrong."""
+        """Return a figure of a method for each table; "error" is its share of wrong test rows."""
         if figure == "error":
             return self.over_tables(depth, lambda cell: cell["methods"][method]["wrong"] / cell["test_rows"])
         return self.over_tables(depth, lambda cell: cell["methods"][method][figure])

@@ -24,24 +24,24 @@ HELPS, HURTS, NEITHER = "+", "-", "="  # outcomes of a paired test of new weight
 class SourceData:
     """Data of the document, and their conversion to two classes."""
 
-    title: str
-    name: str  # as the document calls it; as the catalogue does. Two titles, Diabetes and Pima, are one table.
+    title: str  # the document's name of the table
+    name: str  # the catalogue's name; the titles Diabetes and Pima are the same table
     rows: int  # rows that are used
     positive: tuple[str, ...]  # labels of the class +1
     complete_rows: bool = False  # only rows without a missing value are used
     indicators: bool = False  # categories become columns of zeros and ones
-    document_training_rows: int | None = None  # where the document's Table 1 tells them; None: 70 % of the rows
+    document_training_rows: int | None = None  # from the document's Table 1; None: 70 % of the rows
 
     @property
     def training_by_test(self) -> float:
-        """Factor on the document's errors, which seem to be shares of the training rows."""
+        """Factor that turns the document's errors, apparently shares of training rows, into shares of test rows."""
         if self.document_training_rows is None:
             return 7.0 / 3.0
         return self.document_training_rows / (self.rows - self.document_training_rows)
 
 
 BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
-"""Data of small runs, which the document does not have."""
+"""Table of small runs; the document does not use it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PublishedRow:
     """A row of one of the document's tables."""
 
     errors: tuple[float, ...]  # share of test rows that the ensemble gets wrong, then with each objective's weights
-    changes: tuple[float, ...]  # of the margins, as the table's columns say; empty in Tables 6 and 7
+    changes: tuple[float, ...]  # of the margins, in the order of the table's `changes`; empty in Tables 6 and 7
     marks: str  # per objective: `HELPS`, `HURTS` or `NEITHER`, by its paired t-test at 0.05
 
 
@@ -63,7 +63,7 @@ class PublishedTable:
     changes: tuple[str, ...]
     """``("mean", "least")`` gains of the margins, decreases of ``("variance", "range")``, or none."""
     rows: dict[str, PublishedRow]  # by title
-    not_errors: tuple[str, ...]  # titles whose row holds numbers of another table in places of errors
+    not_errors: tuple[str, ...]  # titles whose row has numbers of another table in place of errors
 
     @property
     def whole_rows(self) -> dict[str, PublishedRow]:
@@ -169,18 +169,18 @@ class Directions:
 
     tables: int
     raised: dict[str, int]
-    """By "mean", "median", "least", "minimum" and "equilibrium": tables where it rises, by what four digits show."""
-    lowered: dict[str, int]  # by "variance" and "range": where it falls
-    marks: str  # A mark for each table
+    """Tables where "mean", "median", "least", "minimum" or "equilibrium" rises by at least `SHOWN`, by these names."""
+    lowered: dict[str, int]  # the same for "variance" and "range", where they fall
+    marks: str  # `HELPS`, `HURTS` or `NEITHER` for each table
 
     @property
     def tests(self) -> tuple[int, int, int]:
-        """Numbers of tables where it helps, hurts, and does neither."""
+        """Numbers of tables where the objective helps, hurts, and does neither."""
         return self.marks.count(HELPS), self.marks.count(HURTS), self.marks.count(NEITHER)
 
 
 def directions(results: MarginResults, ensemble: str, objective: str, *, corrected: bool = False) -> Directions:
-    """Count our directions; `corrected` as for `MarginResults.mark`."""
+    """Count the directions in our results; `corrected` as for `MarginResults.mark`."""
 
     def changes(figure: str) -> F64:
         return np.array([results.change(name, ensemble, objective, figure) for name in results.names])
@@ -206,13 +206,13 @@ def table_of(ensemble: str, objective: str) -> PublishedTable | None:
 
 
 def document_directions(ensemble: str, objective: str) -> Directions | None:
-    """Count the document's directions over its fifteen rows without those that hold no errors; None without a table."""
+    """Count the directions in the document's rows that hold errors; None if no table has the objective."""
     table = table_of(ensemble, objective)
     if table is None:
         return None
     rows = list(table.whole_rows.values())
     place = table.objectives.index(objective)
-    # its tables say by how much variance and range fell
+    # the document's changes of variance and range are decreases
     counts = {figure: sum(row.changes[i] >= SHOWN for row in rows) for i, figure in enumerate(table.changes)}
     return Directions(
         len(rows),
@@ -226,11 +226,11 @@ def document_directions(ensemble: str, objective: str) -> Directions | None:
 class Association:
     """Association of changes of a margin figure with changes of the test error."""
 
-    points: int  # an objective on a table each
-    rho: float | None  # spearman's rank correlation over all points; None where nothing varies
-    within: float | None = None  # mean over the tables of that over the objectives
-    negative: int = 0
-    positive: int = 0  # tables by the sign of theirs
+    points: int  # pairs of an objective and a table
+    rho: float | None  # Spearman's correlation over all points; None if a change is constant
+    within: float | None = None  # mean over the tables of rho over the objectives
+    negative: int = 0  # tables with a negative rho over the objectives
+    positive: int = 0
 
 
 def association(results: MarginResults, ensemble: str, objectives: Sequence[str], figure: str) -> Association:
@@ -250,7 +250,7 @@ def association(results: MarginResults, ensemble: str, objectives: Sequence[str]
 
 
 def document_association(ensemble: str, figure: str) -> Association | None:
-    """Correlate the document's changes, over the rows that have the figure; None without any."""
+    """Correlate the document's changes, over the rows that have the figure; None if no row has it."""
     points = [
         (row.changes[table.changes.index(figure)] * (-1.0 if figure in (VARIANCE, RANGE) else 1.0),
          row.errors[1] - row.errors[0])

@@ -1,1 +1,1 @@
-"""Matryoshki: the theory's figures and experiments."""
+"""Figures and experiments of the theory of matryoshki (nested boosting trees)."""

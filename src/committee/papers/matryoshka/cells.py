@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 ADABOOST, TREE, BINARY, GREEDY = "AdaBoost", "boosting tree", "2-matryoshka", "greedy matryoshka"
 REFERENCE = "hard AdaBoost"
-PROBABILISTIC = (ADABOOST, TREE, BINARY, GREEDY)  # the document's algorithms, of voters that answer at random
+PROBABILISTIC = (ADABOOST, TREE, BINARY, GREEDY)  # the document's algorithms, whose voters vote at random
 METHODS = (*PROBABILISTIC, REFERENCE)  # those, and confidence-rated AdaBoost on ordinary stumps
 
-SOFTNESS = 0.25  # of the stumps where it is not what is varied
+SOFTNESS = 0.25  # of the stumps, unless it is varied
 
 NAMES = (
     "sonar", "ionosphere", "horse_colic", "diabetes_early", "credit", "transfusion", "pima", "fourclass", "tic_tac_toe",
@@ -46,9 +46,9 @@ class Setting:
     method: str  # out of `METHODS`
     voters: int  # T: the most voters there may be
     softness: float = SOFTNESS  # of the stumps, in standard deviations of their column
-    n_draws: Draws = None  # answers that probabilities are estimated from; None: they are known
-    estimate: str = "map"  # their estimate: "map" or "ml"
-    choose: Choose = "mass"  # leaf at which the boosting tree grows next
+    n_draws: Draws = None  # votes drawn to estimate probabilities; None: they are known
+    estimate: str = "map"  # estimate of the probabilities: "map" or "ml"
+    choose: Choose = "mass"  # criterion of the leaf at which the boosting tree grows next
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -92,13 +92,13 @@ class NestingPlan:
     """Sizes of the comparison."""
 
     sizes: tuple[int, ...]  # numbers of voters T that all methods are compared at; powers of two
-    base: int  # T where something else is varied, one of them
+    base: int  # T where another parameter is varied; one of `sizes`
     softness: tuple[float, ...]  # softnesses tried with the probabilistic methods
-    draws: tuple[int | str, ...]  # answers that probabilities are estimated from
-    drawn: tuple[str, ...]  # methods that this is tried with
-    choices: tuple[Choose, ...]  # ways to choose the leaf at which the boosting tree grows
-    clocks: tuple[str, ...]  # rules by a clock of how many answers AdaBoost draws
-    n_paths: int  # paths sampled of each row where those of a graph are too many to add up
+    draws: tuple[int | str, ...]  # votes drawn to estimate probabilities
+    drawn: tuple[str, ...]  # methods compared over `draws`
+    choices: tuple[Choose, ...]  # criteria of the leaf at which the boosting tree grows
+    clocks: tuple[str, ...]  # clock rules (`by_clock`) for the number of votes that AdaBoost draws
+    n_paths: int  # paths sampled for each row if the graph has too many to sum over
 
     def by_size(self) -> list[Setting]:
         """Return all methods at each number of voters."""
@@ -143,9 +143,9 @@ MOST_QUICK_REPEATS = 2
 
 EXPECTED, LIKELY, MAJORITY = "expected", "likely_path", "majority"
 WALKS = (EXPECTED, LIKELY, MAJORITY)
-"""Predictions of a committee: by E[H], by H along the likelier answers, by the sign of most paths."""
+"""Predictions of a committee: by E[H], by H along the likeliest path, by the majority of paths."""
 
-RARE = 0.001  # voters that a row meets with less probability than this add little to its E[H]
+RARE = 0.001  # voters that a row meets with a smaller probability add little to its E[H]
 
 
 def read_named(name: str, folder: Folder) -> NamedTable:
@@ -153,7 +153,7 @@ def read_named(name: str, folder: Folder) -> NamedTable:
     table = read_from_folder(name, folder)
     if len(table.labels.classes) != 2:
         raise ValueError(
-            f"table {name!r} has {len(table.labels.classes)} classes, but two are compared here; name others with"
+            f"table {name!r} has {len(table.labels.classes)} classes, but must have two; name other tables with"
             " --tables"
         )
     return NamedTable(name, table)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 RHOS = {"31/32": 31 / 32, "7/8": 7 / 8, "3/4": 3 / 4, "1/2": 1 / 2, "1/4": 1 / 4}  # of Figure 2, from top to bottom
 MOST_LEVELS = 16  # T up to 2 to this power
-SPLIT_SIZES = (64, 1024, 65_536)  # T on the right of Figure 2; the document does not say its own
+SPLIT_SIZES = (64, 1024, 65_536)  # T on the right of Figure 2; the document does not state its values
 SPLIT_RHOS = ("31/32", "7/8")
 NESTED_SIZES = (1024, 65_536)  # T of Figure 3
 NESTED_RHO = "31/32"
@@ -58,8 +58,8 @@ LEVELS_BEYOND = 4  # levels drawn past log2 T, where trees are smaller than two 
 @dataclass(frozen=True, eq=False)
 class Curve:
     name: str  # algorithm, or kind of sizes
-    rho: str  # A key of `RHOS`
-    T: int | None  # voters, where they are not what is on the horizontal axis
+    rho: str  # a key of `RHOS`
+    T: int | None  # voters, unless they are on the horizontal axis
     x: F64
     y: F64
 
@@ -107,7 +107,7 @@ def by_level() -> list[Curve]:
 
 
 def whole_sizes(T: int, levels: int) -> list[int]:
-    """Sizes of nested trees, the larger ones inside: whole numbers next to T^(1/L), as many voters as T allows."""
+    """Return whole sizes of L nested trees near T^(1/L), innermost and larger first, with a product of at most T."""
     # T^(1/L) may be a whole number but for its rounding
     small = floor(round(T ** (1.0 / levels), 9))
     larger = max(m for m in range(levels + 1) if (small + 1) ** m * small ** (levels - m) <= T)
@@ -154,7 +154,7 @@ def _lines(curves: Sequence[Curve]) -> Iterator[dict[str, object]]:
             yield {**first, "x": f"{x:.8g}", "bound": f"{y:.8g}"}
 
 
-_COLOURS = (INK, BLUE, GREEN, AMBER, ORANGE)  # of each rho; orders of lightness as well
+_COLOURS = (INK, BLUE, GREEN, AMBER, ORANGE)  # of each rho, in order of lightness
 _LINES = {"tree": "-", "2-matryoshka": (0, (5, 2)), "AdaBoost": (0, (1, 1.5))}
 _LEAST = 1e-4  # bounds below it are not drawn
 
@@ -235,7 +235,7 @@ _STYLES = {
     GREEDY: (PINK, "v"),
     REFERENCE: ("#777777", "x"),
 }
-_DRAWN = 1e-3  # bounds below it are drawn as it
+_DRAWN = 1e-3  # smaller bounds are drawn at this value
 
 
 def write(results: NestingResults, out: Path) -> None:
@@ -283,9 +283,9 @@ def cost(results: NestingResults) -> Figure:
     """Draw test errors by the voters that a row needs: for E[H], on the likeliest path, on one sampled path."""
     tables = results.shared(results.plan.by_size())
     ways: list[tuple[str, str, Measure]] = [
-        ("E[H], all that a row may meet", "needed", wrong(EXPECTED)),
-        ("the likeliest path", "steps", wrong(LIKELY)),
-        ("one path drawn", "met", measure("path_error")),
+        ("E[H]", "needed", wrong(EXPECTED)),
+        ("likeliest path", "steps", wrong(LIKELY)),
+        ("one sampled path", "met", measure("path_error")),
     ]
     picture = new_figure(11.0, 4.2)
     panels = picture.subplots(1, 3, sharex=True, sharey=True)
@@ -301,7 +301,7 @@ def cost(results: NestingResults) -> Figure:
                 color=color, marker=marker, markersize=5, linewidth=1.2, label=method,
             )  # fmt: skip
         ax.set_xscale("log", base=2)
-        ax.set_xlabel("voters asked of a row")
+        ax.set_xlabel("voters evaluated per row")
         plain(ax, title)
     panels[0].set_ylabel(f"test error, %, mean of {len(tables)} tables")
     legend_below(picture, panels[0], len(METHODS))
@@ -347,14 +347,14 @@ def draws(results: NestingResults) -> Figure:
         for ax, name in ((above, "true_bound"), (above, "bound"), (below, "error")):
             values = [_drawn_value(results, setting, name, tables) for setting in settings]
             if name != "bound":
-                ax.axhline(values[0], color=GREY, linewidth=1.0, label="q known" if ax is above else None)
+                ax.axhline(values[0], color=GREY, linewidth=1.0, label="known q" if ax is above else None)
             for estimate, color in (("map", BLUE), ("ml", ORANGE)):
                 points = [
                     (results.mean(setting, measure("draws"), tables), value, isinstance(setting.n_draws, str))
                     for setting, value in zip(settings, values, strict=True)
                     if setting.estimate == estimate and setting.n_draws is not None
                 ]
-                what = {"true_bound": "true C", "bound": "told C"}.get(name)
+                what = {"true_bound": "true C", "bound": "estimated C"}.get(name)
                 label = what and f"{estimate.upper()}, {what}"
                 _points(ax, points, color, dashed=name == "bound", label=label)
             ax.set_xscale("log", base=2)

@@ -14,17 +14,17 @@ def rebuild(
     *,
     tables: Annotated[Names, "Tables; by default all 12."] = None,
     repeats: Annotated[int, "Random splits of every table."] = 10,
-    growth: Annotated[bool, "Only the tables of entropies, growth by entropy and stopwatches."] = False,
+    growth: Annotated[bool, "Only the tables of entropies, tree growth and clock rules for draws."] = False,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and draws."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> "list[Grid]":
-    """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and the experiments that it leaves to be done.
+    """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and experiments that test the theory.
 
     Files: CSV, the tables of the page as Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``) of cells, a setting on a split of a table each.
+    ``cells-small.jsonl``). A cell is one setting on one split of a table.
     """
     from functools import partial
 

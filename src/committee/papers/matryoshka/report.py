@@ -39,7 +39,7 @@ from committee.report.grid import BLANK, Grid
 
 PAIRS = tuple(combinations(METHODS, 2))
 PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE), (GREEDY, BINARY), (ADABOOST, GREEDY))
-"""Pairs of methods of which the theory gives, or suggests, the first the lower bound."""
+"""Pairs of methods in which the theory proves or suggests a lower bound for the first."""
 
 
 def grids(results: NestingResults) -> list[Grid]:
@@ -141,7 +141,7 @@ def error_grid(results: NestingResults) -> Grid:
     )
     title = (
         "Test: average rank of the error by E[H]; errors (%) by E[H], the likeliest path, the majority of paths, a"
-        " random path; log losses; means over the tables of the first table"
+        " random path; log losses; means over tables"
     )
     return grid_of(title, columns, body)
 
@@ -367,7 +367,7 @@ def growth_grid(results: NestingResults) -> Grid:
 
 
 def clock_grid(results: NestingResults) -> Grid:
-    """Compare the rules by a clock that end the draws of AdaBoost."""
+    """Compare known probabilities with the rules that end the draws of AdaBoost."""
     settings = results.plan.by_clock()
     tables = results.shared(settings)
     body = []

@@ -26,11 +26,11 @@ from committee.papers.shared.cells import Key
 from committee.papers.shared.pages import PairedComparison, compared, unpacked
 from committee.report.statistics import SignTest, average_ranks, sign_test
 
-Measure: TypeAlias = Callable[[Cell], float | None]  # A number read off a cell; None where it has none
+Measure: TypeAlias = Callable[[Cell], float | None]  # reads a number from a cell, or None if the cell has none
 
 
 def wrong(walk: str = EXPECTED) -> Measure:
-    """Return the measure of a walk's test error."""
+    """Return the measure of the test error of a prediction out of `WALKS`."""
 
     def of(cell: Cell) -> float | None:
         if walk not in cell["right"]:
@@ -41,7 +41,7 @@ def wrong(walk: str = EXPECTED) -> Measure:
 
 
 def log_loss(walk: str = EXPECTED) -> Measure:
-    """Return the measure of a walk's log loss."""
+    """Return the measure of the log loss of a prediction out of `WALKS`."""
     return lambda cell: cell["log_loss"].get(walk)
 
 
@@ -86,7 +86,7 @@ class NestingResults:
         return [table for table in self.tables if all(self.has(setting, table) for setting in settings)]
 
     def means(self, setting: Setting, what: Measure, tables: Sequence[str]) -> F64:
-        """Return the mean over the repeats on each table, ``(tables,)``; NaN without the figure."""
+        """Return the mean over the repeats on each table, ``(tables,)``; NaN if a cell lacks the figure."""
         found = [[what(cell) for cell in self.of_table(table, setting)] for table in tables]
         return np.array([np.nan if None in row else np.mean([v for v in row if v is not None]) for row in found])
 
@@ -114,7 +114,7 @@ class NestingResults:
         )
 
     def ranks(self, settings: Sequence[Setting], what: Measure, tables: Sequence[str]) -> F64:
-        """Return the average ranks of settings by a figure of which less is better; NaN without tables."""
+        """Return the average ranks of settings by a figure (less is better); NaN without tables."""
         if not tables:
             return np.full(len(settings), np.nan)
         scores = np.array([self.means(setting, what, tables) for setting in settings]).T
@@ -137,7 +137,7 @@ def in_order(results: NestingResults, settings: Sequence[Setting], what: Measure
 def duel(
     results: NestingResults, a: Setting, b: Setting, walk_a: str = EXPECTED, walk_b: str = EXPECTED
 ) -> PairedComparison:
-    """Compare the test errors of two settings, or of two walks of one, over the tables that have both."""
+    """Compare the test errors of two settings, or of two predictions of one, over the tables that have both."""
     tables = results.shared([a, b])
     alone = [_alone(results.of_table(t, a), results.of_table(t, b), walk_a, walk_b) for t in tables]
     errors = [results.means(setting, wrong(walk), tables) for setting, walk in ((a, walk_a), (b, walk_b))]

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 def fetch(
     *,
     tables: Annotated[Names, "Tables; by default all 51."] = None,
-    out: Annotated[Path, "Folder for the tables, then to be given as --data."] = Path("papers-tables"),
+    out: Annotated[Path, "Folder for the tables, which other commands read by --data."] = Path("papers-tables"),
     progress: Progress | None = None,
     opener: "Opener | None" = None,
 ) -> "list[Grid]":
     """Fetch the public tables of all papers, check them, and make the folder that --data reads.
 
-    Every file has one address, a size and a sha256, and so has every finished table; what differs is refused. Files: a
-    CSV for every table, and ``catalogue.json``. A table that is there already is not fetched again. The others are
-    fetched although one fails, and the errors told at the end; without a network the first error ends it.
+    Every source file has a known address, size and sha256, and every finished table a known sha256; others are refused.
+    Files: a CSV for every table, and ``catalogue.json``. A table that is already in the folder is not fetched again. If
+    a table fails, the others are still fetched, and the errors are printed at the end. Without a network the first
+    error ends the command.
     """
     from committee.papers.public_tables.public_table import NoConnectionError, open_https, public_tables
     from committee.papers.shared.pages import grid_of
@@ -37,7 +38,7 @@ def fetch(
             try:
                 if not there:
                     _finish(table, out, opener or open_https)
-                state = "was there" if there else "fetched"
+                state = "present" if there else "fetched"
                 lines.append((table.name, f"{table.rows:,}", f"{len(table.kept) - 1:,}", state))
             except NoConnectionError as error:
                 raise ValueError(f"table {table.name!r}: {error}") from error
@@ -45,7 +46,7 @@ def fetch(
                 failures.append(f"table {table.name!r}: {error}")
             if progress is not None:
                 progress(count, len(chosen), table.name)
-    finally:  # broken off too, what is there can be used
+    finally:  # after an interrupt, too, the finished tables can be used
         write_catalogue(out, known)
     if failures:
         raise ValueError(f"{len(failures)} of {len(chosen)} tables could not be fetched; {'; '.join(failures)}")
@@ -113,4 +114,4 @@ def _check_own(folder: Path, known: "dict[str, PublicTable]") -> None:
             f"{path} is not a catalogue of tables; give another folder with --out, or remove it"
         ) from error
     if any(name not in known or known[name].file != file for name, file in entries.items()):
-        raise ValueError(f"{path} names tables that are not from here; give another folder with --out")
+        raise ValueError(f"{path} names tables that this command does not provide; give another folder with --out")

@@ -23,7 +23,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 MAGIC = b"\x1f\x9d"
 FIRST_BITS = 9
-CLEAR = 256  # the code by which the table of words begins anew
+CLEAR = 256  # the code that empties the table of words
 
 
 def decompressed(content: bytes) -> bytes:
@@ -49,7 +49,7 @@ def decompressed(content: bytes) -> bytes:
         elif code == len(words) and before:
             word = before + before[:1]
         else:
-            raise ValueError(f"the file is damaged: at bit {at - bits} it has a word that is not known there")
+            raise ValueError(f"the file is damaged: at bit {at - bits} it has an unknown code")
         found.append(word)
         if before and len(words) < 1 << most_bits:
             words.append(before + word[:1])
@@ -134,13 +134,13 @@ class PublicTable:
     name: str
     title: str
     rows: int
-    files: tuple[RawFile, ...]  # their rows follow each other, but where `step` uses the second one otherwise
+    files: tuple[RawFile, ...]  # their rows are concatenated, unless `step` uses the second file otherwise
     columns: tuple[str, ...]  # of the raw file; the label is `TARGET`
     csv_sha256: str  # of the finished table
     format: RawFormat = field(default_factory=RawFormat)
     drop: tuple[str, ...] = ()
-    missing: str | None = None  # A cell of this text is missing
-    decode: dict[str, dict[str, str]] = field(default_factory=dict)  # by column: what stands for what
+    missing: str | None = None  # text of a missing cell
+    decode: dict[str, dict[str, str]] = field(default_factory=dict)  # by column: replacements of cells
     lower_case: bool = False
     plain_numbers: bool = False
     """True: remove leading zeros and trailing points of numbers, and add a zero before a leading point."""
@@ -265,11 +265,11 @@ STEPS: dict[str | None, Callable[[PublicTable, Sequence[bytes]], Rows]] = {
 """Conversions of contents to rows, by name."""
 
 
-SILENCE = 30.0  # seconds that a server may say nothing
+SILENCE = 30.0  # seconds without data after which a server has timed out
 LONGEST = 300.0  # seconds that one file may take
 PIECE = 1 << 16
 
-Opener: TypeAlias = Callable[[str], AbstractContextManager[BufferedIOBase]]  # what opens an address for reading
+Opener: TypeAlias = Callable[[str], AbstractContextManager[BufferedIOBase]]  # opens an address for reading
 
 
 class NoConnectionError(ValueError):
@@ -295,29 +295,29 @@ def open_https(address: str) -> AbstractContextManager[BufferedIOBase]:
 
 
 def downloaded(file: RawFile, opener: Opener = open_https) -> bytes:
-    """Return the content of a file of the map."""
+    """Download a raw file, and check its checksum."""
     try:
         with opener(file.address) as answer:
             content = _read(answer, file)
     except HTTPError as error:
         raise ValueError(
-            f"{file.address} answers {error.code} {error.reason}; it may have been withdrawn: leave the table out with"
+            f"{file.address} returned {error.code} {error.reason}; it may have been withdrawn: leave the table out with"
             " --tables, or put it into the folder by hand"
         ) from error
     except (URLError, ConnectionError, TimeoutError) as error:
         reason = getattr(error, "reason", None) or error
         raise NoConnectionError(
-            f"{file.address} cannot be reached ({reason}); see to the network or its proxy (HTTPS_PROXY), then give the"
+            f"{file.address} cannot be reached ({reason}); check the network or its proxy (HTTPS_PROXY), then run the"
             " same command again"
         ) from error
     except (OSError, HTTPException) as error:
-        raise ValueError(f"{file.address} broke off ({error!r}); give the same command again") from error
+        raise ValueError(f"{file.address} broke off ({error!r}); run the same command again") from error
     digest = hashlib.sha256(content).hexdigest()
     if digest != file.sha256:
         raise ValueError(
-            f"{file.address} is another file than the one that is known: {len(content):,} bytes with sha256"
-            f" {digest[:12]}..., not {file.size:,} with {file.sha256[:12]}...; something between here and there changes"
-            " or cuts it: try again from another network, or leave the table out with --tables"
+            f"{file.address} differs from the expected file: {len(content):,} bytes with sha256"
+            f" {digest[:12]}..., not {file.size:,} with {file.sha256[:12]}...; a proxy may have changed"
+            " or cut it: try again from another network, or leave the table out with --tables"
         )
     return content
 
@@ -327,7 +327,7 @@ def _read(answer: BufferedIOBase, file: RawFile) -> bytes:
     content = bytearray()
     while len(content) <= file.size:
         if time.monotonic() > until:
-            raise ValueError(f"{file.address} takes longer than {LONGEST:.0f} seconds; give the same command again")
+            raise ValueError(f"{file.address} takes longer than {LONGEST:.0f} seconds; run the same command again")
         piece = answer.read1(min(PIECE, file.size + 1 - len(content)))
         if not piece:
             break

@@ -48,9 +48,9 @@ class SearchPlan:
     """Size of the document's search."""
 
     values: int  # values of each hyperparameter, evenly spaced in the logarithm; the document has 10
-    folds: int  # folds of the choice; the document has 5
-    max_rounds: int  # rounds of AdaBoost above it are not tried; those of QuadBoost all are
-    max_grown: int  # the same where every round grows its stump by Gini's index, which costs some twenty times as much
+    folds: int  # folds of the cross-validation; the document has 5
+    max_rounds: int  # largest number of AdaBoost's rounds that is tried; QuadBoost has no limit
+    max_grown: int  # the same with stumps by Gini's index, which take some twenty times as long
 
     def grid(self, low: float, high: float) -> list[float]:
         return [float(value) for value in np.logspace(low, high, self.values)]
@@ -81,7 +81,7 @@ class SearchedMethod(Protocol):
         """Return a fitted classifier."""
 
     def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
-        """Return the error on other rows by value of the hyperparameter, if one run has all values; else none."""
+        """Return the error on other rows by value of the hyperparameter; empty if one run does not give all values."""
 
 
 class ListedStumpBoosts:
@@ -114,7 +114,7 @@ _MOST_BINS = 255  # above the eleven different values of a column that `prepared
 
 @dataclass(frozen=True, eq=False)
 class FittedVote:
-    """Fitted classifier of a committee."""
+    """Fitted classifier that predicts with a committee."""
 
     committee_: Committee
 
@@ -157,7 +157,7 @@ class AdaBoostSearch(ABC):
 
 @dataclass(frozen=True)
 class BestEdgeSearch(AdaBoostSearch):
-    """AdaBoost with the stump of the best edge in each round, as the other methods."""
+    """AdaBoost with the stump of the best edge in each round, as in the other methods."""
 
     def tried(self, plan: SearchPlan) -> list[int]:
         return plan.affordable(*self.rounds, plan.max_rounds)
@@ -247,13 +247,13 @@ class QuadBoostSearch:
 
 @dataclass(frozen=True)
 class LPBoostSearch:
-    r"""LPBoost with the document's penalty C, taken for that of the program with the L1 norm,
+    r"""LPBoost with the document's penalty C, read as the C of the program with the L1 norm,
 
     .. math:: \min_{\alpha \ge 0,\ \xi \ge 0} \|\alpha\|_1 + C \sum_i \xi_i, \quad y_i H_i \alpha \ge 1 - \xi_i.
 
-    Ours is :math:`V(D) = \max \rho - D \sum_i \xi_i` with :math:`\|\alpha\|_1 = 1` and :math:`D = 1 / (\nu n)`, of
-    which a solution of the first, divided by its norm, is one where :math:`C\, V(D) = D`. V is convex and decreases, so
-    that Newton's steps for D from 1/n upwards converge to the root.
+    `LPBoostClassifier` solves :math:`V(D) = \max \rho - D \sum_i \xi_i` with :math:`\|\alpha\|_1 = 1` and
+    :math:`D = 1 / (\nu n)`. A solution of the first program, divided by its norm, solves the second for the D with
+    :math:`C\, V(D) = D`. V is convex and decreases, so Newton's steps for D from 1/n upwards converge to this root.
     """
 
     penalties: tuple[float, float]  # decimal logarithms of the least and the largest C
@@ -296,7 +296,7 @@ class LPBoostSearch:
 
         make = self.learner or partial(LPBoostClassifier, n_thresholds=STUMPS_PER_COLUMN, n_jobs=1)
         with warnings.catch_warnings():
-            # the larger C, the nearer is the soft margin to 0 where the classes cannot be parted
+            # if the classes are not separable, the soft margin approaches 0 as C grows
             warnings.filterwarnings("ignore", message="nu=.* is too small for these rows")
             return make(nu=nu).fit(X, y)
 

@@ -18,7 +18,7 @@ def rebuild(
     tables: Annotated[Names, "Tables; by default all 25."] = None,
     repeats: Annotated[int, "Random splits of every table; the document has one."] = 10,
     max_rounds: Annotated[int, "Largest number of AdaBoost's rounds that is tried."] = 1_000_000,
-    max_grown: Annotated[int, "The same of AdaBoost with stumps by the Gini index."] = 10_000,
+    max_grown: Annotated[int, "Largest number of rounds with stumps by the Gini index that is tried."] = 10_000,
     anew: Annotated[bool, "Also L2 and Linf with recomputed weights of repeated voters."] = False,
     quick: Quick = False,
     small: Small = False,
@@ -29,7 +29,7 @@ def rebuild(
     """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
 
     Files: CSV, the tables of the page as Markdown, a picture, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``) of cells, a method on a split of a table each.
+    ``cells-small.jsonl``). A cell is one method on one split of a table.
     """
     from dataclasses import replace
     from functools import partial

@@ -79,7 +79,7 @@ class TableResult:
         return float(self.wrong(method).sum() / self.right[method].size)
 
     def mean(self, method: str, figure: str) -> float | None:
-        """Return the mean of a figure of the cells over the splits; None without one."""
+        """Return the mean of a figure of the cells over the splits; None if a cell lacks it."""
         values = [cell[figure] for cell in self.cells[method]]
         return None if None in values else float(np.mean(values))
 
@@ -110,8 +110,8 @@ class Duel:
 
     a: str
     b: str
-    ours: PairedComparison  # from the mean counts over the splits: further splits of the same rows are no further rows
-    splits: F64  # its probability from each split alone, as the document has it. Shape ``(repeats,)``.
+    ours: PairedComparison  # from the mean counts over the splits, as more splits of the same rows are not more rows
+    splits: F64  # probability from each split alone, as in the document, ``(repeats,)``
     document: PairedComparison  # of the errors in the document's Table 1
 
 
@@ -430,5 +430,5 @@ def _gains(ax: Axes, results: Sequence[TableResult], method: str) -> None:
     ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.set_yticks(place, [result.published.title for result in results], fontsize="small")
     ax.invert_yaxis()
-    ax.set_xlabel("points of error; left of 0 it gains")
-    plain(ax, f"{method} less {VANILLA}")
+    ax.set_xlabel("difference of test errors, percentage points")
+    plain(ax, f"{method} minus {VANILLA}")

@@ -25,10 +25,10 @@ STUMPS_PER_COLUMN = 10
 class PublishedErrors:
     """Table of the document: its name, its two classes, and the published errors."""
 
-    title: str
-    name: str  # as the document calls it; as the catalogue does
+    title: str  # the document's name of the table
+    name: str  # the catalogue's name
     rows: int  # rows that are used
-    positive: tuple[str, ...]  # labels of the class +1; the document does not say them
+    positive: tuple[str, ...]  # labels of the class +1, which the document does not state
     keep: tuple[str, ...] | None  # labels of the rows that are used; None: all
     error: dict[str, float]  # its Table 1: share of the test rows that each of `METHODS` predicts wrong
 
@@ -39,7 +39,7 @@ class PublishedErrors:
 
     @property
     def test_rows(self) -> int:
-        """All other rows, of which every error of the document is a whole number."""
+        """All other rows; every error of the document is a whole number of these."""
         return self.rows - self.training_rows
 
     def wrong(self, method: str) -> int:
@@ -111,7 +111,7 @@ def draw_split(table: PublishedErrors, seed: int, repeat: int) -> Split:
 
 
 def prepared(table: BinaryTable, train: Rows) -> F64:
-    r"""Return all rows as columns for stumps, by the training rows.
+    r"""Return all rows as columns for stumps, with means, ranges and categories of the training rows.
 
     A numeric column goes through :math:`\tanh((x - \bar x) / s)` and becomes the number of thresholds below it, ten
     evenly spaced between the least and the largest training value, so that every method has the same ten stumps.

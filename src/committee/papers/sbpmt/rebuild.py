@@ -78,7 +78,7 @@ def rebuild(
         write_csv(simulations.growth_records(risks, growth), out / "consistency.csv")
         return written([simulations.growth_grid(risks, growth)], "consistency")
     if small:
-        # seven methods, or three kinds of columns, take their time
+        # seven methods, or three kinds of columns, are slow
         tables = in_order(tables or (table2.SMALL_TABLES[:1] if rivals or study else None), table2.SMALL_TABLES)
     chosen = in_order(tables, [row.name for row in table2.published()])
     rows = [row for row in table2.published() if row.name in chosen]
@@ -99,13 +99,13 @@ def rebuild(
         cells = cells_of(name, others.described(settings, seed), tasks)
         results = others.results_of(rows, methods, cells.values())
         write_csv(others.records(results), out / f"table2-{name}.csv")
-        lines, less = others.own_runs(results), "SBPMT less\nthe other"
+        lines, less = others.own_runs(results), "SBPMT minus\nthe other"
         grids = [others.accuracy_grid(results, settings), others.contest_grid(results)]
     else:
         name, tasks = settings, table2.tasks(rows, folder, settings, repeats, seed)
         found = table2.results_of(rows, cells_of(name, table2.settings_of(settings, seed), tasks))
         write_csv((table2.record(row, settings) for row in found), out / f"table2-{name}.csv")
-        lines, less = others.beside_the_paper(found), "ours less\nthe paper's"
+        lines, less = others.beside_the_paper(found), "ours minus\nthe paper's"
         grids = [table2.grid(found, settings)]
     for number, draw in ((3, others.figure3), (4, others.figure4)):
         if figure in (None, number):
@@ -123,7 +123,7 @@ def _check_options(tables: Names, figure: int | None, study: str | None, setting
     if settings not in SETTINGS:
         raise ValueError(f"settings={settings!r} is not known; use one of {', '.join(SETTINGS)}")
     if rivals and figure == 2:
-        raise ValueError("Figure 2 has SBPMT alone; leave out --rivals, or take Figure 3 or 4")
+        raise ValueError("Figure 2 shows SBPMT only; leave out --rivals, or use --figure 3 or 4")
     if study is not None and (rivals or figure is not None):
         raise ValueError(f"study={study!r} has neither figures nor rivals; leave out --figure and --rivals")
     if tables is not None and (figure == 2 or study == "consistency"):

@@ -119,7 +119,7 @@ def _catboost(schema: TableSchema, seed: int) -> Any:
 class Rival:
     """A method of another library."""
 
-    module: str  # what has to be installed
+    module: str  # module that must be installed
     make: Callable[[TableSchema, int], Any]  # unfitted classifier for the encoded matrix of a schema, with a seed
 
 
@@ -145,7 +145,7 @@ def warn_of_missing() -> None:
     missing = {name: rival.module for name, rival in RIVALS.items() if not find_spec(rival.module)}
     if missing:
         warnings.warn(
-            f"left out: {', '.join(missing)}, as {' and '.join(dict.fromkeys(missing.values()))} cannot be found; "
+            f"left out: {', '.join(missing)}; not installed: {', '.join(dict.fromkeys(missing.values()))}; "
             'pip install "committee[peers]" installs the libraries of all methods',
             stacklevel=2,
         )
@@ -222,13 +222,13 @@ class Contest:
 
     method: str
     over_tables: PairedComparison
-    """Sign and Poisson-binomial test, of the mean errors of the tables and of the test rows."""
-    pvalues: tuple[float, ...]  # of the corrected paired t-test on each table, by Holm's rule over the tables
-    differences: tuple[float, ...]  # accuracy of SBPMT less the method's on each table, in percent
+    """Sign test of the mean errors of the tables, and Poisson-binomial test of the test rows."""
+    pvalues: tuple[float, ...]  # of the corrected paired t-test on each table, adjusted by Holm's rule over the tables
+    differences: tuple[float, ...]  # accuracy of SBPMT minus the method's on each table, in percent
 
     @property
     def significant(self) -> tuple[int, int]:
-        """Numbers of tables on which SBPMT is better, and worse, by that test."""
+        """Numbers of tables on which SBPMT is significantly better, and worse, by the adjusted p-values."""
         small = np.array(self.pvalues) <= LEVEL
         sign = np.sign(self.differences)
         return int((small & (sign > 0)).sum()), int((small & (sign < 0)).sum())
@@ -382,7 +382,7 @@ def column_records(results: Sequence[ByColumns]) -> Iterator[dict[str, object]]:
 
 
 _STYLES = ((ORANGE, "o", "-"), (BLUE, "D", "-"), (GREEN, "s", "--"), (GREY, "^", ":"))
-"""Styles of our line and of the others."""
+"""Styles of the lines: ours first, then the others."""
 
 
 def beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
@@ -401,17 +401,17 @@ def own_runs(results: Sequence[TableOfMethods]) -> dict[str, F64]:
 
 
 def figure3(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
-    """Draw lines of accuracies on every table by size; `less` labels the first one's differences from the others."""
+    """Draw lines of accuracies, tables by size, and the first line minus the others; `less` labels the differences."""
     order = sorted(range(len(tables)), key=lambda t: tables[t].rows)
     labels = [f"{tables[t].title}\n{tables[t].rows:,}" for t in order]
-    return _accuracies({name: line[order] for name, line in lines.items()}, labels, "tables by rows", less)
+    return _accuracies({name: line[order] for name, line in lines.items()}, labels, "tables, by number of rows", less)
 
 
 def figure4(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
     """Draw the lines of `figure3` by the share of numeric columns, then by size."""
     order = sorted(range(len(tables)), key=lambda t: (tables[t].numeric_share, tables[t].rows))
     labels = [f"{tables[t].title}\n{100 * tables[t].numeric_share:.0f}%" for t in order]
-    title = "tables by share of numeric columns, then by rows"
+    title = "tables, by share of numeric columns, then by number of rows"
     return _accuracies({name: line[order] for name, line in lines.items()}, labels, title, less)
 
 

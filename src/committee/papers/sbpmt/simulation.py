@@ -170,7 +170,7 @@ def figure2(errors: dict[str, F64], simulation: Simulation = PAPER) -> Figure:
     for ax in panels[:, 0]:
         ax.set_ylabel("test error, %")
     panels[0, 0].annotate(
-        "the best rule", (1.0, 100.0 * NOISE), (0, 4), xycoords=("axes fraction", "data"), textcoords="offset points",
+        "Bayes error", (1.0, 100.0 * NOISE), (0, 4), xycoords=("axes fraction", "data"), textcoords="offset points",
         ha="right", color="#666666", fontsize="small",
     )  # fmt: skip
     return figure

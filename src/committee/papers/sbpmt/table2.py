@@ -63,8 +63,8 @@ OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"  # the paper's
 class PublishedAccuracies:
     """Table of the paper with its size and the published accuracies."""
 
-    title: str
-    name: str  # as the paper calls it; as `SOURCE_TABLES` does
+    title: str  # the paper's name of the table
+    name: str  # its name in `SOURCE_TABLES`
     rows: int
     numeric: int
     categorical: int
@@ -90,7 +90,7 @@ class RebuiltRow:
 
     published: PublishedAccuracies
     accuracies: tuple[float, ...]  # in percent, one per fold of every repeat
-    fit_seconds: float  # median wall time of a fit, on one thread: a disturbed cell counts little
+    fit_seconds: float  # median wall time of a fit on one thread, robust to disturbed cells
 
     @property
     def mean(self) -> float:

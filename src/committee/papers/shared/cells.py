@@ -58,7 +58,7 @@ def key_of(cell: Cell, place: Mapping[str, Any]) -> Key:
 def finished_cells(
     path: Path, run: dict[str, Any], tasks: Sequence[Task], *, jobs: int = 1, progress: Progress | None = None
 ) -> dict[Key, Cell]:
-    """Run the tasks without a cell in the journal, and return the cells of all tasks by key, in their order.
+    """Run the tasks whose cells are not in the journal, and return the cells of all tasks by key, in their order.
 
     A journal of other settings, or with cells of a table with another digest, raises a ValueError. Cells from code that
     has changed since (`code_digest`) are run again, with a ``UserWarning``.

@@ -8,14 +8,14 @@ from typing import Annotated, TypeAlias
 
 from committee.data.text import check_names
 
-DATA_VARIABLE = "COMMITTEE_DATA"  # environment variable that names the folder of tables where ``--data`` does not
+DATA_VARIABLE = "COMMITTEE_DATA"  # environment variable of the folder of tables, used without ``--data``
 
 Data = Annotated[Path | None, "Folder of tables with a catalogue.json."]
-DataOrOpenML = Annotated[Path | None, "Folder of tables with a catalogue.json; without, OpenML."]
+DataOrOpenML = Annotated[Path | None, "Folder of tables with a catalogue.json. Default: OpenML."]
 Names: TypeAlias = Sequence[str] | None
 Quick = Annotated[bool, "A small run of each part, in seconds; its results are meaningless."]
 Small = Annotated[bool, "A small run of each part on bundled tables: no folder, no network."]
-Jobs = Annotated[int, "Processes."]
+Jobs = Annotated[int, "Number of processes."]
 Out = Annotated[Path, "Folder for CSV, PNG and finished cells."]
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called with the number of finished cells, of all cells, and the name of the last one's table."""

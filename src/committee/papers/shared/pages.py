@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def grid_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> Grid:
-    """Return a grid whose first `text` columns are left-aligned and whose others are figures."""
+    """Return a grid whose first `text` columns are left-aligned and whose others are right-aligned."""
     return Grid(title, tuple(columns), tuple(map(tuple, rows)), "l" * text + "r" * (len(columns) - text))
 
 
@@ -101,14 +101,14 @@ class PairedComparison:
     """Comparison of two methods over tables."""
 
     signs: SignTest  # of the errors
-    less: float  # mean over the tables of the first one's error less the second's; NaN of no table
+    less: float  # mean over the tables of the first one's error minus the second's; NaN without tables
     probability: float = np.nan  # probability that the first method errs less on most tables; NaN without test rows
 
 
 def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these tables") -> PairedComparison:
     """Compare two methods by their test errors, ``(2, n_tables)``, and the test rows that only one predicts right.
 
-    The latter, ``(n_tables, 2)``, are for the `poisson_binomial_test`.
+    `alone` ``(n_tables, 2)`` counts these rows for the `poisson_binomial_test`.
     """
     # means of shares of whole numbers of rows are equal but for their rounding
     signs = sign_test(*errors.round(12))
