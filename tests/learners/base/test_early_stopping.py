@@ -611,6 +611,18 @@ def test_groups_in_trials_of_the_learning_rate():
     assert clone(model).fit(X, y, groups=9 - group).learning_rate_ == whole
 
 
+def test_groups_of_rows_in_pieces_are_those_of_a_frame():
+    X, y = numbers(2, 90)
+    frame = pl.DataFrame(dict(zip("abcde", X.T, strict=True)) | {"y": y, "patient": np.arange(90) // 3})
+    pieces = committee.scan([frame.drop("patient")[first : first + 30] for first in range(0, 90, 30)])
+    model = GradientBoostingClassifier(**SMALL, return_train_score=True)
+    whole = clone(model).fit(frame, "y", groups="patient")
+    pieced = clone(model).fit(pieces, "y", groups=frame["patient"].to_numpy())
+    assert pieced.evals_result_ == whole.evals_result_
+    with pytest.raises(ValueError, match="groups='patient' names a column, and rows in pieces need an array"):
+        model.fit(pieces, "y", groups="patient")
+
+
 def test_groups_that_cannot_be_held_out():
     X, y = numbers(2, 60)
     model = GradientBoostingClassifier(n_estimators=2, early_stopping=True)

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 import committee
 from committee import MarginReweighter
@@ -196,6 +198,9 @@ def test_codes_with_fractions_are_those_of_the_library(library, tmp_path):
     rows = np.repeat(X[:4], len(codes), axis=0)
     rows[:, 3] = np.tile(codes, 4)
     voting = assert_votes_as(model, rows)
+    before = make_pipeline(ColumnTransformer([("all", "passthrough", [0, 1, 2, 3, 4])]), model)
+    before[0].fit(X)
+    assert_array_equal(Committee.from_estimator(before).decision_function(rows), voting.decision_function(rows))
     assert voting.table is not None and voting.table.rounding == {"xgboost": "floor", "lightgbm": "trunc"}[library]
     assert_array_equal(voting.decision_function(pd.DataFrame(rows)), voting.decision_function(rows))
     voting.save(tmp_path / "model")

@@ -406,6 +406,8 @@ def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
     >>> group_numbers(["b", "a", "c", "b"], np.array([True, True, False, True])).tolist()
     [0, 1, 0]
     """
+    if isinstance(groups, str):
+        raise ValueError(f"groups={groups!r} names a column, and rows in pieces need an array of all their groups.")
     values = np.asarray(groups, dtype=object)
     if values.shape != counted.shape:
         raise ValueError(f"groups has shape {values.shape}; {len(counted)} rows need one group each.")

@@ -260,7 +260,13 @@ def _table(pipeline: Pipeline, maps: Sequence[ColumnMap], inner: TableSchema) ->
             raise ValueError(f"column {column.source} is taken in two ways, as numbers and as categories")
         categories[column.source] = levels
     refuses = [column.refuses_unknown for column in maps if column.levels is not None]
-    return TableSchema(feature_names(pipeline), tuple(categories), refuses_unknown=bool(refuses) and all(refuses))
+    encoded_numbers = any(column.levels and not isinstance(column.levels[0], str) for column in maps)
+    return TableSchema(
+        feature_names(pipeline),
+        tuple(categories),
+        refuses_unknown=bool(refuses) and all(refuses),
+        rounding=None if encoded_numbers else inner.rounding,
+    )
 
 
 def _moved(forest: Forest, maps: Sequence[ColumnMap], inner: TableSchema, table: TableSchema) -> tuple[Forest, bool]:
