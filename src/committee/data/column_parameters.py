@@ -84,3 +84,15 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
         raise ValueError("feature_weights is 0 for every column; at least one must be drawn.")
     whole = np.rint(weights / weights.max() * LARGEST_WEIGHT)
     return np.where(weights > 0.0, np.maximum(whole, 1.0), 0.0).astype(np.uint32)
+
+
+def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
+    """Raise ValueError for weights of columns of which none are drawn, `of_tree` for a tree and `of_node` for a node.
+
+    A node that draws none has `of_node` 0.
+    """
+    if weights is not None and not of_node and of_tree in (0, len(weights)):
+        raise ValueError(
+            "feature_weights are of columns that are drawn, and every node has all of them; set max_features or "
+            "max_features_tree."
+        )

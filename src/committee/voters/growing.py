@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from committee._core import Grower, GrownTree, joined_nodes
 from committee.data.bins import Binned, Bins
-from committee.data.column_parameters import feature_weights
+from committee.data.column_parameters import check_draws, feature_weights
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
@@ -45,6 +45,7 @@ class GrowthLimits:
     def sampled_features(self, p: int) -> dict[str, Any]:
         """Number of p columns sampled for each tree and each node, and their weights, as arguments of the kernels."""
         of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, p)
+        check_draws(self.feature_weights, of_tree, of_node)
         weights = {} if self.feature_weights is None else {"feature_weights": self.feature_weights}
         return {"max_features_tree": of_tree, "max_features": of_node, **weights}
 

@@ -6,10 +6,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import (
+    AdaBoostClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    TreeRegressor,
+    TreeVoter,
     load,
 )
 from committee.learners.gradient.rounds import Draws
@@ -96,10 +99,19 @@ def test_wrong_weights(weights, message):
             kind(n_estimators=1, max_features=0.5, feature_weights=weights).fit(frame, y)
 
 
+@pytest.mark.parametrize("kind", [TreeVoter, TreeRegressor, AdaBoostClassifier])
+def test_trees_and_adaboost(kind):
+    X, z = numbers(80)
+    model = kind(max_depth=3, max_features=1, random_state=0, feature_weights=[0, 1, 0, 1]).fit(X, z > 0.0)
+    used = model.committee_.feature_importances("count")
+    assert (used[[0, 2]] == 0.0).all() and used[[1, 3]].any()
+
+
 def test_weights_where_nothing_is_drawn():
     X, y = numbers(30)
-    with pytest.raises(ValueError, match="every node has all of them; set max_features or max_features_tree"):
-        GradientBoostingRegressor(n_estimators=1, feature_weights=[1, 2, 3, 4]).fit(X, y)
+    for kind in (GradientBoostingRegressor, TreeRegressor):
+        with pytest.raises(ValueError, match="every node has all of them; set max_features or max_features_tree"):
+            kind(feature_weights=[1, 2, 3, 4]).fit(X, y)
     odd = pd.DataFrame(X, columns=[3, 2, 1, 0])
     with pytest.raises(ValueError, match="could mean either"):
         GradientBoostingRegressor(n_estimators=1, max_features=2, feature_weights={1: 0}).fit(odd, y)

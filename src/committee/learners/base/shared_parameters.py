@@ -103,12 +103,12 @@ def max_features(
     )
 
 
-def feature_weights() -> Any:
+def feature_weights(of: str = "`max_features` or `max_features_tree` draw") -> Any:
     return parameter(
         None,
-        """Weights of columns where `max_features` or `max_features_tree` draw them: the column that is drawn next has
-        a probability proportional to its weight. ``{column: weight}`` by name or number, with 1 for the others, or one
-        number for each column; a column of weight 0 is never drawn. None: all alike.""",
+        f"""Weights of columns where {of} them: the column that is drawn next has a
+        probability proportional to its weight. ``{{column: weight}}`` by name or number, with 1 for the others, or
+        one number for each column; a column of weight 0 is never drawn. None: all alike.""",
         "array-like",
         dict,
         None,

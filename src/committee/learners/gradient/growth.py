@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned
-from committee.data.column_parameters import feature_weights
+from committee.data.column_parameters import check_draws, feature_weights
 from committee.learners.gradient import constraints
 from committee.learners.gradient.shards import ShardedCodes
 
@@ -29,11 +29,7 @@ def drawn_feature_weights(learner: Any, of_tree: int, of_node: int) -> NDArray[n
     if learner.feature_weights is None:
         return None
     weights = feature_weights(learner.feature_weights, learner.table_)
-    if not of_node and of_tree == len(weights):
-        raise ValueError(
-            "feature_weights are of columns that are drawn, and every node has all of them; set max_features or "
-            "max_features_tree."
-        )
+    check_draws(weights, of_tree, of_node)
     return weights
 
 

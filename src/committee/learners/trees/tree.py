@@ -45,6 +45,7 @@ class TreeParameters:
     min_weight_leaf: float = shared.min_weight_leaf()
     min_impurity_decrease: float = shared.min_impurity_decrease()
     max_features: int | float | str | None = shared.max_features()
+    feature_weights: Any = shared.feature_weights(of="`max_features` draws")
     max_bins: int = shared.max_bins()
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the features of `max_features`")
