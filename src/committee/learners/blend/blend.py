@@ -123,7 +123,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     time_limit: float | None = parameter(
         None,
         """Seconds after which no further member is trained; one that would be ready later, by the time its last fit
-        took, is left out. The first is always trained.""",
+        took, is left out. The first is always trained: of classes the linear model, which takes the least time.""",
         Interval(Real, 0.0, None, closed="neither"),
         None,
         type_words="float or None",
@@ -300,6 +300,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         if self.memory_limit is not None:
             wanted, too_large = self._with_room(self.memory_limit, wanted, rows, folds)
             left_out = [*left_out, *too_large]
+        if self.time_limit is not None:
+            from committee.learners.blend.portfolio import quickest_first
+
+            wanted = quickest_first(wanted)
         validation = ValidationRows.of(folds)
         with parallel_folds(fits, wanted, in_time=self.time_limit is not None) as ahead:
             run = CandidateRun(
