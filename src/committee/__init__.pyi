@@ -1,6 +1,7 @@
 from typing import Any
 
 from committee.data.derived.date_parts import DateEncoder as DateEncoder
+from committee.data.derived.text_terms import TextEncoder as TextEncoder
 from committee.data.out_of_core.scan import Pieces as Pieces
 from committee.data.out_of_core.scan import scan as scan
 from committee.files.journal import Checkpoint as Checkpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -231,6 +232,7 @@ def fit(
             rows.files.check_unchanged()
         print_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
         print_notes(blanks_note(rows.blanks))
+        print_notes(_text_notes(learner))
         store_formats(learner, rows.forms, rows.missing)
         learner.provenance_ = provenance
         if output is not None:
@@ -258,7 +260,8 @@ def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOpt
 
     exposure = options.exposure
     numbers = options.task == "numbers" or exposure is not None
-    return whole_table(data[0], target, table, categorical, numbers=numbers, exposure=exposure)
+    free_text = options.model_name == "committee"
+    return whole_table(data[0], target, table, categorical, numbers=numbers, exposure=exposure, free_text=free_text)
 
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
@@ -313,6 +316,14 @@ def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoi
     options = {"nonconformity": "quantile"} if several else {}
     seed = learner.get_params().get("random_state")
     return wrapper(learner, conformal, random_state=seed, **options).fit(rows.X, rows.y)
+
+
+def _text_notes(learner: Any) -> list[str]:
+    return [
+        f"column {name!r} is text, read as numbers by its words and runs of letters; --categorical {shlex.quote(name)}"
+        " makes it categories"
+        for name in (() if learner.table_ is None else learner.table_.texts)
+    ]
 
 
 def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:

@@ -36,7 +36,8 @@ def used_columns(learner: Any) -> tuple[Any, list[str]]:
     if table.names is None:
         return None, []
     columns = zip(table.names, table.categories, strict=True)
-    return table.names, [name for name, levels in columns if levels and isinstance(levels[0], str)]
+    texts = learner.table_.texts
+    return table.names, [name for name, levels in columns if name in texts or (levels and isinstance(levels[0], str))]
 
 
 def text_levels(learner: Any) -> dict[str, tuple[str, ...]]:

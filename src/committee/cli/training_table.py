@@ -84,8 +84,12 @@ def whole_table(
     *,
     numbers: bool = False,
     exposure: str | None = None,
+    free_text: bool = False,
 ) -> TrainingTable:
-    """Read a table into memory, print notes on it, and leave out identifiers; `numbers`: the target holds numbers."""
+    """Read a table into memory, print notes on it, and leave out identifiers.
+
+    With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences.
+    """
     from committee.cli.exposure import take_exposure
     from committee.data.readers.cells import blanks_note, strip_cells
     from committee.data.readers.file_format import KnownColumns
@@ -109,7 +113,7 @@ def whole_table(
     if of_case := case_notes(target, y):
         print_notes(of_case)
         notes += of_case
-    learned = learnable_table(X, y, table, notes, forms, categorical)
+    learned = learnable_table(X, y, table, notes, forms, categorical, free_text=free_text)
     return replace(learned, target_form=read.forms.get(target), exposure=exposed)
 
 
@@ -120,8 +124,12 @@ def learnable_table(
     notes: Sequence[str] = (),
     forms: Mapping[str, str] | None = None,
     categorical: Sequence[str] = (),
+    *,
+    free_text: bool = False,
 ) -> TrainingTable:
     """Select the feature columns of a frame, convert them to numbers and dates, and print `notes` and the new notes."""
+    import polars as pl
+
     from committee.data.dates import kind_of_format, restore_times
     from committee.data.readers.cell_forms import convert_columns, find_time_formats
     from committee.data.readers.features import select_features
@@ -130,12 +138,14 @@ def learnable_table(
         [column for column in X.get_columns() if column.name not in categorical], table.form.dates
     )
     X = convert_columns(X, times.forms)
-    chosen = select_features(X, table.kept, categorical=categorical)
+    chosen = select_features(X, table.kept, categorical=categorical, free_text=free_text)
     found = (*times.notes, *chosen.notes)
     print_notes(found)
     # committees compute the months, weekdays and hours of dates, which must not look like numbers
     dates = {name: form for name, form in times.forms.items() if kind_of_format(form) == "date"}
     X = restore_times(X.drop(chosen.left_out), dates)
+    if free_text:  # columns of a categorical type are no text
+        X = X.with_columns(pl.col(name).cast(pl.Categorical) for name in categorical if X.schema.get(name) == pl.String)
     forms = {**(forms or {}), **times.forms}
     return TrainingTable(X, y, X, notes=(*notes, *found), forms=forms, missing=table.form.missing)
 

@@ -339,6 +339,9 @@ CategoricalFeatures: TypeAlias = (
 )
 
 
+DerivedColumns: TypeAlias = Literal["auto", "dates", "text"] | None  # kinds of columns whose derived columns are added
+
+
 def is_frame(X: Any) -> bool:
     """Return whether ``X`` is a data frame, lazy ones included; narwhals is imported only where it is needed."""
     if isinstance(X, np.ndarray | list | tuple):

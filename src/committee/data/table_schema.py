@@ -214,6 +214,11 @@ class TableSchema:
         """Names of the columns of `by_part`: those of the table, then each part of a date."""
         return tuple(self.column(j) for j in range(self.n_features))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of the table's columns of text that become numbers."""
+        return ()
+
     def by_part(self, shares: F64, axis: int = 0) -> F64:
         """Add up numbers as `by_source`, with those of parts of dates on their own."""
         return shares

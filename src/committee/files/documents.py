@@ -13,7 +13,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from committee.data.derived.derived_table import read_schema
 from committee.data.number_types import MAX_FEATURES
 from committee.data.row_digests import RowSketch
 from committee.data.table_schema import TableSchema
@@ -146,7 +145,12 @@ def _read_names(document: Document, n_features: int) -> NDArray[Any]:
 def _read_table(document: Document, n_features: int, names: NDArray[Any] | None) -> TableSchema | None:
     if field(document, "table", dict, None) is None:
         return None
-    table = read_schema(document["table"])
+    if "derived" in document["table"]:
+        from committee.data.derived.derived_table import read_schema  # few models have derived columns
+
+        table = read_schema(document["table"])
+    else:
+        table = TableSchema.from_json(document["table"])
     if table.source.n_features != n_features:
         raise ValueError(f"the table has {table.source.n_features} columns; n_features is {n_features}")
     if table.source.names != (None if names is None else tuple(names)):

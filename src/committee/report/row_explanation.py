@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
 
 MOST_NAMED = 3
+MOST_LETTERS = 40
 """Columns that a sentence names."""
 
 
@@ -70,7 +72,7 @@ class RowExplanation:
         encoded = table.source.encode(rows)
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
-        labels = (*values_in_words(encoded[row], table.source, one), *_parts_in_words(table, one))
+        labels = (*_columns_in_words(table, encoded[row], one), *_parts_in_words(table, one))
         of_classes = hasattr(estimator, "classes_")
         contributions, subject, total, predicted, remark = (_of_class if of_classes else _of_number)(
             estimator, one, label
@@ -115,6 +117,14 @@ def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
         else:
             text = table.format_number(j, value) if known is None else str(known[int(value)])
             words.append(f"{table.quantity(j)} = {text}")
+    return words
+
+
+def _columns_in_words(table: Any, encoded: F64, one: Any) -> list[str]:
+    words = list(values_in_words(encoded, table.source, one))
+    for j, name in enumerate(table.source.explained):
+        if name in table.texts and (cell := _cell(one, j)) is not None:
+            words[j] = f"{name} = {shorten(cell, MOST_LETTERS, placeholder=' ...')!r}"
     return words
 
 

@@ -96,8 +96,11 @@ def test_a_schema_of_the_matrix_becomes_one_of_the_table(schema):
         ({"dates": [{"column": 1, "parts": []}]}, "have the parts"),
         ({"dates": [{"column": 1}]}, "'column' and 'parts'"),
         ({"dates": [{"column": 1, "parts": ["month"]}]}, "names of a table schema"),
-        ({"dates": 3}, "the list 'dates'"),
-        ({"more": 3}, "the list 'dates'"),
+        ({"dates": 3}, "must be lists"),
+        ({"more": 3}, "'table', 'dates' and 'texts'"),
+        ({"texts": [{"column": 1, "terms": [], "idf": [], "svd": ""}]}, "column 1, which holds no text"),
+        ({"texts": [{"column": -1}]}, "column -1"),
+        ({"texts": [3]}, "number of a 'column'"),
         ({"table": None}, "a table schema must be an object"),
     ],
 )

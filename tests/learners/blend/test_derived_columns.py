@@ -133,6 +133,118 @@ def test_tables_in_chunks_have_no_parts(tmp_path):
     assert model.table_.source is model.table_
 
 
+# --- text ------------------------------------------------------------------------------------------------------------
+
+WORDS = ("late", "broken", "lovely", "parcel", "box", "blue", "colour", "sturdy", "for", "the", "house", "kitchen")
+
+
+def reviews(n: int = 240, seed: int = 0) -> pl.DataFrame:
+    """What is broken or late is returned."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(n)]
+    return pl.DataFrame({"review": texts, "x": rng.normal(size=n)})
+
+
+def returns(kind: Any, X: pl.DataFrame) -> Any:
+    y = X["review"].cast(pl.String).fill_null("").str.count_matches("late|broken").to_numpy() + 0.3 * X["x"].to_numpy()
+    return (y > 0.5).astype(int) if kind is CommitteeClassifier else y
+
+
+def read_reviews(kind: Any, X: pl.DataFrame | None = None, **settings: Any) -> Any:
+    X = reviews() if X is None else X
+    return kind(**FAST, **settings).fit(X, returns(kind, X))
+
+
+@BOTH
+def test_they_read_texts(kind, tmp_path):
+    model, X = read_reviews(kind), reviews(200, 1)
+    assert (
+        model.score(X, returns(kind, X)) > read_reviews(kind, derived_columns="dates").score(X, returns(kind, X)) + 0.1
+    )
+    assert model.table_.texts == ("review",)
+    assert model.table_.source.categories == ((), None)
+    assert model.table_.explained == ("review", "x")
+    shares = model.contributions(X)
+    assert shares.shape[:2] == (200, 3)
+    assert_allclose(shares.sum(axis=1), answers(model, X), atol=1e-9)
+    assert model.feature_importances_[0] > 0.5
+    model.save(tmp_path / "model.safetensors")
+    read: Any = load(tmp_path / "model.safetensors")
+    assert read.table_ == model.table_
+    assert_array_equal(answers(read, X), answers(model, X))
+
+
+def test_repeated_texts_are_categories_too():
+    X = pl.concat([reviews(40)] * 4)
+    assert len(X["review"].unique()) == 40
+    X = X.with_columns(x=pl.Series(np.random.default_rng(1).normal(size=160)))
+    table = read_reviews(CommitteeRegressor, X).table_
+    assert len(table.source.categories[0]) == 40
+    assert table.texts == ("review",)
+
+
+@pytest.mark.parametrize(
+    ("X", "settings"),
+    [
+        (reviews(), {"categorical_features": ["review"]}),
+        (reviews().with_columns(pl.col("review").cast(pl.Categorical)), {}),
+        (reviews().with_columns(pl.col("review").str.slice(0, 3)), {}),
+        (reviews(), {"derived_columns": None}),
+        (reviews().with_columns(review=pl.Series(f"{k * 7919 % 240:08x}" for k in range(240))), {}),
+        (reviews().with_columns(review=pl.Series(f"{k:03} {k * 31 % 999:03}" for k in range(240))), {}),
+    ],
+)
+def test_categories_are_no_texts(X, settings):
+    model = read_reviews(CommitteeRegressor, X, **settings)
+    assert model.table_.source is model.table_
+    assert model.table_.texts == ()
+
+
+def test_weights_are_repeated_texts():
+    X = reviews(60)
+    weights = np.tile([0.0, 1.0, 2.0], 20)
+    once = CommitteeRegressor(**FAST)._learned_table(X, weights)
+    repeated = CommitteeRegressor(**FAST)._learned_table(
+        X[np.repeat(np.arange(60), weights.astype(int)).tolist()], None
+    )
+    assert once.derived == repeated.derived
+    assert once.names == repeated.names
+
+
+def test_missing_texts_and_other_columns():
+    X = reviews().with_columns(pl.when(pl.col("x") > 1.0).then(None).otherwise(pl.col("review")).alias("review"))
+    model = read_reviews(CommitteeRegressor, X)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.predict(X.with_columns(review=pl.lit(None)))).all()
+    with pytest.raises(ValueError, match="'review' must hold text, but X is an array"):
+        model.committee_.predict(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="'review' must hold text, but holds numbers"):
+        model.predict(X.with_columns(review=pl.lit(1.0)))
+
+
+def test_a_row_is_explained_by_its_text():
+    model, X = read_reviews(CommitteeRegressor), reviews(9, 1)
+    row = RowExplanation.of(model, X, 3)
+    assert row.labels[0].startswith(f"review = '{X['review'][3][:9]}")
+    assert row.contributions.sum() == pytest.approx(model.predict(X[3:4])[0])
+    assert {bar.name for bar in MeanContributionDisplay.of(model, X).bars()} == {"review", "x"}
+    assert {effect.column for effect in Explanation.of(model, X).effects} <= {"review", "x"}
+
+
+def test_the_command_line_reads_texts(tmp_path):
+    X = reviews()
+    y = returns(CommitteeRegressor, X)
+    X.with_columns(y=y, note=pl.col("review").str.slice(0, 1)).write_csv(tmp_path / "t.csv")
+    model, fit = tmp_path / "m.safetensors", ("fit", tmp_path / "t.csv", "-t", "y", "--effort", "fast", "-p", "cv=2")
+    assert "column 'review' is text, read as numbers" in succeed(*fit, "-o", model).stderr
+    succeed("predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    read: Any = load(model)
+    assert read.table_.texts == ("review",)
+    rows = pl.read_csv(tmp_path / "t.csv").drop("y")
+    assert_allclose(pl.read_csv(tmp_path / "p.csv")["prediction"].to_numpy(), read.predict(rows), rtol=1e-6)
+    succeed("evaluate", model, tmp_path / "t.csv")
+
+
 def test_onnx_refuses_derived_columns():
     with pytest.raises(TypeError, match='inputs="encoded", and rows as'):
         to_onnx(fitted(CommitteeRegressor))

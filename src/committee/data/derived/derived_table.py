@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from committee.data.columns import CategoricalFeatures, Column, open_frame
+from committee.data.columns import (
+    CategoricalFeatures,
+    Column,
+    DerivedColumns,
+    categorical_mask,
+    is_frame,
+    open_frame,
+)
 from committee.data.dates import kind_of_format
 from committee.data.derived.date_parts import PERIODS, DatePart, part_columns, part_names, varying_parts
+from committee.data.derived.text_terms import TextTerms, column_texts
 from committee.data.number_types import F64
+from committee.data.rows import nonzero_weights
 from committee.data.table_schema import TableSchema
 
-DerivedColumns: TypeAlias = Literal["auto", "dates"] | None
+if TYPE_CHECKING:
+    import narwhals as nw
+
+FEWEST_TEXTS = 31
+"""Fewest different values of a column of text that becomes components."""
+LEAST_RESEMBLANCE = 0.2
+"""Least `TextTerms.resemblance` of its values: components of random codes are noise."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +46,8 @@ class DateColumns:
         """Return the name under which each derived column is explained: that of its part."""
         return [f"{column} ({part})" for part in self.parts for _ in range(3)]
 
-    def matrix(self, seconds: F64) -> F64:
-        return part_columns(seconds, self.parts, cyclic=True)
+    def matrix(self, frame: nw.DataFrame[Any] | None, given: F64) -> F64:
+        return part_columns(given[:, self.column], self.parts, cyclic=True)
 
     def to_json(self) -> dict[str, Any]:
         return {"column": self.column, "parts": list(self.parts)}
@@ -51,6 +65,42 @@ class DateColumns:
 
 
 @dataclass(frozen=True)
+class TextColumns:
+    """Components of the texts of one column."""
+
+    column: int  # of the table
+    terms: TextTerms
+
+    def names(self, column: str) -> list[str]:
+        return self.terms.names(column)
+
+    def groups(self, column: str) -> list[str]:
+        return [column] * self.terms.n_components
+
+    def matrix(self, frame: nw.DataFrame[Any] | None, given: F64) -> F64:
+        assert frame is not None  # arrays are refused before
+        name = frame.columns[self.column]
+        return self.terms.matrix(column_texts(Column.read(frame[name], str(name))))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"column": self.column, **self.terms.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Any, table: TableSchema) -> Self:
+        if not isinstance(stored, dict) or type(column := stored.get("column")) is not int:
+            raise ValueError("derived texts must be objects with the number of a 'column'")
+        levels = table.categories[column] if 0 <= column < table.n_features else None
+        if levels is None or not all(isinstance(level, str) for level in levels):
+            raise ValueError(f"derived texts are of column {column}, which holds no text")
+        return cls(column, TextTerms.from_json({key: value for key, value in stored.items() if key != "column"}))
+
+
+Derived: TypeAlias = DateColumns | TextColumns
+
+_KINDS: dict[str, type[DateColumns] | type[TextColumns]] = {"dates": DateColumns, "texts": TextColumns}
+
+
+@dataclass(frozen=True)
 class DerivedTable(TableSchema):
     """Schema whose matrix has further columns, computed from those of the table.
 
@@ -59,17 +109,18 @@ class DerivedTable(TableSchema):
     """
 
     given: TableSchema = field(kw_only=True)
-    dates: tuple[DateColumns, ...] = field(default=(), kw_only=True)
+    derived: tuple[Derived, ...] = field(kw_only=True)
 
     @classmethod
-    def of(cls, given: TableSchema, dates: tuple[DateColumns, ...]) -> Self:
+    def of(cls, given: TableSchema, derived: Sequence[Derived]) -> Self:
         """Return the schema of a table with derived columns."""
-        names = _matrix_names(given, dates)
+        more_names = [name for one in derived for name in one.names(given.column(one.column))]
+        names = (*(given.column(j) for j in range(given.n_features)), *more_names)
         more = (None,) * (len(names) - given.n_features)
         own = {each.name: getattr(given, each.name) for each in fields(TableSchema)}
         own |= {"names": names, "categories": given.categories + more}
         own |= {key: own[key] + more for key in ("values", "written") if own[key]}
-        return cls(**own, given=given, dates=dates)
+        return cls(**own, given=given, derived=tuple(derived))
 
     @property
     def source(self) -> TableSchema:
@@ -77,26 +128,35 @@ class DerivedTable(TableSchema):
 
     def matrix_columns(self, j: int) -> list[int]:
         place = {name: k for k, name in enumerate(self.names or ())}
-        groups = [name for one in self.dates if one.column == j for name in one.groups(self.given.column(j))]
-        return [j, *(place[name] for name in dict.fromkeys(groups))]
+        parts = [each for one in self.derived if one.column == j for each in one.groups(self.given.column(j))]
+        return [place[name] for name in dict.fromkeys([self.given.column(j), *parts])]
 
     def by_source(self, shares: F64, axis: int = 0) -> F64:
-        more = [one.column for one in self.dates for _ in one.names("")]
+        more = [one.column for one in self.derived for _ in one.names("")]
         return _added(shares, [*range(self.given.n_features), *more], axis)
 
     @property
     def explained(self) -> tuple[str, ...]:
-        groups = [name for one in self.dates for name in one.groups(self.given.column(one.column))]
-        return (*self.given.explained, *dict.fromkeys(groups))
+        groups = [name for one in self.derived for name in one.groups(self.given.column(one.column))]
+        return tuple(dict.fromkeys([*self.given.explained, *groups]))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self.given.column(one.column) for one in self.derived if isinstance(one, TextColumns))
 
     def by_part(self, shares: F64, axis: int = 0) -> F64:
         place = {name: k for k, name in enumerate(self.explained)}
-        groups = [place[name] for one in self.dates for name in one.groups(self.given.column(one.column))]
+        groups = [place[name] for one in self.derived for name in one.groups(self.given.column(one.column))]
         return _added(shares, [*range(self.given.n_features), *groups], axis)
 
     def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
         given = self.given.encode(X, n_threads, all_known)
-        derived = [one.matrix(given[:, one.column]) for one in self.dates]
+        frame = open_frame(X) if is_frame(X) else None
+        if frame is None and self.texts:
+            raise ValueError(
+                f"column {self.texts[0]!r} must hold text, but X is an array; pass a frame (pandas, polars, Arrow)"
+            )
+        derived = [one.matrix(frame, given) for one in self.derived]
         return np.concatenate([given, *derived], axis=1)
 
     def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
@@ -109,31 +169,61 @@ class DerivedTable(TableSchema):
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
         own = {each.name: getattr(schema, each.name) for each in fields(TableSchema)}
-        return DerivedTable(**own, given=self.given, dates=self.dates)
+        return DerivedTable(**own, given=self.given, derived=self.derived)
 
     def to_json(self) -> dict[str, Any]:
-        derived = {"table": self.given.to_json(), "dates": [one.to_json() for one in self.dates]}
+        derived: dict[str, Any] = {"table": self.given.to_json()}
+        for key, kind in _KINDS.items():
+            derived[key] = [one.to_json() for one in self.derived if isinstance(one, kind)]
         return {**super().to_json(), "derived": derived}
 
 
 def learn_table(
-    X: Any, categorical_features: CategoricalFeatures, derived: DerivedColumns, keep: NDArray[np.bool_] | None = None
+    X: Any, categorical_features: CategoricalFeatures, derived: DerivedColumns, weights: F64 | None = None
 ) -> TableSchema:
-    """Learn the schema of a training table, with the parts of its dates that vary among the rows `keep`."""
+    """Learn the schema of a training table, with derived columns as far as the rows of weight vary.
+
+    A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, is of
+    no categorical type and not named as categorical. It remains a category if a value has two rows on average.
+    """
     given = TableSchema.learn(X, categorical_features)
-    if derived is None or not given.typed:
+    if derived is None or not is_frame(X):
         return given
     frame = open_frame(X)
-    names = {given.column(j) for j in range(given.n_features)}
-    dates = []
+    chosen = categorical_mask(categorical_features, given.names, given.n_features)
+    weights = np.ones(len(frame)) if weights is None else weights
+    names, found, categories = set(given.explained), list[Derived](), list(given.categories)
     for j, name in enumerate(frame.columns):
-        if not _holds_dates(given, j):
-            continue
-        cells = Column.read(frame[name], given.column(j)).numbers()
-        one = DateColumns(j, varying_parts(cells if keep is None else cells[keep]))
-        if one.parts and names.isdisjoint(one.names(given.column(j))):
-            dates.append(one)
-    return DerivedTable.of(given, tuple(dates)) if dates else given
+        one: Derived | None = None
+        if derived != "text" and _holds_dates(given, j):
+            one = _date_columns(j, Column.read(frame[name], given.column(j)).numbers()[nonzero_weights(weights)])
+        elif derived != "dates" and len(categories[j] or ()) >= FEWEST_TEXTS and (chosen is None or not chosen[j]):
+            column = Column.read(frame[name], given.column(j))
+            if column.kind == "text" and not column.declared:
+                one, often = _text_columns(j, column_texts(column), weights)
+                categories[j] = categories[j] if often else ()
+        if one is not None and names.isdisjoint(one.names(given.column(j))):
+            found.append(one)
+    return DerivedTable.of(replace(given, categories=tuple(categories)), found) if found else given
+
+
+def _date_columns(j: int, seconds: F64) -> DateColumns | None:
+    parts = varying_parts(seconds)
+    return DateColumns(j, parts) if parts else None
+
+
+def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[TextColumns | None, bool]:
+    """Return the components of a column, None if it has none; and whether a value has two rows on average."""
+    at = [row for row in np.flatnonzero(nonzero_weights(weights)).tolist() if texts[row] is not None]
+    distinct = {str(texts[row]) for row in at}
+    terms = TextTerms.learn(distinct) if len(distinct) >= FEWEST_TEXTS else None
+    if terms is None or not _have_letters(distinct) or terms.resemblance(distinct) < LEAST_RESEMBLANCE:
+        return None, True
+    return TextColumns(j, terms), bool(2 * len(distinct) <= weights[at].sum())
+
+
+def _have_letters(texts: Collection[str]) -> bool:
+    return 2 * sum(any(map(str.isalpha, text)) for text in texts) > len(texts)
 
 
 def _added(numbers: F64, places: Sequence[int], axis: int) -> F64:
@@ -150,21 +240,19 @@ def _holds_dates(table: TableSchema, column: int) -> bool:
     return form is not None and kind_of_format(form) == "date"
 
 
-def _matrix_names(given: TableSchema, dates: Iterable[DateColumns]) -> tuple[str, ...]:
-    derived = [name for one in dates for name in one.names(given.column(one.column))]
-    return (*(given.column(j) for j in range(given.n_features)), *derived)
-
-
 def read_schema(stored: Any) -> TableSchema:
     """Read a schema that `to_json` has written, with derived columns or without; raise ``ValueError`` if invalid."""
     if not isinstance(stored, dict) or "derived" not in stored:
         return TableSchema.from_json(stored)
     matrix = TableSchema.from_json({key: value for key, value in stored.items() if key != "derived"})
     derived = stored["derived"]
-    if not isinstance(derived, dict) or set(derived) != {"table", "dates"} or not isinstance(derived["dates"], list):
-        raise ValueError("derived columns must be an object with 'table' and the list 'dates', and nothing else")
+    if not isinstance(derived, dict) or set(derived) != {"table", *_KINDS}:
+        raise ValueError("derived columns must be an object with 'table', 'dates' and 'texts', and nothing else")
+    if not all(isinstance(derived[key], list) for key in _KINDS):
+        raise ValueError("'dates' and 'texts' of derived columns must be lists")
     given = TableSchema.from_json(derived["table"])
-    made = DerivedTable.of(given, tuple(DateColumns.from_json(each, given) for each in derived["dates"]))
+    found = [kind.from_json(each, given) for key, kind in _KINDS.items() for each in derived[key]]
+    made = DerivedTable.of(given, sorted(found, key=lambda one: one.column))
     if matrix.names != made.names:
         raise ValueError("the names of a table schema are not those of its columns and derived columns")
     return made.of_matrix(matrix)

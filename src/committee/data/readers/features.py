@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LONGEST_CATEGORY = 1_000  # most characters of a category, all of which a model stores
 LEAST_ROWS = 20  # in smaller tables few measurements may all differ, and be sorted
 DISTINCT_TEXT = 0.95  # text with a larger share of distinct values identifies the rows
+FEWEST_WORDS = 3.0  # shorter text that is mostly distinct identifies rows: names, codes
 MOST_UNITS = 8  # more distinct endings are no units: house numbers such as 12a are no quantities
 
 _NAME = re.compile(
@@ -50,11 +51,20 @@ class SelectedFeatures:
 
 
 def select_features(
-    X: pl.DataFrame, keep: Sequence[str] = (), part: str = "", categorical: Sequence[str] = ()
+    X: pl.DataFrame,
+    keep: Sequence[str] = (),
+    part: str = "",
+    categorical: Sequence[str] = (),
+    *,
+    free_text: bool = False,
 ) -> SelectedFeatures:
-    """Leave out identifiers that are not in `keep`; `part` describes the rows in notes."""
+    """Leave out identifiers that are not in `keep`; `part` describes the rows in notes.
+
+    With `free_text` the model takes columns of sentences.
+    """
     nearly = nearly_numeric_columns(X)
-    others = {*check_names(keep, X.columns, "--keep"), *(each.name for each in nearly)}
+    sentences = [name for name in X.columns if free_text and name not in categorical and are_sentences(X[name])]
+    others = {*check_names(keep, X.columns, "--keep"), *(each.name for each in nearly), *sentences}
     ids = id_like_columns(X)
     found = {name: reason for name, reason in ids.items() if name not in others and not _is_of_numbers(X[name])}
     if len(found) == X.width:
@@ -72,8 +82,16 @@ def select_features(
         for each in nearly
     ]
     notes += unit_notes(X.drop({*left_out, *(each.name for each in nearly), *categorical}, strict=False))
-    reject_long_text(X.drop(left_out))
+    reject_long_text(X.drop({*left_out, *sentences}))
     return SelectedFeatures(left_out, tuple(notes))
+
+
+def are_sentences(column: pl.Series) -> bool:
+    """Return whether a column of text has at least `FEWEST_WORDS` words per different value on average."""
+    if not is_text(column):
+        return False
+    words = column.drop_nulls().unique().str.count_matches(r"\S+").mean()
+    return isinstance(words, float) and words >= FEWEST_WORDS
 
 
 def reject_long_text(X: pl.DataFrame) -> None:

@@ -16,12 +16,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.columns import take_named
-from committee.data.derived.derived_table import DerivedColumns, learn_table
+from committee.data.columns import DerivedColumns, take_named
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.rows import Rows, TargetRows, nonzero_sample_weights, nonzero_weights
+from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
@@ -158,9 +157,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     categorical_features: Any = shared.categorical_features()
     derived_columns: DerivedColumns = parameter(
         "auto",
-        """Columns added to a data frame for the members: "auto" or "dates": month, weekday and hour of dates as far as
-        they vary, with sines and cosines (see `DateEncoder`). Contributions and importances of a date include those of
-        its parts. None: none. Tables in chunks get none.""",
+        """Columns added to a data frame for the members. "dates": month, weekday and hour of dates as far as they
+        vary, with sines and cosines (see `DateEncoder`). "text": of columns of text with more than 30 different values
+        that resemble each other, 45 numbers by words and runs of letters (see `TextEncoder`); a column of text whose
+        values mostly differ is no category then. "auto": both. None: none. Contributions and importances of a column
+        include those of its derived columns. Tables in chunks have none.""",
     )
     random_state: Any = shared.random_state("the members")
     n_jobs: int | None = shared.n_jobs("Threads of each member")
@@ -271,8 +272,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         return True
 
     def _learned_table(self, X: Any, sample_weight: ArrayLike | None) -> TableSchema:
-        keep = None if sample_weight is None else nonzero_weights(np.asarray(sample_weight, dtype=np.float64))
-        return learn_table(X, self.categorical_features, self.derived_columns, keep)
+        from committee.data.derived.derived_table import learn_table  # with scikit-learn's readers of text
+
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return learn_table(X, self.categorical_features, self.derived_columns, weights)
 
     def _numbered(self, rows: R, of: str) -> R:
         return rows  # category codes stay, from which each fit learns its own target statistics

@@ -1,0 +1,283 @@
+"""Texts as numbers: weighted counts of words and of runs of letters, reduced to few components."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _check_n_features,
+    check_is_fitted,
+)
+
+from committee.data.columns import PLURALS, Column, column_names, is_frame, open_frame, read_columns
+from committee.data.number_types import F64
+from committee.data.parallel import one_blas_thread
+from committee.data.text import is_unicode
+
+if TYPE_CHECKING:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+N_COMPONENTS = 30
+LEARNED_TEXTS = 20_000
+"""Most different texts from which terms and components are learned."""
+COMPARED_TEXTS = 1_000
+
+_KINDS: tuple[dict[str, Any], ...] = (
+    {"analyzer": "word", "token_pattern": r"(?u)\b\w+\b", "max_features": 2_000},
+    {"analyzer": "char_wb", "ngram_range": (3, 4), "max_features": 4_000},
+)
+"""Kinds of terms: words, and runs of 3 and 4 letters within a word and its blanks."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextTerms:
+    """Encoder of texts: tf-idf of words and of runs of letters, and the first components of the SVD of each.
+
+    A text is 1 + ln(count) of each term times ln((1 + n) / (1 + n_t)) + 1 with the n_t of n texts that have the term,
+    scaled to length 1 for words and for runs of letters, and projected on the `components` of each.
+    """
+
+    terms: tuple[tuple[str, ...], ...]  # words, and runs of letters
+    idf: tuple[F64, ...]
+    components: tuple[F64, ...]  # (k, number of terms) for each kind of terms, numbers of float32
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], n_components: int = N_COMPONENTS) -> Self | None:
+        """Learn terms and components from different texts; None if there are fewer than two, or two terms of a kind.
+
+        The result depends neither on the order of the texts nor on their repetitions.
+        """
+        distinct = sorted(set(texts))
+        distinct = distinct[:: -(-len(distinct) // LEARNED_TEXTS) or 1]
+        terms: list[tuple[str, ...]] = []
+        idf: list[F64] = []
+        components: list[F64] = []
+        for kind, most in zip(_KINDS, (-(-n_components // 2), n_components), strict=True):
+            learner = _vectorizer(kind)
+            try:
+                counts = learner.fit_transform(distinct)
+            except ValueError:  # no terms
+                counts = np.zeros((0, 0))
+            known = len(distinct) > 1 and counts.shape[1] > 1
+            terms.append(tuple(map(str, learner.get_feature_names_out())) if known else ())
+            idf.append(np.asarray(learner.idf_, dtype=np.float64) if known else np.zeros(0))
+            components.append(_components(counts, most) if known else np.zeros((0, 0)))
+        return cls(tuple(terms), tuple(idf), tuple(components)) if any(terms) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextTerms) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    @property
+    def n_components(self) -> int:
+        return sum(map(len, self.components))
+
+    @cached_property
+    def _encoders(self) -> list[TfidfVectorizer]:
+        encoders = []
+        for kind, terms, idf in zip(_KINDS, self.terms, self.idf, strict=True):
+            if terms:
+                encoders.append(_vectorizer(kind | {"vocabulary": terms}))
+                encoders[-1].idf_ = idf
+        return encoders
+
+    def _counts(self, texts: Iterable[str]) -> list[Any]:
+        return [encoder.transform(texts) for encoder in self._encoders]
+
+    def resemblance(self, texts: Iterable[str]) -> float:
+        """Return the median over different texts of the cosine with the most similar other one, within [0, 1].
+
+        Sentences and structured names have 0.2 or more, random codes less.
+        """
+        distinct = sorted(set(texts))
+        counts = self._counts(distinct[:: -(-len(distinct) // COMPARED_TEXTS) or 1])
+        cosines = np.mean([(each @ each.T).toarray() for each in counts], axis=0)
+        np.fill_diagonal(cosines, 0.0)
+        return float(np.median(cosines.max(axis=1)))
+
+    def matrix(self, texts: Sequence[str | None]) -> F64:
+        """Return the components of texts ``(n, k)``, NaN if missing."""
+        place: dict[str, int] = {}
+        at = np.array([-1 if text is None else place.setdefault(text, len(place)) for text in texts], dtype=np.intp)
+        found = np.full((len(place) + 1, self.n_components), np.nan)
+        if place:
+            known = [each for each in self.components if len(each)]
+            pairs = zip(self._counts(place), known, strict=True)
+            found[:-1] = np.concatenate([counts @ each.T for counts, each in pairs], axis=1)
+        return found[at]
+
+    def names(self, column: str) -> list[str]:
+        """Return names of the components, such as ``note (text 1: late, parcel)`` by words of the largest size."""
+        words, (by_words, by_letters) = self.terms[0], self.components
+        names = []
+        for k, sizes in enumerate(np.abs(by_words), 1):
+            largest = ", ".join(words[place] for place in np.argsort(-sizes, kind="stable")[:2])
+            names.append(f"{column} (text {k}: {largest})")
+        return names + [f"{column} (letters {k})" for k in range(1, len(by_letters) + 1)]
+
+    def to_json(self) -> dict[str, Any]:
+        terms, idf = [list(each) for each in self.terms], [each.tolist() for each in self.idf]
+        packed = [base64.b64encode(each.astype("<f4").tobytes()).decode() for each in self.components]
+        return {"terms": terms, "idf": idf, "svd": packed}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Self:
+        if not isinstance(stored, dict) or set(stored) != {"terms", "idf", "svd"}:
+            raise ValueError("the terms of a text column must be an object with 'terms', 'idf' and 'svd'")
+        terms, idf, packed = stored["terms"], stored["idf"], stored["svd"]
+        for key, found, kind in (("terms", terms, list), ("idf", idf, list), ("svd", packed, str)):
+            if not isinstance(found, list) or [type(each) for each in found] != [kind] * len(_KINDS):
+                raise ValueError(f"{key!r} of a text column must be a list of {len(_KINDS)}")
+        for words, numbers in zip(terms, idf, strict=True):
+            if not all(isinstance(term, str) and is_unicode(term) for term in words) or len(set(words)) < len(words):
+                raise ValueError("'terms' of a text column must be different texts")
+            if len(numbers) != len(words) or not all(isinstance(x, float) and 0.0 < x < _MOST_IDF for x in numbers):
+                raise ValueError(f"'idf' of a text column must be {len(words)} numbers above 0")
+        if not any(terms):
+            raise ValueError("'terms' of a text column are none")
+        components = tuple(_unpacked(each, len(words)) for each, words in zip(packed, terms, strict=True))
+        return cls(tuple(map(tuple, terms)), tuple(np.array(each) for each in idf), components)
+
+
+_MOST_IDF = 100.0
+
+
+def _vectorizer(settings: dict[str, Any]) -> TfidfVectorizer:
+    from sklearn.feature_extraction.text import TfidfVectorizer  # which few models need
+
+    return TfidfVectorizer(**settings, sublinear_tf=True)
+
+
+def _components(counts: Any, most: int) -> F64:
+    from sklearn.decomposition import TruncatedSVD
+
+    # texts of the same terms have no variance, by which scikit-learn divides
+    with one_blas_thread(), np.errstate(invalid="ignore"):
+        svd = TruncatedSVD(min(most, counts.shape[1] - 1), random_state=0).fit(counts)
+    return np.asarray(svd.components_.astype(np.float32).astype(np.float64))
+
+
+def _unpacked(packed: str, n_terms: int) -> F64:
+    try:
+        found = np.frombuffer(base64.b64decode(packed, validate=True), dtype="<f4").astype(np.float64)
+    except ValueError as error:
+        raise ValueError("'svd' of a text column is no base64 text of float32 numbers") from error
+    if (len(found) % n_terms if n_terms else len(found)) or bool(n_terms) != bool(len(found)):
+        raise ValueError(f"'svd' of a text column has {len(found)} numbers; it needs some for each of {n_terms} terms")
+    if not np.isfinite(found).all():
+        raise ValueError("'svd' of a text column has a number that is not finite")
+    return found.reshape(-1, n_terms) if n_terms else np.zeros((0, 0))
+
+
+class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode columns of text as few numbers: tf-idf of words and of runs of letters, reduced by an SVD.
+
+    Terms are the 2,000 most frequent words and the 4,000 most frequent runs of 3 and 4 letters, weighted and reduced by
+    scikit-learn's ``TfidfVectorizer`` and ``TruncatedSVD``. Missing texts are NaN.
+
+    `CommitteeClassifier` and `CommitteeRegressor` encode columns of text by themselves (``derived_columns``).
+
+    Parameters
+    ----------
+    n_components : int, default=30
+        Most numbers per column by runs of letters; those by words are half as many.
+
+    Attributes
+    ----------
+    terms_ : list of TextTerms or None
+        Terms and components of each column, None of a column with fewer than two terms.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array (p,)
+        Names of the columns, if all are text.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"note": ["late parcel", "late again", "fine parcel", None]})
+    >>> encoder = TextEncoder(n_components=2).fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['note (text 1: late, parcel)', 'note (letters 1)', 'note (letters 2)']
+    >>> encoder.transform(table).shape
+    (4, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_components": [Interval(Integral, 1, 1_000, closed="both")]}
+
+    def __init__(self, n_components: int = N_COMPONENTS) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn terms and components of each column.
+
+        Parameters
+        ----------
+        X : frame (n, p)
+            Columns of text, of pandas, polars or Arrow.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `X` is no data frame.
+        ValueError
+            If a column holds no text.
+        """
+        self._validate_params()
+        columns = self._texts(X, reset=True)
+        self.terms_ = [
+            TextTerms.learn([text for text in texts if text is not None], self.n_components) for texts in columns
+        ]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the numbers ``(n, q)`` named by `get_feature_names_out`; parameters and errors are those of `fit`."""
+        check_is_fitted(self)
+        columns = self._texts(X, reset=False)
+        parts = [terms.matrix(texts) for terms, texts in zip(self.terms_, columns, strict=True) if terms is not None]
+        return np.concatenate([np.empty((len(columns[0]), 0)), *parts], axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of `transform`, such as ``note (text 1: late, parcel)``."""
+        check_is_fitted(self)
+        pairs = zip(_check_feature_names_in(self, input_features).tolist(), self.terms_, strict=True)
+        return np.array([name for column, one in pairs if one is not None for name in one.names(column)], dtype=object)
+
+    def _texts(self, X: Any, *, reset: bool) -> list[list[str | None]]:
+        if not is_frame(X):
+            kind = type(X).__name__
+            raise TypeError(f"X is {kind}, which has no columns of text; pass a frame (pandas, polars, Arrow)")
+        _check_feature_names(self, X, reset=reset)
+        _check_n_features(self, X, reset=reset)
+        frame = open_frame(X)
+        return [column_texts(column) for column in read_columns(frame, column_names(frame.columns))]
+
+
+def column_texts(column: Column) -> list[str | None]:
+    """Return the cells of a column of text, None if missing; raise ``ValueError`` if it holds something else."""
+    missing = column.missing()
+    if column.kind != "text" and not missing.all():
+        raise ValueError(
+            f"column {column.name!r} must hold text, but holds {PLURALS[column.kind]}; make it text, or select others"
+        )
+    if missing.all():
+        return [None] * len(missing)
+    return [None if absent else str(cell) for cell, absent in zip(column.series.to_list(), missing, strict=True)]
