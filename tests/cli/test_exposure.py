@@ -66,7 +66,13 @@ def test_errors(claims, model, tmp_path):
     remedy = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
     cases = [
         (f"--exposure does not go with --model auto; {remedy}", "--exposure", "years"),
-        (f"whose logarithm adds to a score; {remedy}", "-m", "gradient_boosting", "--exposure", "years"),
+        (
+            f"needs a log link, as its logarithm is an offset of the score; {remedy}",
+            "-m",
+            "gradient_boosting",
+            "--exposure",
+            "years",
+        ),
         ("--exposure 'year' is not a column; did you mean 'years'?", *POISSON[:-1], "year"),
         ("--exposure 'claims' is the target", *POISSON[:-1], "claims"),
         ("in row 0; it must be a number above 0", *POISSON[:-1], "zone"),

@@ -73,10 +73,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 SHOWN_ROWS = 10_000
-"""First rows of a table, by which its columns are described."""
+"""Number of first rows from which the columns of a table are described."""
 
 FORMAT_ROWS = 10_000
-"""First rows of new files, by which the formats of the model's columns are detected."""
+"""Number of first rows of new files from which the formats of their columns are detected."""
 
 
 def open_chunks(
@@ -88,7 +88,7 @@ def open_chunks(
     memory_limit: str | None = None,
     scratch: Path | None = None,
 ) -> Pieces:
-    """Open files that are read in chunks, with the columns of `text` as text; `form` replaces that of the options."""
+    """Open files that are read in chunks, columns `text` as text; `form` replaces the format of the options."""
     try:
         pieces = scan([str(path) for path in data], memory_limit=memory_limit, scratch=scratch)
     except ImportError as error:
@@ -140,8 +140,8 @@ def first_rows(pieces: Pieces, n_rows: int) -> pl.DataFrame:
 class ChunkFormats:
     """Formats of the columns of a table in chunks.
 
-    `pieces` have as text the columns that the reader would misread as numbers, `forms` include plain numbers, `rows`
-    are the first rows without marks for missing cells.
+    In `pieces`, columns that the reader would misread as numbers are text. `forms` are formats by column, also of plain
+    numbers. `rows` are the first rows, with marks for missing cells replaced by nulls.
     """
 
     pieces: Pieces
@@ -149,14 +149,14 @@ class ChunkFormats:
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     blanks: dict[str, str] = field(default_factory=dict)
-    """A cell of each column of text with blanks around it, of the first rows."""
+    """Example of a cell with blanks around it in the first rows, by column of text."""
 
     def checked(
         self, target: str | None, table: TableOptions, marks: dict[str, Counter[str]] | None = None
     ) -> tuple[CheckedFiles, dict[str, str]]:
         """Return the files to learn from, without rows that lack the target, and the cells with blanks of later rows.
 
-        `marks` counts the common marks for missing cells.
+        A pass over the files adds to the counts of common marks for missing cells in `marks`.
         """
         stripped = StrippedFiles(self.pieces.source, self.blanks)
         how: dict[str, Any] = {"missing": table.form.missing, "dates": table.dates}
@@ -167,7 +167,7 @@ class ChunkFormats:
 def detect_formats(
     pieces: Pieces, target: str, table: TableOptions, categorical: Sequence[str], n_rows: int
 ) -> ChunkFormats:
-    """Detect the formats of numbers and dates from the first rows, and digit codes and day orders from all rows."""
+    """Detect number and date formats from the first rows, and leading zeros and day-month orders from all rows."""
     form = table.form
     found = ChunkFormats(pieces, replace_missing_marks(first_rows(pieces, n_rows), form.missing))
     texts = [*categorical]
@@ -454,7 +454,7 @@ def model_chunks(
 
 
 def _not_plain(rows: pl.DataFrame) -> pl.DataFrame:
-    # text columns without common marks for missing cells, except those that are plain numbers then
+    # text columns, common marks for missing cells replaced by nulls, that hold more than plain numbers
     found = [column.set(are_missing_marks(column), None) for column in rows.get_columns()]
     return rows.select(column for column in found if parse_plain_numbers(column).null_count() > column.null_count())
 

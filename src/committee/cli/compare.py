@@ -40,14 +40,14 @@ class CompareOptions:
 
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None
     example: Annotated[
-        str | None, typer.Option(help="In place of DATA: breast_cancer, diabetes, digits, iris or wine.")
+        str | None, typer.Option(help="Example table in place of DATA: breast_cancer, diabetes, digits, iris, wine.")
     ] = None
     models: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help=f"Of {', '.join([*MODELS, *PEERS])}; all: every one except abstaining_stump. Default: a small"
-            " selection.",
+            help=f"Models out of {', '.join([*MODELS, *PEERS])}; all: every one except abstaining_stump. Default: a"
+            " small selection.",
         ),
     ] = None
     parameter: Annotated[
@@ -63,14 +63,14 @@ class CompareOptions:
     folds: Annotated[int, typer.Option(help="Cross-validation folds, stratified by class.")] = 10
     repeats: Annotated[int, typer.Option(help="Repeats of the cross-validation with other folds.")] = 1
     seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0
-    jobs: Annotated[int, typer.Option(help="Processes. With more than one, measured times are less exact.")] = 1
+    jobs: Annotated[int, typer.Option(help="Processes; with more than one, measured times are less exact.")] = 1
     metric: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B",
             help="Metrics to show; the first ranks and tests the models. Classes: accuracy (default),"
-            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision; of two classes f1,"
-            " precision and recall of the second in order. Numbers: rmse (default), mae, r2.",
+            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision; for two classes also f1,"
+            " precision and recall of the second. Numbers: rmse (default), mae, r2.",
         ),
     ] = None
     categorical: Categorical = None

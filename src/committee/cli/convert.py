@@ -28,7 +28,7 @@ TRUSTED = (
     "functools.partial",
     "sklearn.utils.validation.check_array",
 )
-"""Types beyond those of skops that are read: arrays of nodes, which are checked and run no code, with containers."""
+"""Types that are read besides those that skops trusts: arrays of nodes, which run no code, and containers of these."""
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -100,7 +100,7 @@ def _summary(committee: Any) -> str:
 
 
 def read_foreign_model(path: Path, *, trust_pickle: bool) -> Any:
-    """Read a committee, or a learner of this library, from a file whose ending names its library.
+    """Read a model of another library as a committee, by the ending of its file; or a learner of this library.
 
     A pickle, which can run any code, is opened only if it is trusted.
     """

@@ -1,4 +1,4 @@
-"""Exposure columns: units over which counts and amounts have come about, such as years insured."""
+"""Exposure columns: units over which counts and amounts accumulate, such as years insured."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ModelExposure = Annotated[
 
 
 def check_exposure_model(learner: Any) -> None:
-    """Refuse an exposure for a learner whose predictions are not exp(score)."""
+    """Refuse an exposure for a learner without a log link, whose predictions are not exp(score)."""
     loss = getattr(learner, "_chosen_loss", None)
     if loss is None or loss().link.name != "log":
-        raise ValueError(f"--exposure is for counts and amounts over it, whose logarithm adds to a score; {REMEDY}")
+        raise ValueError(f"--exposure needs a log link, as its logarithm is an offset of the score; {REMEDY}")
 
 
 def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:

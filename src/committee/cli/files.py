@@ -31,7 +31,7 @@ PREDICTIONS = (".csv", ".csv.gz", ".parquet", ".feather", ".arrow", ".ipc")
 """Endings of predictions."""
 
 LARGE = 2**28
-"""Bytes from which on a file is predicted in chunks."""
+"""Size in bytes above which a file is predicted in chunks."""
 
 _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"{": ".jsonl"}
 
@@ -142,7 +142,7 @@ def write_page(page: str, path: Path) -> None:
 
 
 def write_figures(document: Any, path: Path) -> None:
-    """Write figures as JSON."""
+    """Write the numbers of a result as JSON."""
     from json import dumps
 
     write_file(path, dumps(document, indent=1, allow_nan=False) + "\n")
@@ -235,7 +235,7 @@ def _arrow_writer(file: BinaryIO, *, parquet: bool) -> Iterator[Callable[[pl.Dat
 
 
 def reads_in_chunks(data: Sequence[Path], memory_limit: str | None = None, scratch: Path | None = None) -> bool:
-    """Return whether tables are read in chunks: several files, a folder, a pattern, or if an option asks for it.
+    """Return whether tables are read in chunks: several files, a folder, a pattern, or if an option requires it.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def reads_in_chunks(data: Sequence[Path], memory_limit: str | None = None, scrat
 
 
 def is_large(file: Path) -> bool:
-    """Return whether a file is better predicted in chunks."""
+    """Return whether a file is larger than `LARGE` and of a format that can be read in chunks."""
     return _can_be_chunked(file) and file.is_file() and file.stat().st_size > LARGE
 
 

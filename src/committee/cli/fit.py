@@ -104,7 +104,7 @@ class FitOptions:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the exposure over which counts or amounts have come about, such as years insured: its"
+            help="Column of the exposure over which counts or amounts accumulate, such as years insured: its"
             " logarithm is the offset of --model gradient_boosting -p loss=poisson, gamma or tweedie.",
         ),
     ] = None

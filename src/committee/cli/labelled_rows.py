@@ -39,9 +39,8 @@ def read_labelled_rows(
 ) -> LabelledRows:
     """Read the columns that a model uses and the target; several files are put together in memory.
 
-    The column `exposure` becomes an offset.
-
-    Without `target` it is the one of the model's training, or else the only column that the model does not use.
+    The column `exposure` becomes an offset. `target` is by default the target of the model's training, or else the only
+    column that the model does not use.
     """
     from committee.data.readers.tables import split_target
 

@@ -46,7 +46,7 @@ OBJECTIVES = (
 """Names for the help; a test compares them with the objectives that exist."""
 
 FEW = 0.05
-"""Share of voters that keep a weight below which a note is printed."""
+"""A note is printed if less than this share of the voters keeps a weight."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def margins(
     options: MarginsOptions,
     debug: Debug = False,
 ) -> None:
-    """Show the margins of rows: the votes for the true class less those for the strongest other class.
+    """Show the margins of rows: the votes for the true class minus those for the strongest other class.
 
     Margins are shares of all votes, from -1 to 1, and negative where the model is wrong. --objective fits new voter
     weights to the margins of these rows, and drops voters of weight 0.

@@ -29,7 +29,7 @@ def table_schema(learner: Any) -> TableSchema | None:
 
 
 def used_columns(learner: Any) -> tuple[Any, list[str]]:
-    """Return the names of the columns that a model uses, `None` if it was fitted on an array; and those of text."""
+    """Return the names of the columns that a model uses (`None` if fitted on an array), and of the text columns."""
     table = table_schema(learner)
     if table is None:  # voters that read the table themselves
         return getattr(learner, "feature_names_in_", None), []
@@ -75,7 +75,7 @@ def target_format(learner: Any, name: str) -> str | None:
 
 
 def file_format(learner: Any, table: TableOptions) -> FileFormat:
-    """Return the format of files for a model, whose marks for missing cells are added to those of the options."""
+    """Return the file format of the options, with the marks for missing cells of the model added."""
     form = table.form
     learned = () if learner.table_ is None else learner.table_.missing
     return replace(form, missing=tuple(dict.fromkeys([*form.missing, *learned])))
@@ -170,7 +170,7 @@ class UnknownCategories:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, X: Any) -> None:
-        """Count those of a frame; an array has none."""
+        """Count the unknown categories of a frame; arrays have no categories."""
         import polars as pl
 
         table = table_schema(self.learner)

@@ -30,8 +30,8 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null; inf is infinity of"
-        " either sign. A model stores those that it was fitted with.",
+        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null; 'inf' means both"
+        " infinities. A model stores those that it was fitted with.",
     ),
 ]
 Dates = Annotated[

@@ -40,11 +40,14 @@ class PruneOptions:
     ] = "leaf"
     max_nodes: Annotated[
         str | None,
-        typer.Option(metavar="SHARE|NUMBER", help="Nodes to keep: a share as 0.05, or a number as 500. Default: 0.1."),
+        typer.Option(
+            metavar="SHARE|NUMBER", help="Nodes to keep: a share such as 0.05, or a number such as 500. Default: 0.1."
+        ),
     ] = None
     max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None
     min_gain: Annotated[
-        float | None, typer.Option(help="Take the smallest model less than this below the best accuracy, or R2.")
+        float | None,
+        typer.Option(help="Take the smallest model whose accuracy, or R2, is less than this below the best."),
     ] = None
     max_loss: Annotated[
         float | None,
@@ -249,7 +252,7 @@ def _scores(before: Any, after: Any, rows: LabelledRows | None, on: str, max_los
 
 
 def _metric_words(name: str) -> str:
-    words = {"r2": "R2", "d2_pinball": "share of a constant's pinball loss that is saved"}
+    words = {"r2": "R2", "d2_pinball": "D2 of the pinball loss"}
     return words.get(name, name.replace("_", " "))
 
 

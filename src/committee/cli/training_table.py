@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class TrainingTable:
     """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
 
-    `rows` is a frame of all rows, or of the first ones of a table in chunks; `files` are the states of files in chunks
-    before the target was read; `marks` counts the marks for missing cells that the last pass over chunks met, and
-    `blanks` has a cell with blanks around it of columns without such cells in `rows`.
+    `rows` is a frame of all rows, or of the first ones of a table in chunks. `files` are the states of files in chunks
+    before the target was read. `marks` counts the marks for missing cells in the last pass over chunks. `blanks` has,
+    for columns without such cells in `rows`, a cell with blanks around it. `exposure` has one number per row.
     """
 
     X: Any
@@ -154,7 +154,7 @@ def learnable_table(
 
 
 def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Leave out rows without a target, with a note; `strict`, or a target without any cell, leaves them in."""
+    """Leave out rows without a target, with a note; keep them if `strict`, or if the target is missing in all rows."""
     if strict or target not in frame.columns:
         return frame, ()
     from committee.data.readers.cells import are_missing
