@@ -27,7 +27,7 @@ LEARNERS = [
     c.AdaBoostClassifier(3, max_depth=2),
     c.AdaBoostClassifier(3, max_depth=None, max_leaf_nodes=4, learning_rate=0.5, criterion="entropy"),
     c.AdaBoostClassifier(3, vote="confidence"),
-    c.AdaBoostClassifier(10, vote="abstaining"),
+    c.AdaBoostClassifier(30, vote="abstaining"),  # as many until a class of weight 10^-7 is outvoted everywhere
     c.AdaBoostClassifier(3, voter=DecisionTreeClassifier(max_depth=1)),
     c.AdaBoostClassifier(3, voter=LogisticRegression()),
     c.AdaBoostClassifier(3, early_stopping=True, validation_fraction=0.3, n_iter_no_change=2),
