@@ -134,7 +134,7 @@ def test_an_offset(client):
     other.fit(table[FEATURES], table["count"], offset=exposure)
     assert_same(model, other, table[FEATURES])
     assert_array_equal(model.predict(table[FEATURES], offset=exposure), other.predict(table[FEATURES], offset=exposure))
-    with pytest.raises(ValueError, match="offset goes with rows in memory, and X is a Dask collection"):
+    with pytest.raises(ValueError, match="offset needs rows in memory, and X is a Dask collection"):
         model.predict(collection[FEATURES], offset=exposure)
 
 

@@ -134,7 +134,7 @@ def test_what_a_model_is_loaded_with_is_added_to():
         assert_array_equal(mlflow.pyfunc.load_model(folder).predict(TABLE), MODEL.predict_proba(TABLE))
     config = mlflow.pyfunc.load_model("one").model_config
     assert config == {"of": "mine", "predict_fn": "predict_proba"}
-    with pytest.raises(ValueError, match="predict_fn is 'decision_function', and that of model_config is 'predict_pr"):
+    with pytest.raises(ValueError, match="predict_fn is 'decision_function', but model_config has 'predict_pr"):
         save_model(MODEL, "four", model_config={"predict_fn": "predict_proba"}, predict_fn="decision_function")
     with pytest.raises(ValueError, match="predict_fn is 'score'; it must be one of"):
         log_model(MODEL, name="four", model_config={"predict_fn": "score"})
@@ -153,7 +153,7 @@ def test_a_save_that_fails_leaves_nothing(tmp_path):
     assert_array_equal(load_model("deep/folder").predict(TABLE), MODEL.predict(TABLE))
     Path("file").touch()
     for there in ("deep/folder", "file"):
-        with pytest.raises(FileExistsError, match=f"{there} is there already"):
+        with pytest.raises(FileExistsError, match=f"{there} exists and is not an empty folder"):
             save_model(MODEL, there)
 
 

@@ -1,4 +1,4 @@
-"""Fits and predictions on a Dask cluster, with the bits of one machine; Dask is imported when a name is first used."""
+"""Fits and predictions on a Dask cluster, bit-identical to local ones; Dask is imported when a name is first used."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ POLL_SECONDS = 2.0
 """Seconds between polls of the workers while no result arrives."""
 
 MOST_SENDINGS = 4
-"""Attempts to send an object while workers are being lost."""
+"""Attempts to send an object if workers are lost meanwhile."""
 
 
 class ClusterError(Exception):
@@ -42,8 +42,8 @@ Packed: TypeAlias = tuple[bytes, list[pickle.PickleBuffer]]
 class Sent:
     """An object sent to workers as a whole, one copy per worker.
 
-    It is pickled in the thread of the fit: pickling may fetch rows from the cluster, for which the client's own thread
-    cannot wait.
+    It is pickled in the thread of the fit, as pickling may fetch rows from the cluster, for which the client's own
+    thread cannot wait.
     """
 
     value: Any
@@ -76,14 +76,14 @@ def client_in_force(client: Client | None) -> Client:
                 "distributed.Client('tcp://scheduler:8786'), say."
             )
         if client.asynchronous:
-            raise ValueError(f"client={client!r} is asynchronous; give one that is not, as fits wait for it.")
+            raise ValueError(f"client={client!r} is asynchronous, and fits wait; give a synchronous client.")
         return client
     try:
         return distributed.get_client()
     except ValueError as error:
         raise ValueError(
             "client is None, and no Dask client is connected: give client=distributed.Client(...), with the address "
-            "of a scheduler, or with nothing for workers on this machine."
+            "of a scheduler, or without arguments for workers on this machine."
         ) from error
 
 
@@ -161,7 +161,7 @@ class Cluster:
         """Raise `ClusterError` if the client is disconnected."""
         if self.client.status != "running":
             raise ClusterError(
-                f"{self.name} is lost: its client is {self.client.status}. Connect to one that runs, and fit again."
+                f"{self.name} is lost: its client is {self.client.status}. Connect to a running one, and fit again."
             )
 
     @property
@@ -178,7 +178,7 @@ class Cluster:
             self.client.sync(call, *arguments, **named, callback_timeout=POLL_SECONDS)
 
     def on_workers(self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None) -> None:
-        """Call a function on the reachable ones of some or all workers."""
+        """Call a function on all reachable workers, or on the reachable ones of `workers`."""
         if self.client.status == "running":
             self._try(self.client._run, function, *arguments, workers=workers, on_error="ignore")
 
@@ -209,13 +209,13 @@ class Cluster:
                 self.look()
                 if attempt + 1 == MOST_SENDINGS or isinstance(error, TimeoutError):
                     raise ClusterError(
-                        f"{self.name} has taken no {type(value).__name__} for its workers: {error}. Add workers, or "
-                        "connect to one that runs, and fit again."
+                        f"{self.name} could not send {type(value).__name__} to workers: {error}. Add workers, or "
+                        "connect to a running scheduler, and fit again."
                     ) from error
         raise AssertionError("every attempt returns or raises")
 
     def copy(self, sent: Sequence[Future[Sent]], address: str) -> Future[None]:
-        """Start a copy of objects to a worker.
+        """Start to copy sent objects to a worker.
 
         Dask's own broadcast hangs if a worker is lost. Without copies all tasks go to the worker with the objects.
         """
@@ -233,7 +233,7 @@ class Cluster:
             return self.wait_for(future.result)
         except (CancelledError, CommClosedError) as error:
             raise ClusterError(
-                f"{self.name} has cancelled a task: {error}. Connect to one that runs, and fit again."
+                f"{self.name} has cancelled a task: {error}. Connect to a running scheduler, and fit again."
             ) from error
 
     def forget(self, futures: Sequence[Future[Any]]) -> None:
@@ -258,7 +258,7 @@ def _hold(*sent: Sent) -> None: ...
 
 
 async def workers_of(client: Client) -> dict[str, Any]:
-    """Scheduler's record of each worker, by address."""
+    """Return the scheduler's record of each worker, by address."""
     identity = await client.scheduler.identity(n_workers=-1)
     found: dict[str, Any] = identity["workers"]
     return found

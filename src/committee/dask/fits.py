@@ -62,7 +62,7 @@ def fit(
     timeout: float = TIMEOUT,
     **options: Any,
 ) -> E:
-    """Fit an estimator on a Dask cluster, with the same bits as a local fit.
+    """Fit an estimator on a Dask cluster; the fitted model is bit-identical to a local fit.
 
     Gradient boosting keeps the rows on the workers. Forests, subagging, SBPMT and committees of ensembles train their
     members on the workers, from a table that the client holds. Other learners are trained on the client.

@@ -72,7 +72,7 @@ class DaskLearner(_Learner):
         return learner
 
     def save(self, path: Any) -> None:
-        """Write the model to a file, as `to_local` returns it."""
+        """Write the local model (see `to_local`) to a file."""
         self.to_local().save(path)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class _DaskClassifier(DaskLearner):
 def _is_lazy(X: Any, options: dict[str, Any]) -> bool:
     lazy = bool(is_dask_collection(X))
     if lazy and options:
-        raise ValueError(f"{min(options)} goes with rows in memory, and X is a Dask collection; give X.compute().")
+        raise ValueError(f"{min(options)} needs rows in memory, and X is a Dask collection; give X.compute().")
     return lazy
 
 

@@ -40,7 +40,7 @@ class _Shared:
 
 
 class SharedObjects:
-    """Objects that all of some jobs share by identity, to be sent once."""
+    """Objects that occur, by identity, in each of the given jobs, and are sent once."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         held = [{id(part): part for part in _parts(job)} for job in jobs]
@@ -74,7 +74,7 @@ def refuse_other_version(of_client: str) -> None:
     if of_client != version("committee"):
         raise RuntimeError(
             f"the client has committee {of_client}, and a worker has {version('committee')}; "
-            "install the same everywhere."
+            "install the same version everywhere."
         )
 
 
@@ -104,7 +104,7 @@ AHEAD = 3
 """Tasks in flight per thread, so that no worker is idle."""
 
 MOST_LOSSES = 3
-"""Restarts without a result in between, after all workers with the shared objects were lost."""
+"""Most restarts in a row without a result, each after all workers with the shared objects were lost."""
 
 LARGE_CONTENT = 2**20
 """Bytes from which a task is sent as an object rather than through the scheduler."""

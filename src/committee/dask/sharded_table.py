@@ -98,7 +98,7 @@ def _look(
     piece, look = Piece(X, f"partition {number}"), TableSummary(categorical_features, max_bins)
     with piece.named_in_errors():
         if len(piece) != n:
-            raise ValueError(f"it has {len(piece)} rows, and y has {n} there; partition both alike")
+            raise ValueError(f"it has {len(piece)} rows, but y has {n} in this partition; partition both alike")
         if n:
             look.add(piece.X, first, keep)
     return look

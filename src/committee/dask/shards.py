@@ -28,7 +28,7 @@ LEASE = "committee-lease-"
 """Key prefix of the tasks whose results keep a fit's shards alive on a worker."""
 
 FAN = 8
-"""Fan-out of messages: workers contacted directly; each forwards to its group."""
+"""Most workers that a message is sent to directly; each forwards it to its group."""
 
 Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]
 """Addresses of the workers below another one, with the numbers of their shards."""
@@ -48,7 +48,7 @@ class StoredShard:
     answer: Any = None
 
     def answered(self, serial: int, number: int, calls: Sequence[Call], n_threads: int) -> Any:
-        """Execute the calls of a message once, and return the result of the last call."""
+        """Execute the calls of a message, unless already done, and return the result of the last call."""
         if serial != self.serial:
             for call in calls:
                 if call.method == "make":
@@ -109,7 +109,7 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
         add: bool,
         below: Below = (),
     ) -> dict[str, Any]:
-        """Process a message: values of the last call by shard or their sum, lost workers, and missing shards."""
+        """Process a message; return results of the last call by shard or their sum, lost workers and missing shards."""
         if self._thread is None:
             return _nothing_of([worker.address])
         asked = [self._hand_on(worker, group, fit, serial, calls, add) for group in groups_of(below)]
@@ -139,7 +139,7 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
 def answers_of(
     fit: str, serial: int, numbers: Sequence[int], packed: bytes, add: bool, n_threads: int
 ) -> dict[str, Any]:
-    """Results of this worker's shards; no value if one of them is missing."""
+    """Return the results of this worker's shards, without a value if one of them is missing."""
     held = HELD.get(fit, {})
     missing = [number for number in numbers if number not in held]
     calls: list[Call] = pickle.loads(packed)
@@ -228,7 +228,7 @@ class ShardHomes:
         return True
 
     def workers(self) -> list[str]:
-        """Workers that respond."""
+        """Return the addresses of the workers that respond."""
         self.cluster.look()
         return [address for address in self.cluster.addresses if address not in self.avoided]
 
@@ -301,8 +301,8 @@ class ShardsOnWorkers(Shards):
                 return answers
             self._restored(lost, calls)
         raise ClusterError(
-            f"{self._homes.cluster.name} has lost workers {MOST_LOSSES} times at the same step of a fit, as happens "
-            "where they have too little memory. Give it larger or more workers, and fit again."
+            f"{self._homes.cluster.name} has lost workers {MOST_LOSSES} times at the same step of a fit, most often "
+            "for lack of memory. Give it larger or more workers, and fit again."
         )
 
     def _spread(self, calls: Sequence[Call]) -> None:

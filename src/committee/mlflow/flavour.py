@@ -97,7 +97,7 @@ def save_model(
 @contextmanager
 def _made_aside(path: Path) -> Iterator[Path]:
     if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
-        raise FileExistsError(f"{path} is there already; give a folder that is not, or remove it first.")
+        raise FileExistsError(f"{path} exists and is not an empty folder; give another folder, or remove it first.")
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         made = Path(folder) / path.name
@@ -115,7 +115,7 @@ def _config(given: Any, predict_fn: Asked) -> dict[str, Any]:
     config = {"predict_fn": predict_fn} | (given or {})
     if config["predict_fn"] != predict_fn != "predict":
         raise ValueError(
-            f"predict_fn is {predict_fn!r}, and that of model_config is {config['predict_fn']!r}; give one of them."
+            f"predict_fn is {predict_fn!r}, but model_config has {config['predict_fn']!r}; give one of them."
         )
     return config
 
@@ -222,7 +222,7 @@ def _need_mlflow() -> None:
     if find_spec("mlflow") is None:
         raise ImportError(
             "committee.mlflow needs mlflow, which is not installed: pip install mlflow, or mlflow-skinny; model.save "
-            "and committee.load work without."
+            "and committee.load work without it."
         )
 
 

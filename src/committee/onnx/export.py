@@ -91,7 +91,7 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
 
 
 def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str, Value]:
-    """Outputs by name, from encoded rows."""
+    """Return the outputs by name, computed from encoded rows."""
     graph = rows.X.graph
     if isinstance(committee, RegressionCommittee):
         prediction = prediction_outputs(rows, committee)
@@ -103,7 +103,7 @@ def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str,
 
 
 def label_array(classes: NDArray[Any]) -> NDArray[Any]:
-    """Class labels in a type of ONNX: integers, booleans, float64 or text."""
+    """Convert class labels to a type that ONNX has: int64, bool, float64 or text."""
     if classes.dtype.kind in "iu":
         return classes.astype(np.int64)
     if classes.dtype.kind in "bf":
@@ -160,7 +160,7 @@ def _model(
 
 
 def output_shapes(committee: Committee | RegressionCommittee) -> dict[str, list[int | None]]:
-    """Shapes of the outputs by name; rows are of any number."""
+    """Return the shapes of the outputs by name, `None` for the number of rows."""
     if isinstance(committee, Committee):
         return {"label": [None], "probabilities": [None, committee.n_classes]}
     return {"prediction": [None] if committee.n_outputs == 1 else [None, committee.n_outputs]}

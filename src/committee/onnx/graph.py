@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Width: TypeAlias = Literal["float64", "float32"]
-"""Types of rows and of the numbers in trees."""
+"""Type of the rows and of the numbers in trees."""
 
 TreeVersion: TypeAlias = Literal[5, 3]
-"""Versions of the tree operators: sums in double, or leaf indices that are looked up."""
+"""Version of the tree operators: 5 sums in double; 3 returns leaf indices, whose values are looked up."""
 
 MACHINE_LEARNING = "ai.onnx.ml"
 """Domain of trees and look-up tables."""

@@ -33,7 +33,7 @@ _MIDDLE = 3.75
 
 
 def upper(curve: Curve, z: Value) -> Value:
-    """Logistic or normal distribution function."""
+    """Add the logistic or normal distribution function of z."""
     if curve == "logit":
         return z.sigmoid()
     small = _smaller_side(z)
@@ -70,11 +70,11 @@ def raise_elected(p: Value, winner: Value, n_classes: int) -> Value:
     hidden = graph.add("Not", graph.add("Equal", p.argmax(), winner))
     raised = graph.add("And", graph.add("Equal", _with_axis(winner), np.arange(n_classes)), _with_axis(hidden))
     top = p.max()
-    return raised.where(top + top * 2.0**-52, p)  # onnxruntime leaves out a product with what is nearly 1
+    return raised.where(top + top * 2.0**-52, p)  # not a product with 1 + 2^-52, which onnxruntime drops
 
 
 def _smaller_side(z: Value) -> Value:
-    x = z.abs().at_most(39.0) * sqrt(0.5)  # beyond it there is nothing left
+    x = z.abs().at_most(39.0) * sqrt(0.5)  # the tail beyond is 0 in float64
     return _scaled_tail(x) * (-(x * x)).exp() * 0.5
 
 
@@ -112,7 +112,7 @@ NEAR = 1e-12
 
 @dataclass(frozen=True)
 class Scored:
-    """A tally and what links need besides.
+    """A tally, its number of outputs and its weight, from which links compute probabilities.
 
     `tally` are scores ``(n, n_outputs)``, one signed score for two classes; `total` is the weight of the voters, `None`
     for label voters, whose weight is the sum of a row's votes.
@@ -134,7 +134,7 @@ class Scored:
         return self.n_outputs <= 2
 
     def mean(self, without: float) -> Value:
-        """Tally divided by its weight, `without` where the weight is 0."""
+        """Return the tally divided by its weight, or `without` where the weight is 0."""
         if self.total is not None:
             return self.tally / self.total if self.total > 0.0 else self.tally * 0.0 + without
         weight = self.tally.sum()
@@ -143,7 +143,7 @@ class Scored:
 
 
 def settled(link: Link, scored: Scored) -> Scored:
-    """Tie scores of numeric voters as the link does."""
+    """Make scores equal that the link treats as ties (numeric voters only)."""
     if scored.total is None or not isinstance(link, Truncated | TemperedMargin):
         return scored
     near, tally = NEAR * max(scored.total, 1.0), scored.tally
@@ -168,7 +168,7 @@ def probabilities(link: Link, scored: Scored) -> Value:
     """Class probabilities ``(n, K)``."""
     made = _LINKS.get(type(link))
     if made is None:
-        raise TypeError(f"the link {link} has no nodes in ONNX; take one of {', '.join(k.name for k in _LINKS)}.")
+        raise TypeError(f"the link {link} has no nodes in ONNX; use one of {', '.join(k.name for k in _LINKS)}.")
     return made(link, scored)
 
 

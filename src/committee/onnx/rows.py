@@ -37,7 +37,7 @@ class Rows:
         return Rows(self.X.take(np.asarray(columns, dtype=np.int64)), known)
 
     def coded(self, columns: NDArray[np.intp], p: int) -> Rows:
-        """Set non-integers in category columns to NaN where the matrix may contain any number.
+        """Set non-integers to NaN in category columns if the matrix may contain any number.
 
         onnxruntime truncates a value before the lookup in a set.
         """
@@ -60,7 +60,7 @@ def reject_derived(table: TableSchema | None) -> None:
     """Raise ``TypeError`` for a table with derived columns, which ONNX inputs lack."""
     if table is not None and table.source is not table:
         raise TypeError(
-            f"the model reads {table.explained[-1]!r}, which is no column of the table and has no ONNX nodes; give "
+            f"the model uses the derived column {table.explained[-1]!r}, which has no ONNX nodes; give "
             'inputs="encoded", and rows as committee_.encode(table), or fit with derived_columns=None.'
         )
 
@@ -130,7 +130,7 @@ def _looked_up(column: Value, levels: tuple[Category, ...], values: CategoryValu
     nan = np.array(np.nan, dtype=graph.width)
     if isinstance(levels[0], str):
         keys = list(map(str, levels))
-        missing = [] if "" in keys else [""]  # a text cannot be missing in ONNX: the empty one stands for it
+        missing = [] if "" in keys else [""]  # ONNX has no missing text, so the empty text is a missing value
         table = np.concatenate([numbers, [np.nan] * len(missing), [other]]).astype(graph.width)
         place = graph.add(
             "LabelEncoder",

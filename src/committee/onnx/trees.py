@@ -46,7 +46,7 @@ def double_ensemble(X: Value, trees: Ensemble, n_outputs: int) -> Value:
     split = trees.threshold.copy()
     sets: list[F64] = []
     for at, codes in sorted(trees.members.items()):
-        if not len(codes):  # nothing is below it
+        if not len(codes):  # no value is below -inf
             mode[at], split[at] = LT, -np.inf
             continue
         mode[at] = MEMBER
@@ -81,7 +81,7 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
     categories becomes a chain of equality tests.
     """
     if len(trees.number) and trees.number.max() >= MOST_LEAVES:
-        raise TypeError(f"trees with {MOST_LEAVES:,} leaves or more have no nodes among ONNX's older trees.")
+        raise TypeError(f"trees with {MOST_LEAVES:,} leaves or more cannot be exported with float32 leaf indices.")
     nodes = _nodes_of_single_questions(trees)
     tree = _tree_of(trees, nodes)
     # nodes tree by tree, numbered anew
@@ -249,7 +249,7 @@ def _place(child: NDArray[np.int64]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class LeafPart:
-    """One value per leaf, added to one score; arrays by node, of which inner nodes are ignored."""
+    """One value per leaf, added to one score; arrays over all nodes, whose entries for inner nodes are ignored."""
 
     target: NDArray[np.int64]  # score index
     number: F64
@@ -300,7 +300,7 @@ def _parts_of_votes(forest: Forest, weight: F64) -> Iterator[LeafPart]:
 def _summed(rows: Rows, forest: Forest, parts: Sequence[LeafPart], n_outputs: int) -> Value:
     if rows.X.graph.trees == 5:
         return double_ensemble(*_trees_for(rows, forest, parts), n_outputs)
-    # a table of what leaves add
+    # value of each leaf for each score
     leaf = np.flatnonzero(forest.feature < 0)
     number = np.zeros(len(forest.feature), dtype=np.int64)
     number[leaf] = np.arange(len(leaf))

@@ -134,8 +134,8 @@ def _member(model: Any, kind: type) -> Any:
         found = as_committee(model, "ONNX")
     except TypeError as error:
         raise TypeError(
-            f"a voter is a {type(model).__name__}, which has no nodes in ONNX here; voters must be learners of this "
-            "library, or ensembles of others that Committee.from_estimator knows."
+            f"a voter is a {type(model).__name__}, which has no nodes in ONNX; voters must be learners of this "
+            "library, or ensembles that Committee.from_estimator accepts."
         ) from error
     if not isinstance(found, kind):
         raise TypeError(f"a voter is a {type(model).__name__}, which is not a {kind.__name__}.")
@@ -232,7 +232,7 @@ def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
     forest, lines, K = voters.forest, voters.lines, voters.trees_per_voter
     assert forest.value is not None
     T, D = len(forest), forest.value.shape[1]
-    # a table of lines: row 0 for leaves without any, then one for each leaf that has some, filled up with flat ones
+    # lines of each leaf, padded with lines of slope 0; row 0 is for leaves without lines
     each = np.diff(lines.start)
     lined = np.flatnonzero(each)
     number = np.zeros(len(each), dtype=np.int64)
@@ -294,7 +294,7 @@ def _expected(q: Value, graph: VoteGraph, vote: F64) -> Value:
         return _sum(q, graph, vote)
     height = _heights(following)
     place = np.zeros(len(following), dtype=np.int64)
-    known = q.take(np.array([0])) * 0.0  # what comes after the end of a path
+    known = q.take(np.array([0])) * 0.0  # score after the end of a path
     filled = 1
     for level in range(int(height.max()) + 1):
         nodes = np.flatnonzero(height == level)

@@ -226,7 +226,7 @@ def test_sparse_rows_and_pieces():
     pieces = GradientBoostingRegressor("poisson", **settings).fit(scan(X), y, offset=np.log(e))
     assert_array_equal(pieces.predict(X), model.predict(X))
     for call in (model.predict, lambda X, offset: model.score(X, y, offset=offset)):
-        with pytest.raises(ValueError, match="offset goes with rows in memory"):
+        with pytest.raises(ValueError, match="offset needs rows in memory"):
             call(scan(X), offset=np.log(e))
 
 

@@ -48,7 +48,7 @@ class FittedLearner(ABC):
         if not is_out_of_core(X):
             return of_rows(X)
         if offset is not None:
-            raise ValueError("offset goes with rows in memory, and X is read in pieces; predict piece by piece.")
+            raise ValueError("offset needs rows in memory, and X is read in pieces; predict piece by piece.")
         from committee.learners.base.pieced_rows import predict_pieces  # few tables come in pieces
 
         return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets)

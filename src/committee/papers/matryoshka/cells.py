@@ -177,7 +177,8 @@ def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
 
     ``true_bound`` is that of its graph with known probabilities. ``train_error`` and ``path_error`` are expected errors
     of one sampled path on training and test rows; ``right`` and ``log_loss`` are by walk. ``met`` and ``steps`` count
-    the voters that a test row meets on a sampled and on the likeliest path, ``needed`` those on a path in a thousand.
+    the voters that a test row meets on a sampled and on the likeliest path, ``needed`` those met with
+    probability `RARE` or more.
     """
     from committee.vote.committee import Committee
 

@@ -42,7 +42,7 @@ def rebuild(
     """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
 
     Files: the tables as Markdown (``tables-<what>.md``); ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and
-    ``figure4-<settings>.png``; with `rivals` the same of ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``;
+    ``figure4-<settings>.png``; with `rivals` the same for ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``;
     ``consistency.csv``; ``numeric-<settings>.csv``; and journals, ``cells-<what>.jsonl``. Repeat r of the classifier
     has the seed ``seed + r``.
     """

@@ -161,7 +161,7 @@ def tasks(
     *,
     by_columns: bool = False,
 ) -> list[Task]:
-    """Return the tasks of every method on the folds of `table2.tasks`, or on those of every choice of columns."""
+    """Return the tasks of every method on the folds of `table2.tasks`; `by_columns`, for every choice of columns."""
     found = []
     for row, whole, digest in tables_of(rows, folder):
         for columns, table in (columns_of(whole) if by_columns else {ALL: whole}).items():
