@@ -1,8 +1,8 @@
 """Signatures of the native kernels (``core/``): loops over rows, bins and nodes, and nothing else.
 
-Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy arrays; those of a grown tree are views
-of it, read-only, and made anew whenever they are asked for.
-``n_threads`` is a ceiling: small work stays on one thread, and the bits of every result are the same for any value.
+Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy arrays. The attributes of a grown tree
+are read-only views of it, created at each access. ``n_threads`` is an upper limit: small work stays on one thread, and
+the bits of every result are the same for any value.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,21 +25,21 @@ Nodes: TypeAlias = tuple[I32, I32, I32, U8, I64, U32, F64, I64, F64]
 Criterion: TypeAlias = Literal["gini", "entropy", "error", "confidence", "abstaining", "squared_error"]
 
 source_digest: str
-"""Of the sources of the kernels without comments, 16 hexadecimal digits."""
+"""Digest of the kernels' sources without comments, 16 hexadecimal digits."""
 
 # --- lane_types.hpp ----------------------------------------------------------------------------------------
 
 def lane_bytes() -> int:
-    """Bytes of the vectors that kernels use: 64, 32 or 16, as many as the processor has."""
+    """Bytes of the vectors that kernels use: 64, 32 or 16, by default the widest of the processor."""
 
 def use_lane_bytes(bytes: int) -> None:
-    """Use no longer vectors than these, in all threads; every result has the same bits."""
+    """Limit the vectors of all threads to this width; every result has the same bits."""
 
 def work_per_thread() -> int:
-    """Number of elementary operations that start a thread."""
+    """Number of elementary operations for each of which a further thread starts."""
 
 def use_work_per_thread(work: int) -> None:
-    """Set the number of elementary operations that start a thread; every result has the same bits."""
+    """Set `work_per_thread`; every result has the same bits."""
 
 # --- bins.hpp ----------------------------------------------------------------------------------------------
 
@@ -48,10 +48,9 @@ def bin_edges(
 ) -> tuple[F64, I64]:
     """Edges of every column's bins: ``edges[offset[j]:offset[j + 1]]``, strictly increasing.
 
-    A value x falls into bin ``b`` = number of edges < x, so ``x <= edges[b]`` says bin <= b.
-    Columns with ``n_categories[j] > 0`` get no edges. A column with at most ``max_bins`` distinct values
-    gets one bin per value (edges half-way between); others get edges at weighted quantiles of at most
-    ``max_sample`` evenly spaced rows.
+    A value x falls into bin ``b`` = number of edges < x, so ``x <= edges[b]`` means bin <= b. Columns with
+    ``n_categories[j] > 0`` get no edges. A column with at most ``max_bins`` distinct values gets one bin per value
+    (edges half-way between); others get edges at weighted quantiles of at most ``max_sample`` evenly spaced rows.
     """
 
 def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_threads: int) -> Codes:
@@ -68,10 +67,10 @@ def put_together(columns: Sequence[F64 | F32], matrix: F64, first: int, n_thread
 # --- sampled_rows.hpp, distinct_values.hpp -----------------------------------------------------------------
 
 def sample_levels(first: int, n: int) -> U8:
-    """Zero bits at the end of the scrambled numbers of the rows ``first, ..., first + n - 1``, 64 of a zero."""
+    """Number of trailing zero bits of the hash of each row number ``first, ..., first + n - 1``; 64 of a zero hash."""
 
 def distinct_values(known: F64, column: F64, most: int) -> F64 | None:
-    """Distinct values of both, rising, NaN left out; None if there are more than ``most``."""
+    """Sorted distinct values of both arrays without NaN; None if there are more than ``most``."""
 
 # --- sparse_bins.hpp ---------------------------------------------------------------------------------------
 
@@ -85,13 +84,13 @@ def sparse_bin_edges(
     max_sample: int,
     n_threads: int,
 ) -> tuple[F64, I64]:
-    """As `bin_edges`, of a table whose row i has the cells ``start[i]:start[i + 1]``; all others are 0.
+    """`bin_edges` of a sparse table: row i has the cells ``start[i]:start[i + 1]``; all others are 0.
 
-    Columns rise within a row.
+    Columns ascend within a row.
     """
 
 class SparseCodes:
-    """Bin numbers of a sparse table: of each row the cells that are not in the bin of 0."""
+    """Bin numbers of a sparse table, which stores only the cells outside the bin of 0."""
 
     shape: tuple[int, int]
     nbytes: int
@@ -103,7 +102,7 @@ class SparseCodes:
 def dense_rows(
     start: I64, column: I32, value: F64, place: I32, n_places: int, first: int, last: int, n_threads: int
 ) -> F64:
-    """Rows ``first:last`` with all cells, ``(last - first, n_places)``; column j is at ``place[j]``, -1: nowhere."""
+    """Rows ``first:last`` with all cells, ``(last - first, n_places)``; column j is at ``place[j]``; -1 omits it."""
 
 # --- histogram.hpp -----------------------------------------------------------------------------------------
 
@@ -120,7 +119,7 @@ def class_histogram(
 def histogram_seconds(
     codes: Codes, n_bins: I32, labels: U16, n_classes: int, weights: F64, rows: I32 | None, repeats: int, n_threads: int
 ) -> F64:
-    """Wall seconds of `class_histogram`'s kernel alone, ``(repeats,)``: for measuring, nothing else."""
+    """Wall seconds of `class_histogram`'s kernel alone, ``(repeats,)``, for benchmarks."""
 
 # --- table_grower.hpp --------------------------------------------------------------------------------------
 
@@ -128,7 +127,7 @@ class TreeNodes:
     """One tree as flat arrays over its N nodes; node 0 is the root, children are adjacent."""
 
     def __init__(self, nodes: Nodes) -> None:
-        """Make the tree again that had these `nodes`; arrays that are no tree's are refused."""
+        """Rebuild a tree from its `nodes`; ``ValueError`` for arrays that are not those of a tree."""
     def nodes(self) -> Nodes:
         """All arrays, in the order below."""
     feature: I32
@@ -148,13 +147,13 @@ class TreeNodes:
     sums: F64
 
 def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I64, U32, F64, I64]:
-    """The nodes of trees one after the other: how many each tree has, then the arrays of `TreeNodes.nodes` but sums.
+    """Nodes of all trees end to end: the number of nodes of each tree, then the arrays of `TreeNodes.nodes` but sums.
 
-    Children keep their numbers within the tree; offsets are those of all words.
+    Children keep their numbers within the tree; category offsets count over all trees.
     """
 
 class GrownTree(TreeNodes):
-    """``gain``: how much a split raised the criterion's score, in units of weight.
+    """``gain``: increase of the criterion's score by the split, in units of weight.
 
     ``sums``: ``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
     several outputs; (sum w, sum w z) for squared error.
@@ -163,12 +162,12 @@ class GrownTree(TreeNodes):
     def __init__(self, nodes: Nodes, leaf_of_row: I32 | None) -> None: ...
 
     leaf_of_row: I32
-    """``(n,)`` the leaf of every row in ``rows``; -1 elsewhere."""
+    """``(n,)``: leaf of every row in ``rows``; -1 elsewhere."""
     def forget_rows(self) -> None:
-        """Drop ``leaf_of_row``, the one array as long as the table: many trees are kept, each used for rows once."""
+        """Free ``leaf_of_row``, the only array with an entry for each row of the table."""
 
 class Grower:
-    """Grows trees over one binned table; holds the pooled buffers, so a boosting run makes it once."""
+    """Grower of trees on one binned table. It holds the buffers that all trees of a boosting run share."""
 
     def __init__(
         self,
@@ -190,16 +189,16 @@ class Grower:
     ) -> None:
         """0 means no limit for ``max_depth`` and ``max_leaf_nodes``.
 
-        ``min_weight_leaf`` and ``min_gain`` are shares of the total weight. ``max_features`` of each node are out of
-        ``max_features_tree`` that each tree draws.
+        ``min_weight_leaf`` and ``min_gain`` are shares of the total weight. Each tree draws ``max_features_tree``
+        columns, and each node ``max_features`` of these.
         """
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Gini, entropy, confidence, abstaining.
+        """Grow a tree on class labels, by any criterion but "squared_error".
 
         ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only).
         """
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Squared error: ``targets`` ``(n,)``, or of several ``(n, q)``, whose errors are summed.
+        """Grow a tree on targets ``(n,)``, or ``(n, q)`` whose squared errors are summed.
 
         ``sums``: ``(N, 1 + q)``, the weight of each node's rows and their weighted targets.
         """
@@ -207,7 +206,7 @@ class Grower:
 # --- deep_grower.hpp ---------------------------------------------------------------------------------------
 
 class DeepGrower:
-    """Grows the deep trees of forests over one binned table, depth-first; the work of a node is that of its rows.
+    """Grower of the deep trees of forests on one binned table, depth-first, in time proportional to a node's rows.
 
     Splits are those of `Grower`. One grower may be used from many threads at once; each call runs on the thread that
     makes it.
@@ -230,19 +229,19 @@ class DeepGrower:
         feature_weights: U32 | None = None,
         n_threads: int,
     ) -> None:
-        """As `Grower`; ``n_threads`` is for laying out the table."""
+        """Parameters as for `Grower`; ``n_threads`` is used to lay out the table."""
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
 
 def walk_codes(codes: Codes | SparseCodes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
-    """The leaf that each of some rows of a binned table reaches in a tree, ``(len(rows),)``."""
+    """Leaf of each of ``rows`` of a binned table in a tree, ``(len(rows),)``."""
 
 # --- gradient_grower.hpp -----------------------------------------------------------------------------------
 
 class GradientTree(TreeNodes):
-    """``gain``: what a split gained in the second-order objective.
+    """``gain``: gain of the split in the second-order objective.
 
-    ``sums``: ``(N, 2 D)``, G_1 .. G_D, H_1 .. H_D over the rows of the tree, in full precision.
+    ``sums``: ``(N, 2 D)``, G_1 .. G_D, H_1 .. H_D over the rows of each node, in full precision.
     """
 
     def __init__(self, nodes: Nodes, value: F64, bounds: F64, weight: F64 | None = None) -> None: ...
@@ -252,10 +251,10 @@ class GradientTree(TreeNodes):
     bounds: F64
     """``(N, 2)``: least and largest weight that monotone constraints leave; infinite without them."""
     weight: F64 | None
-    """``(N,)``: what the rows of each node weigh; None where rows have no weights."""
+    """``(N,)``: weight of the rows of each node; None if rows have no weights."""
 
 class GradientGrower:
-    """Grows trees on gradients and hessians over one binned table; a boosting run makes it once.
+    """Grower of trees on gradients and hessians of one binned table. It holds the buffers of all trees of a run.
 
     Splits maximise V(left) + V(right) - V(node). With s = max(0, |G| - l1)^2 / (2 (H + l2)) the value V of a node is
     the sum over the outputs of max(0, s - l0) - or, with ``l0_per_leaf`` (XGBoost's gamma), of s - l0.
@@ -290,13 +289,12 @@ class GradientGrower:
         """0 means no limit for ``max_depth``, ``max_leaf_nodes``, ``max_features`` and ``max_interaction``.
 
         Without codes trees are grown on shards, by `grow_on_shards` alone. Both sides of a split have
-        ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs).
-        The columns of a path are at most ``max_interaction``, and in one of the ``interaction_groups``, which rise;
-        without groups any may meet. ``max_features`` are drawn for each node, or the same share
-        of the columns that it may use. ``monotone`` has a row of signs for each score, or one
-        for all. With ``draw_thresholds`` a node tries one random threshold or category of each feature. No leaf weighs
-        more than ``max_weight`` in size. ``feature_weights`` ``(p,)``: the next feature that is drawn has a probability
-        proportional to its weight.
+        ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs). A path splits on at most
+        ``max_interaction`` columns, all in one of the ``interaction_groups`` (ascending); without groups, on any.
+        ``max_features`` are drawn for each node, or the same share of the columns that it may use. ``monotone`` has a
+        row of signs for each score, or one for all. With ``draw_thresholds`` a node tries one random threshold or
+        category of each feature. Leaf weights are within +-``max_weight``. ``feature_weights`` ``(p,)``: the next
+        feature that is drawn has a probability proportional to its weight.
         """
     def grow(
         self,
@@ -308,10 +306,10 @@ class GradientGrower:
         score: int = 0,
         weights: F64 | None = None,
     ) -> GradientTree:
-        """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` rise.
+        """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` ascend.
 
-        The tree follows the signs of row ``score`` of ``monotone``, or of its only row. ``weights`` ``(n,)`` are those
-        of the rows in both sums: where they are whole numbers k, a row adds to the bit what k rows add.
+        The tree follows the signs of row ``score`` of ``monotone``, or of its only row. ``weights`` ``(n,)`` are the
+        row weights that both already contain: where they are whole numbers k, a row adds to the bit what k rows add.
         """
     def grow_on_shards(
         self,
@@ -325,39 +323,39 @@ class GradientGrower:
         part: Callable[[I32, I32, I32, U8, U8], U64],
         leaf_sums: Callable[[I32, I32, int], I64],
     ) -> GradientTree:
-        """Grow the tree that `grow` gives where all rows are in one table, from sums over `GradientShard`.
+        """Grow the tree that `grow` would give for all rows in one table, from sums over `GradientShard`.
 
         ``root`` is the histogram of all rows. ``part`` and ``leaf_sums`` call the shards' methods of that name and
-        return the sum of what they return; ``largest_weight`` is None where rows have no weights.
+        return the sum of what these return; ``largest_weight`` is None if rows have no weights.
         """
     @property
     def n_outputs(self) -> int:
         """D."""
     @property
     def leaf_of_row(self) -> I32:
-        """``(n,)`` the leaf of every row of the table in the tree grown last; the next tree writes it anew."""
+        """``(n,)``: leaf of every row of the table in the tree grown last; the next tree overwrites it."""
 
 # --- gradient_shard.hpp ------------------------------------------------------------------------------------
 
 WordLayout: TypeAlias = tuple[bool, bool, int, int, int, int, float, float]
-"""How a gradient, a hessian and a count share one word, or two (gradient_words.hpp)."""
+"""Layout of a gradient, a hessian and a count in one word, or in two (gradient_words.hpp)."""
 Begun: TypeAlias = tuple[int, float, float, bool, float, float, int, int, float]
-"""Of a shard's rows that a tree is grown on: their number, the largest gradient and hessian, whether all are sound;
-the largest by units of weight, the number of units (0: weights are no whole numbers), the most units of a row, and its
-largest weight."""
+"""Summary of a shard's rows in a tree: their number, the largest gradient and hessian, True if all are
+numbers and no hessian is negative; the largest per unit of weight, the number of units (0: weights are not whole
+numbers), the most units of a row, and the largest weight."""
 
 class GradientShard:
-    """Some of a table's rows, on which a tree is grown elsewhere: parted and counted as they are told to be."""
+    """Part of a table's rows. The tree is grown elsewhere; a shard partitions its rows and returns histograms."""
 
     def __init__(self, codes: Codes, n_bins: I32, *, n_outputs: int, n_threads: int) -> None: ...
     def begin(self, gradient: F64, hessian: F64, weights: F64 | None, rows: I32 | None, features: I32 | None) -> Begun:
         """Begin a tree; the arguments are those of `GradientGrower.grow`, and ``rows`` may be empty."""
     def pack(self, layout: WordLayout, by_units: bool) -> tuple[int, int]:
-        """Round gradients and hessians; sums of |gradient| and hessian as whole numbers."""
+        """Round gradients and hessians, and return the sums of |gradient| and of hessian as whole numbers."""
     def root(self, narrow: bool) -> U64:
         """Histogram of the tree's rows: words (`narrow`), or wide planes."""
     def part(self, place: I32, left: I32, feature: I32, flags: U8, is_left: U8) -> U64:
-        """Part nodes by their places, and return the histograms that are asked for, one after the other.
+        """Partition the rows of nodes, given by their places, and return the chosen histograms end to end.
 
         The root has place 0; children have the places ``left`` and ``left + 1``. ``flags``: 1 if a child is counted,
         + 2 the left one, + 4 in words. ``is_left``: a flag for each bin of each node's feature, end to end.
@@ -377,10 +375,10 @@ class GradientShard:
         """
     @property
     def leaf_of_row(self) -> I32:
-        """``(n,)`` the leaf of every row, -1 for rows that the tree was not grown on; the next tree writes it anew."""
+        """``(n,)``: leaf of every row, -1 for rows that the tree was not grown on; the next tree overwrites it."""
 
 class RoundScale:
-    """What decides the words of a tree, of all its rows together: maxima and numbers of rows and units of weight."""
+    """Maxima and numbers of rows and of units of weight over all rows of a tree, which determine its `WordLayout`."""
 
     def __init__(
         self,
@@ -392,50 +390,50 @@ class RoundScale:
         n_rows: int,
         n_outputs: int,
     ) -> None:
-        """The largest gradient and hessian are those by units of weight where there are ``units``."""
+        """The largest gradient and hessian are per unit of weight if there are ``units``."""
     def layout(self) -> WordLayout:
-        """Words, if numbers fit; whether they are fine enough is seen once rows are packed."""
+        """Layout in words if the numbers fit; `fine_enough` checks its precision once rows are packed."""
     def wide(self) -> WordLayout:
-        """No words, but two wide planes."""
+        """Layout in two wide planes instead of words."""
     def fine_enough(self, layout: WordLayout, gradients: int, hessians: int) -> bool:
-        """Whether words whose sums these are leave the mean gradient and hessian digits enough."""
+        """True if words with these sums leave enough digits to the mean gradient and hessian."""
     def is_narrow(self, layout: WordLayout) -> bool:
-        """Whether the histogram of all rows is one of words."""
+        """True if the histogram of all rows is one of words."""
     @property
     def by_units(self) -> bool:
-        """Whether weights are whole numbers, so that a row of weight k adds to the bit what k rows add."""
+        """True if weights are whole numbers, so that a row of weight k adds to the bit what k rows add."""
     @property
     def largest_gradient(self) -> float:
-        """Of a row."""
+        """Largest |gradient| of a row."""
     @property
     def largest_hessian(self) -> float:
-        """Of a row."""
+        """Largest hessian of a row."""
 
 def node_sums(terms: F64, node: I32, n_nodes: int, largest: F64) -> I64:
-    """``(n_nodes, k, 4)``: sums of terms ``(k, n)`` over the rows of each node, in any order of the rows the same.
+    """``(n_nodes, k, 4)``: sums of terms ``(k, n)`` over the rows of each node, independent of the order of the rows.
 
     Terms are at most ``largest`` ``(k,)``; rows of node -1 count nowhere. See `sums_of_limbs`.
     """
 
 def sums_of_limbs(limbs: I64, largest: F64) -> F64:
-    """``(N, k)``: such sums, or sums of them, as numbers."""
+    """``(N, k)``: results of `node_sums`, or of adding several of them, as float64."""
 
 def largest_size(values: F64) -> float:
-    """The largest absolute value, 0 of none; what is no number is larger than all."""
+    """Largest absolute value, 0 for an empty array; NaN if any value is NaN."""
 
 def add_leaf_values(scores: F64, leaf_of_row: I32, value: F64, n_threads: int) -> None:
-    """``scores[i] += value[leaf_of_row[i]]`` in place; rows of leaf -1 are left alone."""
+    """``scores[i] += value[leaf_of_row[i]]`` in place; rows of leaf -1 stay unchanged."""
 
 # --- traverse.hpp ------------------------------------------------------------------------------------------
 
 class Trees:
     """T flat trees ready to be walked.
 
-    All arrays are checked before anything is built; ``ValueError`` says what is wrong.
+    All arrays are checked before anything is built; ``ValueError`` names the fault.
 
-    ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree,
-    right = left + 1, and a child always has a larger number than its parent, so every walk ends.
-    ``threshold``: x <= threshold goes left. NaN, and what is no category code in range, follows ``missing_left``.
+    ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree, right = left +
+    1, and a child always has a larger number than its parent, so every walk ends. ``threshold``: x <= threshold goes
+    left. NaN and category codes out of range follow ``missing_left``.
     """
 
     def __init__(
@@ -450,7 +448,7 @@ class Trees:
         category_bits: U32,
     ) -> None: ...
     def apply(self, X: F64, n_threads: int) -> I32:
-        """``(n, T)`` the leaf each row reaches, counted within its tree."""
+        """``(n, T)``: leaf that each row reaches, numbered within its tree."""
     def tally_labels(self, X: F64, label: I32, weights: F64, n_classes: int, n_threads: int) -> F64:
         """``(n, n_classes)``: sum of the weights of the trees whose leaf votes for each class; label -1 abstains."""
     def sum_values(self, X: F64, value: F64, weights: F64, n_threads: int) -> F64:
@@ -509,7 +507,7 @@ def interventional_contributions(
     line_high: F64,
     n_threads: int,
 ) -> F64:
-    """``(n, n_features + 1, n_outputs)``: Shapley values of the weighted sum where left-out features are those of Z.
+    """``(n, n_features + 1, n_outputs)``: Shapley values of the weighted sum, with features that are left out from Z.
 
     They are means over the rows of Z ``(m, n_features)``, as is the last place, the score of these rows. Lines are
     those of `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
@@ -541,7 +539,7 @@ def tree_interactions(
 # --- emphasis.hpp ------------------------------------------------------------------------------------------
 
 def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threads: int) -> float:
-    """``weights[i] *= factor[leaf_of_row[i], labels[i]]`` in place (leaf -1: left alone); returns the new sum.
+    """``weights[i] *= factor[leaf_of_row[i], labels[i]]`` in place (leaf -1: unchanged); returns the new sum.
 
     With ``weights`` ``(n, K)`` (AdaBoost.MH) and factor ``(N, 2K)``:
     ``weights[i, l] *= factor[leaf, 2 l + (labels[i] == l)]``.
@@ -556,10 +554,10 @@ def column_digests(X: F64, row_number: U64) -> U64:
     """Sums over the cells of each column, each mixed with its row's number."""
 
 def stored_row_digests(start: I64, column: I32, value: F64, column_number: U64, n_threads: int) -> U64:
-    """As `row_digests`, of rows of which row i has the stored cells ``start[i]:start[i + 1]``, and else zeros."""
+    """`row_digests` of sparse rows: row i has the cells ``start[i]:start[i + 1]``; all others are 0."""
 
 def stored_column_digests(start: I64, column: I32, value: F64, row_number: U64, n_columns: int) -> U64:
-    """As `column_digests`, of rows of which row i has the stored cells ``start[i]:start[i + 1]``, and else zeros."""
+    """`column_digests` of sparse rows: row i has the cells ``start[i]:start[i + 1]``; all others are 0."""
 
 # --- linear_boost.hpp --------------------------------------------------------------------------------------
 
@@ -584,10 +582,10 @@ def linear_boost(
     """Component-wise Newton boosting of a linear score in every leaf; leaf l has ``rows[start[l]:start[l + 1]]``.
 
     ``n_outputs`` 1: two classes, positive for label 1; otherwise output k is "class k or not". Weights must be
-    positive. No training score passes ``cap``; a step is halved until the risk decreases, and boosting stops when
-    it decreases by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``,
-    the scores of ``rows`` ``(m, O)``, the feature of every step ``(L, O, B)`` (-1: the intercept alone, -2: not taken)
-    and the mean risk before and after every step ``(L, O, B + 1)``; unless ``record`` no features, and the last risk.
+    positive. No training score passes ``cap``; a step is halved until the risk decreases, and boosting stops when it
+    decreases by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``, the
+    scores of ``rows`` ``(m, O)``, the feature of every step ``(L, O, B)`` (-1: the intercept alone, -2: not taken) and
+    the mean risk before and after every step ``(L, O, B + 1)``. Without ``record``: no features, and the last risk.
     """
 
 def joint_boost(
@@ -625,10 +623,10 @@ def held_out_errors(
     most_rows: int,
     n_threads: int,
 ) -> F64:
-    """Weight of the held-out rows that each node's own scores are wrong about; node v has ``rows[begin[v]:end[v]]``.
+    """Weight of the held-out rows that each node's own scores misclassify; node v has ``rows[begin[v]:end[v]]``.
 
     The scores are boosted as by `linear_boost` on those of its rows that are not held out, at most ``most_rows`` of
-    them at even distances in the list. A node without such rows is wrong about all.
+    them at even distances in the list. A node without such rows misclassifies all.
     """
 
 # --- leaf_models.hpp ---------------------------------------------------------------------------------------
@@ -651,7 +649,7 @@ class LeafModelTrees:
         coefficient: F64,
     ) -> None: ...
     def scores(self, X: F64, D: F64, n_threads: int) -> F64:
-        """``(n, T, O)``: trees split on the rows of X, leaf models see those of D."""
+        """``(n, T, O)``: trees split on the rows of X, leaf models use those of D."""
     def votes(self, X: F64, D: F64, n_threads: int) -> NDArray[np.int16]:
         """``(n, T)`` class numbers: the sign of one output, or the (first) largest of several."""
     def tally_probabilities(
@@ -669,7 +667,7 @@ class LeafModelTrees:
 # --- leaf_places.hpp ---------------------------------------------------------------------------------------
 
 class LeafPlaces:
-    """Rows in the leaves of T trees: ``codes[t, i]`` is row i's leaf of tree t, one of ``start[t + 1] - start[t]``."""
+    """Rows in the leaves of T trees: ``codes[t, i]`` is row i's leaf in tree t, one of ``start[t + 1] - start[t]``."""
 
     def __init__(self, codes: NDArray[np.uint16] | NDArray[np.uint32], start: I64) -> None: ...
     def scores(self, value: F64, n_threads: int) -> F64:
@@ -701,13 +699,13 @@ class LineSums:
         n_threads: int,
     ) -> None: ...
     def largest(self) -> F64:
-        """Largest values, gradients and hessians: those of several parts of the rows are the largest of theirs."""
+        """Largest values, gradients and hessians; for rows in several parts take the maximum over the parts."""
     def weights(self, largest: F64) -> I64:
-        """Sums of h and h t, of the largest numbers of all rows; those of several parts add up."""
+        """Sums of h and h t, given `largest` of all rows; the sums of several parts can be added."""
     def products(self, largest: F64, weights: I64) -> I64:
-        """Sums of g u and h u u', of the largest numbers and the weights of all rows; those of several parts add up."""
+        """Sums of g u and h u u', given `largest` and `weights` of all rows; the sums of several parts can be added."""
     def lines(self, l2: float) -> tuple[I64, I32, F64, F64, F64, F64]:
-        """`lines_of_sums` where these rows are all."""
+        """`lines_of_sums` if these are all the rows."""
 
 def lines_of_sums(
     feature: I32,
@@ -764,7 +762,7 @@ class LineTrees:
     def tally(self, X: F64, weights: F64, n_threads: int) -> F64:
         """``(n, K)``: weighted sum over the voters; tree ``t K + k`` adds to score k, or each tree to all."""
     def shares(self, X: F64, weights: F64, n_threads: int) -> F64:
-        """``(n, p, K)``: what the lines of each column add to the sum."""
+        """``(n, p, K)``: sum of the lines along each column."""
 
 # --- loss_gradients.hpp ------------------------------------------------------------------------------------
 
@@ -780,13 +778,13 @@ def loss_gradients(
     """Gradients and hessians of a loss, times the rows' weights, written in place.
 
     "logistic" (y 0 or 1) and "softmax" (y below the number of outputs) take labels, "squared" float64 targets; scores
-    and what is written are ``(n,)``, or ``(n_outputs, n)`` for "softmax". Hessians are at least 1e-16 of the weight.
+    and outputs are ``(n,)``, or ``(n_outputs, n)`` for "softmax". Hessians are at least 1e-16 of the weight.
     """
 
 # --- cells.hpp ---------------------------------------------------------------------------------------------
 
 class Cells:
-    """A binned table as one-feature voters see it; column j owns ``n_bins[j] + 1`` cells, the last one "missing"."""
+    """Cells of a binned table; column j has ``n_bins[j] + 1`` cells, the last one for missing values."""
 
     def __init__(self, codes: Codes | SparseCodes, n_bins: I32, n_threads: int) -> None: ...
     def sums(self, values: F64) -> F64:
@@ -795,11 +793,11 @@ class Cells:
         """Weight of the rows in both of two cells, ``(C, C)``."""
     @property
     def is_sparse(self) -> bool:
-        """The table has stored cells only."""
+        """True if the table is sparse."""
     def votes_apart(
         self, first: I64, missing: I64, low: I64, high: I64, vote: I8
     ) -> NDArray[np.uint16] | NDArray[np.uint32]:
-        """On how many rows two stumps vote otherwise, ``(N, N)``; stumps are as `stump_gram` has them.
+        """Number of rows on which two stumps vote differently, ``(N, N)``; stumps as for `stump_gram`.
 
         No ``vote`` is 0, and the table is not sparse. uint16 up to 65,535 rows.
         """
@@ -811,7 +809,7 @@ class Cells:
 def stump_gram(
     pairs: F64, first: I64, missing: I64, low: I64, high: I64, vote: I8, mean: F64 | None, n_threads: int
 ) -> F64:
-    """Products ``(N, N)`` of stumps from those of cells ``(C, C)``; those of the ``mean`` votes are taken off.
+    """Products ``(N, N)`` of stumps from those of cells ``(C, C)``, less the products of the ``mean`` votes if given.
 
     Stump j votes -1 on the cells ``low[j]:high[j]``, ``vote[j]`` on ``missing[j]``, and +1 on the others from
     ``first[j]`` on. Stumps come column by column.
@@ -822,8 +820,8 @@ def stump_gram(
 def listed_rounds(votes: I8, signs: I8, weights: F64, rounds: I64) -> tuple[F64, int]:
     """Discrete AdaBoost over N listed voters, votes ``(n, N)`` of -1 or +1: the best of them, or its complement.
 
-    Returned are the voters' weights after each number of ``rounds``, which ascend, ``(len(rounds), N)``, and how many
-    rounds ran: fewer where no voter beats chance, or after one that makes no error.
+    Returns the voters' weights after each number of ``rounds``, which ascend, ``(len(rounds), N)``, and the number of
+    rounds that ran: fewer if no voter beats chance, or after a voter without error.
     """
 
 # --- coordinate_descent.hpp, best_stump.hpp, lasso_path.hpp --------------------------------------------------------
@@ -836,8 +834,8 @@ def greedy_rounds(
     """Rounds on the voter that lowers the penalised risk most; ``c`` and ``alpha`` are updated in place.
 
     With ``as_new`` a voter that is chosen again counts as one more voter, and the weights add up; else its weight is
-    set anew. Returns each round's voter, its weight, and the decrease of the risk, the penalty not counted; fewer
-    rounds than asked when no voter lowers the penalised risk by more than ``least_decrease``.
+    set anew. Returns each round's voter, its weight, and the decrease of the risk, the penalty not counted; fewer than
+    ``n_rounds`` if no voter lowers the penalised risk by more than ``least_decrease``.
     """
 
 def cyclic_sweeps(
@@ -863,9 +861,9 @@ def best_stump(
     strength: float,
     tie: float,
 ) -> tuple[int, float]:
-    """First of the stumps that lower the penalised risk most, up to a share ``tie``, and its correlation; -1: none.
+    """First stump within a share ``tie`` of the largest decrease of the penalised risk (-1: none), and its correlation.
 
-    ``sums`` are those of the residual in each cell, ``total`` of all rows; stumps are as `stump_gram` has them.
+    ``sums`` are those of the residual in each cell, ``total`` of all rows; stumps as for `stump_gram`.
     """
 
 def lasso_path(
@@ -873,7 +871,7 @@ def lasso_path(
 ) -> tuple[F64, F64, F64]:
     """Weights ``(S, N)`` of the LASSO at each lambda, from the one before, duality gaps and risks ``(S,)``.
 
-    Voters ``start[g]:start[g + 1]`` are much alike and are settled together. Each lambda ends with a gap of at most
+    Voters ``start[g]:start[g + 1]`` are similar and are updated together. Each lambda ends with a gap of at most
     ``tol``, or after ``max_sweeps`` sweeps. A risk is the mean square of the residual.
     """
 
@@ -896,13 +894,13 @@ def lasso_path_of_votes(
 RowWeights = TypeVar("RowWeights", bound=F32 | F64)
 
 class StumpSearch:
-    """Finds the stump of least Z on a binned table, for one vector of row weights after the other.
+    """Search for the stump of least Z on a binned table, for any number of vectors of row weights.
 
-    A stump answers + with probability q; with W by answer and label, Z = 2 sqrt(W++ W+-) + 2 sqrt(W-+ W--).
-    ``labels`` are 0 or 1, 1 is +. ``positions`` has a value for each bin of every column, the missing ones left out,
-    end to end; ``edges`` those between them; categories have positions (of no effect) and no edges. ``softness[j]`` is
-    that of the column's stumps, q = Phi((position - edge) / softness), and 0 makes them hard. A soft stump tries all
-    edges of its column, or 128 that share them out evenly.
+    A stump answers + with probability q; with W by answer and label, Z = 2 sqrt(W++ W+-) + 2 sqrt(W-+ W--). ``labels``
+    are 0 or 1, 1 is +. ``positions`` has a value for each bin of every column, the missing ones left out, end to end;
+    ``edges`` those between them; categories have positions (of no effect) and no edges. ``softness[j]`` is that of the
+    column's stumps, q = Phi((position - edge) / softness), and 0 makes them hard. A soft stump tries all edges of its
+    column, or 128 of them at even distances.
     """
 
     def __init__(
@@ -920,10 +918,11 @@ class StumpSearch:
     def best(self, weights: F32 | F64) -> tuple[int, int, bool, float, float, U32 | None]:
         """Feature, edge, ascending, missing, Z and the words of the categories; of equal Z the first.
 
-        ``edge`` counts within the column, and is -1 for categories; ``ascending`` is such that + is the side of the
-        positive class. ``missing`` is q of a missing value: 0 or 1 if there are any, else the share of the weight that
-        is answered with +. Bit c of the words: category c is answered with +; categories without weight are answered as
-        most of the weight is. Z is in units of weight. Feature -1: no stump has a smaller Z than that of one side.
+        ``edge`` counts within the column, and is -1 for categories; ``ascending`` is chosen so that + is the side of
+        the positive class. ``missing`` is q of a missing value: 0 or 1 if there are any, else the share of the weight
+        that is answered with +. Bit c of the words: category c is answered with +; categories without weight are
+        answered as most of the weight is. Z is in units of weight. Feature -1: no stump has a smaller Z than that of
+        one side.
         """
 
 def stump_probabilities(
@@ -941,7 +940,7 @@ def stump_probabilities(
 
     Phi((x - c) / s), or Phi((c - x) / s) where it is not ascending; s = 0: 1 where x > c, else 0, or the other way.
     ``category_bits[category_offset[t]:category_offset[t + 1]]``: bit c set: category c has q = 1, all others 0, known
-    or not, whatever ``ascending`` says. NaN has q = ``missing``.
+    or not, whatever ``ascending`` is. NaN has q = ``missing``.
     """
 
 def branch_sums(weights: F32 | F64, q: F64, labels: U8, n_threads: int) -> F64:
@@ -950,21 +949,21 @@ def branch_sums(weights: F32 | F64, q: F64, labels: U8, n_threads: int) -> F64:
 def branch_weights(
     weights: RowWeights, q: F64, labels: U8, factors: F64, n_threads: int
 ) -> tuple[RowWeights, RowWeights]:
-    """Weights that go on with each answer: w q ``factors[0, y]`` and w (1 - q) ``factors[1, y]``.
+    """Row weights after each answer: w q ``factors[0, y]`` and w (1 - q) ``factors[1, y]``.
 
     As in `branch_sums` the first column of ``factors`` is for rows of label 1, the second for those of label 0.
     """
 
 def joined_weights(weights: RowWeights, q: F64, labels: U8, factors: F64, n_threads: int) -> RowWeights:
-    """The sum of both `branch_weights`: where either answer leads to the same voter."""
+    """Sum of both `branch_weights`, for answers that lead to the same voter."""
 
 # --- vote_graph.hpp, likely_path.hpp, draws.hpp -------------------------------------------------------------
 
 class StumpGraph:
-    """Graphs of stumps, one behind the other: nodes ``start[d]:start[d + 1]`` are score d's, which begins at the first.
+    """Graphs of stumps end to end: score d has the nodes ``start[d]:start[d + 1]``, and begins at the first.
 
-    Node t asks stump t; + adds ``vote[t, 0]`` and leads to ``next[t, 0]``, - adds ``vote[t, 1]`` and leads to
-    ``next[t, 1]``: a later node of the same score, or -1, out.
+    Node t uses stump t; + adds ``vote[t, 0]`` and leads to ``next[t, 0]``, - adds ``vote[t, 1]`` and leads to ``next[t,
+    1]``: a later node of the same score, or -1 at the end.
     """
 
     def __init__(
@@ -984,16 +983,16 @@ class StumpGraph:
     def expected(self, X: F64, n_threads: int) -> tuple[F64, F64]:
         """Expected scores ``(n, D)`` over all paths, and the expected number of voters that a row meets ``(n,)``."""
     def reach(self, X: F64, n_threads: int) -> F64:
-        """The probability that a row comes to a node, ``(n, T)``."""
+        """Probability that each row reaches each node, ``(n, T)``."""
     def likely(self, X: F64, n_threads: int) -> tuple[F64, I32]:
-        """Scores ``(n, D)`` of the path that says + where q > 1/2, else -; and how many voters it meets, ``(n,)``.
+        """Scores ``(n, D)`` of the path that takes + where q > 1/2, else -, and its number of voters ``(n,)``.
 
         Stumps compare x with their threshold and compute no q: one that rounds to 1/2 is still on its side of it.
         """
     def sampled(self, X: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
-        """Scores ``(n, D)`` of the last of some paths, how many have a score above 0, and the mean number of voters.
+        """Scores ``(n, D)`` of the last path, number of paths with a score above 0, and mean number of voters.
 
-        A row says + where u < q, with u = s(s(key + g (path + 1)) + g (node + 1)) / 2**64 cut to 53 bits, s the
+        A row takes + where u < q, with u = s(s(key + g (path + 1)) + g (node + 1)) / 2**64 cut to 53 bits, s the
         scrambling of SplitMix64 and g = 0x9e3779b97f4a7c15: a row's draws depend on nothing but its key.
         """
 
@@ -1002,13 +1001,13 @@ class MatrixGraph:
 
     def __init__(self, next: I32, vote: F64, start: I64) -> None: ...
     def expected(self, q: F64, n_threads: int) -> tuple[F64, F64]:
-        """As `StumpGraph.expected`."""
+        """Same as `StumpGraph.expected`."""
     def reach(self, q: F64, n_threads: int) -> F64:
-        """As `StumpGraph.reach`."""
+        """Same as `StumpGraph.reach`."""
     def likely(self, q: F64, n_threads: int) -> tuple[F64, I32]:
-        """As `StumpGraph.likely`."""
+        """Same as `StumpGraph.likely`."""
     def sampled(self, q: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
-        """As `StumpGraph.sampled`."""
+        """Same as `StumpGraph.sampled`."""
 
 def row_keys(X: F64, seed: int, n_threads: int) -> U64:
     """A key for each row that depends on its values and the seed alone; -0.0 is 0.0, and all NaN are one."""

@@ -144,11 +144,11 @@ def test_refused(iris, tmp_path):
         ("there is no file", "none.json"),
         ("unknown ending; use one of .skops, .json", "m.onnx"),
         ("cannot be converted: it is Ridge, a kind that is not supported", "numbers.skops"),
-        ("and this library's learners, and of numbers forests and boosters.", "classes.skops"),
+        ("and this library's learners, and of regressors forests and boosters.", "classes.skops"),
         ("--classes has '1' 2 times; give each class a name of its own", "forest.skops", "--classes", "1,01,2"),
         ("vote.joblib cannot be converted", "vote.joblib", "--trust-pickle"),
         ("--classes has 2 names; the model has 3", "x.json", "--classes", "a,b"),
-        ("children are not among those after them", "circle.skops"),
+        ("child that is not among the nodes after its parent", "circle.skops"),
     ]
     for message, name, *options in cases:
         said = fail("convert", tmp_path / name, *options, *out)

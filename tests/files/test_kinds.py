@@ -330,7 +330,7 @@ def test_a_learner_reads_rows_by_its_table(tmp_path):
         ("boosting_tree", forget("attributes", "bounds_"), "bounds_ are not .* numbers|belongs to nothing"),
         ("boosting_tree", swap("attributes.edges_", lambda a: a[:, None]), "edges_ are not"),
         ("boosting_tree", swap("attributes.n_draws_", lambda a: a[1:]), "n_draws_ are not"),
-        ("boosting_tree", tell("link", value={"name": "share"}), "VoteGraph hold scores, which are no shares"),
+        ("boosting_tree", tell("link", value={"name": "share"}), "VoteGraph hold scores, which do not sum to one"),
         ("boosting_tree_majority", tell("voters", "n_paths", value=10**6 + 1), "must be within 1 and 1000000"),
         ("boosting_tree_majority", tell("params", "n_paths", value=10**7), "n_paths"),
         ("gradient_linear", put("voters.lines.column", 0, 99), "column holds 99, which is not within"),
@@ -339,7 +339,11 @@ def test_a_learner_reads_rows_by_its_table(tmp_path):
         ("gradient_linear", put("voters.lines.start", 1, 10**6), "start goes from|start ends at"),
         ("gradient_linear", swap("voters.lines.high", lambda a: a[1:]), "high is"),
         ("gradient_linear", swap("voters.lines.start", lambda a: np.append(0, a[1:] * 0 + a[-1])), "inner node"),
-        ("gradient_linear", tell("voters", "trees_per_voter", value=2), "voters of 2 trees|one where a voter is"),
+        (
+            "gradient_linear",
+            tell("voters", "trees_per_voter", value=2),
+            "voters of 2 trees|a single one if",
+        ),
         ("gradient_linear_three", tell("voters", "trees_per_voter", value=10**9), "whole voters|must be within"),
     ],
 )

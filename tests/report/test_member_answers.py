@@ -187,7 +187,7 @@ def test_models_and_labels_that_are_refused(classes):
         MemberAnswers.of(CommitteeClassifier(), X)
     with pytest.raises(TypeError, match="is a RandomForestClassifier; give a CommitteeClassifier"):
         MemberAnswers.of(RandomForestClassifier(2).fit(X, y), X)
-    with pytest.raises(ValueError, match="labels that the committee does not know"):
+    with pytest.raises(ValueError, match="labels that are not classes of the committee"):
         MemberAnswers.of(model, X, np.full(len(X), "z"))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MemberAnswers.of(model, X, y[1:])

@@ -110,8 +110,8 @@ def test_it_belongs_to_the_committee():
         ([[0.0, 0.0, 0.0]], Softmax(), r"intercept has shape \(1, 3\)"),
         ([0.0, np.nan, 0.0], Softmax(), r"intercept\[1\] is nan; intercept must be finite"),
         ([0.0, 0.0, np.inf], Softmax(), r"intercept\[2\] is inf"),
-        ([0.0, 0.0, 1.0], Share(), r"intercept is no vote to average, as Share\(\) does"),
-        ([0.0, 0.0, 1.0], Softmax(normalized=True), "intercept is no vote to average, as Softmax"),
+        ([0.0, 0.0, 1.0], Share(), r"Share\(\) averages votes, and takes no intercept"),
+        ([0.0, 0.0, 1.0], Softmax(normalized=True), "Softmax.* averages votes, and takes no intercept"),
     ],
 )
 def test_it_is_checked(intercept: Any, link: Any, message: str) -> None:

@@ -371,7 +371,7 @@ def test_gibbs_quantities_that_nobody_knows():
 def test_refused_rows_and_models(two):
     X, y = cancer()
     model = two["labels"]
-    with pytest.raises(ValueError, match="does not know"):
+    with pytest.raises(ValueError, match="not classes of the committee"):
         MarginDistribution.of(model, X, y + 1)
     with pytest.raises(ValueError, match="labels"):
         MarginDistribution.of(model, X, y[:-1])
@@ -401,7 +401,7 @@ def test_refused_out_of_bag(two):
     with pytest.raises(ValueError, match=r"y holds .*7.*, which is no class"):
         MarginDistribution.out_of_bag(forest, np.append(y[:-1], 7))
     forest.oob_decision_function_[:] = np.nan
-    with pytest.raises(ValueError, match="Every voter of the RandomForestClassifier saw all rows"):
+    with pytest.raises(ValueError, match="Every voter of the RandomForestClassifier was trained on all rows"):
         MarginDistribution.out_of_bag(forest, y)
     for strange in (y + 1, y.astype(str), pd.Series(y.astype(str))):
         with pytest.raises(ValueError, match="no class of the"):

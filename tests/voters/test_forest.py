@@ -183,7 +183,7 @@ def test_parts_of_rounds_are_checked():
     refused = [
         (lambda each=each: Rounds(each, 2), "leaves hold one number") for each in (labels, wide, stumps(n_classes=2))
     ]
-    refused += [(lambda n=n: Rounds(stumps(), n), f"no whole rounds of n_outputs={n}") for n in (0, -2, 3, 8)]
+    refused += [(lambda n=n: Rounds(stumps(), n), f"do not form whole rounds of n_outputs={n}") for n in (0, -2, 3, 8)]
     refused += [
         (lambda: Rounds(stumps(), 2).tally(rows(2), np.ones(4)), r"weights has shape \(4,\); 2 voters need \(2,\)"),
         (lambda: Rounds(stumps(MAX_CLASSES + 1), MAX_CLASSES + 1).check(), f"n_outputs is {MAX_CLASSES + 1}"),

@@ -179,7 +179,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("shared_shares", put("voters.split", 0, 255), "split holds 255; there are"),
     ("shared_shares", put("voters.feature", 0, 200), "feature is not within"),
     ("shared_shares", swap("voters.feature", lambda a: a.astype(np.uint32) + 2**31), "feature is not within"),
-    ("shared_shares", swap("voters.threshold", lambda a: a[1:]), "are not for as many splits"),
+    ("shared_shares", swap("voters.threshold", lambda a: a[1:]), "differ in their number of splits"),
     ("shared_shares", swap("voters.threshold", lambda a: a.astype(np.float16)), "threshold is float16"),
     ("shared_shares", put("voters.threshold", 0, np.nan), "threshold is neither finite nor"),
     ("shared_shares", put("voters.missing_left", 0, 2), "missing_left is neither 0 nor 1"),
@@ -197,10 +197,10 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("recorded_shares", swap("voters.gain", lambda a: np.full(len(a), np.nan)), "gain is not finite"),
     ("shared_labels", put("voters.label", 0, 9), "label is not within"),
     ("shared_labels", swap("voters.label", lambda a: a.astype(np.int64)), "label is int64"),
-    ("shared_labels", swap("voters.category_bits", lambda a: a[:-1]), "category_offset does not share out"),
-    ("shared_labels", swap("voters.category_offset", lambda a: a[::-1].copy()), "category_offset does not share out"),
+    ("shared_labels", swap("voters.category_bits", lambda a: a[:-1]), "category_offset does not partition"),
+    ("shared_labels", swap("voters.category_offset", lambda a: a[::-1].copy()), "category_offset does not partition"),
     ("shared_rounds", tell("voters", "trees", "kind", value="rounds"), "the trees of rounds must be a forest"),
-    ("shared_rounds", swap("voters.trees.root", lambda a: a[:-1]), "are no whole rounds"),
+    ("shared_rounds", swap("voters.trees.root", lambda a: a[:-1]), "do not form whole rounds"),
 ]
 
 

@@ -82,12 +82,12 @@ CRAFTED: list[tuple[str, Change, str]] = [
     # soft stumps
     ("probabilistic", swap(STUMPS + "missing", lambda a: a[:3]), "the stumps' arrays differ in length"),
     ("probabilistic", swap(STUMPS + "threshold", lambda a: a.astype(np.float32)), "threshold is float32"),
-    ("probabilistic", swap(STUMPS + "category_offset", lambda a: a[:4]), "category_offset does not share out"),
-    ("probabilistic", put(STUMPS + "category_offset", 2, 1), "category_offset does not share out"),
-    ("matryoshka", put(STUMPS + "category_offset", 0, 1), "category_offset does not share out"),
-    ("matryoshka", swap(STUMPS + "category_bits", lambda a: a[:-1]), "category_offset does not share out"),
-    ("probabilistic", put(STUMPS + "feature", 1, 4), "feature holds a column outside the 4 there are"),
-    ("probabilistic", put(STUMPS + "feature", 1, -1), "feature holds a column outside the 4 there are"),
+    ("probabilistic", swap(STUMPS + "category_offset", lambda a: a[:4]), "category_offset does not partition"),
+    ("probabilistic", put(STUMPS + "category_offset", 2, 1), "category_offset does not partition"),
+    ("matryoshka", put(STUMPS + "category_offset", 0, 1), "category_offset does not partition"),
+    ("matryoshka", swap(STUMPS + "category_bits", lambda a: a[:-1]), "category_offset does not partition"),
+    ("probabilistic", put(STUMPS + "feature", 1, 4), "feature holds a column outside \\[0, 4\\)"),
+    ("probabilistic", put(STUMPS + "feature", 1, -1), "feature holds a column outside \\[0, 4\\)"),
     ("probabilistic", put(STUMPS + "threshold", 0, np.nan), "threshold must be a number, softness finite"),
     ("probabilistic", put(STUMPS + "softness", 0, np.inf), "threshold must be a number, softness finite"),
     ("probabilistic", put(STUMPS + "softness", 0, -0.5), "softness finite and not negative"),
@@ -97,7 +97,11 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("probabilistic", tell("table", "categories", value=[["a", "b"]] * 4), "does not suit its type"),
     # oracles
     ("probabilistic_learners", tell("voters", "voters", "estimate", value="mean"), "estimate is 'mean'; it must be"),
-    ("probabilistic_learners", put("voters.n_draws", 1, 3), "voters.n_draws is not zero; the library's learners know"),
+    (
+        "probabilistic_learners",
+        put("voters.n_draws", 1, 3),
+        "voters.n_draws is not zero; the library's learners have exact",
+    ),
     ("probabilistic_learners", swap("voters.n_draws", lambda a: a[:1]), r"n_draws has shape \(1,\); 2 voters need"),
     ("probabilistic_learners", tell("voters", "voters", "seed", value=2**63), "seed is 9223372036854775808"),
     (
@@ -136,8 +140,8 @@ CRAFTED: list[tuple[str, Change, str]] = [
         "link of the leaves is 'identity'; it must be 'probit' or",
     ),
     ("model_tree", without_design, r"design.source is empty; a linear model needs a column"),
-    ("model_tree", tell("voters", "trees_per_voter", value=2), "trees_per_voter is 2; for 3 classes that cannot be"),
-    ("model_tree", tell("voters", "trees_per_voter", value=3), "1 trees, which are no whole voters of 3 trees"),
+    ("model_tree", tell("voters", "trees_per_voter", value=2), "trees_per_voter is 2; for 3 classes it must be 1 or 3"),
+    ("model_tree", tell("voters", "trees_per_voter", value=3), "1 trees do not form whole voters of 3 trees"),
 ]
 
 
@@ -326,7 +330,7 @@ TREES: list[tuple[Change, str]] = [
     (lose("voters.coefficient"), "array 'voters.coefficient' is absent"),
     (gain("voters.alpha"), "array 'voters.alpha' belongs to nothing"),
     (at("link", to="cloglog"), "link of the leaves is 'cloglog'"),
-    (at("trees_per_voter", to=3), "no whole voters of 3 trees|intercept is float64 of shape"),
+    (at("trees_per_voter", to=3), "do not form whole voters of 3 trees|intercept is float64 of shape"),
     (at("trees_per_voter", to=2), "trees_per_voter is 2; for 3 classes"),
     (at("trees_per_voter", to=0), "trees_per_voter is 0"),
     (at("trees_per_voter", to=10**30), "trees_per_voter is 1000"),
@@ -338,7 +342,10 @@ TREES: list[tuple[Change, str]] = [
     (at("trees", "n_features", to=7), "risk_fall|voters are for 7 columns"),
     (at("kind", to="committees"), "'members' is absent"),
     (at("kind", to="linear_scores"), "'cap' is absent"),
-    (both(tell("table", value=None), tell("feature_names", value=None)), "linear models need to know their columns"),
+    (
+        both(tell("table", value=None), tell("feature_names", value=None)),
+        "linear models need the types of their columns",
+    ),
     (tell("table", "categories", 1, value=["r"]), "no such thing|does not suit"),
     (tell("table", "categories", 1, value=None), "no such thing|does not suit"),
     (tell("table", "categories", 2, value=["p0", "p1"]), "'place' has a different number of values than categories"),
@@ -357,7 +364,7 @@ COMMITTEES: list[tuple[Change, str]] = [
     (put("voters.start", 1, 2**62), "start goes from"),
     (put("voters.start", 1, 0), "start goes from 0 to 0"),
     (put("voters.start", -1, 99), "start ends at 99"),
-    (swap("voters.start", lambda a: a[:1]), "start is for no committee"),
+    (swap("voters.start", lambda a: a[:1]), "start has one number"),
     (swap("voters.start", lambda a: a[:0]), "start"),
     (swap("voters.start", lambda a: np.array(a[0])), "start is a single number"),
     (swap("voters.start", lambda a: a.astype(np.int32)), "start is int32"),
@@ -370,7 +377,7 @@ COMMITTEES: list[tuple[Change, str]] = [
     (at("members", "soft", to=True), "members give scores"),
     (at("members", "kind", to="linear_scores"), "members are of kind 'linear_scores'"),
     (at("members", "kind", to="committees"), "members are of kind 'committees'"),
-    (at("members", "trees_per_voter", to=3), "intercept is float64 of shape|no whole voters"),
+    (at("members", "trees_per_voter", to=3), "intercept is float64 of shape|do not form whole voters"),
     (at("members", to=[]), "'members' is a list"),
     (at("soft", to=0), "'soft' is a int"),
     (put("voters.members.model", -1, 1000), "model holds 1000"),
@@ -393,7 +400,7 @@ def test_crafted_committees_are_refused(tmp_path, change, message):
         (put("voters.model", 0, 1), "model holds 1"),
         (put("voters.coefficient", (0, 0, 0), np.nan), "coefficient holds a number"),
         (tell("link", value={"name": "probit", "scale": 2.0}), "has no 'scale'"),
-        (tell("link", value={"name": "share"}), "LinearScores hold scores, which are no shares"),
+        (tell("link", value={"name": "share"}), "LinearScores hold scores, which do not sum to one"),
     ],
 )
 def test_crafted_scores_are_refused(tmp_path, change, message):

@@ -60,8 +60,8 @@ _PHRASES = {
     "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
     "cannot be converted: estimator is": "cannot be converted: it is",
     "for which there is no adapter": "a kind that is not supported",
-    "those that RegressionCommittee.from_estimator takes; any fitted classifiers can vote as EstimatorVoters": (
-        "forests and boosters"
+    "; for regressors use RegressionCommittee.from_estimator, and for other fitted classifiers EstimatorVoters": (
+        ", and of regressors forests and boosters"
     ),
 }
 

@@ -268,7 +268,7 @@ class Committee(WeightedVotes):
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
     def staged_predict_proba(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[Scores]:
-        """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each votes once.
+        """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each is evaluated once.
 
         Parameters and errors are those of `decision_function`.
 
@@ -309,7 +309,7 @@ class Committee(WeightedVotes):
         index = np.array([place.get(label, -1) for label in distinct.tolist()], dtype=np.intp)
         if unknown := [label for label in distinct.tolist() if label not in place]:
             raise ValueError(
-                f"y has labels that the committee does not know: {unknown[:5]}; its classes are "
+                f"y has labels that are not classes of the committee: {unknown[:5]}; its classes are "
                 f"{self.classes.tolist()}."
             )
         return index[inverse]
@@ -469,8 +469,8 @@ def as_committee(model: Any, target: str) -> Committee | RegressionCommittee:
         return model
     if hasattr(model, "alpha") and hasattr(model, "estimator") and type(model).__module__.startswith("committee."):
         raise TypeError(
-            f"{type(model).__name__} predicts sets or intervals, for which {target} has no models; export the model "
-            "inside, estimator_, and keep what is added to it."
+            f"{type(model).__name__} predicts sets or intervals, for which {target} has no models; export its "
+            "estimator_, and compute the sets or intervals from the exported model's predictions."
         )
     tagged = hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type")
     regresses = tagged and not isinstance(model, type) and is_regressor(model)

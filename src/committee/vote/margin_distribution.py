@@ -273,7 +273,7 @@ class MarginDistribution:
         has_vote = np.isfinite(share).all(axis=1) & share.any(axis=1)
         if not has_vote.any():
             raise ValueError(
-                f"Every voter of the {kind} saw all rows; fit it with bootstrap, or on a share of the rows."
+                f"Every voter of the {kind} was trained on all rows; fit it with bootstrap, or on a share of the rows."
             )
         weight = np.where(has_vote, _row_weight(sample_weight, len(labels)), 0.0)
         votes = np.where(has_vote[:, None], share, 0.0)
@@ -393,8 +393,8 @@ class MarginDistribution:
     def _gibbs(self) -> F64:
         if self.voter_margins is None:
             raise ValueError(
-                "The margins of single voters are unknown; MarginDistribution.of(model, X, y) has "
-                "them, out of bag with asked=..., and margins of two classes are their own voter_margins."
+                "The margins of single voters are unknown; compute them by MarginDistribution.of(model, X, y), out of "
+                "bag with asked=... For two classes give the margins themselves as voter_margins."
             )
         return 0.5 * (1.0 - self.voter_margins)
 

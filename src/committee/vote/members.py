@@ -38,7 +38,7 @@ class MemberCommittees:
         if len({type(one) for one in members}) > 1:
             raise ValueError("members vote for classes and for numbers; all must do the same.")
         if len({_answers(one) for one in members}) > 1:
-            raise ValueError("members have different classes or numbers of outputs; all must answer alike.")
+            raise ValueError("members have different classes or numbers of outputs; all must have the same.")
         object.__setattr__(self, "members", members)
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class MemberCommittees:
         for number, described in enumerate(field(document, "members", list)):
             name = field(described, "class", str) if type(described) is dict else None
             if name not in COMMITTEES:
-                raise ValueError(f"member {number} is no committee")
+                raise ValueError(f"member {number} is not a committee")
             kind = resolve_name(COMMITTEES[name])
             members.append(kind.from_document(described, tensors.member(number)))
         return cls(members)

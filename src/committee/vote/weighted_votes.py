@@ -220,7 +220,7 @@ class WeightedVotes(Storable, ABC):
     def staged_decision_function(
         self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1
     ) -> Iterator[Scores]:
-        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each votes once.
+        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each is evaluated once.
 
         Examples
         --------
@@ -229,7 +229,7 @@ class WeightedVotes(Storable, ABC):
         return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads, offset))
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[NDArray[Any]]:
-        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each votes once.
+        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each is evaluated once.
 
         Examples
         --------
@@ -335,7 +335,7 @@ class WeightedVotes(Storable, ABC):
 
     def _check_addable(self, name: str) -> None:
         if self.link.averages:
-            raise ValueError(f"{name} is no vote to average, as {self.link} does; use another link, or no {name}.")
+            raise ValueError(f"{self.link} averages votes, and takes no {name}; use another link, or no {name}.")
 
     def _settle(self, tally: Scores, total: float) -> Scores:
         return tally
@@ -411,7 +411,7 @@ class WeightedVotes(Storable, ABC):
         # a graph multiplies its votes by the weights, and a mean divides by their sum
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(weights * voters.spread).all():
-                raise ValueError("weights times votes are larger than numbers can be")
+                raise ValueError("weights times votes exceed the largest float64 number")
         if link.name == "average" and not weights.sum() > 0.0:
             raise ValueError("the sum of the weights of a mean vote must be above 0")
         intercept = None

@@ -28,7 +28,7 @@ Votes = NDArray[np.int16] | F64
 
 
 class OwnTables:
-    """Base of voters whose members encode their rows themselves, so that a committee's table fits any of them."""
+    """Base of voters whose members encode their rows themselves, and so accept any table."""
 
     def check_columns(self, table: TableSchema | None) -> None: ...
 
@@ -379,7 +379,7 @@ class RegressorRounds(OwnTables):
     def __post_init__(self) -> None:
         output, D = self.regressors.output, self.n_outputs
         if len(output) % D or (output.reshape(-1, D) != np.arange(D)).any():
-            raise ValueError(f"{len(output)} regressors are no whole rounds of {D}, one for each score in turn.")
+            raise ValueError(f"{len(output)} regressors do not form whole rounds of {D}, one for each score in turn.")
 
     def __len__(self) -> int:
         return len(self.regressors) // int(self.n_outputs)

@@ -67,7 +67,7 @@ class FlatTrees:
     missing_left: NDArray[np.uint8]  # (N,): 1 if missing values go left
     category_offset: NDArray[np.int64]  # (N + 1,): extents of the nodes' category bits
     category_bits: NDArray[np.uint32]  # bit c is set if category c goes left; 32 categories per word
-    label: NDArray[np.int32] | None  # (N,): class of each leaf; -1 abstains, and at inner nodes
+    label: NDArray[np.int32] | None  # (N,): class of each leaf; -1 if it abstains, and at inner nodes
     value: NDArray[np.float64] | None  # (N, D): scores of leaves; D = 1 (positive: second class) or K
     gain: NDArray[np.float64]  # (N,): split gain
     weight: NDArray[np.float64]  # (N,): weight of the training rows that reached the node
@@ -109,7 +109,7 @@ class FlatTrees:
         )
 
     def category_words(self, node: int) -> NDArray[np.uint32]:
-        """Category bits of a node, counted over all trees."""
+        """Category bits of a node; `node` counts over all trees."""
         return self.category_bits[self.category_offset[node] : self.category_offset[node + 1]]
 
     def categories_left(self, node: int, n_codes: int) -> NDArray[np.bool_]:
@@ -266,6 +266,4 @@ def breadth_first_order(left: NDArray[np.int32], offset: NDArray[np.int64]) -> I
 def _check_trees(led_to: Index, n_nodes: int) -> None:
     inside = ((led_to >= 0) & (led_to < n_nodes)).all()
     if not inside or np.bincount(led_to, minlength=1).max() > 1:
-        raise ValueError(
-            "a tree has nodes whose children are none of its nodes, or those of two parents; it is no tree"
-        )
+        raise ValueError("the nodes do not form trees: a child is not among them, or has two parents")

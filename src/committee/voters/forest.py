@@ -150,7 +150,8 @@ class Forest(FlatTrees):
     ) -> NDArray[np.float64]:
         """Share of each feature in the splits, ``(p,)``, by gain, number of splits or weight of rows ("cover").
 
-        Trees count with the absolute value of their weight. The shares sum to 1, or are all 0 without any gain.
+        Trees count with the absolute value of their weight. The shares sum to 1, or are all 0 if the measure is 0 at
+        all splits.
         """
         each = self._split_numbers(kind)
         # in units of a power of two, so that no sum of large numbers overflows and all bits stay
@@ -170,10 +171,10 @@ class Forest(FlatTrees):
         if kind == "count":
             return np.ones(len(self.feature))
         if kind != "cover":
-            raise ValueError(f"kind={kind!r} is no importance; the kinds are 'gain', 'count' and 'cover'.")
+            raise ValueError(f"kind={kind!r} is unknown; choose 'gain', 'count' or 'cover'.")
         if not self.weight[self.offset[:-1]].all():
             raise ValueError(
-                "these trees hold no weights of their training rows, which kind='cover' counts; take 'gain' or "
+                "these trees have no weights of their training rows, which kind='cover' sums; take 'gain' or "
                 "'count', or fit anew."
             )
         return self.weight

@@ -70,14 +70,14 @@ class LeafLines:
         return cls(extents(sizes), column, slope, centre, low, high)
 
     def of_nodes(self, mask: NDArray[np.bool_]) -> LeafLines:
-        """Lines of the nodes of a mask ``(N,)`` alone; the others have none."""
+        """Lines of the nodes in a mask ``(N,)``; other nodes have none."""
         sizes = np.diff(self.start)
         lines = np.repeat(mask, sizes)
         parts = (getattr(self, name)[lines] for name in ARRAYS[1:])
         return LeafLines(extents(np.where(mask, sizes, 0)), *parts)
 
     def merged(self, other: LeafLines) -> LeafLines:
-        """Lines of both for each node, whose values add up."""
+        """Lines of `self` and of `other` at each node; their values add up."""
         n = len(self.start) - 1
         node = np.concatenate([np.repeat(np.arange(n), np.diff(each.start)) for each in (self, other)])
         order = np.argsort(node, kind="stable")
@@ -126,10 +126,10 @@ class LinearLeaves:
         value, K = self.forest.value, self.trees_per_voter
         if value is None or (K > 1 and (value.shape[1] != 1 or self.forest.n_classes != 1)):
             raise ValueError(
-                "Linear leaves need a forest whose leaves hold numbers, one where a voter is several trees."
+                "Linear leaves need a forest whose leaves hold numbers; a single one if a voter has several trees."
             )
         if K < 1 or len(self.forest) % K:
-            raise ValueError(f"{len(self.forest)} trees are no whole voters of {K} trees.")
+            raise ValueError(f"{len(self.forest)} trees do not form whole voters of {K} trees.")
 
     def __len__(self) -> int:
         return len(self.forest) // self.trees_per_voter
@@ -228,4 +228,4 @@ class LinearLeaves:
         self.forest.check_columns(table)
         if table is not None and (bad := table.n_categories[self.lines.column] > 0).any():
             column = table.column(int(self.lines.column[np.argmax(bad)]))
-            raise ValueError(f"a line is along {column}, which holds categories")
+            raise ValueError(f"a leaf has a line along {column}, which is categorical")

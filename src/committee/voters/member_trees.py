@@ -40,7 +40,7 @@ class MemberTrees:
             return cls(voters.forest, np.repeat(weights, per_voter), per_voter)
         raise TypeError(
             f"{asked} needs voters that are native trees; these are {type(voters).__name__}. Leave the voter at its "
-            "default, or ask the members themselves."
+            "default, or call this on the members themselves."
         )
 
     def apply(self, X: Any, n_threads: int = 1) -> NDArray[np.int32]:

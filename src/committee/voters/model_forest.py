@@ -258,9 +258,11 @@ class ModelForest(UnitSpread):
         if self.link not in ("probit", "logit"):
             raise ValueError(f"link of the leaves is {self.link!r}; it must be 'probit' or 'logit'.")
         if self.trees_per_voter not in ((1, K) if K > 2 else (1,)):
-            raise ValueError(f"trees_per_voter is {self.trees_per_voter}; for {K} classes that cannot be.")
+            raise ValueError(
+                f"trees_per_voter is {self.trees_per_voter}; for {K} classes it must be 1" + f" or {K}" * (K > 2)
+            )
         if not T or T % self.trees_per_voter:
-            raise ValueError(f"there are {T} trees, which are no whole voters of {self.trees_per_voter} trees.")
+            raise ValueError(f"{T} trees do not form whole voters of {self.trees_per_voter} trees.")
         self._check_models()
 
     def _check_models(self) -> None:
@@ -283,7 +285,7 @@ class ModelForest(UnitSpread):
 
     def check_columns(self, table: TableSchema | None) -> None:
         if table is None:
-            raise ValueError("the table is null, and linear models need to know their columns")
+            raise ValueError("the table is null; linear models need the types of their columns")
         self.design.check(table)
         self.forest.check_columns(table)
 
@@ -293,7 +295,8 @@ class LinearScores(ModelForest):
     """Model trees that vote with their linear scores, ``(n, T, O)``.
 
     The committee's link converts the weighted sum of scores to probabilities, so that scores beyond the range of
-    probabilities keep their differences. `cap` bounds the scores of training rows and is the unit of margins.
+    probabilities keep their differences. `cap` bounds the scores of training rows, and so the spread of a voter: `cap`
+    for two classes, else 2 `cap`.
     """
 
     kind: ClassVar[VoteKind] = "score"

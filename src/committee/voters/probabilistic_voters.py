@@ -1,4 +1,4 @@
-"""Voters with random answers: classifiers with probabilities, oracles and soft stumps."""
+"""Voters with random votes: classifiers with probabilities, oracles and soft stumps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ProbabilisticVoters(Protocol):
 
     @property
     def n_features(self) -> int | None:
-        """Width of the encoded matrix, or None if only the voters know it."""
+        """Width of the encoded matrix, or None if it is not recorded."""
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +88,7 @@ def prob_positive(voter: Any, X: F64) -> F64:
 def draw_answers(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw one answer of a voter on each row, ``(n,)``: True for +1.
 
-    Oracles answer by ``draw``. For other voters the answers are drawn by `prob_positive`.
+    Oracles draw it by ``draw``. For other voters it is True with probability `prob_positive`.
     """
     if not isinstance(voter, DrawnVoter):
         return np.asarray(rng.random(len(X)) < prob_positive(voter, X))
@@ -96,15 +96,18 @@ def draw_answers(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.boo
     if answers.shape != (len(X),):
         raise ValueError(f"draw of {type(voter).__name__} has shape {answers.shape}; {len(X)} rows need ({len(X)},).")
     if answers.dtype.kind not in "biuf" or not np.isfinite(answers).all():
-        raise ValueError(f"draw of {type(voter).__name__} gives answers that are no finite numbers; +1 or -1 are.")
+        raise ValueError(
+            f"draw of {type(voter).__name__} returns values that are not finite numbers; it must return +1 or -1."
+        )
     return np.asarray(answers > 0)
 
 
 def estimate_probability(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
     """Estimate q from `n_draws` answers of which `count` were +1.
 
-    ML: c / R. MAP with a uniform prior: (1 + c) / (R + 2), never 0 or 1. The Z computed from it decreases to its limit
-    if n edge^2 >= 1/16 (E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, section 2).
+    With c = `count` and R = `n_draws`, ML: c / R. MAP with a uniform prior: (1 + c) / (R + 2), never 0 or 1. The
+    normaliser Z computed from it decreases to its limit in R if R edge^2 >= 1/16 (E. Grossmann, A theory of
+    probabilistic boosting, decision trees and matryoshki, section 2).
 
     Equation: draw-estimates (docs/theory.md).
     """
@@ -189,7 +192,7 @@ class OracleVoters(OwnTables):
         members = read_members(document, tensors, fault)
         n_draws = tensors.take("n_draws", np.int64, 1)
         if n_draws.any():
-            raise ValueError(f"{tensors.prefix}n_draws is not zero; the library's learners know their probabilities")
+            raise ValueError(f"{tensors.prefix}n_draws is not zero; the library's learners have exact probabilities")
         return cls(members, n_draws, "ml" if estimate == "ml" else "map", read_seed(document))
 
 
@@ -241,9 +244,9 @@ class SoftStumps:
             raise ValueError("the stumps' arrays differ in length")
         offset, n_words = self.category_offset, len(self.category_bits)
         if len(offset) != T + 1 or offset[0] != 0 or (np.diff(offset) < 0).any() or offset[-1] != n_words:
-            raise ValueError("category_offset does not share out category_bits")
+            raise ValueError("category_offset does not partition category_bits")
         if T and not (self.feature.min() >= 0 and self.feature.max() < self.n_features):
-            raise ValueError(f"feature holds a column outside the {self.n_features} there are")
+            raise ValueError(f"feature holds a column outside [0, {self.n_features})")
         if np.isnan(self.threshold).any() or not np.isfinite(self.softness).all() or (self.softness < 0).any():
             raise ValueError("threshold must be a number, softness finite and not negative")
         if not ((self.missing >= 0) & (self.missing <= 1)).all() or (self.ascending > 1).any():

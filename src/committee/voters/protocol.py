@@ -34,7 +34,7 @@ class Voters(Protocol):
 
     @property
     def n_features(self) -> int | None:
-        """Width p of the encoded matrix, or None if only the members know it."""
+        """Width p of the encoded matrix, or None if it is not recorded."""
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ class Voters(Protocol):
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Largest change of a margin by each voter, ``(T,)``; 1 for label voters."""
+        """Largest lead that one vote of each voter can give a class over another, ``(T,)``; 1 for label voters."""
 
     def __len__(self) -> int: ...
 

@@ -37,7 +37,7 @@ class Rounds:
         if value is None or value.shape[1] != 1 or self.forest.n_classes != 1:
             raise ValueError("Rounds need a forest whose leaves hold one number, for one class.")
         if self.n_outputs < 1 or len(self.forest) % self.n_outputs:
-            raise ValueError(f"{len(self.forest)} trees are no whole rounds of n_outputs={self.n_outputs}.")
+            raise ValueError(f"{len(self.forest)} trees do not form whole rounds of n_outputs={self.n_outputs}.")
 
     def __len__(self) -> int:
         return len(self.forest) // self.n_outputs

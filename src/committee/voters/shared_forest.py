@@ -98,7 +98,7 @@ class SharedTrees:
         )
 
     def sizes(self, max_nodes: int) -> tuple[NDArray[np.int64], int]:
-        """Number of nodes below each place if nothing were shared, ``(M + L,)``, and the largest depth.
+        """Number of nodes of the subtree at each place, ``(M + L,)``, and the largest depth.
 
         Raise ``ValueError`` beyond `max_nodes` nodes or `MAX_LEVELS` levels.
         """
@@ -224,7 +224,7 @@ def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
 
 
 def has_record(forest: Forest) -> bool:
-    """Whether any node has a gain, a weight or a count."""
+    """True if any node has a gain, a weight or a count."""
     return any(bool(getattr(forest, name).any()) for name in RECORD)
 
 
@@ -417,7 +417,7 @@ def _check_graph(graph: SharedTrees, n_leaves: int) -> None:
     if not len(graph.left) == len(graph.right) == M:
         raise ValueError(f"split, left and right have {M}, {len(graph.left)} and {len(graph.right)} entries")
     if not len(graph.threshold) == len(graph.missing_left) == len(graph.category_offset) - 1 == S:
-        raise ValueError("feature, threshold, missing_left and category_offset are not for as many splits")
+        raise ValueError("feature, threshold, missing_left and category_offset differ in their number of splits")
     if (graph.split >= S).any():
         raise ValueError(f"split holds {int(graph.split.max())}; there are {S} splits")
     for name in ("root", "left", "right"):
@@ -433,4 +433,4 @@ def _check_graph(graph: SharedTrees, n_leaves: int) -> None:
             raise ValueError(f"{name} of inner node {at} is {int(places[at])}, which does not come before it")
     offset = graph.category_offset
     if offset[0] != 0 or offset[-1] != len(graph.category_bits) or (np.diff(offset) < 0).any():
-        raise ValueError("category_offset does not share out category_bits")
+        raise ValueError("category_offset does not partition category_bits")

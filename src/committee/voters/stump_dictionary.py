@@ -142,7 +142,7 @@ class StumpDictionary:
         if categorical and self.subsets:
             return (np.empty(0, dtype=np.intp),) * 3
         if categorical:
-            # of two categories one says what the other does
+            # of two categories, each gives the complement of the other's stump
             cut = seen[: 1 if len(seen) == 2 else len(seen) if len(seen) > 2 else 0]
             heaviest = np.argsort(-weight[cut], kind="stable")[:most_categories]
             cut = np.sort(cut[heaviest])
@@ -245,7 +245,7 @@ class StumpDictionary:
             if len(seen) < 2:
                 continue
             votes = np.where(s > 0.0, 1, -1).astype(np.int8)
-            if (votes[seen] == votes[seen[0]]).all():  # saying the same of all rows is no stump: turn the least
+            if (votes[seen] == votes[seen[0]]).all():  # equal votes on all rows: reverse the category of least |sum|
                 votes[seen[np.argmin(np.abs(s[seen]))]] *= -1
             if count[-1] == 0:  # no missing values: they go with the heavier side
                 weight = self.cell_weight[cells]

@@ -27,7 +27,7 @@ WALKS: tuple[Walk, ...] = ("expected", "likely_path", "sampled")
 MAX_PATHS = 10**6
 """Largest number of sampled paths; the standard error is then at most 1/2000."""
 MAX_EXACT_PATHS = 4096
-"""Largest number of nodes of the tree of all paths."""
+"""Largest number of nodes of the tree of all paths of a score."""
 _BLOCK = 2**22
 """Probabilities per block of rows."""
 
@@ -37,9 +37,9 @@ class VoteGraph:
     """T voters with random answers, and the next node after each answer.
 
     A row starts at the first node of each score. There the voter answers + with probability q(x). The answer adds its
-    vote to the score H and leads to the next node, until -1 ends the path. A chain is a sum (AdaBoost), a node for each
-    answer a tree, and shared nodes a matryoshka. See E. Grossmann, A theory of probabilistic boosting, decision trees
-    and matryoshki, eqs. 4, 5 and 7.
+    vote to the score H and leads to the next node, until -1 ends the path. A chain of nodes is a sum (AdaBoost). A tree
+    has a node of its own after each answer, and a matryoshka shares nodes. See E. Grossmann, A theory of probabilistic
+    boosting, decision trees and matryoshki, eqs. 4, 5 and 7.
 
     The vote is E[H(x)] ("expected"), H along the more probable answers ("likely_path"), or H on one path drawn by
     `seed` and the row's values ("sampled").

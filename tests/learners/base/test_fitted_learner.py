@@ -155,12 +155,12 @@ def test_weights_count_trees_and_a_tree_without_a_split_has_no_important_column(
 
 def test_importances_that_cannot_be():
     model, _ = fitted("forest")
-    with pytest.raises(ValueError, match="kind='split' is no importance; the kinds are 'gain', 'count' and 'cover'"):
+    with pytest.raises(ValueError, match="kind='split' is unknown; choose 'gain', 'count' or 'cover'"):
         model.feature_importances("split")
     forest: Forest = model.committee_.voters
     without = replace(model.committee_, voters=replace(forest, weight=np.zeros_like(forest.weight)))
     assert without.feature_importances("count").any()
-    with pytest.raises(ValueError, match="hold no weights of their training rows, which kind='cover' counts"):
+    with pytest.raises(ValueError, match="have no weights of their training rows, which kind='cover' sums"):
         without.feature_importances("cover")
 
 

@@ -316,7 +316,7 @@ def test_sparse_columns_of_a_frame():
 def test_contributions_ask_for_dense_rows():
     X = table(60, 0)
     model = GradientBoostingClassifier(n_estimators=3, min_samples_leaf=2, random_state=0).fit(X, targets(X, 0, 2))
-    with pytest.raises(TypeError, match=r"X is sparse, but its contributions would not be; pass X.toarray"):
+    with pytest.raises(TypeError, match=r"Contributions to a sparse X would be a dense array; pass X.toarray"):
         model.contributions(X)
     shares = model.contributions(X.toarray())
     assert abs(shares.sum(axis=1) - model.decision_function(X)).max() < 1e-9

@@ -168,9 +168,9 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("tree", tell("params", "max_depth", value={"loss": 3}), "'loss' is a int"),
     ("tree", put("voters.value", -1, np.inf), "value is not finite"),
     ("tree", tell("n_features", value=2), "not 2 different names"),
-    ("quantiles", tell("voters", "n_outputs", value=0), "6 trees are no whole rounds of n_outputs=0"),
-    ("quantiles", tell("voters", "n_outputs", value=-3), "6 trees are no whole rounds of n_outputs=-3"),
-    ("quantiles", tell("voters", "n_outputs", value=4), "6 trees are no whole rounds of n_outputs=4"),
+    ("quantiles", tell("voters", "n_outputs", value=0), "6 trees do not form whole rounds of n_outputs=0"),
+    ("quantiles", tell("voters", "n_outputs", value=-3), "6 trees do not form whole rounds of n_outputs=-3"),
+    ("quantiles", tell("voters", "n_outputs", value=4), "6 trees do not form whole rounds of n_outputs=4"),
     ("quantiles", tell("voters", "n_outputs", value=2), "weights are not 3 finite"),
     ("quantiles", tell("voters", "n_outputs", value=True), "'n_outputs' is a bool"),
     ("quantiles", forget("voters", "trees"), "'trees' is absent"),
@@ -183,8 +183,8 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("quantiles", put("intercept", 2, np.inf), "intercept are not 3 finite"),
     ("classes by rounds", tell("voters", "n_outputs", value=2), "voters are for 2 classes; there are 3"),
     ("classes by rounds", tell("link", value={"name": "identity"}), "link name is 'identity'"),
-    ("classes by rounds", tell("link", value={"name": "share"}), "Rounds hold scores, which are no shares"),
-    ("classes by rounds", tell("link", "normalized", value=True), "intercept is no vote to average"),
+    ("classes by rounds", tell("link", value={"name": "share"}), "Rounds hold scores, which do not sum to one"),
+    ("classes by rounds", tell("link", "normalized", value=True), "averages votes, and takes no intercept"),
 ]
 
 

@@ -100,6 +100,6 @@ def test_few_rows_give_a_forest():
 def test_contributions_ask_for_dense_rows():
     X, y = rows_for(CommitteeRegressor)
     model = CommitteeRegressor(**FAST).fit(X, y)
-    with pytest.raises(TypeError, match=r"X is sparse, but its contributions would not be; pass X.toarray"):
+    with pytest.raises(TypeError, match=r"Contributions to a sparse X would be a dense array; pass X.toarray"):
         model.contributions(X)
     assert_allclose(model.contributions(X.toarray()).sum(axis=1), model.predict(X), rtol=1e-9)

@@ -163,7 +163,7 @@ def test_a_round_of_several_scores_is_one_voter(targets, tmp_path):
     assert (gaps <= voters.spread * (1.0 + 1e-9)).all() and (voters.n_nodes > 2 * 3).all()
     model.save(tmp_path / "model.safetensors")
     assert_array_equal(list(load(tmp_path / "model.safetensors").staged_predict(X)), list(model.staged_predict(X)))
-    with pytest.raises(ValueError, match="2 regressors are no whole rounds of 3"):
+    with pytest.raises(ValueError, match="2 regressors do not form whole rounds of 3"):
         RegressorRounds(voters.regressors[:2])
     with pytest.raises(ValueError, match=r"weights has shape \(18,\); 6 voters need \(6,\)"):
         voters.tally(X, np.ones(18))
@@ -221,7 +221,7 @@ def test_refusals_name_the_parameter():
             r"Classifier\(\) is not a regressor",
         ),
         (FunctionalGradientBoostingClassifier(), y, {"checkpoint": "run"}, "is of no use: the rounds of a Functional"),
-        (own, y, {}, "which early stopping and line_search need"),
+        (own, y, {}, "which early stopping, curves of training rows and line_search need"),
         (steep, 1e3 * (y + 1.0), {}, r"overflow in round \d+; lower learning_rate, or set line_search"),
     ]:
         with pytest.raises(ValueError, match=message):

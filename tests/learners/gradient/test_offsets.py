@@ -286,5 +286,5 @@ def test_offsets_of_one_of_two_sets_of_rows():
 def test_means_of_votes_have_no_offset():
     X, e, y = claims()
     forest = RandomForestRegressor(2, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="offset is no vote to average"):
+    with pytest.raises(ValueError, match="averages votes, and takes no offset"):
         forest.committee_.predict(X, offset=np.log(e))

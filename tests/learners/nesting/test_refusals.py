@@ -59,9 +59,9 @@ def test_a_rounding_beyond_one_is_forgiven():
     [
         (lambda X: np.ones(len(X) - 1), r"draw of Drawn has shape \(99,\); 100 rows need \(100,\)"),
         (lambda X: np.ones((len(X), 1)), r"draw of Drawn has shape \(100, 1\)"),
-        (lambda X: np.full(len(X), np.nan), "answers that are no finite numbers"),
-        (lambda X: np.full(len(X), "yes"), "answers that are no finite numbers"),
-        (lambda X: [None] * len(X), "answers that are no finite numbers"),
+        (lambda X: np.full(len(X), np.nan), "values that are not finite"),
+        (lambda X: np.full(len(X), "yes"), "values that are not finite"),
+        (lambda X: [None] * len(X), "values that are not finite"),
     ],
 )
 @every_learner

@@ -380,8 +380,8 @@ def with_value(value):
 @pytest.mark.parametrize(
     ("rows", "labels", "weight", "message"),
     [
-        (X, y.astype(str), None, r"labels that the committee does not know: \['0', '1'\]"),
-        (X, np.where(y > 0, np.nan, y), None, r"labels that the committee does not know: \[nan\]"),
+        (X, y.astype(str), None, r"labels that are not classes of the committee: \['0', '1'\]"),
+        (X, np.where(y > 0, np.nan, y), None, r"labels that are not classes of the committee: \[nan\]"),
         (X, np.c_[y, y], None, "y should be a 1d array"),
         (X, y[:10], None, r"y has 10 labels; X has 400 rows"),
         (X[:, :4], y, None, "X has 4 features, but 8 features were learned"),
@@ -497,7 +497,7 @@ def test_the_bytes_of_an_ensemble_are_the_same_after_work_and_refusals(name):
         model = MarginReweighter(ensemble, name, on="validation", **options).fit(U, v)
         model.prune(max_voters=2)
         model.predict_proba(U)
-        with pytest.raises(ValueError, match="does not know"):
+        with pytest.raises(ValueError, match="not classes of the committee"):
             model.fit(U, v + 1)
         with pytest.raises(ValueError):
             model.fit(U[:, :2], v)

@@ -191,7 +191,9 @@ def test_what_a_function_returns_is_checked(function: Any, message: str) -> None
 
 def test_early_stopping_needs_a_value() -> None:
     X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(ValueError, match="no value, which early stopping and line_search need"):
+    with pytest.raises(
+        ValueError, match="no value, which early stopping, curves of training rows and line_search need"
+    ):
         GradientBoostingRegressor(
             lambda y, F: (F - y, np.ones_like(F)), early_stopping=True, learning_rate=0.1, random_state=0
         ).fit(X, y)

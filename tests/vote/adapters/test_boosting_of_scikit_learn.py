@@ -171,7 +171,7 @@ def with_none(X: np.ndarray) -> np.ndarray:
         (
             RegressionCommittee,
             lambda: BaggingRegressor(LinearRegression(), n_estimators=2).fit(PLAIN, NUMBER),
-            "a BaggingRegressor of LinearRegression; of numbers, those of DecisionTreeRegressor",
+            "a BaggingRegressor of LinearRegression; its members must be DecisionTreeRegressor",
         ),
         (RegressionCommittee, lambda: BaggingRegressor(n_estimators=2).fit(PLAIN, PLAIN), "predicts 2 outputs"),
         (RegressionCommittee, lambda: AdaBoostRegressor().fit(PLAIN, NUMBER), "predicts the weighted median"),
@@ -187,5 +187,5 @@ def test_nodes_of_a_crafted_file_that_are_no_tree_are_refused():
         model = HistGradientBoostingRegressor(max_iter=1).fit(PLAIN, NUMBER)
         nodes = model._predictors[0][0].nodes
         nodes["left"][0], nodes["right"][0] = children
-        with pytest.raises(ValueError, match="is no tree"):
+        with pytest.raises(ValueError, match="do not form trees"):
             RegressionCommittee.from_estimator(model)

@@ -100,7 +100,7 @@ def test_bare_boosters_names_and_early_stopping():
         (
             lambda: xgb.train({"objective": "binary:logistic"}, xgb.DMatrix(X, Y > 1), 2),
             ValueError,
-            "an objective of classes",
+            "a classification objective",
         ),
         (lambda: lgb.LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, Y), ValueError, "reg_sqrt=True"),
         (

@@ -407,7 +407,7 @@ def test_not_fitted(name):
         (RandomForestRegressor(2), "regressor"),
         (RandomForestClassifier, "must be a fitted classifier"),
         ("forest", "must be a fitted classifier"),
-        (GaussianNB(), "GaussianNB, for which there is no adapter. Known are RandomForestClassifier"),
+        (GaussianNB(), "GaussianNB, for which there is no adapter. Supported are RandomForestClassifier"),
         (IsolationForest(), "no adapter"),
     ],
 )

@@ -157,9 +157,9 @@ def test_categories_that_no_split_of_numbers_asks_for() -> None:
 def test_errors_lead_to_a_way() -> None:
     table, y = with_idle_categories()
     model: Any = committee.RandomForestClassifier(5, random_state=0).fit(table, y ^ (table["g"] == "a"))
-    with pytest.raises(ValueError, match=r"Train with calibrate=None, or leave it to committee.to_onnx\.$"):
+    with pytest.raises(ValueError, match=r"Train with calibrate=None, or use committee.to_onnx\.$"):
         committee.as_sklearn(model)
-    with pytest.raises(ValueError, match=r"column 'g' has categories, .* cannot take; committee.to_onnx takes"):
+    with pytest.raises(ValueError, match=r"column 'g' has categories, .* cannot take; use committee.to_onnx"):
         committee.as_sklearn(model, keep="classes")
     again: Any = committee.RandomForestClassifier(5, calibrate=None, random_state=0).fit(table, y)
     assert_array_equal(committee.as_sklearn(again).predict(table), again.predict(table))

@@ -289,7 +289,7 @@ def test_what_inner_nodes_hold_is_no_vote():
 )
 def test_voters_of_scores_have_no_shares(name, kind):
     vote = committee.load(FOLDER / f"{name}.safetensors").committee_
-    with pytest.raises(ValueError, match=f"^{kind} hold scores, which are no shares"):
+    with pytest.raises(ValueError, match=f"^{kind} hold scores, which do not sum to one"):
         Share().check_votes(vote.voters, np.abs(vote.weights))
 
 

@@ -32,7 +32,7 @@ class _ClassLoss(Loss):
         if y.dtype.kind not in "iu":
             raise ValueError(
                 f"y has dtype {y.dtype}; the {self.name} loss needs class numbers. "
-                "Encode the labels as 0 .. K - 1, or choose a loss of numbers."
+                "Encode the labels as 0 .. K - 1, or choose a regression loss."
             )
         super().check_target(y)
 

@@ -215,7 +215,7 @@ class MinCq(Objective):
         least, most = float(mean_votes.min()), float(mean_votes.max())
         if not least - 1e-12 <= mu <= most + 1e-12:
             raise ValueError(
-                f"mu={mu:.6g} is the mean margin of no weights: those of single voters are between {least:.6g} and "
+                f"mu={mu:.6g} is the mean margin of no weights, as single voters have from {least:.6g} to "
                 f"{most:.6g}; choose mu between, or None."
             )
         weights, gap = simplex_quadratic(lines.gram(), mean_votes=mean_votes, mean=mu)

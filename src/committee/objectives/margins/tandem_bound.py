@@ -51,7 +51,7 @@ class Tandem(Objective):
         weight = lines.row_weight
         if weight.max() > weight.min() * (1.0 + 1e-9):
             raise ValueError(
-                "objective='tandem' bounds the error on rows that are drawn alike, but sample_weight differs among the "
+                "objective='tandem' is for rows of equal weight, but sample_weight differs among the "
                 "rows; give each the same weight, or 0 to leave it out."
             )
         return PairLosses.of_lines(lines)

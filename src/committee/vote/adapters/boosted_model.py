@@ -148,7 +148,7 @@ class BoostedModel:
 
     trees: LinkedTrees
     score: Index  # (T,): score of each tree, unless leaves have one number per score
-    intercept: F64  # (D,): log-odds of the second of two classes (over `sigmoid`), or one score per class
+    intercept: F64  # (D,): log-odds of the second of two classes, divided by `sigmoid`, or one score per class
     table: TableSchema
     one_vs_rest: bool = False  # each score is the log-odds of its class against the rest
     sigmoid: float = 1.0  # factor from a score to a log-odds
@@ -161,7 +161,7 @@ class BoostedModel:
         return max(2, len(self.intercept))
 
     def weighted_voters(self) -> tuple[Forest | Rounds | LinearLeaves, F64, F64 | None]:
-        """Voters with their weights and the intercept, or None if it is 0."""
+        """Voters, their weights, and the intercept or None if it is 0."""
         voters = self.voters
         weights = np.full(len(voters), 1.0 / len(voters) if self.averaged else 1.0)
         return voters, weights, self.intercept if self.intercept.any() else None
@@ -184,9 +184,9 @@ class BoostedModel:
 
 
 def check_objective(setting: str, name: str, classes: Iterable[str], numbers: Iterable[str]) -> None:
-    """Raise ``ValueError`` for an objective that is not among those of classes and numbers."""
+    """Raise ``ValueError`` for an objective that is in neither list; `numbers` are regression objectives."""
     if name not in (*classes, *numbers):
         raise ValueError(
-            f"estimator has {setting}={name!r}; committees vote for classes by one of {', '.join(classes)}, and for"
-            f" numbers by one of {', '.join(numbers)}."
+            f"estimator has {setting}={name!r}, which is not supported; train with one of {', '.join(classes)}"
+            f" (classification) or {', '.join(numbers)} (regression)."
         )

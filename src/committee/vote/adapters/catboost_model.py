@@ -18,17 +18,17 @@ from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.vote.links.mean import Identity, Log, MeanLink
 
 OBJECTIVES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
-"""Objectives of classes."""
+"""Classification objectives."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(("RMSE", "MAE", "Quantile", "MAPE", "Huber", "LogCosh", "Expectile", "Lq"), Identity()),
     **dict.fromkeys(("Poisson", "Tweedie"), Log()),
 }
-"""Mean links of the objectives of numbers."""
+"""Mean links of the regression objectives."""
 _WORD = (1 << 64) - 1
 _FACTOR_2, _FACTOR_3, _FACTOR_16 = 0x9AE16A3B2F90404F, 0xC949D7C7509E6557, 0x9DDFEA08EB382D69
 
 WHOLE_NUMBERS = range(-999, 100_000)
-"""Integers tried as categories behind a hash."""
+"""Integers whose hashes are compared with those of categories."""
 
 
 def category_hash(category: str) -> int:
@@ -36,7 +36,7 @@ def category_hash(category: str) -> int:
     text = category.encode()
     n = len(text)
     if not 0 < n <= 8:
-        raise ValueError(f"category {category!r} has {n} bytes; the hash is that of 1 to 8.")
+        raise ValueError(f"category {category!r} has {n} bytes; the hash is defined for 1 to 8.")
     if n >= 4:
         first, last = (int.from_bytes(part, "little") for part in (text[:4], text[-4:]))
         whole = _of_two(n + (first << 3) & _WORD, last)
@@ -68,11 +68,11 @@ def _of_two(low: int, high: int) -> int:
 
 
 def catboost_model(document: str | bytes) -> tuple[BoostedModel, NDArray[Any] | None]:
-    """Read a model of classes or one number from the JSON of ``save_model(format="json")``.
+    """Read a classifier or a regressor of one output from the JSON of ``save_model(format="json")``.
 
-    Return the model and its class labels (None for numbers, or if not recorded). Float32 borders are moved so that
-    float64 values go the same way. Oblivious trees become trees with one node per split and path. Categories are known
-    by their hashes: integers are found, others only if the file was written with ``pool=``.
+    Return the model and its class labels (None for a regressor, or if not recorded). Float32 borders are moved so that
+    float64 values go the same way. Oblivious trees become trees with one node per split and path. The file has hashes
+    of categories: integers from -999 to 99,999 are recovered, others only if it was written with ``pool=``.
     """
     stored: dict[str, Any] = json.loads(document)
     info = stored["model_info"]
@@ -111,7 +111,7 @@ class _Columns:
     def of(cls, info: dict[str, Any]) -> _Columns:
         for kind in ("text_features", "embedding_features"):
             if info.get(kind):
-                raise ValueError(f"estimator has {kind}, which are no columns of a table; train without them.")
+                raise ValueError(f"estimator has {kind}, which are not supported; train without them.")
         numbers = {each["feature_index"]: each for each in info.get("float_features", [])}
         coded = {each["feature_index"]: each for each in info.get("categorical_features", [])}
         recorded = {signed_32_bit(each["hash"]): each["value"] for each in info.get("cat_features_hash", [])}
@@ -167,7 +167,7 @@ class _Nodes(NodeLists):
         splits, first = tree.get("splits") or [], len(self.feature)
         values, n_leaves = tree["leaf_values"], 2 ** len(splits)
         if not values or len(values) % n_leaves:
-            raise ValueError(f"tree {number} has {len(values)} values for {n_leaves} leaves; it is no tree")
+            raise ValueError(f"tree {number} has {len(values)} values for {n_leaves} leaves; the file is damaged")
         D = len(values) // n_leaves
         weights = [np.array(tree.get("leaf_weights") or np.zeros(n_leaves), dtype=np.float64)]
         for level in reversed(range(len(splits))):
@@ -221,7 +221,7 @@ class _Nodes(NodeLists):
             if self.feature[node] < 0:
                 if len(numbers) != n_outputs:
                     raise ValueError(
-                        f"a leaf has {len(numbers)} values where {n_outputs} are predicted; it is no model"
+                        f"a leaf has {len(numbers)} values where {n_outputs} are predicted; the file is damaged"
                     )
                 value[node] = numbers
         border = np.array(self.threshold, dtype=np.float32).astype(np.float64)

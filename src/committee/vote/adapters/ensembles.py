@@ -65,7 +65,7 @@ class Members:
 
 
 def parts_of(estimator: Any) -> CommitteeParts | None:
-    """Committee parts of a fitted classifier of another library, or None without an adapter for its kind.
+    """Committee parts of a fitted classifier of another library, or None if there is no adapter for its kind.
 
     Scores are sums with the ensemble's weights in its order, and mean shares are compared after the division, so that
     ties are decided as in the original. In scikit-learn's AdaBoost, scores have -1/(K-1) where a tally has 0, and
@@ -99,8 +99,8 @@ def regression_parts_of(estimator: Any) -> RegressionParts:
         return regression_parts_of_model(REGRESSORS[str(_package(estimator))](estimator)[0])
     if isinstance(estimator, AdaBoostRegressor):
         raise ValueError(
-            "estimator is an AdaBoostRegressor, which predicts the weighted median of its trees, and a committee their"
-            " sum or mean; use GradientBoostingRegressor or a forest."
+            "estimator is an AdaBoostRegressor, which predicts the weighted median of its trees; a committee predicts"
+            " a sum or mean. Use GradientBoostingRegressor or a forest."
         )
     reader: Callable[[Any], RegressionParts] | None = _reader(READERS, estimator)
     if reader is None:
@@ -117,16 +117,16 @@ def no_adapter(estimator: Any) -> TypeError:
     """Error for an estimator without an adapter."""
     known = ", ".join(kind.__name__ for kind in (*ADAPTERS, *BOOSTING))
     return TypeError(
-        f"estimator is a {type(estimator).__name__}, for which there is no adapter. Known are {known}, "
-        "XGBClassifier, LGBMClassifier, CatBoostClassifier and this library's learners, and of numbers those that "
-        "RegressionCommittee.from_estimator takes; any fitted classifiers can vote as EstimatorVoters."
+        f"estimator is a {type(estimator).__name__}, for which there is no adapter. Supported are {known}, "
+        "XGBClassifier, LGBMClassifier, CatBoostClassifier and this library's learners; for regressors use "
+        "RegressionCommittee.from_estimator, and for other fitted classifiers EstimatorVoters."
     )
 
 
 def regression_parts_of_model(model: BoostedModel) -> RegressionParts:
-    """Committee parts of boosted trees of numbers; ``ValueError`` for classes or several numbers."""
+    """Committee parts of a boosted regressor; ``ValueError`` for a classifier or several outputs."""
     if model.number_link is None:
-        raise ValueError("estimator has an objective of classes; give it to Committee.from_estimator.")
+        raise ValueError("estimator has a classification objective; give it to Committee.from_estimator.")
     if len(model.intercept) > 1:
         raise ValueError(f"estimator predicts {len(model.intercept)} outputs; fit one ensemble for each.")
     voters, weights, intercept = model.weighted_voters()
@@ -134,12 +134,9 @@ def regression_parts_of_model(model: BoostedModel) -> RegressionParts:
 
 
 def parts_of_model(model: BoostedModel, classes: NDArray[Any] | None = None) -> CommitteeParts:
-    """Committee parts of boosted trees; ``ValueError`` for numbers or a wrong number of labels."""
+    """Committee parts of a boosted classifier; ``ValueError`` for a regressor or a wrong number of labels."""
     if model.number_link is not None:
-        raise ValueError(
-            "estimator has an objective of numbers, which have no classes to vote for; give it to"
-            " RegressionCommittee.from_estimator."
-        )
+        raise ValueError("estimator has a regression objective; give it to RegressionCommittee.from_estimator.")
     classes = np.arange(model.n_classes) if classes is None else classes
     if len(classes) != model.n_classes:
         raise ValueError(
@@ -207,11 +204,11 @@ REGRESSORS: dict[str, Callable[[Any], Read]] = {
     "lightgbm": partial(_lightgbm, learner="LGBMRegressor"),
     "catboost": _catboost,
 }
-"""Readers of boosters of numbers by package."""
+"""Readers of boosted regressors by package."""
 
 
 def is_booster(estimator: Any) -> bool:
-    """Whether an object, or one of its base classes, belongs to one of the packages in `BOOSTERS`."""
+    """True if an object, or one of its base classes, belongs to one of the packages in `BOOSTERS`."""
     return not isinstance(estimator, type) and _package(estimator) is not None
 
 
@@ -317,8 +314,8 @@ def _mean_of_trees(estimator: Any) -> RegressionParts:
     if not are_regression_trees(members):
         kinds = sorted({type(member).__name__ for member in members})
         raise ValueError(
-            f"estimator is a {type(estimator).__name__} of {', '.join(kinds)}; of numbers, those of"
-            " DecisionTreeRegressor and ExtraTreeRegressor are read."
+            f"estimator is a {type(estimator).__name__} of {', '.join(kinds)}; its members must be"
+            " DecisionTreeRegressor or ExtraTreeRegressor."
         )
     features = (
         [np.asarray(own) for own in estimator.estimators_features_] if isinstance(estimator, BaggingRegressor) else None

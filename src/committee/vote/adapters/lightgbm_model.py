@@ -19,12 +19,12 @@ from committee.voters.flat_trees import extents
 from committee.voters.linear_leaves import LeafLines
 
 OBJECTIVES = ("binary", "multiclass", "multiclassova")
-"""Objectives of classes."""
+"""Classification objectives."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), Identity()),
     **dict.fromkeys(("poisson", "gamma", "tweedie"), Log()),
 }
-"""Mean links of the objectives of numbers."""
+"""Mean links of the regression objectives."""
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_NONE, _MISSING_ZERO = 0, 1
 """Bits of a split's type, and values of its missing type."""
@@ -111,7 +111,7 @@ class _ZeroSplitter:
         self.of: list[int] = []
         """Old node of each new node."""
         self.first: list[bool] = []
-        """Whether a new node is the first for its old node."""
+        """True if a new node is the first for its old node."""
         self.limit: list[float] = []
         self.missing_left: list[bool] = []
         self.sides: list[list[int]] = []
@@ -227,11 +227,12 @@ def _split_off_missing(nodes: NodeLists, leaf: int, columns: Index) -> int:
 
 
 def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
-    """Read a booster of classes or numbers from ``booster.model_to_string()``.
+    """Read a classifier or regressor from ``booster.model_to_string()``.
 
     LightGBM adds the starting scores to the leaves of the first trees. They are removed as the hessian-weighted mean of
-    each such tree, except for ``boosting="rf"``. A column of bare codes has the categories of the training rows.
-    Without `keep_names`, names with underscores are dropped, since LightGBM replaces spaces by underscores.
+    each such tree, except for ``boosting="rf"``. The categories of a column of integer codes are the codes of the
+    training rows. Without `keep_names`, names with underscores are dropped, since LightGBM replaces spaces by
+    underscores.
     """
     parts = text.split("\nTree=")
     header = _entries(parts[0].splitlines())
@@ -271,8 +272,8 @@ def _entries(lines: list[str]) -> dict[str, str]:
 def _objective(header: dict[str, str]) -> tuple[str, dict[str, str]]:
     if not header.get("objective"):
         raise ValueError(
-            "estimator was trained with an objective of one's own, from whose scores nobody else can compute "
-            f"probabilities or numbers; use one of {', '.join((*OBJECTIVES, *NUMBERS))}."
+            "estimator was trained with a user-defined objective, whose link from scores to probabilities or numbers "
+            f"is not in the model; use one of {', '.join((*OBJECTIVES, *NUMBERS))}."
         )
     name, *options = header["objective"].split()
     check_objective("objective", name, OBJECTIVES, NUMBERS)

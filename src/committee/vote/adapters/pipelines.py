@@ -67,7 +67,7 @@ class ColumnMap:
         return replace(self, filled=value, missing=np.nan if isinstance(value, str) else float(value))
 
     def coded(self, levels: list[Any], codes: F64, unknown: float, of_missing: float, refuses: bool) -> ColumnMap:
-        """Encode categories as numbers; NaN may be one of them."""
+        """Encode categories as numbers; NaN may be a category."""
         known = {level: code for level, code in zip(levels, codes.tolist(), strict=True) if level == level}
         missing = of_missing if self.filled is None else known.get(self.filled, unknown)
         return replace(
@@ -158,7 +158,7 @@ def _ordinal(transformer: OrdinalEncoder, maps: Sequence[ColumnMap]) -> list[Col
 
 def _levels(transformer: Any, maps: Sequence[ColumnMap]) -> list[list[Any]]:
     if any(found is not None for found in getattr(transformer, "infrequent_categories_", ())):
-        raise ValueError(f"the step {transformer!r} takes rare categories together; leave out min_frequency")
+        raise ValueError(f"the step {transformer!r} groups rare categories; leave out min_frequency and max_categories")
     if any(column.steps or column.levels is not None for column in maps):
         raise ValueError(f"the step {transformer!r} takes columns that are transformed already")
     every = [found.tolist() for found in transformer.categories_]
@@ -210,7 +210,7 @@ Parts = TypeVar("Parts", CommitteeParts, RegressionParts)
 
 
 def is_pipeline(estimator: Any) -> bool:
-    """Whether an estimator is a scikit-learn pipeline that ends in another library's estimator."""
+    """True if an estimator is a scikit-learn pipeline that ends in another library's estimator."""
     return isinstance(estimator, Pipeline) and not hasattr(estimator[-1], "committee_")
 
 
@@ -257,7 +257,7 @@ def _table(pipeline: Pipeline, maps: Sequence[ColumnMap], inner: TableSchema) ->
         if levels is None and not column.steps and inner.categories[k] is not None:
             levels = inner.categories[k]  # the last step's own categories
         if taken.setdefault(column.source, levels) != levels:
-            raise ValueError(f"column {column.source} is taken in two ways, as numbers and as categories")
+            raise ValueError(f"column {column.source} is used both as numbers and as categories")
         categories[column.source] = levels
     refuses = [column.refuses_unknown for column in maps if column.levels is not None]
     encoded_numbers = any(column.levels and not isinstance(column.levels[0], str) for column in maps)

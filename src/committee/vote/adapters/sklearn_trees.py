@@ -19,26 +19,26 @@ from committee.voters.flat_trees import breadth_first, extents
 from committee.voters.forest import Forest
 
 CLASSES = {"log_loss": 1.0, "exponential": 2.0}
-"""Losses of classes with the factor from a score to a log-odds."""
+"""Classification losses, with the factor from a score to a log-odds."""
 NUMBERS = ("squared_error", "absolute_error", "huber", "quantile")
-"""Losses of numbers, which are the scores themselves."""
+"""Regression losses whose scores are the predictions."""
 SAME_OF_ALL = ("prior", "most_frequent", "constant")
 """Strategies of dummy classifiers with constant predictions."""
 HISTOGRAM_LOSS_LINKS: dict[str, MeanLink] = {
     **dict.fromkeys(("squared_error", "absolute_error", "quantile"), Identity()),
     **dict.fromkeys(("poisson", "gamma"), Log()),
 }
-"""Mean links of the losses of numbers."""
+"""Mean links of the regression losses."""
 
 
 def are_trees(members: Sequence[Any]) -> bool:
-    """Whether all members are scikit-learn's own classification trees (not subclasses) with one output."""
+    """True if all members are scikit-learn's own classification trees (not subclasses) with one output."""
     exact = (DecisionTreeClassifier, ExtraTreeClassifier)
     return all(type(member) in exact and member.n_outputs_ == 1 for member in members)
 
 
 def are_regression_trees(members: Sequence[Any]) -> bool:
-    """Whether all members are scikit-learn's own regression trees with one output."""
+    """True if all members are scikit-learn's own regression trees with one output."""
     return all(type(each) in (DecisionTreeRegressor, ExtraTreeRegressor) and each.n_outputs_ == 1 for each in members)
 
 
@@ -107,7 +107,7 @@ def linked_trees(trees: Sequence[Any], value: F64, features: Sequence[Index] | N
     split = left >= 0
     left, right = left + start, right + start
     if (split & ((np.minimum(left, right) <= np.arange(len(left))) | (np.maximum(left, right) >= end))).any():
-        raise ValueError("a tree has nodes whose children are not among those after them; it is no tree")
+        raise ValueError("a tree has a child that is not among the nodes after its parent; the tree is damaged")
     feature = joined("feature")
     if features is not None:
         feature = np.concatenate([own[np.maximum(tree.feature, 0)] for tree, own in zip(inner, features, strict=True)])
@@ -177,7 +177,7 @@ def gradient_model(estimator: Any) -> BoostedModel:
     of_classes = hasattr(estimator, "classes_")
     known: tuple[str, ...] = tuple(CLASSES) if of_classes else NUMBERS
     if estimator.loss not in known:
-        raise ValueError(f"estimator has loss={estimator.loss!r}; losses that are read are {', '.join(known)}.")
+        raise ValueError(f"estimator has loss={estimator.loss!r}; supported losses are {', '.join(known)}.")
     n_rounds, n_scores = estimator.estimators_.shape
     trees = estimator.estimators_.ravel().tolist()
     value = np.concatenate([tree.tree_.value[:, 0, 0] for tree in trees]) * estimator.learning_rate
@@ -214,11 +214,11 @@ def histogram_model(estimator: Any) -> BoostedModel:
     if not hasattr(estimator, "classes_"):
         if estimator.loss not in HISTOGRAM_LOSS_LINKS:
             raise ValueError(
-                f"estimator has loss={estimator.loss!r}; numbers are predicted by {', '.join(HISTOGRAM_LOSS_LINKS)}."
+                f"estimator has loss={estimator.loss!r}; supported losses are {', '.join(HISTOGRAM_LOSS_LINKS)}."
             )
         link = HISTOGRAM_LOSS_LINKS[estimator.loss]
     elif estimator.loss != "log_loss":
-        raise ValueError(f"estimator has loss={estimator.loss!r}; classes are predicted by log_loss.")
+        raise ValueError(f"estimator has loss={estimator.loss!r}; the supported loss is log_loss.")
     if not rounds:
         raise ValueError("estimator has no trees; fit it with max_iter of at least 1.")
     n_scores = len(rounds[0])

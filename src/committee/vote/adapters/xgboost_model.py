@@ -18,7 +18,7 @@ from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
 
 OBJECTIVES = ("binary:logistic", "multi:softprob", "multi:softmax")
-"""Objectives of classes, whose scores are log-odds or softmax scores."""
+"""Classification objectives, whose scores are log-odds or softmax scores."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(
         ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:squaredlogerror", "reg:quantileerror"),
@@ -26,7 +26,7 @@ NUMBERS: dict[str, MeanLink] = {
     ),
     **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), Log()),
 }
-"""Mean links of the objectives of numbers."""
+"""Mean links of the regression objectives."""
 LEAST_SHARE = np.float32(1e-6)
 """Bound of the base score away from 0 and 1 before its log-odds are taken."""
 UNNAMED_CODES = 256
@@ -34,10 +34,10 @@ UNNAMED_CODES = 256
 
 
 def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None) -> BoostedModel:
-    """Read a booster of classes or one number from ``booster.save_raw("json")``.
+    """Read a classifier or a regressor of one output from ``booster.save_raw("json")``.
 
     `n_rounds` keeps the first rounds, as early stopping does. Float32 splits ``x < threshold`` become float64 splits
-    ``x <= threshold`` with the same result. Weights of DART trees are multiplied into their leaves. Columns of bare
+    ``x <= threshold`` with the same result. Weights of DART trees are multiplied into their leaves. Columns of integer
     codes have at least `UNNAMED_CODES` categories.
     """
     stored: dict[str, Any] = json.loads(document)
@@ -146,7 +146,7 @@ def _linked(trees: list[dict[str, Any]], factors: F64, n_categories: NDArray[np.
     codes: dict[int, Index] = {}
     for first, tree in zip(root.tolist(), trees, strict=True):
         for node, to_the_right in zip(tree["categories_nodes"], _codes_right(tree), strict=True):
-            # a forest's bits say what goes left: all that the split does not name
+            # a forest's bits list the codes that go left: all that the split does not name
             every = np.arange(n_categories[tree["split_indices"][node]])
             codes[first + node] = np.setdiff1d(every, to_the_right)
     # x < c in float32 is x <= the float32 number just below c

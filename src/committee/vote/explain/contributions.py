@@ -1,4 +1,4 @@
-"""Shares of scores carried through a link: what each feature adds to the probabilities."""
+"""Contributions of features to probabilities: their shares of the scores, propagated through the link."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
         P(x) = P_l + [link(a_l + b_l . d) - link(a_l + b_l . c_l)].
 
     The first term is a tree with numbers in its leaves, whose Shapley values are exact. The bracket goes to the columns
-    of the line by `carried_shares`. The last place is the sum for an unknown row.
+    of the line by `carried_shares`. The last place is the sum for a row whose features are all unknown.
     """
     record = require_record(voters)
     link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
@@ -210,13 +210,15 @@ def node_weights(voters: ModelForest, mass: F64) -> F64:
 def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 1) -> F64:
     """Contribution of each feature to the probabilities of a committee, ``(n, p + 1, K)``.
 
-    The last place is the probability of an unknown row; all places sum to ``predict_proba(X)``. For means of class
-    shares of trees the values are Shapley values of the probability. For other trees and lines, Shapley values of the
-    score are propagated by `carried_shares`. SBPMT's soft model trees use `leaf_probability_shares`, committees of
+    The last place is the probability if all features are unknown; all places sum to ``predict_proba(X)``. For means of
+    class shares of trees the values are Shapley values of the probability. For other trees and lines, Shapley values of
+    the score are propagated by `carried_shares`. SBPMT's soft model trees use `leaf_probability_shares`, committees of
     committees the weighted mean of their members. Raise ``TypeError`` for other voters or sparse `X`.
     """
     if is_sparse(X):
-        raise TypeError("X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be")
+        raise TypeError(
+            "Contributions to a sparse X would be a dense array; pass X.toarray(), of some rows if X is large"
+        )
     if committee.n_classes == 1:
         data = committee.encode(X)
         shares = np.zeros((len(data), data.shape[1] + 1, 1))
@@ -256,7 +258,7 @@ def _member_shares(voters: MemberCommittees, weights: F64, data: F64, n_threads:
 
 
 def are_soft(trees: ModelForest) -> bool:
-    """Whether each voter is one tree with probabilities."""
+    """True if each voter is one tree with probabilities."""
     return trees.soft and trees.trees_per_voter == 1
 
 
@@ -272,7 +274,7 @@ def _refuse_abstentions(committee: Committee) -> None:
 
 
 def shap_explanation(learner: Any, X: Any, output: str | None = None, background: Any = None) -> Any:
-    """Contributions of a fitted learner as a ``shap.Explanation``, by `background` if given."""
+    """Contributions of a fitted learner as a ``shap.Explanation``; interventional if `background` is given."""
     require_package("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
     import shap
 

@@ -34,7 +34,7 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition on one column by all splits on the path to a node."""
+    """Condition on one column that the splits on the path to a node impose."""
 
     feature: int
     low: float = -inf  # a number must be > low

@@ -42,7 +42,7 @@ class TreeScores:
             raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
         if is_sparse(X):
             raise TypeError(
-                "X is sparse, but its contributions would not be; pass X.toarray(), of some rows if need be"
+                "Contributions to a sparse X would be a dense array; pass X.toarray(), of some rows if X is large"
             )
         forest = voters if isinstance(voters, Forest) else voters.forest
         if recorded and not forest.weight[forest.offset[:-1]].all():
@@ -90,7 +90,7 @@ def _signed(tally: F64, signed: bool) -> F64:
 
 
 def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
-    """Shapley values of each feature for the score of a committee of native trees, or for its mean [1]_.
+    """Shapley values of each feature for the score of a committee of native trees, or for a mean of trees [1]_.
 
     Unknown features send a row both ways, in the shares of the training rows. With v(S) the mean score if the features
     S are known,
@@ -98,8 +98,8 @@ def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_th
         phi_j = sum over S without j of |S|! (p - |S| - 1)! / p! [v(S with j) - v(S)].
 
     Return ``(n, p + 1)`` for one output, else ``(n, p + 1, D)``, with v(none) last; the sum is the output.
-    "probability" is the mean class share (`Share`, before any temperature), "prediction" the sum or mean of trees of
-    numbers. Lines of the row's leaf add to their own columns. Raise ``TypeError`` for other voters or sparse `X`,
+    "probability" is the mean class share (`Share`, before any temperature), "prediction" the sum or mean of regression
+    trees. Lines of the row's leaf add to their own columns. Raise ``TypeError`` for other voters or sparse `X`,
     ``ValueError`` without a record of the training rows.
 
     .. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees.
@@ -166,7 +166,7 @@ _NO_LINES = (
 def interventional_contributions(
     committee: Any, X: Any, background: Any, *, output: Output = "score", n_threads: int = 1
 ) -> F64:
-    """Interventional Shapley values of each feature relative to background rows [1]_ [2]_.
+    """Interventional Shapley values of each feature relative to m background rows [1]_ [2]_.
 
     An unknown feature has its value in a background row z: v(S) = mean over z of F([x_S, z]). Features that F does not
     use get 0. The time grows with n times m. The result is as in `tree_contributions`, with the mean score of the

@@ -90,7 +90,7 @@ def _of_votes(committee: Committee) -> Any:
         remedy = ""
         with suppress(TypeError, ValueError):
             _of_classes(committee)
-            remedy = 'leave keep at "probabilities", for boosting does, or '
+            remedy = 'leave keep at "probabilities", which exports to boosting, or '
         check_columns(trees, committee.table, remedy)
     return voting_forest(trees, committee.classes, committee.table, near_ties=ties_near_scores(committee))
 
@@ -114,8 +114,8 @@ def _of_classes(committee: Committee) -> Any:
         return _of_shares(plain, committee)
     if plain.link == "clipped" and trees.n_scores > 1 and trees.largest > plain.constant:
         raise TypeError(
-            f"scores may be as large as {trees.largest:.3g}, and the truncated link tells no classes apart whose "
-            f"scores are above {plain.constant}; {alternative}."
+            f"scores may be as large as {trees.largest:.3g}, and the truncated link gives equal "
+            f"probabilities to classes whose scores are above {plain.constant}; {alternative}."
         )
     if plain.rounded:
         trees = break_score_ties(trees, TIE_BREAK if plain.link == "clipped" else NEAR_TIE_BREAK)
@@ -153,9 +153,9 @@ def _boosted_shares(plain: FoldedTrees, committee: Committee, column: int, matte
     if len(classes) == 2:
         name = f"x{column}" if table is None else table.column(column)
         raise ValueError(
-            f"column {name!r} {matter}, which boosting on histograms takes, and the probabilities of these two classes "
-            "are calibrated (the tempered_share link), which forests take: scikit-learn has nothing that takes both. "
-            "Train with calibrate=None, or leave it to committee.to_onnx."
+            f"column {name!r} {matter}, for which scikit-learn has histogram boosting alone, and the two classes' "
+            "probabilities are calibrated (the tempered_share link), for which it has forests alone. Train with "
+            "calibrate=None, or use committee.to_onnx."
         )
     ready, K = trees.scaled(1.0 / plain.total), len(classes)
     value = ready.value * (1.0 + K * sklearn_boosting.EPSILON)
@@ -174,7 +174,5 @@ def _of_numbers(plain: FoldedTrees, table: TableSchema | None) -> Any:
     if trees.n_scores == 1 and boosts:
         return sklearn_boosting.regressor(trees.scaled(1.0 / plain.total), "squared_error", table)
     if plain.link == "exponential":
-        raise TypeError(
-            f"{TARGET} has no model of several numbers that are powers of scores; use a committee per number."
-        )
+        raise TypeError(f"{TARGET} has no model of several outputs with the log link; use a committee per output.")
     return sklearn_forests.regressor(trees, trees.averaged(plain.total), table)

@@ -15,7 +15,7 @@ from committee.vote.links.probability import Logistic, Share, Softmax, TemperedM
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 
-ONE_CLASS = "the model knows one class only, and has nothing to tell apart."
+ONE_CLASS = "the model has one class only; train it on two or more."
 TIE_BREAK = 1e-13
 """Lead of the first class over the last: above the rounding of sums, below real differences."""
 NEAR_TIE_BREAK = 2e-12
@@ -38,10 +38,10 @@ VOTER_WORDS = {
     "VoteGraph": "voters that answer at random along paths",
     "PathMajority": "voters that answer at random along paths",
     "MemberCommittees": "whole committees",
-    "EstimatorVoters": "models of their own",
-    "SignedVoters": "models of their own",
-    "RegressorVoters": "models of their own",
-    "RegressorRounds": "models of their own",
+    "EstimatorVoters": "fitted estimators",
+    "SignedVoters": "fitted estimators",
+    "RegressorVoters": "fitted estimators",
+    "RegressorRounds": "fitted estimators",
 }
 """Description of voters that are not trees, by class name."""
 
@@ -187,7 +187,7 @@ def fold_link(committee: Committee | RegressionCommittee, target: str, alternati
 
 
 def ties_near_scores(committee: Committee) -> bool:
-    """Whether a committee's link treats scores that differ by rounding as tied."""
+    """True if a committee's link treats scores that differ by rounding as tied."""
     return committee.voters.kind == "score" and isinstance(committee.link, Truncated | TemperedMargin)
 
 
@@ -208,7 +208,7 @@ def _of_numbers(committee: RegressionCommittee, trees: ScoreTrees, target: str, 
     if isinstance(link, Log):
         return FoldedTrees(trees, "exponential")
     raise TypeError(
-        f"{target} has nothing like the {link.name} link, by which the numbers of a row change places; {alternative}."
+        f"{target} has no counterpart of the {link.name} link, which sorts the numbers of a row; {alternative}."
     )
 
 

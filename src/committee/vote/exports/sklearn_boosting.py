@@ -27,7 +27,7 @@ EPSILON = 1e-12
 MOST = 255
 """Largest number of categories of a column."""
 WORDS = 8
-"""32-bit words of a set of categories."""
+"""Number of 32-bit words of a set of categories."""
 
 
 def classifier(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None) -> HistGradientBoostingClassifier:
@@ -72,14 +72,13 @@ def _levels(trees: ScoreTrees, table: TableSchema) -> list[tuple[Category, ...] 
             found[j] = each[:1] or ("",)
         elif table.coded(j) is None:
             raise ValueError(
-                f"numbers stand for the {len(each)} categories of column {table.column(j)!r}, and one for those that "
-                "training has not seen, which scikit-learn's boosting takes for missing; committee.to_onnx takes such "
-                "columns."
+                f"numbers stand for the {len(each)} categories of column {table.column(j)!r}, and one for unseen "
+                "categories, which scikit-learn's boosting treats as missing; use committee.to_onnx."
             )
         elif len(each) > MOST:
             raise ValueError(
-                f"column {table.column(j)!r} has {len(each)} categories, of which scikit-learn's boosting can tell at "
-                f"most {MOST} apart; committee.to_onnx takes such columns."
+                f"column {table.column(j)!r} has {len(each)} categories; scikit-learn's boosting takes at most "
+                f"{MOST}. Use committee.to_onnx."
             )
     return found
 
@@ -201,7 +200,7 @@ def one_vs_rest(scores: Any, scale: float) -> CalibratedClassifierCV:
 
 
 def clipped(scores: Any, most: float) -> CalibratedClassifierCV:
-    """Probabilities (1 + F_k) / 2 of a classifier's scores within -most and most, normalised."""
+    """Probabilities (1 + F_k) / 2 of a classifier's scores clipped to [-most, most], normalised."""
     line = IsotonicRegression(out_of_bounds="clip").fit([-most, most], [(1.0 - most) / 2.0, (1.0 + most) / 2.0])
     return _calibrated(scores, "isotonic", [line] * (len(scores.classes_) if len(scores.classes_) > 2 else 1))
 

@@ -27,7 +27,8 @@ FEW = 0.01
 def column_beyond_float32(forest: Forest) -> int | None:
     """First column with a threshold beyond 2^24, or with more than 1 % of thresholds equal in float32.
 
-    scikit-learn's trees compare in float32. Thresholds where rounding changes, as in its own trees, do not count.
+    scikit-learn's trees compare in float32. Thresholds at which float32 rounding changes, as those read from its own
+    trees, do not count.
     """
     from committee.vote.adapters.sklearn_trees import float64_threshold
 
@@ -146,8 +147,8 @@ def check_columns(trees: ScoreTrees, table: TableSchema | None, instead: str = "
     if found is not None:
         name = f"x{found[0]}" if table is None else table.column(found[0])
         raise ValueError(
-            f"column {name!r} {found[1]}, which scikit-learn's decision trees cannot take; {instead}committee.to_onnx "
-            "takes such columns."
+            f"column {name!r} {found[1]}, which scikit-learn's decision trees cannot take; {instead}use "
+            "committee.to_onnx."
         )
 
 

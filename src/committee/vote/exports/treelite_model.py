@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from treelite import Model
 
 TARGET = "treelite"
-ALTERNATIVE = 'output="votes" gives the sums that committee_.probability_of makes probabilities of'
+ALTERNATIVE = 'output="votes" gives sums of votes, from which committee_.probability_of computes probabilities'
 
 UNSUPPORTED_LINKS = {
-    "softened": "the tempered_share link, by which a learner calibrates shares of votes",
+    "softened": "the tempered_share link, which calibrates shares of votes",
     "one_vs_rest": "the logistic link of several classes, whose curves are normalised",
     "clipped": "the truncated link, which clips scores",
 }
-"""Links without a counterpart in treelite, in words."""
+"""Description of links without a counterpart in treelite."""
 
 Output: TypeAlias = Literal["predictions", "votes"]
 """Output of the model."""
@@ -103,7 +103,7 @@ def _votes(committee: Committee | RegressionCommittee) -> _TreeliteSpec:
 def _predictions(plain: FoldedTrees) -> _TreeliteSpec:
     trees = plain.trees
     if plain.link in UNSUPPORTED_LINKS:
-        raise TypeError(f"{TARGET} has nothing like {UNSUPPORTED_LINKS[plain.link]}; {ALTERNATIVE}.")
+        raise TypeError(f"{TARGET} has no counterpart of {UNSUPPORTED_LINKS[plain.link]}; {ALTERNATIVE}.")
     if plain.link in ("shares", "mean"):
         task, link = ("kMultiClf", "identity_multiclass") if plain.link == "shares" else ("kRegressor", "identity")
         zero = np.zeros(trees.n_scores)

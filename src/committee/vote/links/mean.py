@@ -23,10 +23,10 @@ class MeanLink(NamedParameters, ABC):
     """Base class of mean links."""
 
     averages: ClassVar[bool] = False
-    """Whether scores are divided by the weight of the voters."""
+    """True if scores are divided by the weight of the voters."""
 
     def mean(self, F: ArrayLike, total: float | None = None) -> Numbers:
-        """Predictions of scores ``(n,)`` or ``(n, D)``; `total` is the weight of the voters for means."""
+        """Predictions of scores ``(n,)`` or ``(n, D)``; `total` is the weight of the voters, for `Average`."""
         return self._mean(np.asarray(F, dtype=np.float64), total)
 
     @abstractmethod

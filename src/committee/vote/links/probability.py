@@ -20,7 +20,7 @@ from committee.voters.protocol import Voters
 Weight: TypeAlias = float | NDArray[np.float64]
 
 PRIOR = 0.2
-"""Default prior votes of each class in a tempered share; docs/decisions.md has the choice."""
+"""Default prior votes of each class in a tempered share; see docs/decisions.md."""
 
 
 class Link(NamedParameters, ABC):
@@ -35,8 +35,8 @@ class Link(NamedParameters, ABC):
         """Class probabilities ``(n, K)`` of scores.
 
         Scores of two classes are signed, ``(n,)`` or ``(n, 1)``, or a tally ``(n, 2)``; otherwise a tally ``(n, K)``.
-        `total` is the weight of the voters for means, None the row's own sum. Classes are equally probable where the
-        weight is 0.
+        Links that average divide by `total`, the weight of the voters, or by the row's own sum if it is None. Classes
+        are equally probable where the weight is 0.
         """
         scores = np.asarray(F, dtype=np.float64)
         if scores.ndim == 1:
@@ -47,7 +47,7 @@ class Link(NamedParameters, ABC):
 
     @property
     def averages(self) -> bool:
-        """Whether scores are divided by the weight of the voters, so that nothing can be added to them."""
+        """True if scores are divided by the weight of the voters; then intercepts and offsets are refused."""
         return False
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:  # most take all
@@ -57,7 +57,7 @@ class Link(NamedParameters, ABC):
     def _probability(self, F: Scores, total: float | None) -> Scores: ...
 
     def settle(self, tally: Scores, total: Weight) -> Scores:
-        """Tie scores that the link treats as equal; `total` is the weight of the voters, of all rows or per row."""
+        """Make scores equal that the link treats as tied; `total` is the voters' weight, one number or one per row."""
         return tally
 
     def evidence(self, F: ArrayLike, total: Weight) -> Scores:
@@ -109,7 +109,7 @@ class Softmax(Link):
 class Logistic(Link):
     """p_1 = sigma(s F); for more classes sigma(s F_k), divided by their sum.
 
-    F is half the log-odds for the exponential loss, hence s = 2. F_k answers "class k or not" (AdaBoost.MH).
+    F is half the log-odds for the exponential loss, hence s = 2. F_k is the score of "class k or not" (AdaBoost.MH).
 
     J. Friedman, T. Hastie, R. Tibshirani (2000). Additive logistic regression. Annals of Statistics 28(2).
     """
@@ -151,7 +151,7 @@ class Share(Link):
     """p_k is the share of class k in the tally (L. Breiman 1996, Bagging predictors, Machine Learning 24(2)).
 
     Tallies of labels are divided by the row's own sum, so that abstentions do not count; without votes the row is
-    uniform. Tallies of scores are divided by the total weight. A signed score F is p_1 = (1 + F / total) / 2.
+    uniform. Tallies of scores are divided by the total weight. A signed score F gives p_1 = (1 + F / total) / 2.
     """
 
     name: ClassVar[str] = "share"
@@ -167,7 +167,7 @@ class Share(Link):
         scores = (LinearScores, PathMajority, RegressorRounds, RegressorVoters, Rounds, SignedVoters, VoteGraph)
         if isinstance(voters, scores):
             raise ValueError(
-                f"{type(voters).__name__} hold scores, which are no shares that sum to one; use the softmax or the "
+                f"{type(voters).__name__} hold scores, which do not sum to one as shares do; use the softmax or the "
                 "logistic link."
             )
         if not isinstance(voters, Forest) or voters.value is None:
@@ -236,7 +236,7 @@ class TemperedShare(Share):
 
     def _probability(self, F: Scores, total: float | None) -> Scores:
         if F.shape[1] == 1 and total is None:
-            raise ValueError("total is missing; signed scores do not say how much weight is behind them.")
+            raise ValueError("total is missing; signed scores need the weight of the voters.")
         return _softened(self.evidence(F, 0.0 if total is None else total), self.temperature)
 
 
@@ -354,7 +354,7 @@ def _exp_normalised(z: Scores) -> Scores:
 def _mean(F: Scores, total: float | None, without: Scores) -> Scores:
     if total is None:
         if F.shape[1] == 1:
-            raise ValueError("total is missing; signed scores do not say how much weight is behind them.")
+            raise ValueError("total is missing; signed scores need the weight of the voters.")
         weight = F.sum(axis=1, keepdims=True)
     else:
         weight = np.full((len(F), 1), total)
