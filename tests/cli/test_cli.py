@@ -428,11 +428,11 @@ def test_inspect_a_committee_of_ensembles(table, tmp_path, monkeypatch):
     CommitteeClassifier("fast", cv=2, min_gain=0.0, random_state=0).fit(frame, y).save(path)
     out = succeed("inspect", path, "--data", table, "--target", "label", "--drop", "id", "--report", page)
     assert "Members on" in out.stdout and "Mean probability of the true class" in out.stdout
-    assert "Where members disagree" in page.read_text("utf-8")
+    assert "Disagreement of members" in page.read_text("utf-8")
     CommitteeRegressor("fast", cv=2, min_gain=0.0, random_state=0).fit(frame.drop("size"), size).save(path)
     out = succeed("inspect", path, "--data", table, "--target", "size", "--drop", "id,label", "--report", page)
     assert "RMS difference to the vote" in out.stdout
-    assert "Rows on which they are furthest apart" in page.read_text("utf-8")
+    assert "Rows on which members disagree most" in page.read_text("utf-8")
 
 
 def test_a_committee_alone_stands_for_its_learner(model, table):

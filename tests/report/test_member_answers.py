@@ -150,9 +150,9 @@ def headings(page):
 def test_the_page_shows_what_is_known(some, kind):
     model, X, y = some[kind]
     bare, rows, whole = (headings(render_model(model, *given)) for given in ((), (X,), (X, y)))
-    assert not {"Where members disagree", "What columns add"} & set(bare)
+    assert not {"Disagreement of members", "Mean contributions of columns"} & set(bare)
     assert any(title.startswith("Members (") for title in bare)
-    pictures = ["Where members disagree", "Rows on which they are furthest apart", "What columns add"]
+    pictures = ["Disagreement of members", "Rows on which members disagree most", "Mean contributions of columns"]
     assert [title for title in rows if title in pictures] == pictures
     more = set(whole) - set(rows)
     assert any(heading.startswith("Members on 120 rows") for heading in more)
@@ -194,4 +194,4 @@ def test_models_and_labels_that_are_refused(classes):
     one = CommitteeClassifier().fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="fitted on one class"):
         MemberAnswers.of(one, X)
-    assert "Where members disagree" not in render_model(one, X, np.zeros(len(X)))
+    assert "Disagreement of members" not in render_model(one, X, np.zeros(len(X)))

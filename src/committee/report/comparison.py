@@ -44,8 +44,9 @@ SCHEMA = "committee.comparison/3"
 class AgainstBest:
     """Paired test of one model against the best; a positive difference means worse.
 
-    `interval` is the 95 % confidence interval of the difference, for this pair alone; `least_shown` the smallest
-    difference that would be significant with this standard error; `in_every_fold` tells if the model is worse in each.
+    `interval` is the 95 % confidence interval of the difference, for this pair alone. `least_shown` is the smallest
+    difference that would be significant with this standard error. `in_every_fold` is True if the model is worse in all
+    folds.
     """
 
     difference: float
@@ -66,8 +67,8 @@ class AgainstBest:
 class ModelResult:
     """Results of one model on all folds.
 
-    `place` is 1 for the best mean, and `None` for models that failed or lack the metric; `average_rank` the mean over
-    folds of the rank within the fold; `margin_quantiles` (101,) those of the training margins, averaged over folds.
+    `place` is 1 for the best mean, and `None` for models that failed or lack the metric. `average_rank` is the rank
+    within the fold, averaged over folds. `margin_quantiles` (101,) are quantiles of the training margins, averaged too.
     """
 
     name: str
@@ -236,7 +237,7 @@ def compare(
     seed : int, default=0
         Seed of the folds and of every model.
     jobs : int, default=1
-        Processes. Only measured times depend on it, which are less exact with more than one.
+        Number of processes. Metrics do not depend on it; measured times are less exact with more than one.
     metric : str or iterable of str, default=None
         Names of `committee.report.metrics.METRICS` or `METRICS_OF_NUMBERS`. The first ranks and tests the models, the
         others get columns; all are measured. `None`: "accuracy", or "rmse".
@@ -245,7 +246,7 @@ def compare(
     progress : callable ``(done, total, model, result)``, default=None
         Called after every fit with its `FoldResult`.
     checkpoint : path, default=None
-        File of finished fits. The same comparison, started again, runs only the others and those that failed.
+        File of finished fits. The same comparison, started again, runs only fits that are missing or failed.
     time_limit : float, default=None
         Seconds after which no fit starts, nor a fold that would not end in time. Running fits are finished.
     on_interrupt : {"raise", "keep"}, default="raise"
@@ -255,7 +256,7 @@ def compare(
     -------
     Comparison
         A model that raises in a fold is reported as failed. A comparison that was stopped uses the folds that all
-        models have finished; without one, no model has a place.
+        models have finished; if there is none, no model has a place.
 
     Warns
     -----
@@ -377,7 +378,7 @@ def _versions(models: list[ComparedModel]) -> dict[str, str]:
 
 
 def summarise_folds(model: ComparedModel, results: Mapping[int, FoldResult]) -> ModelResult:
-    """Return the results of a model from those of its folds, by their indices."""
+    """Return the results of a model from its results on folds, given by fold index."""
     failures = [f"fold {i + 1}: {fold.error}" for i, fold in sorted(results.items()) if fold.error is not None]
     folds = [results[i] for i in sorted(results)]
     reliabilities = [fold.reliability for fold in folds if fold.reliability is not None]

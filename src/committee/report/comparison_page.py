@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from committee.report.comparison import Comparison, ModelResult
 
 Panel: TypeAlias = "tuple[ModelResult, Chart, str, tuple[str, ...]]"
-"""A model, its chart and the description of that, and its cells in the table below."""
+"""A model, its chart, the description of the chart in words, and the cells of the model in the table below."""
 
 MOST_FOLDS = 20
-"""Folds that the table of their metrics has columns for."""
+"""Most folds for which there is a table with a column per fold."""
 
 
 def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
@@ -118,7 +118,7 @@ def _differences(comparison: Comparison) -> list[Picture]:
 
 
 def fold_rows(comparison: Comparison) -> DotRows:
-    """Describe the ranking metric of every model in every fold."""
+    """Describe the picture of the ranking metric of every model in every fold."""
     metric, rows = comparison.metric, []
     for i, model in enumerate(comparison.ranked):
         values = model.values(metric)
@@ -193,7 +193,7 @@ def _panels(panels: Sequence[Panel], caption: str, title: str, columns: tuple[st
 
 
 def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
-    """Chart of the ranking metric against the number of nodes. Points show the rank if `numbered`, else a legend."""
+    """Chart of the ranking metric against the number of nodes, with ranks at points if `numbered`, else a legend."""
     metric, marks = comparison.metric, list[Mark]()
     words, sizes, values = comparison.metric_words, list[float](), list[float]()
     for i, model in enumerate(comparison.ranked):

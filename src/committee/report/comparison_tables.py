@@ -13,13 +13,13 @@ from committee.report.grid import BLANK, Grid
 from committee.report.metrics import Metric, averaged, known_metric, metrics_of
 
 MOST_DEVIATIONS = 3
-"""Metrics above which the table of predictions shows means without standard deviations."""
+"""Number of metrics above which the table of scores shows means without standard deviations."""
 
 MOST_NAMES = 4
 """Models that a sentence names; longer lists are summed up."""
 
 LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
-"""Ratios to the loss, or to 1 - score, of the best model from which on a difference is large."""
+"""A difference is large if the loss, or 1 - score, is at least this multiple of that of the best model."""
 
 
 def size_text(comparison: Comparison, value: float) -> str:

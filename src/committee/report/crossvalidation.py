@@ -177,7 +177,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """Figures of one model on one fold, by the names of `metrics_of` the task.
+    """Figures of one model on one fold, by the names of the metrics of the task.
 
     `margin_quantiles` (101,) are those of the training margins, `error` is the type and message of the exception that
     ended the fold, `reliability` that of the test rows.

@@ -214,7 +214,7 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) ->
     if fold.probabilities is not None:
         p = fold.probabilities
         reliability = Reliability.of(p, classes[p.argmax(axis=1)] == y)
-        remark = "mean distance of probability and share right"
+        remark = "mean difference of probability and share right"
         figures.append(Measured("calibration_error", "calibration error", reliability.calibration_error, remark))
     return Evaluation(len(y), tuple(figures), Confusion.of(y, predicted, classes), reliability)
 
@@ -269,7 +269,7 @@ def out_of_fold(
 ) -> Evaluation | None:
     """Cross-validate copies of a learner, stratified by class; `None` if the rows are too few, or of one class.
 
-    An `offset` is of numbers to predict.
+    `offset` is for regressors whose `predict` takes one.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold

@@ -50,15 +50,17 @@ def number_figures(y: F64, predicted: F64) -> list[Measured]:
     """Return RMSE, MAE, median absolute error and R2."""
     from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
 
-    by_mean = f"{float(np.std(y)):.4g} by the mean alone"
-    by_median = f"{float(np.mean(np.abs(y - np.median(y)))):.4g} by the median alone"
+    by_mean = f"{float(np.std(y)):.4g} for always predicting the mean"
+    by_median = f"{float(np.mean(np.abs(y - np.median(y)))):.4g} for always predicting the median"
     figures = [
         Measured("rmse", "RMSE", float(root_mean_squared_error(y, predicted)), by_mean),
         Measured("mae", "MAE", float(mean_absolute_error(y, predicted)), by_median),
         Measured("median_absolute_error", "median absolute error", float(median_absolute_error(y, predicted))),
     ]
     if len(y) > 1 and np.ptp(y) > 0.0:
-        figures.append(Measured("r2", "R2", float(r2_score(y, predicted)), "1 without an error, 0 by the mean alone"))
+        figures.append(
+            Measured("r2", "R2", float(r2_score(y, predicted)), "1 without an error, 0 for always predicting the mean")
+        )
     return [replace(each, interval=interval_of_number(each.name, each.value, y, predicted)) for each in figures]
 
 
@@ -84,7 +86,12 @@ def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[
         alone = float(mean_pinball_loss(y, np.full(len(y), np.quantile(y, level)), alpha=level))
         share, meant = float(np.mean(y <= column)), f"share of rows at or below it; the target is {level:g}"
         figures += [
-            Measured(f"pinball_{level:g}", f"pinball loss of {level:g}", loss, f"{alone:.4g} by the quantile alone"),
+            Measured(
+                f"pinball_{level:g}",
+                f"pinball loss of {level:g}",
+                loss,
+                f"{alone:.4g} for always predicting the quantile",
+            ),
             Measured(f"coverage_{level:g}", f"coverage of {level:g}", share, meant),
         ]
     if len(levels) > 1:
@@ -153,7 +160,7 @@ def interval_of_classes(name: str, value: float, fold: FittedFold) -> tuple[floa
         p, is_class = fold.probabilities, fold.is_class
         if name == "log_loss":
             of_own = p[is_class]
-            # a row of probability 0 has all of the loss, and no interval can tell how many such rows there are
+            # rows of probability 0 dominate the loss, and their number varies more than an interval would show
             return _interval(value, -np.log(of_own), 0.0, np.inf) if (of_own > 0.0).all() else None
         influence = ((p - is_class) ** 2).sum(axis=1) / (2.0 if fold.classes.size == 2 else 1.0)
         return _interval(value, influence, 0.0, np.inf)

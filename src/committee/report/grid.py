@@ -20,8 +20,8 @@ BLANK = "-"
 class Grid:
     """A table of text; with empty headings a list of names and values.
 
-    `justify` has "l" (text) or "r" (figures) for each column, `notes` explanations by heading, `keys` the models of the
-    rows, by which pages hide them, and `best` the index of a row to emphasise.
+    `justify` has "l" (text) or "r" (figures) for each column. `notes` are explanations by heading. `keys` are the
+    models of the rows, which readers of pages can hide. `best` is the index of a row to emphasise.
     """
 
     title: str

@@ -28,7 +28,7 @@ MOST_TERMS = 3
 def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np.float64] | None = None) -> list[Grid]:
     """Describe a fitted learner of this library.
 
-    `file_bytes` is the size of its file, `margins` (n,) those on a table. The tables are those that apply of: model,
+    `file_bytes` is the size of its file, `margins` (n,) those on a table. Tables, as far as they apply: model,
     sets, training, parameters, members or heaviest voters, fitted attributes, margins, features, leaves of the first
     model tree.
     """
@@ -137,7 +137,8 @@ def _features(model: Any) -> Grid | None:
 
 def importance_words(model: Any) -> str:
     """Return the heading of the feature importances."""
-    splits = "share of gain, without lines" if isinstance(model.committee_.voters, LinearLeaves) else "share of gain"
+    lines = isinstance(model.committee_.voters, LinearLeaves)
+    splits = "share of gain, without linear functions" if lines else "share of gain"
     return "share of risk decrease" if has_model_trees(model) else splits
 
 

@@ -44,7 +44,7 @@ def has_members(model: Any) -> bool:
 
 
 def members_grid(model: Any) -> Grid:
-    """Return the members by weight, with their cross-validated loss, and that of the vote without them."""
+    """Return the members by weight, each with its cross-validated loss and the loss of the vote without it."""
     rows = [
         (
             one["member"],
@@ -212,7 +212,7 @@ class MemberAnswers:
         """Return the disagreement of the members on each row, shape (n,).
 
         For classes it is the Jensen-Shannon divergence (J. Lin 1991, IEEE Transactions on Information Theory 37) with
-        the weights of the vote, in nats: the entropy of the vote less the mean entropy of the members. For numbers it
+        the weights of the vote, in nats: the entropy of the vote minus the mean entropy of the members. For numbers it
         is the standard deviation with these weights.
         """
         mean = np.einsum("m,mnk->nk", self.weights, self.answers)
@@ -223,7 +223,7 @@ class MemberAnswers:
         return np.asarray(np.maximum(entr(mean).sum(axis=1) - within, 0.0))
 
     def most_disputed(self, most: int) -> Index:
-        """Return the indices of the rows of largest divergence, without those of none."""
+        """Return the indices of the rows of largest divergence, without rows of divergence 0."""
         apart = self.divergence()
         order = np.argsort(-apart, kind="stable")[:most]
         return order[apart[order] > 0.0]

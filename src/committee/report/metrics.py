@@ -68,7 +68,7 @@ class FittedFold:
 
     @property
     def errors(self) -> F64:
-        """Predicted less true numbers, shape (m,)."""
+        """Predicted minus true numbers, shape (m,)."""
         return np.asarray(self.predicted - self.y_test, dtype=np.float64)
 
 
@@ -77,7 +77,7 @@ class Metric:
     """A figure of a model on a fold, and a column of the comparison.
 
     `measure` returns `None` where the model or the fold has no such figure, `text` formats the values over folds.
-    `note` is a name and an explanation for the list of metrics; ``{run}`` in it stands for the way that fits were run.
+    `note` is a name and an explanation for the list of metrics; ``{run}`` in it becomes the number of fits at a time.
     `best` is the better direction, `None` for a figure by which models are not ranked. `shown` columns are shown by
     default.
     """
@@ -125,7 +125,7 @@ def _mean_over_classes(name: str) -> Callable[[FittedFold], float | None]:
 def _balanced_accuracy(fold: FittedFold) -> float:
     from sklearn.metrics import recall_score
 
-    # balanced_accuracy_score, without its warning where a class is predicted that the fold has no row of
+    # balanced_accuracy_score, without its warning of predicted classes that have no test rows
     return float(recall_score(fold.y_test, fold.predicted, labels=np.unique(fold.y_test), average="macro"))
 
 
@@ -306,7 +306,7 @@ METRICS: dict[str, Metric] = {
         _mean(".3f"),
         (
             "margins",
-            "Margins of the training rows: weighted votes for the true class less those for the strongest other"
+            "Margins of the training rows: weighted votes for the true class minus those for the strongest other"
             " class, as a share of all votes; means over folds. A dash: the votes of the model are not available.",
         ),
     ),
@@ -317,10 +317,10 @@ METRICS: dict[str, Metric] = {
 """Metrics of classifiers by their names in results and in the JSON file, in the order of the columns."""
 
 OF_TWO_CLASSES = ("f1", "precision", "recall")
-"""Metrics of the second of two classes, which more classes do not have."""
+"""Metrics of the second of two classes, not available for more classes."""
 
 OF_POSITIVE_CLASS = (*OF_TWO_CLASSES, "average_precision")
-"""Metrics of the second of two classes."""
+"""Metrics that for two classes are those of the second."""
 
 METRICS_OF_NUMBERS: dict[str, Metric] = {
     "rmse": _score(
@@ -342,7 +342,7 @@ METRICS_OF_NUMBERS: dict[str, Metric] = {
     "r2": _score(
         "R2",
         _r2,
-        "Share of the test rows' variance that is explained: 1 without an error, 0 by their mean alone.",
+        "Share of the test rows' variance that is explained: 1 without an error, 0 for always predicting their mean.",
         shown=True,
     ),
     **{name: METRICS[name] for name in ("fit_seconds", "predict_microseconds", "n_voters", "n_nodes")},

@@ -104,7 +104,7 @@ def render_model(
 def row_page(model: Any, found: RowExplanation, *, row: str, title: str = "", most: int = 12) -> str:
     """Render a self-contained HTML page of the explanation of the row named `row`.
 
-    At most so many columns (`most`) have a bar; the others are summed up in one bar.
+    At most `most` columns have a bar; one more bar is the sum of the others.
     """
     return render_page(
         title or type(model).__name__,
@@ -286,7 +286,7 @@ def _model_terms(model: Any) -> list[tuple[str, str]]:
         ("size", size),
     ]
     if getattr(getattr(model, "provenance_", None), "estimate", None) is not None:
-        return rows  # which is of as many rows or more
+        return rows  # this estimate is on at least as many rows
     metric = "accuracy" if hasattr(model, "classes_") else "R2"
     for attribute, kind in _ESTIMATES.items():
         value = getattr(model, attribute, None)
@@ -343,7 +343,7 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
         rows.append(("extrapolation", "Beyond the range of the training rows predictions are constant."))
     is_uncalibrated = getattr(model, "temperature_", None) is None and not has_members(model)
     if hasattr(model, "classes_") and is_uncalibrated:
-        rows.append(("probabilities", "They are not calibrated: check their reliability before they are used."))
+        rows.append(("probabilities", "Not calibrated: check their reliability before use."))
     rows += _row_limits(found)
     rows.append(("causes", "Effects of columns are those on the model's predictions, not causes."))
     return rows

@@ -27,7 +27,7 @@ Matrix: TypeAlias = "NDArray[np.float64]"
 Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
 
 BUILDING_BLOCKS = frozenset({"abstaining_stump"})
-"""Models that are members of a committee, not rivals of one; compared only when named."""
+"""Models that are weak learners of ensembles, compared only when named."""
 
 DEFAULT_MODELS = (
     *("gradient_boosting", "adaboost_trees", "random_forest", "sbpmt", "tree"),

@@ -104,7 +104,7 @@ def _groups(model: Any) -> str:
 
 
 def set_of_row(model: Any, X: Any) -> str | None:
-    """Return the set or interval of the first row as a sentence; `None` without one, or if its group is unknown."""
+    """Return the set or interval of the first row as a sentence; `None` if there is none, or its group is unknown."""
     if not is_conformal(model) or _needs_groups(model):
         return None
     with warnings.catch_warnings():
@@ -135,7 +135,7 @@ class CoveredRows:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: NDArray[Any]) -> Self | None:
-        """Predict sets or intervals; `None` without any, or if the groups of the rows are unknown."""
+        """Predict sets or intervals; `None` for other models, or if the groups of the rows are unknown."""
         if not is_conformal(model) or _needs_groups(model):
             return None
         asked = 1.0 - float(model.alpha)

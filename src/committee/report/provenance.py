@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from committee.report.evaluation import Evaluation
 
 BY_CHANCE = 1e-4
-"""p-value below which known rows, or right predictions, are not explained by chance."""
+"""p-value below which training rows, or correct predictions, are too many to be explained by chance."""
 
 OFTEN = 0.01
-"""Share of training rows that equal another one from which on it is mentioned."""
+"""Least share of repeated training rows that messages mention."""
 
 NOT_KNOWN = "not recorded: the model was fitted in Python, or by an earlier version"
 
@@ -87,13 +87,13 @@ def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation)
 
 
 def learned_from(model: Any, known: RowOverlap | None) -> str | None:
-    """Return how many of the rows a model was trained on; `None` if unknown, or explained by chance."""
+    """Return a sentence on how many rows were training rows; `None` if unknown, or explained by chance."""
     if known is None:
         return None
     from scipy.stats import binomtest
 
     sketch = model.provenance_.rows
-    repeated = sketch.n_repeated / sketch.n_rows  # about as many new rows equal a training row
+    repeated = sketch.n_repeated / sketch.n_rows  # about this share of new rows equals a training row
     if not known.n_known or binomtest(known.n_known, known.n_judged, repeated, "greater").pvalue > BY_CHANCE:
         return None
     by_sample = "" if known.exact else f", judged by {known.n_judged:,} of them"

@@ -28,9 +28,9 @@ MOST_LETTERS = 40
 
 
 def place(name: str, given: object, n: int) -> int:
-    """Return an index of n things from 0 on; negative ones count from the last."""
+    """Return an index from 0 to n - 1; a negative one counts from the last, as in Python."""
     if not (is_whole(given) and -n <= given < n):
-        raise ValueError(f"{name}={given!r} is not there; {name}s are numbered from 0 to {n - 1}, -1 is the last")
+        raise ValueError(f"{name}={given!r} is out of range; {name}s are numbered from 0 to {n - 1}, -1 is the last")
     return int(given) % n
 
 
@@ -38,9 +38,9 @@ def place(name: str, given: object, n: int) -> int:
 class RowExplanation:
     """Score, number or probability of one row as a sum over the columns.
 
-    `labels` are columns with the values of the row, as ``"age = 41"``; `contributions` (p + 1,) theirs, and last the
-    start of the sum; `subject` the quantity that they add up to, `total` its kind: "score", "prediction" or
-    "probability"; `remark` the prediction as text.
+    `labels` are columns with the values of the row, as ``"age = 41"``. `contributions` (p + 1,) are those of the
+    columns, and last the start of the sum. `subject` is the quantity that they add up to, `total` its kind: "score",
+    "prediction" or "probability". `remark` is the prediction as text.
     """
 
     labels: tuple[str, ...]

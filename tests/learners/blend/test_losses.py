@@ -262,7 +262,7 @@ def test_the_report_speaks_of_the_loss():
 def test_the_page_shows_what_there_is(loss, label):
     X, y = amounts()
     text = render_model(CommitteeRegressor(**FAST, loss=loss).fit(X, y), X, y)
-    assert "What columns add" in text or loss == "poisson"
+    assert "Mean contributions of columns" in text or loss == "poisson"
     assert f"CV {label}" in text
 
 

@@ -186,7 +186,7 @@ def test_contributions_to_one_of_several_targets(iris):
         assert display.contributions.sum() == pytest.approx(model.predict(X)[7, k])
         assert display.ax_.get_xlabel() == f"prediction for target {k}"
         assert display.remark == f"predicted {model.predict(X)[7, k]:.4g}"
-    with pytest.raises(ValueError, match="label=2 is not there; labels are numbered from 0 to 1"):
+    with pytest.raises(ValueError, match="label=2 is out of range; labels are numbered from 0 to 1"):
         ContributionDisplay.from_estimator(model, X, 7, label=2)
 
 
@@ -261,10 +261,15 @@ def test_page_of_a_model_is_whole_and_the_same_each_time(wide, iris):
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
     assert "<h1>wide &amp; long</h1>" in page and '"Curves of the mean training risk"' in page
     assert not set(re.findall(r"https?://[^\"]*", page))
-    for words in ("Feature importance", "Effects of columns", "Lines in the leaves of the first tree", "Model card"):
+    for words in (
+        "Feature importance",
+        "Effects of columns",
+        "Linear models in the leaves of the first tree",
+        "Model card",
+    ):
         assert words in page
     without = render_model(iris[2])
-    assert "described by the model file alone" in without and "Lines in the leaves" not in without
+    assert "described by the model file alone" in without and "Linear models in the leaves" not in without
     assert "Effects of columns" in render_model(AdaBoostClassifier(2).fit(*iris[:2]))
 
 
@@ -347,7 +352,7 @@ def test_of_two_classes_and_of_numbers_they_are_absolute_values(of_numbers):
     one = np.random.default_rng(0).normal(size=(4, 3))
     assert_allclose(mean_sizes(np.stack([-one, one], axis=2)), np.abs(one[:, :-1]).mean(axis=0))
     display = whole(MeanContributionDisplay.from_estimator(model, X))
-    assert display.ax_.get_xlabel() == "mean number added or taken away"
+    assert display.ax_.get_xlabel() == "mean number added or subtracted"
 
 
 def test_one_row_of_a_blend_leads_to_its_probability(classes, of_numbers):
@@ -379,12 +384,12 @@ AGREED = np.full((1, 4, 2), 0.5)
     [
         (lambda *_: CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y"]), r"shape \(2, 3\); 2 rules and 2 "),
         (coefficients(label=7), "label=7 has no score in tree 0; it has 0, 1, 2"),
-        (coefficients(tree=99), "tree=99 is not there; trees are numbered from 0"),
+        (coefficients(tree=99), "tree=99 is out of range; trees are numbered from 0"),
         (coefficients(max_leaves="all"), "max_leaves='all' is not a number of leaves to draw"),
         (coefficients(max_columns=0), "max_columns=0 is not a number of columns to draw"),
         (coefficients(AdaBoostClassifier(2)), "AdaBoostClassifier has no linear leaf models"),
-        (contributions(150), "row=150 is not there; rows are numbered from 0 to 149, -1 is the last"),
-        (contributions("a"), "row='a' is not there"),
+        (contributions(150), "row=150 is out of range; rows are numbered from 0 to 149, -1 is the last"),
+        (contributions("a"), "row='a' is out of range"),
         (contributions(max_features=0), "max_features=0 is not a number of features to draw"),
         (contributions(label="x"), "label='x' is not a class; the classes are 0, 1, 2"),
         (

@@ -235,7 +235,7 @@ def test_votes_for_a_class_and_abstentions():
     display = TreeDisplay.from_estimator(named)
     assert set(display.words[1:]) == {"True", "False"}
     assert display.title.startswith(
-        f"tree 0 of 3: 2 leaves, leaves name a class (weight {named.committee_.weights[0]:.4g})"
+        f"tree 0 of 3: 2 leaves, leaves vote for a class (weight {named.committee_.weights[0]:.4g})"
     )
 
 
@@ -318,7 +318,10 @@ def refused() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "options", "error", "match"),
     [
-        *(("forest", {"tree": t}, ValueError, f"tree={t!r} is not there; trees are") for t in (2, "a", 1.5, -3, None)),
+        *(
+            ("forest", {"tree": t}, ValueError, f"tree={t!r} is out of range; trees are")
+            for t in (2, "a", 1.5, -3, None)
+        ),
         ("forest", {"tree": True}, ValueError, "trees are numbered from 0 to 1, -1 is the last"),
         (
             "forest",
@@ -343,12 +346,12 @@ def test_trees_that_are_not_there_are_refused(refused, name, options, error, mat
     ("name", "rows", "error", "match"),
     [
         ("large", (), ValueError, r"leaves in 20 trees; at most 60 .* prune\(ensemble, X, y, max_nodes=40\)"),
-        ("lines", (), TypeError, r'these have lines\..*leaf="constant"'),
+        ("lines", (), TypeError, r'these have linear functions\..*leaf="constant"'),
         ("several", (), ValueError, "predicts 2 numbers of each row"),
         ("bayes", (), TypeError, "SmallEnsembleDisplay needs voters that are native trees"),
         ("blend", (), TypeError, r"a committee of ensembles\. .* distil\(X, max_nodes=40\)\.model"),
         ("unfitted", (), NotFittedError, "not fitted"),
-        ("forest", (table(n_towns=4)[0], 240), ValueError, "row=240 is not there"),
+        ("forest", (table(n_towns=4)[0], 240), ValueError, "row=240 is out of range"),
         ("forest", (csr_array(np.ones((2, 3))),), TypeError, "X is sparse"),
     ],
 )

@@ -34,7 +34,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#33
 """The palette of Okabe and Ito for colour-blind readers, without its yellow, which is too light on white."""
 
 FOR, AGAINST = COLORS[:2]
-"""Votes for a class and against it."""
+"""Colours of votes for a class and against it."""
 
 INK, GREY, PALE, GRID = "#222222", "#777777", "#999999", "#dddddd"
 
@@ -45,7 +45,7 @@ _POINTS = 0.75  # points per pixel of the descriptions
 
 
 def color(which: Color) -> str:
-    """Colour of a number of the palette, or of a name such as "ink"."""
+    """Return the colour of a number in the palette, or of a name such as "ink"."""
     return COLORS[which % len(COLORS)] if isinstance(which, int) else _NAMED[which]
 
 

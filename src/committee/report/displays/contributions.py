@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ContributionDisplay(Display):
-    """The score of one row: from the mean over the training rows, feature by feature.
+    """Contributions of features to the score of one row, from the mean over the training rows to the score.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class ContributionDisplay(Display):
     subject, total : str, default="score"
         Label of the axis, and name of the sum at the end of the bars.
     from_zero : bool, default=True
-        Whether the axis includes 0, as where the sign of a score decides on the class.
+        Whether the axis includes 0. It should if the sign of the score decides on the class.
     remark : str, default=""
         Title, such as the prediction.
     max_features : int, default=12
@@ -140,16 +140,16 @@ class ContributionDisplay(Display):
 
 
 class MeanContributionDisplay(Display):
-    """Mean size of each column's contribution over rows, the largest on top.
+    """Mean absolute contribution of each column over rows, the largest on top.
 
     Parameters
     ----------
     sizes : array-like (p,)
-        Mean sizes.
+        Mean absolute contributions, as of `mean_sizes`.
     labels : sequence of str (p,)
         Names of the columns.
     subject : str, default="score"
-        Sum of the contributions, for the axis.
+        Quantity that the contributions add up to, for the axis.
     max_features : int, default=12
         Columns with a bar; the others are summed in one.
 
@@ -198,7 +198,7 @@ class MeanContributionDisplay(Display):
         sizes = mean_sizes(estimator.contributions(X, parts=True))
         labels = estimator.table_.explained
         of_classes = hasattr(estimator, "classes_")
-        subject = "probability moved from class to class" if of_classes else "number added or taken away"
+        subject = "probability moved between classes" if of_classes else "number added or subtracted"
         return cls(sizes, labels, subject=subject, max_features=max_features)
 
     def bars(self) -> list[Bar]:
@@ -216,7 +216,7 @@ class MeanContributionDisplay(Display):
 
 
 def mean_sizes(contributions: F64) -> F64:
-    """Mean size of each column's contribution, shape (p,).
+    """Return the mean size of each column's contribution, shape (p,).
 
     For contributions of shape (n, p + 1) it is the mean absolute value; for those to probabilities, (n, p + 1, K), half
     of the sum over classes, which is the probability that a column moves between classes.
@@ -242,7 +242,7 @@ class CoefficientMapDisplay(Display):
     subject : str, default="score"
         Name of the score, for the title.
     max_leaves, max_columns : int, default=20
-        Leaves drawn, the first, and columns drawn, those with the largest entries.
+        Most leaves drawn, the first ones, and most columns drawn, those with the largest entries.
 
     Examples
     --------
@@ -359,7 +359,7 @@ class CoefficientMapDisplay(Display):
             if shown < there
         ]
         scale = "per standard deviation" if self.standardised else "per unit"
-        title = textwrap.fill(f"What a column adds to the {self.subject}, {scale}", 6 + 7 * max(n_columns, 4))
+        title = textwrap.fill(f"Contribution of columns to the {self.subject}, {scale}", 6 + 7 * max(n_columns, 4))
         ax.set_title(title + (f"\n({', '.join(left_out)})" if left_out else ""), fontsize=9, loc="left")
         if self.standardised:
             bar = self.figure_.colorbar(image, ax=ax, fraction=0.04, pad=0.02, aspect=25, extend="both")
@@ -376,7 +376,7 @@ class CoefficientMapDisplay(Display):
 
 
 def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
-    """Class of a score of a model tree, the leaf models of that score by their rows, and the design of columns."""
+    """Return the class of a score, its leaf models in a model tree, most rows first, and the design columns."""
     from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
 
     trees = model_trees(estimator)

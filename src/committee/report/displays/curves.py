@@ -249,7 +249,7 @@ class RiskPathDisplay(ChartDisplay):
                 for i, curve in enumerate(self.risk)
             ]
             mean = self.weights @ self.risk / self.weights.sum()
-            marks.append(Curve(steps, mean, width=3.0, label="their mean, by rows"))
+            marks.append(Curve(steps, mean, width=3.0, label="mean, weighted by rows"))
         else:
             names = self.names if n > 1 else [""]
             marks = [
@@ -267,7 +267,7 @@ def _scored_classes(estimator: Any, n_outputs: int) -> list[str]:
 
 
 class PruningPathDisplay(Display):
-    """Loss of pruned ensembles above that of the whole, against the nodes that are left.
+    """Loss of pruned ensembles minus that of the whole ensemble, against the number of nodes that are left.
 
     Parameters
     ----------
@@ -326,8 +326,8 @@ class PruningPathDisplay(Display):
         of_voters: Any = getattr(estimator, "pruning_path_", None)
         if path is None and of_voters is None:
             raise ValueError(
-                f"{type(estimator).__name__} has no path_ to draw; it must be a fitted LeafReweighter, and none that "
-                "was loaded or unpickled."
+                f"{type(estimator).__name__} has no path_ to draw; give a fitted LeafReweighter that was not "
+                "loaded from a file or unpickled."
             )
         steps = (of_voters if path is None else path).steps
         lost = [step.lost for step in steps]

@@ -74,7 +74,7 @@ class LeafReading:
         return cls("sums", names, unit, factor, factor * start)
 
     def values(self, forest: Forest, weight: float, output: int | None) -> F64:
-        """Contents of the nodes of one tree, shape (N, D); `output` is the class of a tree for one class."""
+        """Contents of the nodes of one tree, shape (N, D); `output` is the class index of a tree for a single class."""
         value = _votes(forest)
         if self.kind == "shares":
             return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] == 1 else value
@@ -90,9 +90,9 @@ class LeafReading:
         return spread
 
     def words(self, value: F64, output: int | None = None) -> tuple[str, str, Color]:
-        """Number of one leaf, the class that it supports, and the colour of that.
+        """Return the number of one leaf as text, the class that it supports, and the colour of that class.
 
-        The class is empty for trees of one class.
+        The class is empty for trees for a single class.
         """
         if output is not None:
             number = float(value[output])
@@ -114,7 +114,7 @@ class LeafReading:
         return plain_signed(number), f"{'for' if number > 0.0 else 'against'} {self.short(k)}", k
 
     def short(self, k: int) -> str:
-        """Name of a class, short enough to stand below a leaf."""
+        """Return the name of a class, shortened to fit below a leaf."""
         return middle_cut(self.names[k], 16)
 
 
@@ -148,9 +148,9 @@ def plain_signed(number: float) -> str:
 class PlainTree:
     """One tree, or the sum of `n_summed` trees of the same tests.
 
-    `number` is that among the trees of the ensemble, `name` that of the drawn tree, counted from 1. A test is a column
-    and a condition. `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if there are none. `values` are
-    the contents of the nodes, shape (N, D); `output` is the class of a tree for one class.
+    `number` is the index of the tree in the ensemble, `name` its heading in the picture, counted from 1. A test is a
+    column and a condition. `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if there are none.
+    `values` are the contents of the nodes, shape (N, D); `output` is the class index of a tree for a single class.
     """
 
     number: int
@@ -220,8 +220,8 @@ class EnsembleText:
     def of(cls, estimator: Any, had_missing: Any = None) -> EnsembleText:
         """Describe an ensemble; the mask `had_missing`, shape (p,), marks columns with missing values.
 
-        Raise TypeError if its voters are not trees, or leaves have lines; ValueError if it has too many leaves, or
-        predicts several numbers.
+        Raise TypeError if its voters are not trees, or leaves have linear functions; ValueError if it has too many
+        leaves, or predicts several numbers.
         """
         votes = votes_of(estimator)
         members = _small(votes)
@@ -311,8 +311,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
     have_lines = isinstance(voters, LinearLeaves) and np.diff(voters.lines.start).any()
     if have_lines or isinstance(voters, (ModelForest, BoostedCommittees)):
         raise TypeError(
-            "SmallEnsembleDisplay needs trees with numbers or classes in their leaves; these have lines. Draw one of "
-            'them by TreeDisplay, or train without lines (leaf="constant" of gradient boosting)'
+            "SmallEnsembleDisplay needs trees with numbers or classes in their leaves; these have linear "
+            'functions. Draw one of them by TreeDisplay, or train without (leaf="constant" of gradient boosting)'
         )
     members = MemberTrees.of(votes.voters, votes.weights, "SmallEnsembleDisplay")
     n_leaves = int((members.forest.feature < 0).sum())

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_STAGES, FEWEST_VOTERS = 4, 10
-"""Curves that `MarginDisplay.from_stages` draws by default, and voters of the first."""
+"""Most curves of `MarginDisplay.from_stages` by default, and fewest voters of a curve."""
 _EQUAL = 1e-9  # largest difference of equal margins
 
 
@@ -335,7 +335,7 @@ class MarginChangeDisplay:
         ax.set_title(title, fontsize="small", color="#444444", loc="left", pad=24 if marked.any() else 6)
         if marked.any():
             labels = (f"{self.highlighted_name or 'marked rows'} ({marked.sum():,})", "other rows")
-            # of one size, however small the points of many rows are
+            # legend markers of one size, although points are smaller for many rows
             points: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5.0, "markeredgewidth": 0.0}
             handles = [Line2D([], [], color=COLORS[1 - i], label=label, **points) for i, label in enumerate(labels)]
             legend_above(ax, handles=handles, bbox_to_anchor=(0.0, 1.0), handletextpad=0.2)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MemberDisagreementDisplay(Display):
-    """A map of how far each two members, and the vote, are from each other.
+    """A map of the disagreement of each two members, and of each member with the vote.
 
     For classes a cell is the share of rows for which the two predict different classes; for numbers the root mean
     squared difference of their predictions. The last row is the vote.
@@ -70,7 +70,7 @@ class MemberDisagreementDisplay(Display):
         return cls([*answers.names, "vote"], answers.disagreement(), of_classes=answers.classes is not None)
 
     def cells(self) -> CellMap:
-        """Describe the picture: the lower triangle, stronger coloured the further apart."""
+        """Describe the picture: the lower triangle, in stronger colour for more disagreement."""
         below = np.argwhere(np.tril(np.ones(self.disagreement.shape, dtype=bool), -1)).tolist()
         most = max(float(self.disagreement[i, k]) for i, k in below) or 1.0
         cells = {}
@@ -87,7 +87,7 @@ class MemberDisagreementDisplay(Display):
 
 
 class MemberVotesDisplay(Display):
-    """Predictions of each member on the rows on which the members are furthest apart.
+    """Predictions of each member on the rows on which the members disagree most.
 
     Each line is a row. For classes a mark is the probability that a member gives the class that the vote predicts; for
     numbers its prediction. The vote is black, the true number a vertical stroke.

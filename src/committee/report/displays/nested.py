@@ -48,7 +48,7 @@ def nested_score(estimator: Any, for_class: Any = None) -> tuple[slice, str]:
     graph = getattr(estimator, "graph_", None)
     if graph is None:
         raise ValueError(
-            f"{type(estimator).__name__} has no graph of voters that answer at random; give a fitted "
+            f"{type(estimator).__name__} has no graph of probabilistic voters; give a fitted "
             "ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier."
         )
     classes = estimator.classes_.tolist()

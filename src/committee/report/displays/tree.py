@@ -24,8 +24,8 @@ class TreeDisplay(Display):
     """A tree from left to right: the upper answer to a condition is yes, the lower one no.
 
     A star marks the answer for missing values and unseen categories. Lines are wider for more training rows. A large
-    tree is drawn level by level, on the last level the nodes of the most rows; a node left closed has the number of its
-    leaves. Node numbers are those of ``apply``.
+    tree is drawn level by level, on the last level the nodes with the most rows. A node whose children are not drawn
+    shows the number of its leaves. Node numbers are those of ``apply``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class TreeDisplay(Display):
     colors_tell, title : str, default="" and "tree"
         Meaning of the colours, and title.
     max_leaves : int or None, default=16
-        Ends drawn at most; `None` draws all leaves.
+        Most leaves and closed nodes drawn; `None` draws all leaves.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class TreeDisplay(Display):
             with lines have the text and colour of their mean over their training rows; for rows at their ends a line
             may have the opposite sign.
         tree : int, default=0
-            Number of the tree, as that of its column in ``apply``; trees of several committees are counted through. -1
+            Index of the tree, as of its column in ``apply``; trees of several committees are counted through. -1
             is the last.
         for_class : class label or int, default=None
             Class, or number of the target or quantile, where each round has a tree for each; `None` is the first.
@@ -206,7 +206,7 @@ class TreeDisplay(Display):
         y, n_rows = self._rows(shown)
         texts = {node: self._content(node, self.short_words) for node, *_ in shown}
         wide = {node: text_inches(text, _FONT) + 0.04 for node, text in texts.items()}
-        # levels are as far apart as the longest question asks for; a leaf has its row to itself
+        # the longest condition of a level sets the distance to the next; a leaf has a row of its own
         arm = _ARM if self.missing is None else _ARM + 0.06
         left = [0.0]
         for level in range(max(each[1] for each in shown)):

@@ -150,8 +150,8 @@ def _number(value: float, digits: int = 4) -> str:
 class TreeText:
     """One of `n_trees` trees as text; `forest` holds it alone.
 
-    `values` are the contents of its nodes: the number of a class, numbers, or `None` for a line without a mean. `names`
-    are those of the classes, or of the predicted numbers. `slopes` are the lines of each node.
+    `values` are the contents of its nodes: the number of a class, numbers, or `None` for a linear function without a
+    mean. `names` are those of the classes, or of the predicted numbers. `slopes` are the slopes in each node.
     """
 
     forest: Forest
@@ -242,7 +242,7 @@ class _Leaves:
 
     def of(self, forest: Forest) -> tuple[Any, str]:
         if forest.label is not None:
-            return forest.label.tolist(), f"leaves name a class (weight {self.weight:.4g})"
+            return forest.label.tolist(), f"leaves vote for a class (weight {self.weight:.4g})"
         value = forest.value
         assert value is not None
         if self.are_shares:
@@ -324,7 +324,7 @@ def _output_number(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
 
 
 def votes_of(estimator: Any) -> WeightedVotes:
-    """The committee of a fitted learner, of this library or another; a committee is returned as it is."""
+    """Return the committee of a fitted learner, of this library or another; a committee is returned unchanged."""
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
@@ -349,7 +349,7 @@ def table_with_forms(table: TableSchema, estimator: Any) -> TableSchema:
 
 
 def plain_table(forest: Forest) -> TableSchema:
-    """Schema of trees without one, with codes as names of categories."""
+    """Make a schema for trees that have none, with codes as names of categories."""
     n_codes = np.zeros(forest.n_features, dtype=np.int64)
     inner = forest.feature >= 0
     np.maximum.at(n_codes, forest.feature[inner], 32 * np.diff(forest.category_offset)[inner])

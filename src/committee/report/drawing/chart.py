@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 350.0, 230.0
 SMALL_WIDTH, SMALL_HEIGHT = 230.0, 145.0
-"""Pixels of a chart, and of one of many; the width is that of a telephone."""
+"""Size in pixels of a chart, as wide as a telephone, and of a small one."""
 
 FEW = 0.005
 """Share of the rows below which a bin of probabilities is not drawn."""
@@ -114,7 +114,7 @@ class Chart:
     """Marks on two scales, with the labels of these.
 
     `names` are the categories at 0, 1, ... of the x axis. A `small` chart is one of many, without a legend. `title` is
-    that of the legend.
+    the title of the legend.
     """
 
     x: Scale

@@ -94,7 +94,7 @@ def _unit(rows: Sequence[Bar], low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Stack:
-    """A bar of parts, each with a colour, a share and a tooltip, and the text below it."""
+    """A bar of parts, each with a colour, a share and a tooltip, with a name above it and a text below."""
 
     name: str
     parts: tuple[tuple[Color, float, str], ...]
@@ -128,9 +128,9 @@ def _write(parts: list[Markup], text: str, y: float, most_lines: int, *, kind: s
 
 @dataclass(frozen=True)
 class DotRow:
-    """Values of a name, with a text behind them.
+    """A row of dots: its name, its values, and the text at its end.
 
-    A line goes over `span`, or one standard deviation either side of the mean, which is marked.
+    A line covers `span`; by default one standard deviation on either side of the mean, which is marked.
     """
 
     name: str
@@ -153,8 +153,8 @@ class DotRow:
 class DotRows:
     """Rows of dots on one axis.
 
-    With `series`, labels and colours, the values of each row are one of each; the series "true" has a stroke instead of
-    a dot. A line across all rows stands at `reference`.
+    If `series` (labels and colours) is given, each row has one value of each series; the series "true" has a stroke
+    instead of a dot. A line at `reference` crosses all rows.
     """
 
     rows: Sequence[DotRow]

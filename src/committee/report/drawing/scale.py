@@ -12,7 +12,7 @@ import numpy as np
 from committee.data.dates import DURATION_FORMAT, SECONDS_PER_DAY, duration_unit, format_seconds, is_whole_days
 from committee.data.number_types import F64
 
-# mantissas of logarithmic ticks, of which the first that give few enough ticks are taken
+# mantissas of logarithmic ticks; the first row with few enough ticks is used
 _MANTISSAS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 3, 4, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000)
 _SECONDS = (1.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 21600.0, 43200.0)
@@ -68,7 +68,7 @@ class Scale:
         return self.begin + (value - low) / (high - low) * (self.end - self.begin)
 
     def ticks(self, most: int) -> list[float]:
-        """Round numbers on the scale, at most so many, and at least two if there are."""
+        """Return round numbers on the scale, at most `most`, and at least two if possible."""
         if not self.log:
             return self._even_ticks(most)
         ticks = self._log_ticks(most)

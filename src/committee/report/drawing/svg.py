@@ -15,7 +15,7 @@ Color: TypeAlias = int | str
 """Number of a colour of the palette, or "ink", "soft", "pale" or "grid"."""
 
 FOR, AGAINST, REST = 0, 1, "pale"
-"""Colours of positive and negative values, and of sums of what is not shown."""
+"""Colours of positive values, of negative values, and of the sum of values that are not shown."""
 
 
 def css(color: Color) -> str:

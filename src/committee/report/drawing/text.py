@@ -41,7 +41,7 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def wrapped(text: str, width: float, most: int, size: float = SIZE) -> list[str]:
-    """Break a text between words into so many lines at most; the last line ends in an ellipsis if text is left."""
+    """Break a text between words into at most `most` lines; the last line ends in an ellipsis if text is left."""
     lines, rest = [""], text.split()
     while rest:
         longer = f"{lines[-1]} {rest[0]}".strip()

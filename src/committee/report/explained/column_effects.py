@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MOST_ROWS, MOST_PLACES, MOST_CATEGORIES = 250, 13, 8
-"""Rows to average over, and values of a column."""
+"""Most rows to average over, most values of a numeric column, and most categories."""
 
 SMALL = 0.15
 """Share of the largest effect below which a column gets the finer scale."""
@@ -86,7 +86,7 @@ class TableRows:
 
 
 def spread_rows(n: int, most: int) -> Index:
-    """Numbers of at most so many rows, evenly spaced from the first to the last."""
+    """Return the indices of at most `most` of n rows, evenly spaced from the first to the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 

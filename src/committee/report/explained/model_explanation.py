@@ -172,7 +172,7 @@ class Explanation:
 
     @cached_property
     def known_rows(self) -> RowOverlap | None:
-        """Number of the rows that were in the training; `None` without rows, or if the model has no record of it."""
+        """Number of the rows that are training rows; `None` without rows, or if the model has no record of these."""
         return None if self.X is None else known_rows(self.model, self.X)
 
     @cached_property

@@ -41,7 +41,7 @@ MOST_BARS, MOST_DOTS, MOST_SIZES, MOST_CLASSES = 12, 400, 8, 20
 """Columns, rows, sizes of prediction sets, and classes that are drawn."""
 
 MOST_ROWS, MOST_ROW_PICTURES, MOST_ROW_BARS = 10, 4, 6
-"""Rows of the largest errors, those of them with a picture, and the columns of that."""
+"""Rows in the table of largest errors, rows with a picture, and columns in such a picture."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
 """Rows whose contributions are averaged."""
@@ -92,7 +92,7 @@ def confusion_picture(found: Confusion) -> Picture | None:
         "Confusion matrix",
         "Rows of each true class by predicted class. The larger the share of the true class, the stronger the colour.",
         legend([(0, "predicted right"), (1, "predicted wrong")])
-        + CellMap(names, names, cells, "is", "predicted as").svg(right),
+        + CellMap(names, names, cells, "true", "predicted as").svg(right),
         found.matrix_grid(),
     )
 
@@ -212,7 +212,7 @@ def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...]) -> Pic
     chart = Chart(SHARE, SHARE, "level of the quantile", "share of rows below", [Guide([0.0, 1.0], [0.0, 1.0]), dots])
     return Picture(
         "Quantiles",
-        "On the line as many rows lie below the predicted quantile as its level requires.",
+        "On the line, the share of rows below the predicted quantile equals its level.",
         chart.svg("; ".join(tips)),
     )
 
@@ -357,7 +357,7 @@ def _wrong_grid(found: Explanation, rows: list[int]) -> Grid:
     )
     justify = "rllrr" if found.of_classes else "rrrr"
     title = "Rows of the largest errors, numbered from 0"
-    return Grid(title, ("row", "is", "predicted", *of_error), tuple(cells), justify)
+    return Grid(title, ("row", "true", "predicted", *of_error), tuple(cells), justify)
 
 
 def _row_contributions(found: Explanation, explained: list[tuple[int, RowExplanation]]) -> Picture:
@@ -403,13 +403,13 @@ def _disagreement(answers: MemberAnswers, of_classes: bool) -> list[Picture]:
     what = "Share of rows with different predicted classes" if of_classes else "Root mean squared difference"
     cells = MemberDisagreementDisplay.from_answers(answers).cells()
     caption = f"{what}, for each two members. The last row is the vote."
-    pictures = [Picture("Where members disagree", caption, cells.svg(f"{what}, as a map"))]
+    pictures = [Picture("Disagreement of members", caption, cells.svg(f"{what}, as a map"))]
     if len(answers.most_disputed(1)):
         what = "probability of the class that the vote predicts" if of_classes else "prediction"
         rows = MemberVotesDisplay(answers).dot_rows()
         caption = f"Rows, numbered from 0. Dots: {what} of each member, with its weight in brackets."
         body = rows.svg("Predictions of each member on the rows of greatest divergence")
-        pictures.append(Picture("Rows on which they are furthest apart", caption, body))
+        pictures.append(Picture("Rows on which members disagree most", caption, body))
     return pictures
 
 
@@ -441,4 +441,4 @@ def _mean_contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Pi
     what = "the probability that it moves between classes" if of_classes else "what it adds or subtracts"
     caption = f"Mean over {len(sample):,} rows of the size of each column's contribution: {what}."
     description = "Mean contributions: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:5])
-    return Picture("What columns add", caption, bars(rows, description))
+    return Picture("Mean contributions of columns", caption, bars(rows, description))

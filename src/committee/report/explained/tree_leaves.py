@@ -29,7 +29,7 @@ _MOST_CLASSES = 6
 class Leaf:
     """A leaf with its node number, as of ``apply``.
 
-    `value` is its only number. `classes` are its class shares, or 1 for the class that it votes for.
+    `value` is its number, if it has one only. `classes` are its class shares, or 1 for the class that it votes for.
     """
 
     number: int
@@ -59,7 +59,7 @@ class TreeLeaves:
 
     @classmethod
     def of(cls, model: Any, had_missing: NDArray[np.bool_] | None = None) -> TreeLeaves | None:
-        """Leaves of the first tree; of a committee of ensembles that of its heaviest member with trees.
+        """Return the leaves of the first tree; for a committee of ensembles, of its heaviest member with trees.
 
         The mask `had_missing`, shape (p,), marks the columns whose rules include missing values. `None` if there is no
         tree.
@@ -166,7 +166,7 @@ class LeafTerms:
 
 
 def leaf_terms(model: Any, rows: F64, most: int = 6) -> tuple[str, list[LeafTerms]]:
-    """Class of the score of the first model tree, and the terms of its largest leaves.
+    """Return the class of a score of the first model tree, and the terms of that score in the largest leaves.
 
     The standard deviations of the encoded `rows`, shape (n, p), make columns of different units comparable.
     """
@@ -193,7 +193,7 @@ def terms_picture(label: str, found: list[LeafTerms]) -> Picture:
         description = f"{heading}: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:3])
         panels.append(bars(rows, description, heading=heading, least=min(sizes), largest=max(sizes)))
     return Picture(
-        "Lines in the leaves of the first tree",
+        "Linear models in the leaves of the first tree",
         f"Change of the score for {label} per standard deviation of a column. All leaves have one scale.",
         legend([(FOR, f"raises the score for {label}"), (AGAINST, "lowers it")]) + side_by_side(panels),
     )
