@@ -251,3 +251,16 @@ def test_decimal_commas_without_column_names_are_no_separators(tmp_path: Path) -
     with pytest.raises(ValueError, match="has 1 cells in line 2, but 2 column names"):
         read_table(written(tmp_path, "x|-8,8\ny\nz|9,9\n"), header=False)
     assert read_table(written(tmp_path, "1,2\n3,4\n"), header=False).rows() == [(1, 2), (3, 4)]
+
+
+def test_blanks_between_thousands_do_not_make_points_thousands(tmp_path: Path) -> None:
+    frame = read_table(written(tmp_path, "a;b;y\n2 436;-0.996;x\n2 832;-10.237;z\n"))
+    assert frame["a"].to_list() == [2436.0, 2832.0] and frame["b"].to_list() == [-0.996, -10.237]
+    comma = read_table(written(tmp_path, "a;b;c\n2 436;1.234;0,5\n2 832;10.237;1,25\n"))
+    assert comma["b"].to_list() == [1234.0, 10237.0] and comma["c"].to_list() == [0.5, 1.25]
+
+
+@pytest.mark.parametrize("numbers", [["(116)", "1840"], ["NA", "-412"], ["1,5-", "2,25"]])
+def test_aligned_columns_of_unusual_numbers(tmp_path: Path, numbers: list[str]) -> None:
+    rows = "".join(f"{kind}   {number:8}yes\n" for kind, number in zip("ab", numbers, strict=True))
+    assert read_table(written(tmp_path, "kind  size  y\n" + rows)).columns == ["kind", "size", "y"]

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from committee.data.readers.cells import MISSING
+
 _CANDIDATES = (",", ";", "\t", "|")
 _MOST_ABOVE = 50  # lines among which the column names are searched
 
@@ -101,7 +103,13 @@ def _line_of_names(lines: Sequence[str], mark: str) -> int | None:
 
 
 def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
-    return any(all(is_number(cell.replace(",", ".")) for cell in column) for column in zip(*rows, strict=True))
+    # whether a column has numbers, also with decimal commas or as (1.23) or 1.23-, and missing cells alone
+    columns = ([cell for cell in column if cell.strip() not in MISSING] for column in zip(*rows, strict=True))
+    return any(column and all(map(_is_any_number, column)) for column in columns)
+
+
+def _is_any_number(cell: str) -> bool:
+    return is_number(cell.replace(",", ".").strip("() ").removesuffix("-"))
 
 
 def _filled(row: Sequence[str]) -> int:
