@@ -33,13 +33,17 @@ from committee import (
     MatryoshkaClassifier,
     MDBoostClassifier,
     ProbabilisticAdaBoostClassifier,
+    ProbitModelTreeClassifier,
     RandomForestClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
+    TreeVoter,
 )
 from committee.vote.links.temperature import best_temperature
 
 LEARNERS: dict[str, Callable[[], Any]] = {
+    "tree": TreeVoter,
+    "model tree": ProbitModelTreeClassifier,
     "forest": RandomForestClassifier,
     "SBPMT": SBPMTClassifier,
     "SBPMT, hard": lambda: SBPMTClassifier(voting="hard"),

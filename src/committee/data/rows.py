@@ -119,6 +119,14 @@ class WeightedRows:
         numbers, values = target_statistics(self.levels, self.statistic, self.weights)
         return self._with_columns(numbers), table.with_values(values)
 
+    @property
+    def with_codes(self) -> Self:
+        """Rows with the codes of high-cardinality categories, NaN if missing, in place of target statistics."""
+        if self.levels is None:
+            return self
+        codes = self.levels.codes
+        return self._with_columns(np.where(codes < 0, np.nan, codes))
+
     def encode_levels_from(self, index: RowIndex, table: TableSchema) -> tuple[Self, TableSchema]:
         """Replace high-cardinality categories by target statistics of the rows of `index` alone."""
         if self.levels is None:

@@ -20,6 +20,8 @@ from committee.voters.forest import Forest, ImportanceKind
 from committee.voters.protocol import VoterIndex, Voters, voter_numbers
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from committee.data.table_schema import TableSchema
     from committee.files.documents import Document, Header, Tensors
 
@@ -174,6 +176,32 @@ class WeightedVotes(Storable, ABC):
 
         trees = MemberTrees.of(self.voters, self.weights, "apply")
         return trees.apply(self.encode(X), n_threads)
+
+    def decision_path(self, X: Any, *, n_threads: int = 1) -> tuple[csr_array, NDArray[np.int64]]:
+        """Return the nodes that each row passes in each tree.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+        n_threads : int, default=1
+            Largest number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        indicator : sparse array (n, nodes)
+            1 where a row passes a node, from the root to the leaf.
+        n_nodes_ptr : int64 array (trees + 1,)
+            Tree t has the columns ``n_nodes_ptr[t]:n_nodes_ptr[t + 1]``, in the node numbers of `apply`.
+
+        Raises
+        ------
+        TypeError
+            If the voters are not native trees.
+        """
+        from committee.voters.member_trees import MemberTrees
+
+        return MemberTrees.of(self.voters, self.weights, "decision_path").paths(self.encode(X), n_threads)
 
     def decision_function(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Scores:
         """Return the scores F(x) = F_0 + sum_t w_t h_t(x), before the link.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from committee.data.number_types import F64
 from committee.voters.committees import BoostedCommittees
@@ -38,10 +39,30 @@ class MemberTrees:
         if isinstance(voters, ModelForest) and not isinstance(voters, LinearScores):
             per_voter = voters.trees_per_voter
             return cls(voters.forest, np.repeat(weights, per_voter), per_voter)
-        raise TypeError(
-            f"{asked} needs voters that are native trees; these are {type(voters).__name__}. Leave the voter at its "
-            "default, or call this on the members themselves."
-        )
+        remedy = "Leave the voter at its default, or call this on the members themselves."
+        if type(voters).__name__ == "MemberCommittees":
+            remedy = "Call this on one member, such as model.member(model.member_names_[0])."
+        raise TypeError(f"{asked} needs voters that are native trees; these are {type(voters).__name__}. {remedy}")
+
+    def paths(self, X: Any, n_threads: int = 1) -> tuple[csr_array, NDArray[np.int64]]:
+        """Nodes that each row passes, ones in ``(n, N)``, and the extents of the trees, ``(T + 1,)``."""
+        trees = self.forest
+        start = np.repeat(trees.offset[:-1], trees.n_nodes)
+        split = np.flatnonzero(trees.feature >= 0)
+        parent = np.full(len(trees.feature), -1, dtype=np.int64)
+        child = start[split] + trees.left[split]
+        parent[child] = parent[child + 1] = split
+        leaf = trees.apply(X, n_threads) + trees.offset[:-1]
+        row, node = np.repeat(np.arange(len(leaf)), leaf.shape[1]), leaf.ravel()
+        rows, nodes = [row], [node]
+        while len(node := parent[node]):
+            row, node = row[node >= 0], node[node >= 0]
+            rows.append(row)
+            nodes.append(node)
+        place = np.concatenate(rows), np.concatenate(nodes)
+        passed = csr_array((np.ones(len(place[0]), dtype=np.int64), place), shape=(len(leaf), len(parent)))
+        passed.sort_indices()
+        return passed, trees.offset
 
     def apply(self, X: Any, n_threads: int = 1) -> NDArray[np.int32]:
         """Leaf of each row in each tree, ``(n, trees)``, or ``(n, rounds, scores)`` for rounds of several trees."""

@@ -82,7 +82,7 @@ class GroupedRows(CommitteeEstimator):
         """Number of the group of each row with weight, ``(n,)``; None if rows are drawn."""
         if tasks.groups is not None:
             return group_numbers(tasks.groups, nonzero_sample_weights(tasks.sample_weight, len(rows)))
-        group = copied_rows(rows, n_threads(self.n_jobs))
+        group = copied_rows(rows.with_codes, n_threads(self.n_jobs))
         if group is not None:
             warn_of_copies(group)
         return group

@@ -243,7 +243,9 @@ class SubaggingClassifier(SubsampledVote):
         return self._finished_by_draws(fitted, rows, used, random, tasks)
 
     def _template(self, weights_given: bool) -> BaseEstimator:
-        given = TreeVoter() if self.estimator is None else self.estimator
+        given = TreeVoter() if self.estimator is None else clone(self.estimator)
+        if isinstance(given, TreeVoter):
+            given.calibrate = None  # the vote is calibrated as a whole
         template = voter_template("estimator", given, self.table_, votes_by_class=self.voting == "hard")
         if weights_given and weight_argument(template) is None:
             given_name = "sample_weight" if self.class_weight is None else "class_weight"

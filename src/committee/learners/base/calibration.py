@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Options
 
-from committee.data.matrices import Matrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, inner_weights, nonzero_sample_weights
@@ -97,7 +96,7 @@ class CalibratedClassifier(BaseClassifier):
     def _out_of_fold(
         self, committee: Committee, rows: Rows, random: np.random.RandomState, tasks: FitTasks
     ) -> HeldOutEvidence | None:
-        rows = replace(rows, X=_with_levels(rows))  # each fold learns its own target statistics
+        rows = rows.with_codes  # each fold learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         held_out: list[HeldOutEvidence] = []
         for fold, seed in zip(self._folds(rows, tasks), seeds.tolist(), strict=False):
@@ -175,12 +174,3 @@ class CalibratedClassifier(BaseClassifier):
         temperature = getattr(self, "temperature_", 1.0)
         if not (isinstance(temperature, float) and 0.0 < temperature < inf):
             raise ValueError(f"temperature_ is {temperature!r}; it must be a number above zero")
-
-
-def _with_levels(rows: Rows) -> Matrix:
-    # category codes in place of the target statistics that were learned from all rows
-    if rows.levels is None:
-        return rows.cells
-    X, codes = rows.dense.copy(), rows.levels.codes
-    X[:, rows.levels.columns] = np.where(codes < 0, np.nan, codes)
-    return X

@@ -14,6 +14,8 @@ from committee.data.matrices import is_matrix, is_out_of_core
 from committee.data.parallel import n_threads
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from committee.data.out_of_core.training_pass import TargetCollector
     from committee.vote.committee import Committee, RegressionCommittee
     from committee.vote.explain.tree_contributions import Output
@@ -242,6 +244,55 @@ class FittedLearner(ABC):
         """
         check_is_fitted(self)
         return self.committee_.apply(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+
+    def decision_path(self, X: Any) -> tuple[csr_array, NDArray[np.int64]]:
+        """Nodes that each row passes in each tree of the voters.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+
+        Returns
+        -------
+        indicator : sparse array (n, nodes)
+            1 where a row passes a node, from the root to the leaf.
+        n_nodes_ptr : int64 array (trees + 1,)
+            Tree t has the columns ``n_nodes_ptr[t]:n_nodes_ptr[t + 1]``, in the node numbers of `apply`.
+
+        Raises
+        ------
+        TypeError
+            If the voters are not native trees.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from committee import RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> indicator, first = RandomForestClassifier(2, max_depth=1).fit(X, y).decision_path(X[:1])
+        >>> first.tolist(), int(indicator.sum())
+        ([0, 3, 6], 4)
+        """
+        check_is_fitted(self)
+        return self.committee_.decision_path(self.validate_rows(X), n_threads=n_threads(self.n_jobs))
+
+    @property
+    def estimators_(self) -> list[Committee] | list[RegressionCommittee]:
+        """Committees of one voter each, with its weight: trees of a forest, rounds of boosting, members of a blend.
+
+        Each predicts as its voter alone; ``len(model)`` is their number.
+        """
+        check_is_fitted(self)
+        committee: Any = self.committee_
+        return [committee[t] for t in range(committee.n_voters)]
+
+    def __len__(self) -> int:
+        check_is_fitted(self)
+        return self.committee_.n_voters
+
+    def __bool__(self) -> bool:
+        return True  # also before the fit, where there is no length
 
     def _staged(self, X: Any, method: str, offset: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
         check_is_fitted(self)

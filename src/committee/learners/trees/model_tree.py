@@ -18,7 +18,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.leaf_boosting import LeafBoosting, boosted_leaves, leaf_losses, pruned
@@ -39,7 +39,7 @@ I64 = NDArray[np.int64]
 
 
 @with_parameters
-class ProbitModelTreeClassifier(BaseClassifier):
+class ProbitModelTreeClassifier(CalibratedClassifier):
     """A probit model tree (PMT): a classification tree with a boosted linear score in every leaf.
 
     The tree splits by weighted Gini [1]_. In each leaf ProbitBoost takes `n_leaf_steps` Newton steps on the risk
@@ -61,8 +61,8 @@ class ProbitModelTreeClassifier(BaseClassifier):
 
     Notes
     -----
-    The probabilities of one tree are overconfident after a hundred steps in leaves of some twenty rows, as in the
-    paper; ``n_leaf_steps="cv"`` removes most of that, and `SBPMTClassifier` votes with calibrated probabilities.
+    Scores are overconfident after a hundred steps in leaves of some twenty rows, as in the paper; `calibrate` and
+    ``n_leaf_steps="cv"`` correct the probabilities, and `SBPMTClassifier` votes with those of many trees.
 
     Steps that would take a training score past +-20 (probit; 40 for logit) are not taken, and a step that does not
     lower the risk is halved until it does, so the weighted risk never rises (Lemma 3 of [1]_).
@@ -101,20 +101,22 @@ class ProbitModelTreeClassifier(BaseClassifier):
     n_jobs: int | None = shared.n_jobs()
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("model_trees",)
-    stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_",)
+    stored_attributes: ClassVar[tuple[str, ...]] = ("risk_path_", "temperature_")
 
     def _check_parameters(self) -> None:
         check_leaf_steps(self)
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, n_threads(self.n_jobs))
-        seed = int(tasks.random(rows).randint(2**31 - 1))
+        random = tasks.random(rows)
+        seed = int(random.randint(2**31 - 1))
         drawn = np.arange(len(rows.labels), dtype=np.int32)
         tree = table.fit(ModelTreeLimits.of(self, len(drawn)), rows.weights, drawn, seed, record=True)
         voters = ModelTreeVoters(table, self.link)
         voters.add(tree)
         soft = replace(voters.voters(), soft=True)
-        return {"committee_": Committee(soft, np.ones(1), self.classes_, Share(), self.table_), "risk_path_": tree.risk}
+        committee = Committee(soft, np.ones(1), self.classes_, Share(), self.table_)
+        return self._finished({"committee_": committee, "risk_path_": tree.risk}, rows, None, random, tasks)
 
     @property
     def leaf_models_(self) -> pl.DataFrame:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, replace
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Options
 
+from committee import _core
 from committee._core import Grower, GrownTree
 from committee.data.bins import Binned
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.calibration import N_FOLDS
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.base.row_sampling import Folds
+from committee.learners.trees.leaf_shrinkage import TreeOfFold, best_strength, shrunk_shares
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
@@ -60,9 +67,19 @@ class TreeVoter(BaseClassifier, TreeParameters):
     values learn their side, categories are split into subsets without one-hot columns: with two classes the best subset
     (Theorem 4.5 of [1]_), with more the best prefix over the orderings by each class's share.
 
+    Leaves vote with the shares of their classes. Those of a full-grown tree are 0 or 1, so by default they are shrunk
+    towards the shares of the nodes above [2]_, which makes probabilities of them and decides ties of small leaves.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        A committee of one, of leaves with shrunk shares.
+
     References
     ----------
     .. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and Regression Trees.
+    .. [2] A. Agarwal, Y. S. Tan, O. Ronen, C. Singh, B. Yu (2022). Hierarchical shrinkage: improving the accuracy and
+       interpretability of tree-based methods. ICML.
 
     Examples
     --------
@@ -77,6 +94,21 @@ class TreeVoter(BaseClassifier, TreeParameters):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.")
 
+    calibrate: Literal["auto"] | bool | None = parameter(
+        "auto",
+        """Shrinkage of the leaves' class shares. "auto": towards the shares of the nodes above, by the strength of
+        least log loss on held-out rows of up to five folds, until there are 100 of them, which costs 0.8 to 4 further
+        trees. None, False: the shares of the training rows, as voters of `SubaggingClassifier` and boosting have.""",
+        Options(bool, {False}),
+        type_words='"auto", False or None',
+    )
+
+    shrinkage_: float = fitted(
+        """Strength of the shrinkage, in rows (docs/theory.md); absent if `calibrate` is None, and where no rows could
+        be held out.""",
+        "float",
+    )
+    stored_attributes: ClassVar[tuple[str, ...]] = ("shrinkage_",)
     _takes_sparse = True
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
@@ -84,8 +116,31 @@ class TreeVoter(BaseClassifier, TreeParameters):
         binned = rows.binned(self.table_, self.max_bins, threads)
         seed = int(tasks.random(rows).randint(2**31 - 1))
         tree = self.grower(binned, n_classes, threads).grow_classes(rows.labels, rows.weights, None, seed)
-        voters = forest_from_grown([tree], binned.bins, n_classes, value=[class_shares(tree)])
-        return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
+        found: dict[str, Any] = {}
+        shares = class_shares(tree)
+        if self.calibrate == "auto" and (strength := best_strength(self._of_folds(rows, seed))) is not None:
+            found, shares = {"shrinkage_": strength}, shrunk_shares(tree, strength)
+        voters = forest_from_grown([tree], binned.bins, n_classes, value=[shares])
+        return found | {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
+
+    def _of_folds(self, rows: Rows, seed: int) -> Iterator[TreeOfFold]:
+        threads = n_threads(self.n_jobs)
+        for fold in Folds.of(rows.with_codes, N_FOLDS, threads):
+            train = replace(rows.take(fold.train), weights=fold.train_weights, uniform=False)
+            train, table = train.with_numbers(self.table_)  # each fold learns its own target statistics
+            binned, test = train.binned(table, self.max_bins, threads), rows.take(fold.test).encode_levels_with(table)
+            grower = self.grower(binned, len(self.classes_), threads)
+            tree = grower.grow_classes(train.labels, train.weights, None, seed)
+            leaf = _core.walk_codes(
+                binned.bins.encode(test.X), binned.bins.n_bins, tree, np.arange(len(test), dtype=np.int32)
+            )
+            yield TreeOfFold(tree, leaf, test.labels, fold.test_weights, fold.n_test)
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        strength = getattr(self, "shrinkage_", 1.0)
+        if not (isinstance(strength, float) and 0.0 < strength < inf):
+            raise ValueError(f"shrinkage_ is {strength!r}; it must be a number above zero")
 
     def validated(self) -> Self:
         """Validate the parameters as `fit` does, and return the estimator."""
