@@ -53,7 +53,8 @@ def scores(model, X):
 
 
 def small(**params):
-    return ProbitModelTreeClassifier(**({"n_leaf_steps": 6, "max_depth": 2, "min_samples_leaf": 12} | params))
+    limits = {"n_leaf_steps": 6, "max_depth": 2, "min_samples_leaf": 12, "calibrate": None}
+    return ProbitModelTreeClassifier(**(limits | params))
 
 
 CONFIGURATIONS = [
@@ -117,7 +118,7 @@ def test_first_step_alone_is_one_line():
 
 def test_deep_boosting_of_one_leaf_is_the_logistic_regression():
     X, y = table(2, 400)
-    model = ProbitModelTreeClassifier(3000, link="logit", min_samples_leaf=400).fit(X, y)
+    model = ProbitModelTreeClassifier(3000, link="logit", min_samples_leaf=400, calibrate=None).fit(X, y)
     peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
     assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
 
@@ -126,7 +127,7 @@ def test_pure_leaves_say_so():
     x = np.repeat([0.0, 1.0, 2.0], 30)[:, None]
     y = np.repeat(["ant", "bee", "cow"], 30)
     for tree in ("shared", "per_class"):
-        model = ProbitModelTreeClassifier(tree=tree).fit(x, y)
+        model = ProbitModelTreeClassifier(tree=tree, calibrate=None).fit(x, y)
         assert_array_equal(model.predict(x), y)
         assert model.predict_proba(x).max(axis=1).min() > 0.999
 
