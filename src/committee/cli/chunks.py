@@ -18,13 +18,8 @@ from committee.cli.terminal import info, print_notes
 from committee.cli.training_table import TrainingTable, case_notes, learnable_table, part_of, unlabelled_note
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
 from committee.data.labels import infer_task
-from committee.data.out_of_core.file_sources import (
-    CheckedFiles,
-    StrippedFiles,
-    TextFiles,
-    columns_as_text,
-    convert_files,
-)
+from committee.data.out_of_core.converted_files import CheckedFiles, StrippedFiles, convert_files
+from committee.data.out_of_core.file_sources import TextFiles, columns_as_text
 from committee.data.out_of_core.scan import Pieces, draw_stratified_rows, read_numbered_rows, scan
 from committee.data.out_of_core.sources import Piece
 from committee.data.out_of_core.training_pass import TargetCollector
@@ -51,6 +46,7 @@ from committee.data.readers.cells import (
     parse_plain_numbers,
     replace_missing_marks,
     strip_cells,
+    text_columns,
 )
 from committee.data.readers.features import select_features
 from committee.data.readers.file_format import NO_KNOWN_COLUMNS, FileFormat, KnownColumns, check_table_size, table_file
@@ -198,10 +194,11 @@ def _numbers_of_text_files(found: ChunkFormats, table: TableOptions, texts: Sequ
 
     marked = found.rows
     rows, _ = replace_common_marks(marked, NO_KNOWN_COLUMNS, texts)
+    rows = _with_plain_numbers(rows, texts)
     numbers = _number_forms(rows, separator_of(found.pieces), texts, table.decimal)
     plain = _became_numbers(marked, rows)
     pieces, forms, notes = found.pieces, plain | numbers.forms, (*found.notes, *numbers.notes)
-    pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64 and column.name not in plain]
+    pointed = [column.name for column in rows.get_columns() if column.dtype == pl.Float64]
     if pointed and (table.decimal == "," or COMMA in map(format_base, numbers.forms.values())):
         # in a file with decimal commas a point before three digits separates thousands
         source = columns_as_text(pieces.source, pointed)
@@ -212,6 +209,15 @@ def _numbers_of_text_files(found: ChunkFormats, table: TableOptions, texts: Sequ
             forms |= dict.fromkeys(grouped, COMMA)
             notes += (grouping_points_note(grouped),)
     return ChunkFormats(pieces, rows, forms, notes)
+
+
+def _with_plain_numbers(rows: pl.DataFrame, but: Collection[str]) -> pl.DataFrame:
+    # columns of text all of whose cells are plain numbers, with blanks around some
+    texts = [column for column in text_columns(rows, but) if not are_digit_codes(column)]
+    read = ((parse_plain_numbers(column), column) for column in texts)
+    return rows.with_columns(
+        numbers for numbers, column in read if column.count() and numbers.null_count() == column.null_count()
+    )
 
 
 def _numbers_of_typed_files(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from committee.data.columns import reject_duplicates
-from committee.data.dates import restore_times
 from committee.data.out_of_core.found_files import PartitionColumns
 from committee.data.out_of_core.sources import (
     DerivedFiles,
@@ -22,14 +20,8 @@ from committee.data.out_of_core.sources import (
     row_range,
 )
 from committee.data.packages import require_package
-from committee.data.readers.cell_forms import convert_columns
 from committee.data.readers.cells import (
     MISSING,
-    are_missing,
-    reject_infinity,
-    replace_missing_marks,
-    strip_cells,
-    strip_to_levels,
 )
 from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, table_file
 from committee.data.readers.formats import (
@@ -37,7 +29,9 @@ from committee.data.readers.formats import (
     SeparatedText,
     blank_lines,
     distinct_header,
+    empty_columns_note,
     first_error_line,
+    is_nameless,
     names_of_polars,
     no_header_note,
     quotes_doubled,
@@ -201,9 +195,20 @@ class TextFiles:
         common |= {name: pl.String() for name in self.text}
         return tuple({name: common[name] for name in types} for types in own)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.types[0])
+        """Names of the columns, without those that have neither a name nor cells, as of separators at ends of lines."""
+        return tuple(name for name in self.types[0] if name not in self._empty)
+
+    @cached_property
+    def _empty(self) -> frozenset[str]:
+        nameless = [name for name in self.types[0] if not name or is_nameless(name)]
+        if not nameless:
+            return frozenset()
+        with _errors_of(self.files[0], self.form):
+            parts = [_scanned(path, self.form, schema=own) for path, own in zip(self.files, self.types, strict=True)]
+            filled = [part.select(nameless).count().collect().row(0, named=True) for part in parts]
+        return frozenset(name for name in nameless if not any(found[name] for found in filled))
 
     @property
     def separator(self) -> str:
@@ -212,6 +217,8 @@ class TextFiles:
     def notes(self, rows: pl.DataFrame) -> tuple[str, ...]:
         """Return notes on the layout, each for the first file that it is of; `rows` are the first ones."""
         found: dict[str, str] = {}
+        if self._empty:
+            found[""] = empty_columns_note(len(self._empty), table_file(self.files[0]))
         for path in self.files:
             text = SeparatedText.of(table_file(path), self.form)
             written = written_header(text)
@@ -281,10 +288,10 @@ def _lines_of(path: Path, form: FileFormat) -> tuple[int, Sequence[int]]:
     text = SeparatedText.of(table_file(path), form)
     names = read_header(text)
     with _errors_of(path, form):
-        empty = pl.all_horizontal(pl.all().is_null()).sum()
-        n, n_empty = _scanned(path, form, infer_schema=False).select(pl.len(), empty.alias("")).collect().row(0)
-    # in a file of one column a blank line is a missing cell; and rows of separators alone are rows
-    return n, blank_lines(text, len(names)) if n_empty and len(names) > 1 else ()
+        rows = _scanned(path, form, infer_schema=False, null_values=None)
+        n, n_null = rows.select(pl.len(), pl.last().null_count().alias("")).collect().row(0)
+    # in a file of one column a blank line is a missing cell; short rows are filled up with null
+    return n, blank_lines(text, len(names)) if n_null and len(names) > 1 else ()
 
 
 def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options: Any) -> pl.LazyFrame:
@@ -301,7 +308,8 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
         )
     options = {"null_values": [*MISSING, *form.missing], **text.options, **options}
     written = written_header(text)
-    given = zip(names_of_polars(text, written), map(quotes_doubled, stripped_names(written)), strict=True)
+    names = distinct_header(text.file, stripped_names(written))
+    given = zip(names_of_polars(text, written), map(quotes_doubled, names), strict=True)
     changed = {own: name for own, name in given if own != name}
     if changed and "schema" in options:
         own_names = {name: own for own, name in changed.items()}
@@ -319,12 +327,13 @@ def _errors_of(path: Path, form: FileFormat) -> Iterator[None]:
 
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        cause = error.__cause__ if isinstance(error, ValueError) else error
+        if not isinstance(cause, pl.exceptions.PolarsError | OSError) or getattr(cause, "errno", None) is not None:
             raise
         text = SeparatedText.of(table_file(path), form)
         blank_lines(text, len(read_header(text)))  # names the line of a row of a wrong length
-        raise ValueError(f"{str(path)!r} cannot be read: {first_error_line(error)}") from error
+        raise ValueError(f"{str(path)!r} cannot be read: {first_error_line(cause)}") from error
 
 
 def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType:
@@ -364,108 +373,6 @@ def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
         return replace(source, text=tuple(names))
     assert isinstance(source, ParquetFiles)
     return ParquetWithText(source, tuple(names))
-
-
-@dataclass(frozen=True, eq=False)
-class StrippedFiles(DerivedFiles):
-    """Files without blanks around cells of text."""
-
-    noted: Container[str] = ()
-    blanks: dict[str, str] = field(default_factory=dict)
-    """A cell of each column that had blanks, without those that are `noted`."""
-
-    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        import polars as pl
-
-        for piece in self.source.pieces(columns):
-            table = piece.X
-            if isinstance(table, pl.DataFrame):
-                table, found = strip_cells(table)
-            else:
-                stripped, found = strip_cells(pl.DataFrame(table))
-                for name in found:  # polars would lose the declared order of categories of the other columns
-                    table = table.set_column(table.column_names.index(name), name, stripped[name].to_arrow())
-            for name, cell in found.items():
-                if name not in self.noted:
-                    self.blanks.setdefault(name, cell)
-            yield replace(piece, X=table)
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedFiles(DerivedFiles):
-    """Files whose rows are checked: infinity is an error, and rows without a target are left out."""
-
-    target: str | None = None  # None leaves all rows in
-    left_out: list[int] = field(default_factory=list)
-    """Number of rows without a target in the last pass, of all rows, and of the first row without one."""
-
-    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        import polars as pl
-
-        target, n, without = self.target, 0, list[int]()
-        wanted = columns if columns is None or target is None else list(dict.fromkeys([*columns, target]))
-        for piece in self.source.pieces(wanted):
-            frame, kept = pl.DataFrame(piece.X), piece
-            if piece.place is not None:
-                reject_infinity(frame.get_columns(), piece.place)
-            if target is not None and (missing := are_missing(frame[target])).any():
-                without += (n + missing.arg_true()).to_list()
-                mask = ~missing if isinstance(piece.X, pl.DataFrame) else (~missing).to_arrow()
-                kept = replace(piece, X=piece.X.filter(mask))
-            n += frame.height
-            if len(kept):
-                yield kept.with_columns(columns, ())
-        self.left_out[:] = [len(without), n, *without[:1]]
-
-
-@dataclass(frozen=True, eq=False)
-class ConvertedFiles(DerivedFiles):
-    """Files whose columns with a format (`committee.data.readers.cell_forms`) are converted to numbers."""
-
-    forms: Mapping[str, str]
-    missing: tuple[str, ...] = ()
-    dates: str | None = None
-    verbatim: tuple[str, ...] = ()  # columns without missing marks
-    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Categories of a model by column, to which blanks around cells are stripped."""
-    marks: dict[str, Counter[str]] = field(default_factory=dict)
-    """Common marks for missing values in the last pass, by column."""
-    typed: Mapping[str, str] = field(default_factory=dict)
-    """Formats of the columns that become typed dates, times or durations, as a model was trained on."""
-
-    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        marks: dict[str, Counter[str]] = {}
-        for piece in self.source.pieces(columns):
-            with piece.named_in_errors():
-                table = self._with_numbers(piece.X, marks)
-            yield replace(piece, X=table)
-        self.marks.update(marks)
-
-    def _with_numbers(self, table: Any, marks: dict[str, Counter[str]]) -> Any:
-        import polars as pl
-
-        if isinstance(table, pl.DataFrame):
-            return self._read(table, marks)
-        for k, name in enumerate(table.column_names):
-            if name not in (*self.forms, *self.levels) and (not self.missing or name in self.verbatim):
-                continue
-            before = pl.DataFrame(table.select([name]))
-            after = self._read(before, marks)[name]
-            # polars would lose the declared order of categories of unchanged columns
-            if name in self.forms or not after.equals(before[name]):
-                table = table.set_column(k, name, after.to_arrow())
-        return table
-
-    def _read(self, frame: pl.DataFrame, marks: dict[str, Counter[str]]) -> pl.DataFrame:
-        frame = strip_to_levels(replace_missing_marks(frame, self.missing, self.verbatim), self.levels)
-        frame = convert_columns(frame, self.forms, self.dates, marks)
-        frame = replace_missing_marks(frame, self.missing, self.verbatim)  # again, as marks may be numbers
-        return restore_times(frame, self.typed)
-
-
-def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:
-    """Return files with these columns converted; further arguments are those of `ConvertedFiles`."""
-    return ConvertedFiles(source, forms, **how) if forms or how.get("missing") or how.get("levels") else source
 
 
 class RawCellReader:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,9 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.data.packages import require_package
 from committee.data.readers import file_format
-from committee.data.readers.cells import MISSING, are_digit_codes, is_text, parse_plain_numbers, text_columns
+from committee.data.readers.cells import MISSING, parse_plain_numbers, text_columns
 from committee.data.readers.file_format import (
     BROKEN,
     SEPARATORS,
@@ -34,7 +34,7 @@ from committee.data.readers.text_layout import (
     is_number,
     lines_above_names,
 )
-from committee.data.text import quoted, suggest_names
+from committee.data.text import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -271,7 +271,11 @@ def read_header(text: SeparatedText) -> tuple[str, ...]:
 def names_of_polars(text: SeparatedText, header: Sequence[str]) -> list[str]:
     """Return the names by which the reader of polars calls the columns of `written_header`."""
     if text.header:
-        return list(map(quotes_doubled, header))
+        repeated = itertools.count()  # only empty names may repeat
+        return [
+            quotes_doubled(name) if name or j == header.index("") else f"_duplicated_{next(repeated)}"
+            for j, name in enumerate(header)
+        ]
     first = _first_number()
     return [f"column_{j + first}" for j in range(len(header))]
 
@@ -431,74 +435,13 @@ def drop_nameless(file: TableFile, frame: pl.DataFrame) -> tuple[pl.DataFrame, t
         raise ValueError(f"{file} has {len(filled)} columns without a name; give each a name, or remove them")
     if not empty:
         return frame, ()
-    what = "1 column" if len(empty) == 1 else f"{len(empty)} columns"
     frame = frame.drop(empty).rename(dict.fromkeys(filled, ""))
-    return frame, (f"{what} of {file} with neither name nor cells left out",)
+    return frame, (empty_columns_note(len(empty), file),)
 
 
-def read_sheet(file: TableFile, sheet: str | None, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Read one sheet of a spreadsheet, with notes.
-
-    A column of text whose cells are all numbers becomes numbers, unless it is in `but` or holds codes: one cell of text
-    makes text of its whole column.
-    """
-    import polars as pl
-
-    require_package("fastexcel", f"the spreadsheet {file}")
-    import fastexcel
-
-    try:
-        with file.opened() as opened:
-            book = fastexcel.read_excel(read_unpacked(file, opened).getvalue())
-        name, notes = _chosen_sheet(file, book.sheet_names, sheet)
-        first = book.load_sheet(name, header_row=None, n_rows=1, dtypes="string").to_polars()
-        if not first.height or not first.width:
-            raise ValueError(f"sheet {name!r} of {file} is empty")
-        written = ["" if cell is None else str(cell) for cell in first.row(0)]
-        header = distinct_header(file, stripped_names(written))
-        frame = book.load_sheet(name, header_row=0, schema_sample_rows=None).to_polars()
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, *BROKEN) as error:
-        raise ValueError(f"{file} cannot be read as a spreadsheet: {first_error_line(error)}") from error
-    frame.columns = header
-    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    return frame.with_columns(_typed(column) for column in frame.get_columns() if column.name not in but), (
-        *notes,
-        *stripped_names_note(written, header),
-    )
-
-
-def _chosen_sheet(file: TableFile, names: list[str], sheet: str | None) -> tuple[str, tuple[str, ...]]:
-    if sheet is None:
-        several = f"{file} has {len(names)} sheets ({quoted(names, 5)}); the first is read, --sheet names another"
-        return names[0], (several,) if len(names) > 1 else ()
-    if sheet in names:
-        return sheet, ()
-    if sheet.isdecimal() and 1 <= int(sheet) <= len(names):
-        return names[int(sheet) - 1], ()
-    raise ValueError(f"{file} has no sheet {sheet!r}; {suggest_names(sheet, names)}")
-
-
-def _typed(column: pl.Series) -> pl.Series:
-    if is_text(column):
-        present = column.set(column.is_in(MISSING).fill_null(False), None)
-        numbers = parse_plain_numbers(present)
-        are_numbers = numbers.null_count() == present.null_count() and not are_digit_codes(present)
-        column = numbers if are_numbers else present
-    return _whole(column)
-
-
-def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a sheet with integers as such: a spreadsheet has only decimal numbers."""
-    return frame.with_columns(_whole(column) for column in frame.get_columns())
-
-
-def _whole(column: pl.Series) -> pl.Series:
-    import polars as pl
-
-    if column.dtype != pl.Float64 or column.null_count() == len(column):
-        return column
-    whole = column.cast(pl.Int64, strict=False)
-    return whole if (whole.cast(pl.Float64) == column).fill_null(True).all() and not whole.null_count() else column
+def empty_columns_note(n: int, file: TableFile) -> str:
+    """Return a note on columns without a name and without cells."""
+    return f"{'1 column' if n == 1 else f'{n} columns'} of {file} with neither name nor cells left out"
 
 
 def read_typed(file: TableFile) -> pl.DataFrame:

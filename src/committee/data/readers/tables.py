@@ -40,14 +40,13 @@ from committee.data.readers.formats import (
     read_cells,
     read_header,
     read_separated,
-    read_sheet,
     read_typed,
     reject_nul_bytes,
     stripped_names,
     stripped_names_note,
-    with_whole_numbers,
     written_header,
 )
+from committee.data.readers.sheets import read_sheet, with_whole_numbers
 from committee.data.text import check_names, pluralize, suggest_names
 
 if TYPE_CHECKING:

@@ -1,0 +1,124 @@
+"""Files whose cells are converted and rows checked, as those of a table that is read whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from committee.data.dates import restore_times
+from committee.data.out_of_core.sources import DerivedFiles, Piece, TableSource
+from committee.data.readers.cell_forms import convert_columns
+from committee.data.readers.cells import (
+    are_missing,
+    reject_infinity,
+    replace_missing_marks,
+    strip_cells,
+    strip_to_levels,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class StrippedFiles(DerivedFiles):
+    """Files without blanks around cells of text."""
+
+    noted: Container[str] = ()
+    blanks: dict[str, str] = field(default_factory=dict)
+    """A cell of each column that had blanks, without those that are `noted`."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import polars as pl
+
+        for piece in self.source.pieces(columns):
+            table = piece.X
+            if isinstance(table, pl.DataFrame):
+                table, found = strip_cells(table)
+            else:
+                stripped, found = strip_cells(pl.DataFrame(table))
+                for name in found:  # polars would lose the declared order of categories of the other columns
+                    table = table.set_column(table.column_names.index(name), name, stripped[name].to_arrow())
+            for name, cell in found.items():
+                if name not in self.noted:
+                    self.blanks.setdefault(name, cell)
+            yield replace(piece, X=table)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedFiles(DerivedFiles):
+    """Files whose rows are checked: infinity is an error, and rows without a target are left out."""
+
+    target: str | None = None  # None leaves all rows in
+    left_out: list[int] = field(default_factory=list)
+    """Number of rows without a target in the last pass, of all rows, and of the first row without one."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import polars as pl
+
+        target, n, without = self.target, 0, list[int]()
+        wanted = columns if columns is None or target is None else list(dict.fromkeys([*columns, target]))
+        for piece in self.source.pieces(wanted):
+            frame, kept = pl.DataFrame(piece.X), piece
+            if piece.place is not None:
+                reject_infinity(frame.get_columns(), piece.place)
+            if target is not None and (missing := are_missing(frame[target])).any():
+                without += (n + missing.arg_true()).to_list()
+                mask = ~missing if isinstance(piece.X, pl.DataFrame) else (~missing).to_arrow()
+                kept = replace(piece, X=piece.X.filter(mask))
+            n += frame.height
+            if len(kept):
+                yield kept.with_columns(columns, ())
+        self.left_out[:] = [len(without), n, *without[:1]]
+
+
+@dataclass(frozen=True, eq=False)
+class ConvertedFiles(DerivedFiles):
+    """Files whose columns with a format (`committee.data.readers.cell_forms`) are converted to numbers."""
+
+    forms: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+    dates: str | None = None
+    verbatim: tuple[str, ...] = ()  # columns without missing marks
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Categories of a model by column, to which blanks around cells are stripped."""
+    marks: dict[str, Counter[str]] = field(default_factory=dict)
+    """Common marks for missing values in the last pass, by column."""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """Formats of the columns that become typed dates, times or durations, as a model was trained on."""
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        marks: dict[str, Counter[str]] = {}
+        for piece in self.source.pieces(columns):
+            with piece.named_in_errors():
+                table = self._with_numbers(piece.X, marks)
+            yield replace(piece, X=table)
+        self.marks.update(marks)
+
+    def _with_numbers(self, table: Any, marks: dict[str, Counter[str]]) -> Any:
+        import polars as pl
+
+        if isinstance(table, pl.DataFrame):
+            return self._read(table, marks)
+        for k, name in enumerate(table.column_names):
+            if name not in (*self.forms, *self.levels) and (not self.missing or name in self.verbatim):
+                continue
+            before = pl.DataFrame(table.select([name]))
+            after = self._read(before, marks)[name]
+            # polars would lose the declared order of categories of unchanged columns
+            if name in self.forms or not after.equals(before[name]):
+                table = table.set_column(k, name, after.to_arrow())
+        return table
+
+    def _read(self, frame: pl.DataFrame, marks: dict[str, Counter[str]]) -> pl.DataFrame:
+        frame = strip_to_levels(replace_missing_marks(frame, self.missing, self.verbatim), self.levels)
+        frame = convert_columns(frame, self.forms, self.dates, marks)
+        frame = replace_missing_marks(frame, self.missing, self.verbatim)  # again, as marks may be numbers
+        return restore_times(frame, self.typed)
+
+
+def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:
+    """Return files with these columns converted; further arguments are those of `ConvertedFiles`."""
+    return ConvertedFiles(source, forms, **how) if forms or how.get("missing") or how.get("levels") else source
