@@ -1,1 +1,1 @@
-"""Model files: written whole, checked before they are believed."""
+"""Model files: written atomically, and checked when they are read."""

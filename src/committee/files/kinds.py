@@ -48,7 +48,7 @@ MAX_DEPTH = 8  # deepest nesting of committees of committees; deeper files are t
 
 
 def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> Document:
-    """Return the document of a part of one of these kinds.
+    """Return the document of a part whose kind is in `kinds`.
 
     A ``to_document`` of a base class does not count: it would lose what the subclass adds.
     """

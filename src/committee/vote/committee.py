@@ -283,7 +283,7 @@ class Committee(WeightedVotes):
 
     @property
     def intercept_spread(self) -> float:
-        """Largest change of a margin by the intercept."""
+        """Largest lead that the intercept gives a class over another."""
         if self.intercept is None:
             return 0.0
         return float(abs(self.intercept[0]) if len(self.intercept) == 1 else np.ptp(self.intercept))

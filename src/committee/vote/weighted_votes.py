@@ -64,7 +64,7 @@ class WeightedVotes(Storable, ABC):
     table: TableSchema | None
     intercept: NDArray[np.float64] | None
     read_link: ClassVar[Callable[..., Any]]
-    """Reader of ``link.to_json``."""
+    """Function that rebuilds a link from its ``to_json``."""
 
     def _check_parts(self) -> None:
         weights = np.array(self.weights, dtype=np.float64)

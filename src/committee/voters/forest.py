@@ -69,7 +69,7 @@ class Forest(FlatTrees):
 
     @classmethod
     def joined(cls, forests: list[Forest]) -> Self:
-        """Join forests as `concatenate`, and empty the list, so that parts that are held nowhere else are freed."""
+        """Join forests like `concatenate`, and empty the list, which frees forests without other references."""
         if not forests:
             raise ValueError("Forest.concatenate needs at least one forest.")
         first = forests[0]

@@ -60,7 +60,7 @@ class Voters(Protocol):
 
 
 class UnitSpread:
-    """Base of voters that change a margin by at most 1."""
+    """Base of voters whose `spread` is 1."""
 
     @property
     def spread(self) -> NDArray[np.float64]:

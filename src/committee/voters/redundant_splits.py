@@ -67,7 +67,7 @@ def _of_numbers(
 
 
 def category_sides(forest: Forest) -> dict[int, Mask]:
-    """For each categorical split the categories that go left; the last entry stands for all other values."""
+    """Mask of the categories that go left at each categorical split, by node; the last entry is for other values."""
     words = np.diff(forest.category_offset)
     goes: dict[int, Mask] = {}
     for node in np.flatnonzero(words > 0).tolist():

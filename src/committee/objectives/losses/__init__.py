@@ -1,4 +1,4 @@
-"""Losses: how wrong a score is, its gradient and hessian, and the link that reads the score."""
+"""Losses: values, gradients, hessians and the link of each loss."""
 
 from committee.data.packages import lazy_attributes, stub_imports
 

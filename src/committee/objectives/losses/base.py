@@ -192,7 +192,7 @@ class NativeLoss(Loss):
     """A loss whose gradients a kernel computes."""
 
     def kernel(self, F: Numbers) -> KernelName:
-        """Return the name of the loss in the kernel, for scores of this shape."""
+        """Return the kernel's name of the loss, for scores of the shape of `F`."""
         raise NotImplementedError
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:

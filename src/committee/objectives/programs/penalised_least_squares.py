@@ -96,7 +96,7 @@ class Penalty(ABC):
         return np.ones(len(alpha), dtype=bool)
 
     def stops(self, alpha: F64, step: F64) -> tuple[Mask, F64]:
-        """Return which free weights leave their smooth piece before ``alpha + step``, and the end of each piece."""
+        """Return a mask of free weights that leave their smooth piece before ``alpha + step``, and each piece's end."""
         return np.zeros(len(alpha), dtype=bool), alpha
 
     def clipped(self, alpha: F64) -> F64:
@@ -113,7 +113,7 @@ class Penalty(ABC):
 
     @classmethod
     def ordered(cls, strengths: F64) -> F64:
-        """Return rising strengths in the order of a path, strongest penalty first."""
+        """Return ascending strengths in the order of a path, the strongest penalty first."""
         return strengths[::-1].copy()
 
     @classmethod

@@ -335,4 +335,4 @@ READERS: dict[type, Callable[[Any], RegressionParts]] = {
     GradientBoostingRegressor: lambda estimator: regression_parts_of_model(gradient_model(estimator)),
     HistGradientBoostingRegressor: lambda estimator: regression_parts_of_model(histogram_model(estimator)),
 }
-"""Readers by kind of ensemble. A new kind is one function and one line."""
+"""Readers of regressors by kind of ensemble. A new kind is one function and one line."""

@@ -95,7 +95,7 @@ def forest_of_trees(
 
 
 def linked_trees(trees: Sequence[Any], value: F64, features: Sequence[Index] | None = None) -> LinkedTrees:
-    """Convert scikit-learn trees to `LinkedTrees` with these node values and, for each tree, its own columns."""
+    """Convert scikit-learn trees to `LinkedTrees`; `value` is of all nodes, `features` has the columns of each tree."""
     inner = [_checked_nodes(member) for member in trees]
 
     def joined(name: str) -> NDArray[Any]:

@@ -28,7 +28,7 @@ UNSUPPORTED_LINKS = {
 """Description of links without a counterpart in treelite."""
 
 Output: TypeAlias = Literal["predictions", "votes"]
-"""Output of the model."""
+"""Output of the exported model, as for `to_treelite`."""
 
 
 def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:

@@ -34,7 +34,7 @@ class MeanLink(NamedParameters, ABC):
 
     @abstractmethod
     def score(self, mean: ArrayLike) -> Numbers:
-        """Score of voters with total weight 1 that predict `mean`."""
+        """Score for which voters of total weight 1 predict `mean`."""
 
 
 @dataclass(frozen=True)
