@@ -426,7 +426,7 @@ def test_models_without_contributions_and_sparse_rows_are_refused(iris, classes)
         ContributionDisplay.from_estimator(boosted, csr_array(X.to_numpy()))
     with pytest.raises(TypeError, match="is a AdaBoostClassifier; give a CommitteeClassifier"):
         MeanContributionDisplay.from_estimator(boosted, X)
-    with pytest.raises(TypeError, match="X is sparse"):
+    with pytest.raises(TypeError, match="a sparse X would be a dense array"):
         MeanContributionDisplay.from_estimator(classes[0], csr_array(classes[1]))
     with pytest.raises(ValueError, match="max_rows=0 is not a number of rows to draw"):
         MemberVotesDisplay.from_estimator(*classes[:2], max_rows=0)
