@@ -397,7 +397,7 @@ def test_a_tree_by_hand(n_classes, seed):
     X, y = noisy_classes(n_classes, 120, seed)
     w = np.random.default_rng(seed).exponential(size=120) + 0.05
     model = ProbitModelTreeClassifier(
-        5, leaf_steps="gradient", max_depth=1, min_samples_leaf=30, min_impurity_decrease=0.0
+        5, leaf_steps="gradient", max_depth=1, min_samples_leaf=30, min_impurity_decrease=0.0, calibrate=None
     ).fit(X, y, w)
     binned = Binned.of(X, w, model.table_, 255)
     D = Design.learn(X, w, model.table_.n_categories).matrix(X)

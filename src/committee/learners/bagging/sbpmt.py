@@ -410,7 +410,9 @@ class SBPMTClassifier(SubsampledVote):
         """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.rules`."""
         return leaf_models(self._committees, self.classes_, self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "score", return_vote: bool = False) -> F64 | tuple[F64, F64]:
+    def contributions(
+        self, X: Any, *, output: Output = "score", parts: bool = False, return_vote: bool = False
+    ) -> F64 | tuple[F64, F64]:
         """Contributions of the features to a row's mean linear score over the trees.
 
         The mean is over the committees, and within each over its trees by their weights alpha. The vote, of
@@ -422,6 +424,8 @@ class SBPMTClassifier(SubsampledVote):
             Rows to explain.
         output : {"score"}, default="score"
             Model trees explain scores alone.
+        parts : bool, default=False
+            Whether parts of dates are columns of their own, as for `FittedLearner.contributions`.
         return_vote : bool, default=False
             Also return the vote.
 
@@ -440,12 +444,13 @@ class SBPMTClassifier(SubsampledVote):
         """
         require_score_output(output)
         if self.n_classes_ == 1:
-            shares = super().contributions(X)
+            shares = super().contributions(X, parts=parts)
             return (shares, self.predict_proba(X)) if return_vote else shares
         committees = self._committees
         encoded = self.table_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)
-        shares = contributions(committees.members, encoded, committees.tree_shares(self.committee_.weights), threads)
+        of_trees = committees.tree_shares(self.committee_.weights)
+        shares = self._by_part(contributions(committees.members, encoded, of_trees, threads), parts=parts)
         if not return_vote:
             return shares
         tally = committees.tally(encoded, self.committee_.weights, threads)

@@ -125,7 +125,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
 
         return leaf_models(self._trees, self.classes_, self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "score") -> F64:
+    def contributions(self, X: Any, *, output: Output = "score", parts: bool = False) -> F64:
         """Return the exact share of each feature in a row's linear score; see `committee.vote.explain.contributions`.
 
         Parameters
@@ -134,6 +134,8 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
             Rows to explain.
         output : {"score"}, default="score"
             Explained output; of model trees, scores alone.
+        parts : bool, default=False
+            Whether parts of dates are columns of their own, as for `FittedLearner.contributions`.
 
         Returns
         -------
@@ -150,11 +152,11 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
 
         require_score_output(output)
         if self.n_classes_ == 1:
-            shares: F64 = super().contributions(X)
+            shares: F64 = super().contributions(X, parts=parts)
             return shares
         trees = self._trees
         encoded = self.table_.encode(self.validate_rows(X))
-        return contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs))
+        return self._by_part(contributions(trees, encoded, np.ones(1), n_threads(self.n_jobs)), parts=parts)
 
     @property
     def feature_importances_(self) -> F64:
