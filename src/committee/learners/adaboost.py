@@ -161,7 +161,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Decisions of one round."""
+    """Weight of one round's voter, its leaf votes, and the factors of the row weights."""
 
     alpha: float
     factor: F64  # (N, K), or (N, 2 K) for AdaBoost.MH: multiplies the weight of each row by its leaf and class
@@ -384,7 +384,7 @@ class Abstaining(Rule):
 
 
 RULES: dict[str, type[Rule]] = {"discrete": Discrete, "confidence": Confidence, "abstaining": Abstaining}
-"""``vote=`` of AdaBoostClassifier."""
+"""Rules by the values of `vote`."""
 
 
 def shares(tree: GrownTree) -> F64:

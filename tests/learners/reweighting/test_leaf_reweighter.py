@@ -366,7 +366,7 @@ def test_folds_of_a_splitter_and_of_a_list():
     weight[:20] = 0.0  # of folds of all rows, those that count are left
     absent = LeafReweighter(FOREST, on="validation", cv=splits).fit(X_new, y_new, weight)
     assert np.isfinite(absent.path_.steps[0].loss)
-    with pytest.raises(ValueError, match="without rows that count"):
+    with pytest.raises(ValueError, match="without usable rows"):
         LeafReweighter(FOREST, on="validation", cv=[(np.arange(20, 200), np.arange(20))]).fit(X_new, y_new, weight)
 
 

@@ -118,7 +118,7 @@ def test_a_metric_may_be_a_function_of_rows():
 
 
 def test_the_ensemble_is_kept_whole_if_every_cut_loses_too_much(tmp_path):
-    with pytest.warns(UserWarning, match=r"a cut of 3 nodes loses 0\.\d+ ± 0\.\d+ of accuracy on rows"):
+    with pytest.warns(UserWarning, match=r"pruned to 3 nodes, the ensemble loses 0\.\d+ ± 0\.\d+ of accuracy on rows"):
         model = LeafReweighter(FOREST, max_nodes=3, max_loss=0.0).fit(X, y)
     assert_array_equal(model.predict_proba(X_new), FOREST.predict_proba(X_new))
     assert model.lost_ == 0.0 and np.isnan([model.C_, model.growth_]).all()
@@ -249,7 +249,7 @@ def test_max_loss_needs_three_out_of_bag_trees_per_row():
     few = RandomForestClassifier(5, random_state=0).fit(X, y)
     assert np.isnan(LeafReweighter(few, **QUICK).fit(X, y).lost_)
     for level in ("leaf", "voter"):
-        with pytest.raises(ValueError, match=r"that have not seen a row, [12]\.\d of 5 in the mean"):
+        with pytest.raises(ValueError, match=r"that have not seen a row, [12]\.\d of 5 on average"):
             prune(few, X, y, max_loss=0.1, level=level)
 
 

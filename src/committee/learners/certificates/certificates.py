@@ -165,13 +165,13 @@ class Certificate:
     on, delta, votes
         Arguments of `certify`.
     n_rows : int
-        Number of rows that judge the ensemble.
+        Number of rows from which the bounds are computed.
     headline : Bound
         The test-set bound with all of delta if the rows are new to the whole vote, else the least of the table. The
-        choice does not depend on the rows.
+        choice between the two does not depend on labels.
     bounds : dict of str to Bound
-        The table, by names in `CERTIFICATES` and "unlabelled_margins"; all of it holds together. Also
-        ``certificate["tandem"]``.
+        The table, by names in `CERTIFICATES` and "unlabelled_margins": its bounds hold simultaneously with probability
+        1 - delta. ``certificate["tandem"]`` returns a single bound.
     test_error : float or None
         Error on rows that the bounds do not use.
     n_untouched : int, default=0
@@ -193,7 +193,7 @@ class Certificate:
 
     @property
     def best(self) -> Bound:
-        """The smallest bound of the table, which may be chosen afterwards as all of it holds together."""
+        """The smallest bound of the table, which may be chosen afterwards as all bounds hold simultaneously."""
         return min(self.bounds.values(), key=lambda bound: bound.value)
 
     @property
@@ -306,7 +306,7 @@ WHOLE_VOTE = ("test_set", "binomial")  # bounds that need rows which no voter ha
 UNLABELLED = "unlabelled_margins"  # the bound that needs unlabelled rows too
 
 HEADLINE = "test_set"
-"""Headline where the rows can give it, with all of delta: the tightest bound by these rows."""
+"""Bound that is the headline, with all of delta, if enough rows are new to the whole vote."""
 
 LEAST_UNTOUCHED = 30
 """Least number of undrawn rows for this headline. It depends on no label, so that the choice costs no share of
@@ -346,10 +346,10 @@ def certify(
     delta : float, default=0.05
         Probability with which the headline may fail; and, separately, any bound of the table.
     on : {"validation", "oob"}, default="validation"
-        "oob": each voter, and each pair of voters, is judged by rows out of its bag. For `RandomForestClassifier` and
-        `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``), `SBPMTClassifier`, scikit-learn's
+        "oob": each voter, and each pair of voters, is evaluated on its out-of-bag rows. For `RandomForestClassifier`
+        and `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``), `SBPMTClassifier`, scikit-learn's
         forests and bagging. Rows that no voter was trained on, such as the `reserve` of a `RandomForestClassifier` or a
-        `CommitteeClassifier`, judge the whole vote too.
+        `CommitteeClassifier`, evaluate the whole vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error.
     bounds : tuple of str, default=None

@@ -103,7 +103,7 @@ class RowCategories:
         return np.where(first < 0, -1, first * len(self.classes) + labels)
 
     def words(self, category: int) -> str:
-        """Return a category in words."""
+        """Return a description of a category for messages."""
         group, k = divmod(category, len(self.classes))
         of_class = [f"class {self.classes[k]!r}"] if len(self.classes) > 1 else []
         of_group = [group_words(self.groups[group])] if self.grouped else []
@@ -111,7 +111,7 @@ class RowCategories:
 
 
 def group_words(group: Group) -> str:
-    """Return a group in words."""
+    """Return a description of a group for messages."""
     return "a missing group" if group is None else f"group {group!r}"
 
 
@@ -246,7 +246,7 @@ class CalibrationScores:
         return np.flatnonzero(covering_rank(alpha, self.count) > self.count)
 
     def weight_below(self, scores: F64, category: Index) -> F64:
-        """Return the weight of the smaller scores of a category for an array of scores; 0 for the category -1."""
+        """Return the weight of the smaller scores in the category of each score; 0 in category -1."""
         found = np.zeros(scores.shape)
         for c in range(self.n_categories):
             first, last = self.start[c], self.start[c + 1]
@@ -256,7 +256,7 @@ class CalibrationScores:
         return found
 
     def p_values(self, scores: F64, category: Index) -> F64:
-        """Return the p-values of an array of scores; 1 for the category -1."""
+        """Return the p-values of an array of scores; 1 in category -1, which is an unknown group."""
         total = np.append(self.count, 0.0)[category]
         return (total - self.weight_below(scores, category) + 1.0) / (total + 1.0)
 

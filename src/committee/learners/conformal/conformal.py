@@ -92,9 +92,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     trained_parameters: ClassVar[tuple[str, ...]] = ("estimator",)
     _default_estimator: ClassVar[type]
 
-    estimator_: Any = fitted("The estimator, fitted to all rows, or a given committee.", "estimator")
+    estimator_: Any = fitted("The estimator fitted to all rows, or the given trained model.", "estimator")
     table_: TableSchema = fitted(
-        "Schema of the estimator's columns; None if it reads rows in its own way.", "TableSchema or None"
+        "Schema of the estimator's columns; None if the estimator has none.", "TableSchema or None"
     )
     alpha_: float = fitted("`alpha` of the fit, on which its warnings are based.", "float")
     scores_: F64 = fitted(
@@ -102,8 +102,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     score_weights_: F64 = fitted("Weights of the scores; absent if all are equal.", "float64 array (n,)")
     row_categories_: NDArray[np.int64] = fitted(
-        "Category of each row, in which scores are compared: number of its group, with `per_class` times the number of "
-        "classes plus its class.",
+        """Category of each row, within which scores are compared: its group's number g; with `per_class`, g times the
+        number of classes plus the number of its class.""",
         "int64 array (n,)",
     )
     groups_: list[Group] | None = fitted("The groups, sorted; None without groups.", "list or None")
@@ -123,8 +123,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     estimator: Any = parameter(
         None,
-        """Estimator to be fitted: a learner of this library or of scikit-learn; None: the committee with nothing to
-        tune. Or a trained model: a `Committee`, or any model in a ``FrozenEstimator``, together with `on`.""",
+        """Estimator to be fitted: a learner of this library or of scikit-learn; None: `CommitteeClassifier` or
+        `CommitteeRegressor`. Or a trained model: a `Committee`, or any model in a ``FrozenEstimator``, together with
+        `on`.""",
         "no_validation",
         type_words="estimator or None",
     )
@@ -146,9 +147,10 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     on: Literal["auto", "oob", "validation"] = parameter(
         "auto",
-        """Rows that are scored. "auto": those that the fit itself leaves out, if any (forests and other bags, the
-        committee with nothing to tune), else by folds. "oob": out-of-bag rows, never folds; for a trained ensemble, its
-        training rows, in their order. "validation": rows that a trained model has not seen.""",
+        """Rows that are scored. "auto": the rows that the fit itself leaves out, if any (forests, other bagging,
+        `CommitteeClassifier`, `CommitteeRegressor`); otherwise all rows, by folds. "oob": out-of-bag rows, never folds;
+        for a trained ensemble, its training rows, in their order. "validation": rows that a trained model has not
+        seen.""",
     )
     cv: Any = parameter(
         None,
@@ -184,8 +186,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         y : array-like (n,)
             Class labels, or numbers to predict.
         sample_weight : array-like (n,), default=None
-            Row weights of the fit and of the scores, whole numbers with a mean of at most 10
-            count repeated rows; of others only the ratios matter.
+            Row weights of the fit and of the scores. Whole numbers with a mean of at most 10 count repeated rows; of
+            other weights only the ratios matter.
         groups : array-like (n,), default=None
             Group of each row; predictions then need those of their rows.
 
@@ -351,7 +353,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     @property
     def leave_out_(self) -> LeaveOut | None:
-        """Models without each of the scored rows; None with ``method="base"``."""
+        """Models trained without each of the scored rows; None with ``method="base"``."""
         if hasattr(self, "fold_models_"):
             return FoldModels(self.fold_models_, self.fold_of_rows_)
         if hasattr(self, "unseen_"):

@@ -58,9 +58,9 @@ class ConformalClassifier(Conformal, BaseClassifier):
     Attributes
     ----------
     committee_ : Committee
-        The estimator's; of an unknown kind, one whose only voter is the estimator.
+        The estimator's committee; if it has none, a committee whose only voter is the estimator.
     classes_ : array (n_classes,)
-        The estimator's.
+        The estimator's classes.
 
     Notes
     -----
@@ -150,7 +150,8 @@ class ConformalClassifier(Conformal, BaseClassifier):
         return covered(self._p_values(X, self._groups_of(X, groups)), level)
 
     def p_values(self, X: Any, *, groups: Any = None) -> F64:
-        """Return the p-value of each label, the share of scored rows, the row itself counted, with no smaller score.
+        """Return the p-value of each label, the share of scored rows, with the row itself, whose score is at least as
+        large.
 
         Parameters are those of `predict_set`. A label is in the set at alpha if its p-value is larger.
 
@@ -237,7 +238,7 @@ class ConformalRegressor(Conformal, BaseRegressor):
     """Prediction intervals around any regressor, which contain the target of a share 1 - alpha of new rows.
 
     The errors of the training rows are those of voters that have not seen the row. An interval reaches as far from the
-    prediction as the smallest of them that a share 1 - alpha of the rows, the new one counted, does not exceed.
+    prediction as the smallest error that a share 1 - alpha of the rows, the new one counted, do not exceed.
     docs/conformal.md has what is proved.
 
     `predict` and all else are those of the estimator.
@@ -245,7 +246,7 @@ class ConformalRegressor(Conformal, BaseRegressor):
     Attributes
     ----------
     committee_ : RegressionCommittee
-        The estimator's; of an unknown kind, one whose only voter is the estimator.
+        The estimator's committee; if it has none, a committee whose only voter is the estimator.
 
     References
     ----------
@@ -270,7 +271,7 @@ class ConformalRegressor(Conformal, BaseRegressor):
     _default_estimator: ClassVar[type] = CommitteeRegressor
 
     difficulty_: Any = fitted('With ``nonconformity="normalised"``: the regressor of the errors.', "regressor")
-    least_unit_: float = fitted("Added to its predictions: a tenth of the mean error.", "float")
+    least_unit_: float = fitted("Number added to the predictions of `difficulty_`: a tenth of the mean error.", "float")
 
     _: KW_ONLY
     nonconformity: NumberScore = parameter(
@@ -412,7 +413,7 @@ def intervals(low: F64, high: F64, unit: F64 | float, threshold: F64) -> F64:
 
 
 def outward(end: F64, wide: F64) -> F64:
-    """Return `end + wide` and some units of its last digit, so that a number at this distance is inside.
+    """Return `end + wide` plus a few units in the last place, so that rounding leaves a number at this distance inside.
 
     >>> y, f = np.array([0.9]), np.array([0.2])
     >>> bool((f + (y - f) >= y).all()), bool((outward(f, y - f) >= y).all())

@@ -67,9 +67,9 @@ class TrainingRows:
         return np.ones(len(self), dtype=bool) if self.weights is None else nonzero_weights(self.weights)
 
     def class_numbers(self, classes: NDArray[Any], *, all_known: bool) -> Index:
-        """Return the class number of each row, 0 for rows without weight of other classes.
+        """Return the class number of each row; 0 for labels that are not in `classes`.
 
-        With `all_known`, other classes of rows with weight are an error.
+        With `all_known`, such labels raise a ValueError unless their rows have no weight.
         """
         place = {label: k for k, label in enumerate(classes.tolist())}
         unknown = [label for label in self.y[self.counted].tolist() if label not in place]
@@ -184,8 +184,7 @@ class OutOfBagVoters:
     unseen: Mask  # (n, T): out-of-bag mask
 
     def training_predictions(self, X: Any) -> F64:
-        """Return the out-of-bag predictions for the training rows ``(n, D)``; NaN for rows that all voters have
-        seen."""
+        """Return out-of-bag predictions of the training rows, ``(n, D)``; NaN for rows that all voters have seen."""
         data, voters = self.committee.encode(X), self.committee.voters
         tally: F64 | None = None
         for t in range(len(voters)):
@@ -198,7 +197,7 @@ class OutOfBagVoters:
         return self.mean_prediction(tally, self.unseen.sum(axis=1))
 
     def mean_prediction(self, tally: F64, n_votes: NDArray[np.int64]) -> F64:
-        """Return the prediction of the committee for the mean of so many votes; NaN for none."""
+        """Return the committee's predictions from the mean of `n_votes` votes; NaN without votes."""
         total, link = self.committee.total_weight, self.committee.link
         mean = np.full_like(tally, np.nan)
         some = n_votes > 0
@@ -248,7 +247,7 @@ def fit_out_of_bag(
 ) -> OutOfSample | None:
     """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
 
-    `None` if all voters have seen all rows, or a column's category encoding has, unless these are allowed.
+    Returns `None` if all voters have seen all rows, or, unless `allow_encoded`, if a category encoding has.
     """
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
     kept = getattr(estimator, option)
@@ -267,7 +266,7 @@ def fit_out_of_bag(
 def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_before: bool = False) -> OutOfSample:
     """Return the out-of-bag predictions of a trained ensemble for its training rows.
 
-    The rows of an ensemble that was `trained_before` are checked by its stored predictions.
+    The rows of an ensemble that was `trained_before` are checked against its stored predictions.
     """
     if len(getattr(model, "classes_", (0, 1))) == 1:
         return OutOfSample(model, np.ones((len(training), 1)), "out of bag")
@@ -382,8 +381,8 @@ def fit_on_folds(
         predicted[rows] = found
     if predicted is None:
         raise ValueError(
-            f"n_samples = {len(training)} rows have no two different ones of a class to part into folds; give more, or "
-            "rows that are held out."
+            f"n_samples = {len(training)} rows make no folds, as no class has two different rows; give more rows, or "
+            "held-out rows for a trained model."
         )
     kept = FoldModels(others, np.where(counted, fold, -1)) if leave_out else None
     return OutOfSample(model, predicted, "out of fold", kept)
@@ -404,9 +403,9 @@ class _WithAllClasses:
 def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
     """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
 
-    With a number, folds depend on the content of the rows and not on their order, class by class. Equal rows are in
-    one fold, so that none is predicted by a fit that has seen its copy; a class of equal rows is tested by none. Rows
-    that are no table are assigned in their order.
+    A number assigns rows to folds class by class, by their content and not by their order. Equal rows are in one fold,
+    so that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
+    cannot be read as a table are assigned by their order.
 
     >>> X, y = np.array([[3.0], [1.0], [2.0], [5.0]]), np.array([0, 0, 0, 1])
     >>> fold = folds_of_rows(2, X, y, y)

@@ -51,8 +51,8 @@ class ArcGVClassifier(MarginBoosting):
     estimator_weights_ : float64 array (P, rounds)
         alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 0 after the end.
     duality_gap_ : float64 array (P,)
-        The least of the largest edges minus the minimum margin: upper bound on the gain of any other vote over the
-        stumps. NaN for deeper trees and given classifiers, whose largest edge is unknown.
+        The least largest edge of any round, minus the minimum margin: upper bound on the gain of any other vote over
+        the stumps. NaN for deeper trees and given classifiers, whose largest edge is unknown.
 
     Warns
     -----

@@ -34,14 +34,14 @@ NO_EDGE = 1e-12  # edges that differ by no more than this are equal but for roun
 
 
 def depth_of_voters(taken: str) -> int | None:
-    """Declare `max_depth` of a learner whose rounds take the `taken` stumps of all."""
+    """Declare the parameter `max_depth`; `taken` describes in its help the stumps that a round takes."""
     stumps = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
     return shared.max_depth(1, f"{stumps} {taken}; deeper trees are grown by the Gini criterion.")
 
 
 @with_parameters
 class MarginBoosting(Boosting, CalibratedClassifier):
-    """Base of the learners: voters of largest edge, one class against the rest, and margins after each round."""
+    """Base of Arc-gv, DOOM II and MDBoost: rounds that add voters of largest edge, one class against the rest."""
 
     _voter_parameter = "voter"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")

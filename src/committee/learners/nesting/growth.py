@@ -77,7 +77,7 @@ class Growth:
     eps: float  # smoothing of W in alpha: 1 / (4 n)
     threads: int
     precision: type[np.float32] | type[np.float64] = np.float64
-    """Of leaves' weights and reach: float32 where many leaves keep theirs."""
+    """Type of the leaves' `weights` and `reach`: float32 if many leaves keep theirs."""
     keep_reach: bool = False  # leaves keep p(l, x_i), which collecting them needs
     sampled: SampledLearner | None = None  # the weak learner with estimated probabilities
     expected: F64 | None = None  # (n,): present E[H] of the training rows, zeros at first; None where it is not needed
@@ -103,7 +103,7 @@ class Growth:
         return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
     def branching(self, leaf: Leaf) -> Branching | None:
-        """Train a voter at a leaf; None if it lowers nothing there and the leaf is not the root."""
+        """Train a voter at a leaf; `None` if it does not lower the loss there and the leaf is not the root."""
         if not leaf.mass > 0.0:
             return None
         if self.sampled is None:

@@ -91,8 +91,8 @@ class MatryoshkaClassifier(NestedClassifier):
     )
     collect: Collect = parameter(
         "confidence",
-        """Votes of collected leaves: as they are, or their signs only, the node then getting a vote of its own; of a
-        sub-tree's C only sqrt(C (2 - C)) is then left.""",
+        """Votes of collected leaves. "confidence": they keep theirs. "sign": only their signs count, and the node gets
+        a vote of its own; the sub-tree's bound C then becomes sqrt(C (2 - C)).""",
     )
 
     def _most_voters(self, count: float) -> int | None:
@@ -225,7 +225,7 @@ class Collector:
 def nested(growth: Growth, collector: Collector, leaf: Leaf, sizes: Sequence[int]) -> Growing:
     """Grow a tree of ``sizes[-1]`` nodes at a leaf, each a tree of ``sizes[-2]`` nodes, and so on inwards.
 
-    Always at the leaf with the most mass. Without a useful voter the leaf is returned.
+    The tree always grows at its leaf of most mass. Without a useful voter, `leaf` itself is returned.
     """
     leaves, closed = [leaf], list[Leaf]()
     for _ in range(sizes[-1]):

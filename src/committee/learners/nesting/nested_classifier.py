@@ -83,26 +83,28 @@ class NestedClassifier(CalibratedClassifier):
 
     committee_: Committee = fitted("The voters, and the graph of their answers (`graph_`).", "Committee")
     bounds_: F64 = fitted(
-        """Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; of more than two
-        classes score after score.""",
+        """Bound on the expected training error after each voter, the exponential loss E[exp(-H y)]; with more than two
+        classes, one score after the other.""",
         "float64 array (T,)",
     )
     bound_: float = fitted(
-        "The last of them; of more than two classes the sum over scores, which bounds the expected training error.",
+        "Last of `bounds_`; with more than two classes, the sum over scores, which bounds the expected training error.",
         "float",
     )
     normalisers_: F64 = fitted("Z_+ + Z_- of each voter under the weights it was trained with.", "float64 array (T,)")
-    edges_: F64 = fitted("1/2 minus its expected error under these weights.", "float64 array (T,)")
+    edges_: F64 = fitted(
+        "1/2 minus the expected error of each voter under the weights it was trained with.", "float64 array (T,)"
+    )
     entropies_: F64 = fitted(
-        """Entropy of these weights relative to the rows' own, sum_i D_i ln(w_i / D_i): 0 where they are equal; its
-        exponential is the share of the rows that weights as even would lie on.""",
+        """Entropy of each voter's training weights relative to the rows' own, sum_i D_i ln(w_i / D_i): 0 where they are
+        equal; its exponential is the share of the rows that weights as even would lie on.""",
         "float64 array (T,)",
     )
     reach_: F64 = fitted("Expected share of training rows that meet each voter.", "float64 array (T,)")
-    cost_: float = fitted(
-        "Expected number of voters that a training row meets; of more than two classes in all scores together.", "float"
+    cost_: float = fitted("Expected number of voters that a training row meets, in all scores together.", "float")
+    n_draws_: NDArray[np.int64] = fitted(
+        "Answers that each voter's q was estimated from; 0 if q is known.", "int64 array (T,)"
     )
-    n_draws_: NDArray[np.int64] = fitted("Answers that q was estimated from; 0 where it is known.", "int64 array (T,)")
 
     _: KW_ONLY
     voter: Any = parameter(
@@ -123,10 +125,10 @@ class NestedClassifier(CalibratedClassifier):
     )
     n_draws: int | Literal["first_rise", "stopwatch", "look_ahead"] | None = parameter(
         None,
-        """Estimate q on the training rows from that many answers, or draw until the estimate of Z first rises, or while
-        a draw lowers the bound faster than the next voter would, per second measured (such a run cannot be repeated
-        exactly): "stopwatch" forecasts the next voter, "look_ahead", of sums alone, trains it. None: q is known; for an
-        oracle that can only be drawn from it means "first_rise".""",
+        """Number of drawn answers from which q on the training rows is estimated. "first_rise": as many as until the
+        estimate of Z first rises. "stopwatch", "look_ahead": as many as lower the bound faster per second than the next
+        voter, which "stopwatch" forecasts and "look_ahead" (only `ProbabilisticAdaBoostClassifier`) trains; such a run
+        cannot be repeated exactly. None: q is known, or "first_rise" for a voter that has only ``draw``.""",
         COUNT,
     )
     estimate: Literal["map", "ml"] = parameter("map", "Estimate of q from draws: (1 + count) / (R + 2), or count / R.")
@@ -135,8 +137,8 @@ class NestedClassifier(CalibratedClassifier):
     )
     target_error: float | None = parameter(
         None,
-        """Stop when E[H] misclassifies at most this share of the training rows, in (0, 1); of more than two classes all
-        scores together, each its share of it. E[H] is then kept beside the weights, 8 bytes a row and score.""",
+        """Stop when E[H] misclassifies at most this share of the training rows, in (0, 1); with more than two classes,
+        each of the K scores at most 1 / K of it. E[H] is then kept beside the weights, 8 bytes a row and score.""",
         FRACTION,
     )
     time_budget: float | None = parameter(
@@ -335,7 +337,7 @@ class NestedClassifier(CalibratedClassifier):
         """Share of the stumps on each column in the decrease of the bound, ``(p,)``."""
         graph = self.graph_
         if not isinstance(graph.voters, SoftStumps):
-            raise AttributeError("feature_importances_ needs stumps; a voter of one's own may look at any column.")
+            raise AttributeError("feature_importances_ needs stumps; a given voter may use any column.")
         before = np.append(1.0, self.bounds_[:-1])
         before[graph.start[:-1]] = 1.0
         # a sub-tree collected by sign may raise the bound

@@ -31,7 +31,8 @@ from committee.voters.probabilistic_voters import (
 Answer: TypeAlias = Callable[[], NDArray[np.bool_]]  # one random answer on every training row
 Normaliser: TypeAlias = Callable[[F64], float]  # Z of an estimate of q
 Stopping: TypeAlias = int | Literal["first_rise", "stopwatch", "look_ahead"]
-"""A number of draws, or a rule of the source document, the second as a forecast or as it is written."""
+"""Number of draws, or a rule of the source document: its first, or its second with a forecast or a trained next
+voter."""
 StumpFound: TypeAlias = tuple[int, int, bool, float, float, NDArray[np.uint32] | None]
 """Result of `committee._core.StumpSearch.best`."""
 
@@ -81,7 +82,7 @@ class StumpLearner:
         )  # fmt: skip
 
     def keep(self, record: FitRecord) -> None:
-        """Record stumps from now on, and take those known from the record."""
+        """Record the results of later searches, and reuse those that `record` has already."""
         self._record = record
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
@@ -229,7 +230,7 @@ class SampledVoter:
 class SampledLearner:
     """A weak learner whose voters' probabilities are estimated from their answers.
 
-    Oracles have no others; of voters whose q is known, answers are drawn by it.
+    Oracles have answers only; for voters whose q is known, answers are drawn with probability q.
     """
 
     def __init__(
@@ -282,7 +283,7 @@ class Sampling:
 def estimated_by_draws(
     answer: Answer, Z: Normaliser, stopping: Stopping, estimate: Estimate, seconds: float
 ) -> tuple[F64, int]:
-    """Draw answers until a rule ends it, and return the estimate of q ``(n,)`` and the number of draws.
+    """Draw answers until `stopping` ends it, and return the estimate of q ``(n,)`` and the number of draws.
 
     "first_rise" ends when the estimate of Z rises for the first time. "stopwatch" compares the decrease of ln Z per
     second of one more draw, ln(Z' / Z) / s, with that of the next voter, forecast as ln(Z_1) / S, where Z_1 is Z after

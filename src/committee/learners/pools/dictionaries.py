@@ -1,4 +1,4 @@
-"""Stumps as a pool: all of a dictionary, and all subsets of categories, from one pass over the table."""
+"""Dictionaries of voters (stumps, trees) that learners choose by name, and the pool of stumps."""
 
 from __future__ import annotations
 
@@ -226,7 +226,8 @@ def _parts(found: Found) -> Parts:
 class Dictionary(ABC):
     """Voters of one kind for the rows of a fit, within the limits of the learner's parameters.
 
-    `binned` has the training rows in the bins that the voters need. Raises ValueError if no voter parts the rows.
+    `binned` has the training rows in the bins that the voters need. The constructor raises a ValueError if no voter
+    splits the rows.
     """
 
     binned: Binned

@@ -43,15 +43,15 @@ class Pool(ABC):
     """Voters of one kind, searched for the largest correlation ``sum_i s_i h(x_i)`` with signed row weights s."""
 
     exhaustive: ClassVar[bool]
-    """Every voter is searched; otherwise candidates are trained, and a better one may be found later."""
+    """Whether every voter is searched; otherwise candidates are trained, and a better one may be found later."""
     has_complements: ClassVar[bool] = True  # the complement of a voter, which votes -h, can be a voter too
 
     @abstractmethod
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
         """Return the candidate that lowers the penalised quadratic risk most, or None.
 
-        `s` are row weights times residuals, ``(n,)``; `alpha` has the present weights, by key, that would be set anew,
-        and is empty where a voter counts as new each time.
+        `s` are row weights times residuals, ``(n,)``; `alpha` maps the keys of voters to their present weights, which a
+        new weight would replace; it is empty if a voter that is chosen again counts as a new one.
         """
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Pool(ABC):
         """Return any candidate, for a committee in which no voter has weight."""
 
     def keep(self, record: FitRecord) -> None:  # noqa: B027 - voters of a user cannot be recorded
-        """Record searches from now on, and take those known from the record."""
+        """Record the results of later searches, and reuse those that `record` has already."""
 
 
 class TrainedPool(Pool):

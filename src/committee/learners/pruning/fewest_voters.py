@@ -1,4 +1,4 @@
-"""Search for the fewest parts of a vote, with new weights, that elect the same class in every cell."""
+"""Search for the fewest trees, rounds or leaves that, with new weights, elect the same class for every possible row."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class RowSearch:
     ) -> F64 | None:
         """Return some encoded rows that meet all conditions and on which the votes differ, or `None` if there are none.
 
-        The conditions are leaf values ``(N, m)`` whose sums, from `starts`, must reach `least` ``(m,)``. `in_time`
-        raises an error to end the search.
+        The conditions are leaf values ``(N, m)``: their sums over a row's leaves, plus `starts`, must reach `least`
+        ``(m,)``. `in_time` raises an error to end the search.
         """
         ends = np.cumsum([0, *map(len, self.leaves)])
         every = np.concatenate(self.leaves)
@@ -174,7 +174,7 @@ class Fewest:
     weights: F64 | None
     """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None`: none
     are."""
-    bound: int  # least number of parts, whatever their weights, but for leads below `LEAST_LEAD`
+    bound: int  # lower bound on the number of parts, for weights with leads of at least `LEAST_LEAD`
     n_rows: int  # rows on which votes differed, added to the program
     note: str  # reason of an early end; empty if the search was completed
 
@@ -308,7 +308,7 @@ class FewestVotersSearch:
         return self._generated(program, least)
 
     def _find_needed(self) -> None:
-        self._sparse()  # an error if those of all do not
+        self._sparse()  # raises an error if all parts together have no sufficient lead
         for part in np.flatnonzero(self.counted).tolist() if len(self.used) <= MOST_ALONE else ():
             allowed = np.ones(len(self.used), dtype=bool)
             allowed[part] = False

@@ -29,7 +29,7 @@ MOST_ENTRIES = 2 * 10**8  # nodes times distinct splits of the largest ensemble 
 
 @dataclass(frozen=True, eq=False)
 class WeightedParts:
-    """Parts of a committee that get new weights: its trees, those of equal splits merged, its rounds or its leaves."""
+    """Parts of a committee that get new weights: trees (those with equal splits merged), rounds, or leaves."""
 
     committee: Committee  # of a `SharedForest`, or of `Rounds` of one
     forest: Forest  # trees of different splits, or all trees of the rounds
@@ -93,7 +93,7 @@ class WeightedParts:
         )
 
     def built(self, factors: F64) -> Committee:
-        """Return the committee with its parts, and at last its start, multiplied by factors."""
+        """Return the committee with its parts multiplied by ``factors[:-1]`` and its intercept by ``factors[-1]``."""
         kept = np.flatnonzero(factors[:-1])
         intercept = self.committee.intercept
         intercept = None if intercept is None else intercept * factors[-1]
@@ -155,9 +155,9 @@ class LosslessVote:
     counted : str
         Counted parts: "trees", "rounds" or "leaves".
     before, after, bound : int
-        Number of parts before, in the committee, and a lower bound on those that elect the same classes with any
-        weights, trees of the same splits being one already; without weights by which some class leads by less than
-        10^-5 of their sum. 0 without a search.
+        Number of parts of the ensemble, of `committee`, and a lower bound on the number that elects the same classes
+        once trees with equal splits are merged. The bound disregards weights by which an elected class leads by less
+        than 10^-5 of their sum; it is 0 without a search.
     nodes_before, nodes_after : int
         Number of nodes.
     bytes_before, bytes_after : int
@@ -232,7 +232,7 @@ def lossless(
     fewest : {"trees", "leaves"} or None, default="trees"
         Parts to be minimised; a round of several scores counts as one tree. None, and for regressors: no search.
     time_limit : float, default=60.0
-        Seconds for the search, after which all trees or leaves stay.
+        Seconds for the search, after which the smallest vote proved so far is returned: all trees or leaves, or fewer.
     random_state : int, RandomState or None, default=None
         Seed of the rows with which the search starts.
 
@@ -247,7 +247,7 @@ def lossless(
     MissingExtraError
         If there is a search and HiGHS is not installed.
     TypeError
-        If its voters are not plain trees, or it is of an unknown kind.
+        If the ensemble's voters are not plain trees, or it is of an unknown kind.
     ValueError
         If a parameter is out of range.
 

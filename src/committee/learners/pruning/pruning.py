@@ -1,4 +1,4 @@
-"""Smaller votes of a trained ensemble, and what votes cost."""
+"""Smaller votes of a trained ensemble, and the sizes and prediction times of votes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def prune(
     ----------
     ensemble : fitted classifier or regressor, Committee or RegressionCommittee
         A learner of this library, or any that `Committee.from_estimator` or `RegressionCommittee.from_estimator` takes.
-        Of a committee of ensembles, ``level="voter"`` drops whole fits by rows that it has not seen; its own `prune`
-        needs no rows.
+        A `CommitteeClassifier` takes only ``level="voter"``, which drops whole members' fits by rows that it has not
+        seen; its own `prune` needs no rows.
     X : table or array-like (n, p)
         Rows as `on` describes them.
     y : array-like (n,)
@@ -65,19 +65,20 @@ def prune(
     max_voters : int, default=None
         Most voters, with ``level="voter"``.
     min_gain : float, default=None
-        Price of accuracy or R^2: the smallest vote is taken whose score is less than this below the best. None: the
-        largest within the limits.
+        Decrease of accuracy or R^2 that is too large: the smallest vote is chosen whose score is less than this below
+        the best. None: the largest within the limits.
     max_loss : float, default=None
-        Most that `metric` may lose, in place of a size, see the two classes; cuts start at `max_nodes` (a third if
-        None). 0.005: half a point of accuracy; in regression 0.01: a mean squared error one percent larger. Few rows
-        have large standard errors, and need a larger value. Voters are dropped a fifth at a time.
+        Largest accepted loss increase by `metric`, see `LeafReweighter`; sizes are tried from `max_nodes` (a third if
+        None) down. 0.005 is half a point of accuracy; in regression, 0.01 is a mean squared error one percent larger.
+        Few rows have large standard errors, and need a larger value. ``level="voter"`` drops a fifth of the voters at a
+        time.
     metric : str or callable, default=None
-        Metric of `max_loss`, see the two classes. None: accuracy, squared error, or pinball loss for an ensemble of a
-        quantile.
+        Metric of `max_loss`, see `LeafReweighter` and `LeafReweighterRegressor`. None: accuracy, squared error, or
+        pinball loss if the ensemble predicts a quantile.
     quantile : float, default=None
         Level of the quantile that a regression ensemble predicts, if its parameters do not have it.
     on : {"oob", "train", "validation"}, default="oob"
-        Origin of the rows, see the two classes; "oob" needs an ensemble with known draws.
+        Origin of the rows, see `LeafReweighter`; "oob" needs an ensemble whose draws are stored or can be repeated.
     objective : str or Objective, default="doom"
         Objective of the new weights, with ``level="voter"``.
     sample_weight : array-like (n,), default=None
@@ -93,7 +94,7 @@ def prune(
     Raises
     ------
     NotFittedError, TypeError, ValueError
-        As from these classes; and if a limit is given that the level does not have.
+        See the returned classes; also for a limit that the level does not have.
 
     Examples
     --------
@@ -138,7 +139,7 @@ def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
     Parameters
     ----------
     ensembles : mapping of str to fitted classifier or Committee
-        Learners of this library, or any that `Committee.from_estimator` takes, timed as its committee.
+        Learners of this library, or any that `Committee.from_estimator` takes, whose committees are then timed.
     X : table or array-like (n, p)
         Rows to vote on, by one thread.
 

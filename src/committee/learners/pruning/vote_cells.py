@@ -20,13 +20,14 @@ class Column:
 
     feature: int
     values: F64
-    """``(V,)``: at thresholds, increasing, one value between neighbouring ones, and NaN if missing values go their own
-    way. Of categories, one of those that always go together, NaN for any other."""
+    """``(V,)``. Split at thresholds: one value of each interval between them, increasing, and NaN if no number takes
+    the same sides as missing values. Split by categories: one category of each set that no split separates; NaN stands
+    for unknown ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class VoteCells:
-    """Cells of a forest: every cell is a value of each column on which trees split."""
+    """Cells of a forest: a cell has one value of each column on which trees split."""
 
     forest: Forest
     columns: tuple[Column, ...]
@@ -62,7 +63,7 @@ class VoteCells:
         return X
 
     def neighbours(self, row: F64) -> F64:
-        """Return rows that differ from one in the value of one column."""
+        """Return the rows of all cells that differ from the cell of `row` in at most one column."""
         many = []
         for column in self.columns:
             moved = np.repeat(row[None], len(column.values), axis=0)
@@ -140,9 +141,10 @@ class VoteParts:
         return np.append(spread, np.ptp(self.start))
 
     def leads(self, X: F64) -> tuple[F64, Mask]:
-        """Return the lead of the elected class over each other one, as a sum over parts and the start.
+        """Return the leads of the elected class over the other classes on the rows, split into parts and start.
 
-        The distinct lines ``(m, C + 1)``, and whether the other class may be tied as it comes later ``(m,)``.
+        The first array has the distinct lines ``(m, C + 1)``, which sum to a lead. The second, ``(m,)``, is true where
+        the other class comes later, so that a lead of 0 suffices.
         """
         K, C = self.scores.shape[1], self.n_parts
         step = max(1, BLOCK // max(1, (C + 1) * K))

@@ -39,7 +39,7 @@ from committee.vote.links.probability import Link, Truncated
 
 @with_parameters
 class QuadBoost(Boosting):
-    """Base of the two learners: rounds on the residual."""
+    """Base of `QuadBoostClassifier` and `QuadBoostRegressor`."""
 
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
@@ -54,14 +54,15 @@ class QuadBoost(Boosting):
         ),
     )
 
-    strength_: float = fitted("lambda or the bound that was used.", "float")
+    strength_: float = fitted('Strength of the penalty that was used: lambda, or for "linf" the bound.', "float")
     training_risks_: F64 = fitted(
         """Quadratic risk (mean squared residual, summed over the classes) before the first round and after each one,
         without the penalty.""",
         "float64 array (rounds + 1,)",
     )
     validation_risks_: F64 | None = fitted(
-        "The same of the held-out rows, with early stopping, up to the best round.", "float64 array or None"
+        "`training_risks_` of the held-out rows, up to the best round; None without early stopping.",
+        "float64 array or None",
     )
 
     penalty: Literal["l1", "l2", "linf", "kl"] | None = parameter(
@@ -82,8 +83,8 @@ class QuadBoost(Boosting):
     )
     alpha_max: float = parameter(
         0.3,
-        """Most that a round may give a voter, > 0, with ``penalty="linf"`` and "kl"; unless ``reweight="none"`` most
-        that it has.""",
+        """Largest absolute weight of a voter, > 0, with "linf" and "kl"; with ``reweight="none"``, the largest that one
+        round gives it.""",
         POSITIVE,
     )
     n_estimators: int = parameter(
@@ -106,9 +107,9 @@ class QuadBoost(Boosting):
     max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
     reweight: Literal["none", "chosen", "every_k", "fully_corrective"] = parameter(
         "chosen",
-        """Treatment of the weights that voters have. "chosen": that of a voter that is chosen again is set anew, its
-        own part taken out of the vote first. "none": they stay; such a voter counts as one more, and its weights add
-        up, so that with "l2" and "linf" the number of rounds matters more than the penalty. "every_k",
+        """Treatment of the weights that voters have. "chosen": the weight of a voter that is chosen again is set anew,
+        after its own part is taken out of the vote. "none": they stay; such a voter counts as one more, and its weights
+        add up, so that with "l2" and "linf" the number of rounds matters more than the penalty. "every_k",
         "fully_corrective": after every `reweight_interval` rounds, or after each one, all are set to the optimum over
         the voters present: LASSO, ridge, or least squares in a box, on the matrix of votes.""",
     )
@@ -184,7 +185,7 @@ class QuadBoost(Boosting):
         if missed > 0.0:
             warnings.warn(
                 f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
-                "voters that are nearly alike may do; its weights are the best found. Raise tol.",
+                "nearly equal voters may cause; its weights are the best found. Raise tol.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -260,8 +261,8 @@ class QuadBoost(Boosting):
 class QuadBoostClassifier(BaseClassifier, QuadBoost):
     """QuadBoost: a vote fitted by penalised least squares, one voter at a time.
 
-    Each round takes the voter whose correlation with the residual, mu - M = (1/n) sum_i h(x_i) (y_i - F(x_i)), lowers
-    the penalised quadratic risk most, to the weight that is best for it; with eta = (1/n) sum_i h(x_i)^2:
+    Each round chooses the voter that lowers the penalised quadratic risk most, with its best weight. By its correlation
+    with the residual, mu - M = (1/n) sum_i h(x_i) (y_i - F(x_i)), and eta = (1/n) sum_i h(x_i)^2, this weight is:
 
     ====== =============================================================
     none   (mu - M) / eta
@@ -379,8 +380,8 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
     )
     alpha_max: float = parameter(
         0.3,
-        """Most that a round may give a voter, > 0, in units of the target, with ``penalty="linf"`` and "kl"; unless
-        ``reweight="none"`` most that it has. It should be scaled with the target.""",
+        """Largest absolute weight of a voter, > 0, in units of the target, with "linf" and "kl"; with
+        ``reweight="none"``, the largest that one round gives it. It should be scaled with the target.""",
         POSITIVE,
     )
 

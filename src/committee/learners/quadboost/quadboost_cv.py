@@ -84,7 +84,7 @@ class QuadBoostClassifierCV(BaseClassifier):
     _: KW_ONLY
     alphas: Collection[float] | None = parameter(
         None,
-        """Strengths to try; for "linf" bounds alpha_max. None: `n_alphas` of them, as `quadboost_path` has it.""",
+        """Strengths to try; for "linf" bounds alpha_max. None: `n_alphas` of them, as in `quadboost_path`.""",
         "array-like",
         type_words="array-like (S,) or None",
     )
@@ -245,7 +245,7 @@ def _stages(
 
 
 class FoldSums:
-    """Sums over the cells of each fold; those of all other folds are a subtraction."""
+    """Sums over the cells of each fold; those of all other folds follow by subtraction."""
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ class QuadBoostPath:
     dictionary : StumpDictionary
         The stumps.
     learner : QuadBoostClassifier or QuadBoostRegressor
-        Has the table, and makes committees of voters; it is not fitted.
+        Unfitted learner with the table's schema, which makes the committees.
     count : float
         Number of training rows.
     """
@@ -293,7 +293,7 @@ def follow(
     alphas: F64,
     tol: float,
 ) -> tuple[F64, F64, F64]:
-    """Return weights (S, N), duality gaps and risks (S,) of all strengths, each found from the one before."""
+    """Return weights (S, N), duality gaps and risks (S,) of all strengths, each started from the one before."""
     found = kind.path(gram, b, square, groups, alphas, tol)
     if found is not None:
         return found

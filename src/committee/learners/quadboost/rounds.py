@@ -40,7 +40,7 @@ class Schedule:
 
 
 class WeightHistory:
-    """Rounds of a run, each a few voters with their new weights."""
+    """Weight changes of a run, round by round."""
 
     def __init__(self) -> None:
         self._ends = np.zeros(1, dtype=np.intp)
@@ -105,7 +105,7 @@ class ScoreRun(ABC):
         self._record: FitRecord | None = None
 
     def keep(self, record: FitRecord) -> None:
-        """Record the solutions of re-weightings from now on, and take those known from the record."""
+        """Record the solutions of later re-weightings, and reuse those that `record` has already."""
         self._record = record
 
     def advance(self, n_rounds: int) -> None:
@@ -302,7 +302,7 @@ def products_of(
 ) -> Products:
     """Return all products of a finite dictionary, from one pass over pairs of cells.
 
-    With `counted`, equal row weights and stumps that vote on every row the stumps' products are counts of rows.
+    The stumps' products are counts of rows if `counted`, row weights are equal, and all stumps vote on every row.
     """
     mean = dictionary.mean if target.intercept else None
     unit = float(target.weights[0])
@@ -326,8 +326,8 @@ def products_of(
 def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
     """Return whether all products of the stumps cost less than the passes over n rows that they save.
 
-    Products take n p^2 / 2 additions and some C^2 for C cells; a pass takes n p, one a round and score. Subsets of
-    categories are not listed, and have no products.
+    Products take n p^2 / 2 additions and some C^2 for C cells; a pass takes n p, and each score needs one per round.
+    Subsets of categories are not listed, and have no products.
     """
     C, p = int(stumps.offset[-1]), len(stumps.offset) - 1
     listed = not (stumps.subsets and stumps.bins.categorical.any())
@@ -339,9 +339,10 @@ def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
 
 @dataclass(eq=False)
 class QuadRun(BoostingRun):
-    """A run for each score, which take their rounds together.
+    """The runs of all scores, which advance together.
 
-    A voter has a number in its run, and `candidate` returns it by run and number. The weights stand for `count` rows.
+    `candidate` returns a voter from the number of its run and its number in that run. The row weights stand for `count`
+    rows.
     """
 
     target: ScoreTargets
@@ -398,8 +399,8 @@ class QuadRun(BoostingRun):
     def committee(self, n_rounds: int) -> tuple[Voters, F64, F64]:
         """Return voters, their weights and the intercepts (K,) after the first `n_rounds` rounds of each run.
 
-        A voter of negative weight is replaced by its complement if it has one. Without voters one of weight 0 is
-        returned.
+        A voter of negative weight is replaced by its complement if it has one. If no voter has weight, one of weight 0
+        is returned.
         """
         candidates: list[Candidate] = []
         weights, output, start = [], [], np.zeros(self.target.n_outputs)

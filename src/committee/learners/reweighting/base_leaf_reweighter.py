@@ -38,36 +38,36 @@ from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
 
 MAX_SELECTION_ROWS = 20_000
-"""Rows that choose among cuts, drawn at random of more: they separate losses that differ by a few thousandths. All rows
-are in the final fit."""
+"""Largest number of rows that choose among cuts, drawn at random if there are more. They suffice to separate losses
+that differ by a few thousandths. The final fit uses all rows."""
 
-LIMIT_FACTOR = 0.5  # each limit of nodes on a path, as a share of the one before
+LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
 
 
 class FitRows(NamedTuple):
-    """Rows of positive weight: their numbers among those given, encoded, with class numbers or numbers to predict."""
+    """Rows that the fit uses: those of positive weight, and with ``on="oob"`` with an out-of-bag tree."""
 
-    place: Index
+    place: Index  # numbers of the rows among those given to `fit`
     matrix: Matrix
-    y: Index | F64
+    y: Index | F64  # class numbers, or regression targets
     weight: F64 | None
     unseen: Mask | None  # (n, T): out-of-bag mask; `None` if the trees have seen all rows, or none
     given: tuple[ArrayLike, ArrayLike | None]
-    """Labels or numbers, and weights, of all rows that `fit` was given."""
+    """Labels or targets, and weights, of all rows that `fit` was given."""
 
     def in_leaves(self, forest: Forest, trees: Index, n_threads: int) -> LeafRows:
-        """Return the rows in the leaves of a forest of some of the trees."""
+        """Return the rows with their leaves in `forest`, which has the ensemble's trees with the numbers `trees`."""
         leaf = forest.apply(self.matrix, n_threads)
         leaf += forest.offset[:-1].astype(np.int32)  # in place: (n, T) is the largest array here
         return LeafRows(leaf, None if self.unseen is None else self.unseen[:, trees], self.y, self.weight)
 
 
 class WholeVote(NamedTuple):
-    """Votes of an ensemble before it is cut."""
+    """Out-of-bag evaluation of the whole ensemble, before trees are cut."""
 
-    worth: Sequence[F64]  # by parts of the rows: quality of its trees (T,), more being better
+    worth: Sequence[F64]  # quality of the trees (T,) on each part of the rows, higher being better
     criterion: SelectionCriterion
-    statistics: F64 | None  # (d, n), see `PruningMetric.statistics`; `None` if it has seen the rows
+    statistics: F64 | None  # (d, n), see `PruningMetric.statistics`; `None` without a fair comparison
     with_target: Callable[[LeafRows], LeafRows]  # sets the target of the fit
 
 
@@ -97,9 +97,10 @@ class BaseLeafReweighter(TrainedEnsemble):
     C_: float = fitted("Chosen `C`; NaN if the ensemble is kept whole.", "float")
     growth_: float = fitted("Chosen `growth`; NaN if the ensemble is kept whole.", "float")
     lost_: float = fitted(
-        """Loss increase by `metric` against the whole ensemble, on rows that the trees have not seen; see `max_loss`.
-        NaN with ``on="train"``, and for a forest that drew rows by weight. The same rows choose the size, so that it is
-        slightly optimistic.""",
+        """Loss increase by `metric` against the whole ensemble, on rows that the trees have not seen; see `max_loss`. 0
+        if the ensemble is kept whole. NaN with ``on="train"``, and with "oob" for a forest that drew rows by weight, or
+        in classification for fewer than 3 out-of-bag trees per row. Slightly optimistic, as the same rows choose the
+        size.""",
         "float",
     )
     lost_error_: float = fitted("Standard error of `lost_`.", "float")
@@ -119,23 +120,26 @@ class BaseLeafReweighter(TrainedEnsemble):
     _: KW_ONLY
     max_nodes: float = parameter(
         0.1,
-        """Most nodes that stay: a share (0, 1] of the ensemble's, at least 3 nodes, or a number of at least 3.""",
+        """Largest number of nodes that stay: a share (0, 1] of the ensemble's nodes, or a whole number of at least
+        3.""",
         POSITIVE,
         type_words="float or int",
     )
     min_gain: float | None = parameter(
         None,
-        """Price of accuracy. Limits are halved from `max_nodes` on, and the smallest is taken whose cross-validated
-        accuracy (in regression R^2, or the same share of pinball loss), joined over sizes and less its standard error,
-        is less than this below the best one's. None: only `max_nodes` is tried.""",
+        """Decrease of accuracy that is too large. Node limits are halved from `max_nodes` on, and the smallest is
+        chosen whose accuracy is less than `min_gain` below the best. Accuracy (in regression R^2, or its analogue for
+        pinball loss) is cross-validated, made monotone in the size by isotonic regression, and reduced by its standard
+        error. None: only `max_nodes` is tried.""",
         Interval(Real, 0, 1, closed="both"),
     )
     max_loss: float | None = parameter(
         None,
-        """Most that `metric` may lose, in place of a size: limits are halved from `max_nodes` on, and the smallest cut
-        is taken whose loss increase against the whole ensemble (in regression a share of its loss, but for scorers)
-        plus its standard error is at most this, evaluated by cross-validation on rows that the trees have not seen
-        (`LeafPath.lost`). If there is none, the ensemble is kept whole with a warning. None: the size decides.""",
+        """Largest loss increase by `metric` that is accepted. Node limits are halved from `max_nodes` on, and the
+        smallest is chosen whose loss increase against the whole ensemble plus its standard error is at most `max_loss`.
+        The increase is cross-validated on rows that the trees have not seen (`LeafPath.lost`); in regression it is a
+        share of the ensemble's loss, except for scorers. If no limit qualifies, the ensemble is kept whole with a
+        warning. None: `max_nodes` and `min_gain` decide.""",
         Interval(Real, 0, None, closed="left"),
     )
     on: RowsGiven = parameter(
@@ -147,8 +151,7 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
     cut: Literal["subtree", "depth"] = parameter(
         "subtree",
-        """Part of the trees that is cut if they are too large together: the weakest sub-trees, or the lowest
-        levels.""",
+        """Part that is cut off trees which together exceed the limit: the weakest sub-trees, or the lowest levels.""",
         after="on",
     )
     growth: float | tuple[float, ...] = parameter(
@@ -162,7 +165,7 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
     C: float | tuple[float, ...] = parameter(
         (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-        "Inverse penalty of the leaves' deviations from their old votes; out of several cross-validation chooses.",
+        "Inverse penalty of the leaves' deviations from their old votes; cross-validation chooses among several.",
         tuple,
         list,
         Real,
@@ -170,7 +173,7 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
     cv: Any = parameter(
         5,
-        "Folds that choose; a number means shuffled folds, stratified by class.",
+        "Folds of the cross-validation; a number means shuffled folds, in classification stratified.",
         "cv_object",
         type_words="int, splitter or iterable of (train, test)",
     )
@@ -227,7 +230,7 @@ class BaseLeafReweighter(TrainedEnsemble):
     def _search(
         self, committee: WeightedVotes, forest: Forest, weights: F64, rows: FitRows, folds: list[Fold], most: int
     ) -> tuple[LeafSearch, Index]:
-        # with the numbers of the trees that any cut may have
+        # returns also the numbers of the trees that any cut may have
         growth, C = _sorted_values("growth", self.growth, least=1.0), _sorted_values("C", self.C, least=0.0)
         # in a fold, the order of the trees does not depend on its test rows
         parts = [np.arange(len(rows.y)), *[train for train, _ in folds]]
@@ -268,7 +271,7 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     @property
     def _has_new_rows(self) -> bool:
-        # rows out of bag of draws by weight are lighter than new rows
+        # if rows were drawn by weight, out-of-bag rows have smaller weights than new rows
         if self.on != "oob":
             return self.on == "validation"
         if self.max_loss is not None:
@@ -279,9 +282,9 @@ class BaseLeafReweighter(TrainedEnsemble):
         first = path.steps[0]
         of = f"the whole's {self.metric_name}, as a share," if path.criterion.metric.in_shares else self.metric_name
         warnings.warn(
-            f"a cut of {first.cut.n_nodes} nodes loses {first.lost:.2g} ± {first.lost_error:.1g} of {of} on rows "
-            f"that the trees have not seen, which may be more than max_loss={self.max_loss:g}, so that the ensemble is "
-            "kept whole; allow more, a larger max_nodes, or give more rows.",
+            f"pruned to {first.cut.n_nodes} nodes, the ensemble loses {first.lost:.2g} ± {first.lost_error:.1g} of "
+            f"{of} on rows that the trees have not seen, which may be more than max_loss={self.max_loss:g}, so that "
+            "it is kept whole; raise max_loss or max_nodes, or give more rows.",
             stacklevel=3,
         )
 
@@ -339,7 +342,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         split = check_cv(self.cv, y, classifier=self._stratifies).split(X, y)
         folds_of = [tuple(at[at >= 0] for at in (place[part] for part in fold)) for fold in split]
         if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
-            raise ValueError(f"cv={self.cv!r} has no folds, or one without rows that count; give others.")
+            raise ValueError(f"cv={self.cv!r} gives no folds, or one without usable rows; give other folds.")
         return folds_of
 
     def _with_synthetic_rows(
@@ -372,8 +375,8 @@ class BaseLeafReweighter(TrainedEnsemble):
         known = scorer_name(self.metric)
         if known is None:
             raise TypeError(
-                f"metric={self.metric_name!r} is a function, and a model file holds no code. Before the model is saved "
-                "set metric to the name of one, as by set_params(metric=...): predictions do not depend on it."
+                f"metric={self.metric_name!r} is a function, and a model file holds no code. Before saving, set metric "
+                "to the name of a metric by set_params(metric=...): predictions do not depend on it."
             )
         stored = copy.copy(self)
         vars(stored)["metric"] = known

@@ -38,7 +38,7 @@ SELECTION_TOLERANCE = 1e-5  # tolerance of the votes that only choose a cut
 
 
 def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool = True) -> KFold | StratifiedKFold:
-    """Return a splitter into shuffled folds, by class if each class has a row for every fold."""
+    """Return a splitter into shuffled folds, stratified if each class has at least `n_folds` rows."""
     stratify = stratify and int(np.unique(y, return_counts=True)[1].min()) >= n_folds
     return (StratifiedKFold if stratify else KFold)(min(n_folds, len(y)), shuffle=True, random_state=seed)
 
@@ -47,7 +47,7 @@ def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool =
 
 
 class SelectionCriterion(ABC):
-    """Loss that chooses among cuts and score that is reported, row by row, with the metric of `max_loss`.
+    """Row losses that choose `growth` and `C`, row scores that `min_gain` compares, and the metric of `max_loss`.
 
     Scores and targets are standardised by `centre` and `unit`.
     """
@@ -117,7 +117,7 @@ class NumberCriterion(SelectionCriterion):
 class LeafStep:
     """A cut on the path, evaluated on the test rows of the folds.
 
-    Rows that all trees of a cut with the same limit have seen are left out, as NaN.
+    Rows without an out-of-bag tree in any one of the cuts tried at this limit are NaN.
     """
 
     cut: LeafCut
@@ -126,8 +126,8 @@ class LeafStep:
     loss: float  # mean loss, extrapolated to votes of all trees
     scores: F64  # score of each row, extrapolated likewise
     score: float
-    """Mean score. After the first step: that of the first step less the mean difference on the rows of both, as small
-    cuts are evaluated on few rows, which may be easy."""
+    """Mean score. After the first step, the first step's score less the mean difference on the rows that both evaluate:
+    small cuts are evaluated on few rows, which may be easy."""
     statistics: F64  # (d, rows), see `PruningMetric.statistics`
     score_error: float = 0.0  # standard error of the difference to the first step's score
     lost: float = np.nan  # loss increase against the whole ensemble; NaN if unknown
@@ -144,8 +144,8 @@ class LeafPath(LossPath):
     def chosen(self, min_gain: float | None) -> int:
         """Return the smallest step whose score is less than `min_gain` below the best; 0 for `None`.
 
-        Scores are joined by isotonic regression, as among many small cuts some are lucky, and count less their standard
-        error.
+        Scores are made monotone by isotonic regression, as among many small cuts some score well by chance, and their
+        standard errors are subtracted.
         """
         if min_gain is None:
             return 0
@@ -232,13 +232,13 @@ class LeafSearch:
     growth: tuple[float, ...]
     C: tuple[float, ...]  # increasing
     criterion: SelectionCriterion
-    whole: F64 | None  # statistics of the whole ensemble on all rows (d, n); `None` if it has seen them
+    whole: F64 | None  # statistics of the whole ensemble on all rows (d, n); `None` without a fair comparison
 
     def path(self, limits: tuple[int, ...], n_threads: int = 1, max_loss: float | None = None) -> LeafPath:
         """Return the cut of least loss at each limit of nodes.
 
-        With `max_loss` the path ends after two steps in a row that lose more: of many small cuts, which are evaluated
-        on few rows, some are lucky.
+        With `max_loss` the path ends after two consecutive steps that lose more: a longer search among small cuts,
+        which are evaluated on few rows, would find some that score well by chance.
         """
         steps: list[LeafStep] = []
         with ThreadPoolExecutor(n_threads) as pool:

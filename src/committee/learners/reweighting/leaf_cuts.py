@@ -83,7 +83,7 @@ def leaf_votes(forest: Forest) -> F64:
 
 
 def shares_of_classes(forest: Forest) -> bool:
-    """Return whether the votes of the leaves are class shares, which sum to one, and no scores."""
+    """Return whether the leaf votes are class shares, which sum to one, rather than scores."""
     if forest.value is None:
         return True
     leaf = forest.value[forest.left < 0]
@@ -92,7 +92,7 @@ def shares_of_classes(forest: Forest) -> bool:
 
 
 def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
-    """Return the votes of all nodes, inner ones as means of their leaves by training weight.
+    """Return the votes of all nodes; that of an inner node is the mean of its leaves, weighted by training weight.
 
     The shape is ``(N, 1)`` for two classes, second class minus first, else ``(N, K)``.
     """
@@ -108,7 +108,7 @@ def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
 
 
 def leaf_weight(forest: Forest, nodes: TreeNodes) -> F64:
-    """Return the training weight of the leaves ``(N,)``, 0 at inner nodes; 1 per leaf in trees without a record."""
+    """Return the training weight of the leaves ``(N,)``, 0 at inner nodes; 1 per leaf of trees without records."""
     weight = np.where(nodes.left < 0, np.maximum(forest.weight, 0.0), 0.0)
     recorded = np.add.reduceat(weight, nodes.offset[:-1]) > 0.0
     missing = np.repeat(~recorded, np.diff(nodes.offset))
@@ -201,7 +201,7 @@ def _best(nodes: TreeNodes, change: F64, price: float) -> Mask:
 
 
 def cut_forest(forest: Forest, stands: Index, value: F64) -> Forest:
-    """Return the trees without the nodes that others replace (`TreeNodes.stand_ins`), with the values ``(N, D)``."""
+    """Return the forest without replaced nodes (see `TreeNodes.stand_ins`), with the node values ``(N, D)``."""
     itself = stands == np.arange(len(stands))
     stays = np.flatnonzero(itself)
     start = np.repeat(forest.offset[:-1], forest.n_nodes)
@@ -348,7 +348,7 @@ class LeafCutter:
     def cut(self, order: Index, max_nodes: int, growth: float) -> LeafCut:
         """Cut the first trees of an order, with up to `growth` times `max_nodes` nodes together, to `max_nodes`.
 
-        Cuts depend on the leaf votes and their training weights, and on no row, so that any rows can judge them.
+        The cut depends only on the leaf votes and their training weights, so that any rows can evaluate it.
         """
         trees = order[: trees_within(self.forest.n_nodes[order], max_nodes, growth)]
         part = self.forest[trees]
@@ -385,7 +385,7 @@ def _logarithms(votes: F64) -> F64:
 
 
 def score_trees(committee: WeightedVotes) -> tuple[Forest, F64]:
-    """Return the trees of a committee, and their weights; trees of `Rounds` have 0 for the scores of the others."""
+    """Return the trees of a committee and their weights; a tree of `Rounds` votes 0 for all scores but its own."""
     voters = committee.voters
     if isinstance(voters, Rounds):
         forest, K = voters.forest, voters.n_outputs
@@ -403,7 +403,7 @@ def score_trees(committee: WeightedVotes) -> tuple[Forest, F64]:
 
 
 def share_subtrees(committee: Any) -> Any:
-    """Return the committee with trees of which a file has equal sub-trees once; other voters stay as they are."""
+    """Return the committee with its trees as a `SharedForest`, whose file has equal sub-trees only once."""
     voters = committee.voters
     if type(voters) is Forest:
         return replace(committee, voters=SharedForest.with_record(voters))

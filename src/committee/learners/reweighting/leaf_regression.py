@@ -17,13 +17,14 @@ from committee import _core
 from committee.data.number_types import F64, Index, Mask
 
 FREEDOM = 10.0
-"""Standard deviation of the columns that hold the trees' own scores: their coefficients are hardly penalised."""
+"""Standard deviation to which columns of the trees' own scores are scaled, so that their penalty is negligible."""
 
 TOLERANCE = 1e-7  # largest derivative of the mean loss at which the search ends
 LOOSE_TOLERANCE = 1e-5  # tolerance with more than `MANY_LEAVES`
 
 NEWTON_TOLERANCE = 1e-6
-"""Accuracy of the last step, Newton's: values of the objective give votes to some eight digits, derivatives to all."""
+"""Relative tolerance of the last step, Newton's. Values of the objective determine votes to about eight digits only,
+its derivatives to all."""
 
 QUADRATIC_TOLERANCE = 1e-9  # accuracy of the only step for a quadratic loss
 
@@ -32,7 +33,7 @@ MANY_LEAVES = 5_000_000
 votes is then less than their own errors."""
 
 MAX_STEPS = 400
-"""Steps of one regression; where leaves separate the rows, under extreme weights or `C`, the optimum is at infinity."""
+"""Most steps of one regression: if leaves separate the classes, extreme weights or `C` move the optimum to infinity."""
 
 BLOCK = 4096  # rows whose columns are looked up at a time
 LEAST_C, LARGEST_C = 1e-150, 1e150  # limits of `C` times the rows' weight, beyond which votes do not change
@@ -56,7 +57,7 @@ class VoteLoss(ABC):
 
     @abstractmethod
     def curvature(self, n_scores: int) -> float:
-        """Return the largest curvature in a score, or about that."""
+        """Return about the largest second derivative of the loss by one score."""
 
 
 class Logistic(VoteLoss):
@@ -167,7 +168,7 @@ class LeafColumns:
         return np.ascontiguousarray(np.where(self.node[:, None] >= 0, of_node[self.node], 0.0))
 
     def places(self, leaf: NDArray[np.signedinteger], seen: Mask | None = None) -> _core.LeafPlaces:
-        """Return the columns of rows that reach nodes ``(n, K)``; no leaf in trees that have `seen` the row."""
+        """Return the columns of the nodes ``(n, K)`` that rows reach; "no leaf" in trees that have `seen` the row."""
         none = np.diff(self.start) - 1
         code = np.uint16 if none.max() < 2**16 else np.uint32
         codes = np.empty(leaf.shape[::-1], dtype=code)
@@ -181,7 +182,7 @@ class LeafColumns:
         return _core.LeafPlaces(codes, self.start)
 
     def mean(self, leaf: NDArray[np.signedinteger], unseen: Mask | None, value: F64, n_threads: int = 1) -> F64:
-        """Return the mean value ``(n, D)`` of a row's leaves in its out-of-bag trees, from ``(M, D)``."""
+        """Return the mean ``(n, D)`` of the column values ``(M, D)`` over each row's out-of-bag trees."""
         return self.means(leaf, unseen, [value], n_threads)[0]
 
     def means(
@@ -250,12 +251,13 @@ class LeafRegression:
     with the means m_iv of the nodes' votes, in several versions v, over the trees that have *not* seen the row, and
     deviations d of the leaves in *all* trees. So the votes of trees on their training rows count for nothing, and the
     deviations fit the residuals of an out-of-bag score, as a ridge regression on the leaves does. A new row is unseen
-    by all trees. Minimised is
+    by all trees. The objective to minimise is
 
         C sum_i w_i loss(y_i, f_i) + (1 / K) |d|^2 / 2 + small penalties of a and b.
 
-    Logistic loss of two classes has one score, multinomial loss of K classes K scores with common a_v. It is the global
-    refinement of S. Ren, X. Cao, Y. Wei, J. Sun (2015), CVPR, which has no versions and penalises the votes themselves.
+    Two classes have one score (logistic loss); K classes have K scores with common a_v (multinomial loss). It is the
+    global refinement of S. Ren, X. Cao, Y. Wei, J. Sun (2015), CVPR, which has no versions and penalises the votes
+    themselves.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 
-DEFAULT_SHARE = 0.1  # share of the nodes that stay without any limit
-MAX_LOSS_SHARE = 1 / 3  # share of the nodes of the largest cut that `max_loss` tries without another limit
+DEFAULT_SHARE = 0.1  # share of the nodes that stay if no limit is given
+MAX_LOSS_SHARE = 1 / 3  # share of the nodes that `max_loss` tries first if no other limit is given
 WIDTH = 0.2  # residuals within which pinball loss is smooth, in mean absolute residuals of the whole ensemble
 LEAST_WIDTH = 1e-3  # least such width, in standard deviations of the target
 
@@ -59,13 +59,13 @@ QUANTILE_LOSSES = {"quantile": ("quantile", "alpha"), "reg:quantileerror": ("qua
 
 @with_parameters
 class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
-    """Pruned classification trees whose leaf votes are refitted together: a tenth of a forest's nodes, or any part.
+    """Pruned classification trees whose leaf votes are refitted together; by default a tenth of the nodes stay.
 
-    The trees stay that are right most often on their out-of-bag rows (or those of greatest weight, without such rows)
-    and fit into the limit, or more of them with their weakest sub-trees cut off; cross-validation chooses. Then all
+    The trees of highest out-of-bag accuracy stay (without out-of-bag rows, those of greatest weight): as many as the
+    limit of nodes allows, or more of them with their weakest sub-trees cut off; cross-validation chooses. Then all
     leaves get new votes at once, by a logistic regression that penalises deviations from their old votes. With
-    ``on="oob"`` a row's old votes come from its out-of-bag trees alone, so that the fit does not believe what trees
-    have memorised. Scores are log-odds, and the probabilities calibrated.
+    ``on="oob"`` a row's old votes come from its out-of-bag trees alone, so that labels which trees have memorised do
+    not bias the fit. Scores are log-odds, fitted to be calibrated.
 
     The ensemble is neither trained nor changed, and `clone` does not copy it.
 
@@ -100,11 +100,12 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
     _: KW_ONLY
     metric: Any = parameter(
         "accuracy",
-        """Metric of `max_loss`. "accuracy", "log_loss" or "brier" (squared distance of the probabilities to the class).
-        Or a score of all rows together, in its own units: the name of a scorer of scikit-learn, such as "roc_auc",
-        "balanced_accuracy" or "f1" (the second of two classes is the positive one), its function, or a scorer by
-        ``make_scorer``. Or a function of class numbers ``(n,)`` and probabilities ``(n, K)`` that returns the loss of
-        each row, less being better. A model with a function that is not scikit-learn's cannot be saved.""",
+        """Metric of `max_loss`. "accuracy", "log_loss" or "brier" (squared distance of the probabilities to the class,
+        halved for two classes). Or a score of all rows together, in its own units: the name of a scorer of
+        scikit-learn, such as "roc_auc", "balanced_accuracy" or "f1" (the second of two classes is the positive one),
+        its function, or a scorer by ``make_scorer``. Or a function of class numbers ``(n,)`` and probabilities ``(n,
+        K)`` that returns the loss of each row, less being better. A model with a function that is not scikit-learn's
+        cannot be saved.""",
         str,
         callable,
         type_words='{"accuracy", "brier", "log_loss"}, name of a scorer, or callable',
@@ -119,7 +120,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
 
     def _check_target(self, target: Index | F64) -> None:
         if len(np.unique(target)) < 2:
-            raise ValueError("y holds fewer than two classes in the rows that count; votes need at least two.")
+            raise ValueError("y holds fewer than two classes in the usable rows; give rows of at least two.")
 
     def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
         return checked_out_of_bag_mask(self.trained, committee, X, y, sample_weight)
@@ -174,10 +175,10 @@ def _oob_accuracy(rows: FitRows, right: Mask | None, part: Index, weights: F64) 
 
 @with_parameters
 class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
-    """Pruned regression trees whose leaf votes are refitted together: a tenth of a forest's nodes, or any part.
+    """Pruned regression trees whose leaf votes are refitted together; by default a tenth of the nodes stay.
 
     It is `LeafReweighter` for numbers: the trees of least out-of-bag squared error stay, and votes are refitted by
-    ridge regression, or by pinball loss for an ensemble of a quantile.
+    ridge regression, or by pinball loss if the ensemble predicts a quantile.
 
     Attributes
     ----------
@@ -210,10 +211,10 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     metric: Any = parameter(
         None,
         """Metric of `max_loss`: "squared_error", "absolute_error", or "pinball" of the predicted quantile. Or a score
-        of all rows together, in its own units and no share: the name of a scorer of scikit-learn, such as "r2", its
-        function, or a scorer by ``make_scorer``. Or a function of numbers ``(n,)`` and predictions ``(n,)`` that
+        of all rows together, in its own units and not as a share: the name of a scorer of scikit-learn, such as "r2",
+        its function, or a scorer by ``make_scorer``. Or a function of numbers ``(n,)`` and predictions ``(n,)`` that
         returns the loss of each row, less being better and none below 0. A model with a function that is not
-        scikit-learn's cannot be saved. None: "pinball" for an ensemble of a quantile, else "squared_error".""",
+        scikit-learn's cannot be saved. None: "pinball" if the ensemble predicts a quantile, else "squared_error".""",
         str,
         callable,
         None,
@@ -222,14 +223,15 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     )
     C: float | tuple[float, ...] = parameter(
         (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-        "Inverse penalty of the leaves' deviations from their old votes; out of several cross-validation chooses.",
+        "Inverse penalty of the leaves' deviations from their old votes; cross-validation chooses among several.",
         *BaseLeafReweighter.declared_parameters["C"].constraints,
         type_words="float or tuple of float",
     )
     quantile: float | None = parameter(
         None,
-        """Level of the quantile that the ensemble predicts, for which votes are fitted by pinball loss. None: that of
-        its parameters, which is read from boosters of this library, XGBoost and LightGBM; else means.""",
+        """Level of the quantile that the ensemble predicts, for which votes are fitted by pinball loss. None: the level
+        in the ensemble's parameters (this library, scikit-learn, XGBoost, LightGBM); if it has none, the ensemble
+        predicts means.""",
         FRACTION,
         after="metric",
     )
@@ -243,8 +245,8 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
             )
         if committee.link.name == "log" and self.on != "train":
             raise ValueError(
-                "ensemble predicts the exponential of its score, and votes are fitted to squares or quantiles; give "
-                "its training rows with on='train', so that they are fitted to its own scores."
+                "ensemble predicts the exponential of its score, and leaf votes are fitted by squared or pinball loss; "
+                "give its training rows with on='train', by which they are fitted to its own scores."
             )
         return committee
 
@@ -253,7 +255,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
 
     def _check_target(self, target: Index | F64) -> None:
         if len(target) < 2:
-            raise ValueError(f"n_samples={len(target)} of the rows count; votes need two of them.")
+            raise ValueError(f"n_samples={len(target)} usable rows; give at least two.")
 
     def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
         return out_of_bag_mask(self.trained, committee.n_voters, target_vector(y), sample_weight)
@@ -375,9 +377,9 @@ def prune_leaves(
     quantile: float | None = None,
     **options: Any,
 ) -> LeafReweighter | LeafReweighterRegressor:
-    """Return pruned trees with refitted leaf votes that do not hold the ensemble.
+    """Fit a leaf re-weighter that keeps no reference to the ensemble.
 
-    `options` are parameters of the leaf re-weighters; `objective` is for whole voters and does not count here.
+    `options` are parameters of the leaf re-weighter. `objective` is ignored: it weighs whole voters.
     """
     if X is None or y is None:
         raise ValueError("level='leaf' needs rows; pass X and y of fit, or held-out rows if on='validation'.")

@@ -62,12 +62,12 @@ class MarginReweighter(TrainedEnsembleClassifier):
     Attributes
     ----------
     committee_ : Committee
-        The voters of positive or negative weight. The sum of absolute weights is the ensemble's own, so that scores
-        keep their scale, and so is the intercept (in the free form of the variance it shrinks as weights cancel). The
-        link is the ensemble's, or `Softmax` in place of `Share` where weights are negative.
+        The voters of positive or negative weight. The sum of absolute weights and the intercept are the ensemble's, so
+        that scores keep their scale. (The free form of the variance, where weights may cancel, has a smaller
+        intercept.) The link is the ensemble's, or `Softmax` in place of `Share` where weights are negative.
     weights_, own_weights_ : float64 array (T,)
-        New and own weights of the ensemble's voters in units of spread; they sum to one if the own ones are not
-        negative.
+        New weights, and the ensemble's own, times the voters' spread (the range of a voter's scores). Each array sums
+        to one if no weight is negative.
     voters_ : intp array
         Numbers of the voters of ``committee_`` in the ensemble.
     objective_ : Objective
@@ -77,9 +77,10 @@ class MarginReweighter(TrainedEnsembleClassifier):
     gap_ : float
         Bound on the distance of `value_` to the optimum; NaN if none is proved.
     status_, n_rounds_, n_rows_used_ : str, int, int
-        The solver's status, the programs that it solved, and their lines (with two classes, rows).
+        The solver's status, the number of programs that it solved, and the number of their lines: one per row and wrong
+        class.
     pruning_path_ : PruningPath
-        After `prune`, of the model that it returns.
+        Path of `prune`, in the model that it returns.
     lost_, lost_error_ : float
         After `committee.prune` with `max_loss`: cross-validated loss increase against the whole ensemble on rows that
         the voters have not seen, and its standard error.
@@ -115,9 +116,9 @@ class MarginReweighter(TrainedEnsembleClassifier):
 
     objective: str | Objective = parameter(
         "soft_margin",
-        """One of `OBJECTIVES`: "uniform", "rank", "percentile" (no margin decreases), "range", "variance",
-        "min_margin", "soft_margin", "mincq", "doom", "tandem" (an error bound, for rows that voters have not seen). Or
-        an `Objective`, for options without a parameter here.""",
+        """One of `OBJECTIVES`: "uniform", "rank", "percentile" (in these three no margin decreases by more than
+        `slack`), "range", "variance", "min_margin", "soft_margin", "mincq", "doom", "tandem" (an error bound, for rows
+        that voters have not seen). Or an `Objective`, for options without a parameter here.""",
         "no_validation",
         type_words="str or Objective",
     )
@@ -153,7 +154,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         ensemble = self.trained
         committee = trained_committee(ensemble)
         if committee.n_voters < 2:
-            raise ValueError(f"ensemble has {committee.n_voters} voter; weights need at least 2 to share out.")
+            raise ValueError(f"ensemble has {committee.n_voters} voter; re-weighting needs at least 2.")
         refuse_missing(ensemble, committee, X)
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))
@@ -208,8 +209,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
         max_voters : int, default=None
             Most voters that stay; None: no limit.
         min_gain : float, default=None
-            Price of accuracy: the smallest committee is taken whose accuracy is less than this below the best larger
-            one. None: the largest within the limits.
+            Decrease of accuracy that is too large: of the committees within the limits the smallest is chosen whose
+            accuracy is less than `min_gain` below the best. None: the largest is.
         level : {"voter", "leaf", "subtree", "depth", "tree"}, default="voter"
             Part that is dropped. All but "voter" return a `LeafReweighter`, see `committee.prune`; they take
             `max_nodes` (a tenth if None) and `min_gain`, and need `X` and `y`, rows as `on` describes them.
@@ -281,7 +282,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
             warnings.warn(
                 f"{len(first.voters)} of {committee.n_voters} voters lose {first.lost:.2g} ± {first.lost_error:.1g} of "
                 f"{path.metric} on rows that they have not seen, which may be more than max_loss={limits.max_loss:g}, "
-                "so that the ensemble is kept whole; allow more, or more voters, or give more rows.",
+                "so that the ensemble is kept whole; raise max_loss or the limits, or give more rows.",
                 stacklevel=4,
             )
             whole = self._at_step(path, path.before, lines)
@@ -360,7 +361,7 @@ def prune_voters(
     objective: Any,
     n_jobs: int | None,
 ) -> MarginReweighter | LeafReweighter:
-    """Drop whole voters, those of least weight first, after new weights by an objective."""
+    """Reweight the voters by an objective, then drop those of least weight."""
     if limits.max_loss is not None:
         check_max_loss(limits.max_loss, limits.min_gain, on)
     model = MarginReweighter(ensemble, objective, on=on, n_jobs=n_jobs).fit(X, y, sample_weight)
@@ -381,7 +382,7 @@ levels of all trees, whole trees, whole voters."""
 
 
 def level_function(name: str) -> Callable[..., Any]:
-    """Return the function of a level."""
+    """Return the function that prunes at a level of `LEVELS`."""
     if name not in LEVELS:
         raise ValueError(f"level={name!r} is unknown; choose {', '.join(map(repr, LEVELS))}.")
     return LEVELS[name]

@@ -69,16 +69,16 @@ def extrapolate_to_all(unseen: Mask, by_these: F64, by_first: F64, by_second: F6
 
 
 def enough_oob_trees(unseen: Mask) -> bool:
-    """Return whether rows ``(n, T)`` have enough out-of-bag trees to extrapolate losses of votes for classes."""
+    """Return whether rows have enough out-of-bag trees ``(n, T)`` to extrapolate classification losses."""
     return bool(unseen.sum(axis=1).mean() >= LEAST_OOB_TREES)
 
 
 def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
-    """Raise a ValueError for a `max_loss` on votes for classes without `enough_oob_trees`."""
+    """Raise a ValueError for `max_loss` in classification without `enough_oob_trees`."""
     if not enough_oob_trees(unseen):
         raise ValueError(
-            f"max_loss={max_loss!r} is judged by the trees that have not seen a row, "
-            f"{unseen.sum(axis=1).mean():.1f} of {unseen.shape[1]} in the mean, and at least 3 are needed; train more "
+            f"max_loss={max_loss!r} is evaluated by the trees that have not seen a row, "
+            f"{unseen.sum(axis=1).mean():.1f} of {unseen.shape[1]} on average, and at least 3 are needed; train more "
             "trees, or give other rows with on='validation'."
         )
 
@@ -94,8 +94,8 @@ class OutOfBagVotes(NamedTuple):
     right: Mask | None = None
     """``(n, T)``: trees that are right on rows that they have not seen; `None` without an out-of-bag mask."""
     worth: Sequence[F64] = ()
-    """Of regression, by parts of the rows ``(T,)``: minus each tree's out-of-bag mean squared error, or its absolute
-    weight without an out-of-bag mask."""
+    """In regression, for each part of the rows, ``(T,)``: minus the trees' out-of-bag mean squared errors, or their
+    absolute weights without an out-of-bag mask."""
 
 
 def oob_class_votes(
@@ -140,7 +140,7 @@ def oob_mean_votes(
 ) -> OutOfBagVotes:
     """Return the out-of-bag predictions of a committee of regression trees, or of all trees without `unseen`.
 
-    `parts` are row numbers on which each tree is scored separately.
+    Each of the `parts` has the numbers of the rows on which one array of `worth` is computed.
     """
     weights = np.abs(committee.weights)
     start = 0.0 if committee.intercept is None else committee.intercept[0]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAST_ERROR = 1e-4
-"""Least standard error of a loss increase: votes that are right on the same rows need not be equally good."""
+"""Least standard error of a loss increase: two votes that are right on exactly the same rows may still differ on
+others."""
 
 N_GROUPS = 30
 """Groups of rows that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
@@ -72,11 +73,11 @@ class LossPath(ABC):
     steps: tuple[Any, ...]
 
     def lost(self) -> F64:
-        """Return the loss increase of each step, joined by isotonic regression; NaN if unknown."""
+        """Return the loss increase of each step, made monotone by isotonic regression; NaN if unknown."""
         return isotonic_losses([step.lost for step in self.steps], [step.lost_error for step in self.steps])
 
     def within(self, max_loss: float) -> int | None:
-        """Return the smallest step whose loss increase plus standard error is at most `max_loss`, if there is one."""
+        """Return the smallest step whose loss increase plus standard error is at most `max_loss`, or `None`."""
         kept = np.flatnonzero(self.lost() + [step.lost_error for step in self.steps] <= max_loss)
         return int(kept[-1]) if len(kept) else None
 
@@ -97,7 +98,7 @@ class PruningMetric(ABC):
 
     @abstractmethod
     def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
-        """Return what `loss_increase` needs of one vote on n rows, ``(d, n)``.
+        """Return the statistics ``(d, n)`` of one vote that `loss_increase` compares.
 
         `halves` of rows with a single out-of-bag voter are ignored.
         """
@@ -277,7 +278,7 @@ NUMBER_LOSSES = ("squared_error", "absolute_error", "pinball")
 
 
 def regression_loss(quantile: float | None) -> RowLoss:
-    """Return the loss of an ensemble's target: pinball loss of a quantile, or squared error of means (`None`)."""
+    """Return the pinball loss of a quantile, or the squared error for `None`."""
     return squared_error if quantile is None else partial(pinball, quantile=quantile)
 
 
@@ -310,7 +311,7 @@ def _row_losses(metric: Callable[[Any, F64], Any], arrays: str, least: float, y:
 
 
 def classification_metric(metric: Any, classes: NDArray[Any]) -> PruningMetric:
-    """Return the metric of a row loss, by name or as a function, or of a scorer.
+    """Return the metric for a row loss (its name, or a function) or for a scorer.
 
     Scorers by name, and scikit-learn's own functions, see class numbers, so that the second of two classes is the
     positive one; a user's scorer sees the labels.
@@ -324,11 +325,14 @@ def classification_metric(metric: Any, classes: NDArray[Any]) -> PruningMetric:
 
 
 def regression_metric(metric: Any, quantile: float | None) -> PruningMetric:
-    """Return the metric of a row loss, which is relative, or of a scorer; of an ensemble of a quantile or of means."""
+    """Return the metric for a row loss, relative to the whole ensemble's, or for a scorer.
+
+    `quantile` is the level that the ensemble predicts; `None` if it predicts means.
+    """
     if isinstance(metric, str) and metric == "pinball" and quantile is None:
         raise ValueError(
-            "metric='pinball' needs a quantile, and the ensemble is taken for one of means; give quantile=, the one "
-            "that it predicts, or another metric."
+            "metric='pinball' needs a quantile, and the ensemble's parameters name none; set quantile to the level that it "
+            "predicts, or choose another metric."
         )
     losses: dict[Any, RowLoss] = {"squared_error": squared_error, "absolute_error": absolute_error}
     if metric is None or (isinstance(metric, str) and metric in NUMBER_LOSSES):
@@ -359,7 +363,7 @@ def _scorer_metric(
 
 
 def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
-    """Raise a ValueError if the size is chosen twice, or all trees have seen the rows."""
+    """Raise a ValueError if `max_loss` is combined with `min_gain` or with ``on="train"``."""
     if min_gain is not None:
         raise ValueError(f"max_loss={max_loss!r} and min_gain={min_gain!r} both choose the size; give one of them.")
     if on == "train":
@@ -373,7 +377,7 @@ def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
 
 
 def scorer_name(metric: Any) -> str | None:
-    """Return the name of scikit-learn's scorer that `metric` is: by name, as the scorer or as its function.
+    """Return the name of the scikit-learn scorer that `metric` names, is, or calls; `None` for another metric.
 
     >>> from sklearn.metrics import f1_score
     >>> scorer_name(f1_score), scorer_name("roc_auc"), scorer_name(len)
@@ -397,7 +401,7 @@ def _scorers() -> dict[str, Any]:
 
 
 def metric_name(metric: Any) -> str:
-    """Return the name of a metric: of its scorer, its own, or of its function."""
+    """Return the name of a metric for messages: the scorer's name, the given string, or the function's name."""
     known = scorer_name(metric)
     if known is not None:
         return known
@@ -410,6 +414,6 @@ def is_scorer(metric: Any) -> bool:
 
 
 def is_scorer_of(name: str, *, regression: bool) -> bool:
-    """Return whether a name is of a scorer of regressors, or of classifiers."""
+    """Return whether `name` is a scikit-learn scorer for regressors, or for classifiers if `regression` is false."""
     kinds = ("regression",) if regression else ("classification", "ranking")
     return name in get_scorer_names() and get_scorer(name)._score_func.__module__.endswith(kinds)

@@ -1,8 +1,8 @@
 """Synthetic rows between near training rows, for ensembles whose trees have all seen all rows.
 
-Votes fitted to training rows would believe labels that the trees have memorised. They are fitted to the ensemble's
-predictions of new rows instead: each interpolates between a row and one near to it. L. Breiman and N. Shang (Born again
-trees, 1996) draw each column by itself; between near rows columns stay dependent.
+On training rows, votes would be fitted to labels that the trees have memorised. They are fitted to the ensemble's
+predictions of synthetic rows instead: each interpolates between a row and one near to it. L. Breiman and N. Shang (Born
+again trees, 1996) draw each column by itself; between near rows columns stay dependent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BLOCK = 1 << 22  # cells of differences that are held at a time
 
 
 class SyntheticRows(NamedTuple):
-    """Rows between others."""
+    """Synthetic rows, each between two rows of the data."""
 
     matrix: F64  # (m, p)
     beside: Index  # (m,): the nearer of the two rows of each; of equal rows the first

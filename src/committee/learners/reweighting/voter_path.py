@@ -46,13 +46,13 @@ class PrunedVote:
     least_margin: float
     n_nodes: int
     nbytes: int
-    lost: float = np.nan  # loss increase against the whole ensemble, where `max_loss` asks for it
+    lost: float = np.nan  # loss increase against the whole ensemble; NaN without `max_loss`
     lost_error: float = np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PruningPath(LossPath):
-    """Committees from all voters of positive weight to a single one, largest first.
+    """Committees from all voters of nonzero weight to a single one, largest first.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ class PruningPath(LossPath):
         max_voters : int, default=None
             Most voters.
         min_gain : float, default=None
-            Price of accuracy: the smallest committee whose accuracy is less than this below the best.
+            Decrease of accuracy that is too large: the smallest committee is chosen whose accuracy is less than this
+            below the best.
         max_nodes : float or int, default=None
             Most tree nodes: a share (0, 1] of the ensemble's, or a whole number. A single voter is always allowed.
         """
@@ -122,8 +123,8 @@ def pruning_path(
 ) -> PruningPath:
     """Drop voters of least weight, starting from the weights ``(T,)``, until one is left.
 
-    The `objective` is solved again for the voters left after each step, unless it has no solution; without one they
-    keep their weights in proportion.
+    The `objective` is solved again for the voters left after each step. Without an objective, or if it has no solution,
+    their weights stay in proportion.
     """
     stay = np.flatnonzero(weights)
     now = weights[stay]

@@ -240,9 +240,9 @@ def draws_by_weight(ensemble: Any) -> bool:
 
 
 def refuse_weighted_draws(ensemble: Any) -> None:
-    """Raise a ValueError if the ensemble `draws_by_weight`: its out-of-bag rows are then lighter than new rows.
+    """Raise a ValueError if the ensemble `draws_by_weight`: out-of-bag rows then weigh less than new rows.
 
-    scikit-learn draws so from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
+    scikit-learn draws rows like this from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
     """
     if draws_by_weight(ensemble):
         raise ValueError(
@@ -262,9 +262,9 @@ def checked_out_of_bag_mask(
     sample_weight: ArrayLike | None,
     signed: SignedVotes | None = None,
 ) -> Mask:
-    """Return `out_of_bag_mask` after the rows were compared with all that the ensemble has stored of its fit.
+    """Return `out_of_bag_mask`, after checking the rows against the out-of-bag votes and losses that the fit stored.
 
-    `signed` are the votes on the rows, if they are there already.
+    `signed` has the votes on the rows; `None` computes them.
     """
     unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight)
     check_reserve_loss(ensemble, X, y)
@@ -274,7 +274,7 @@ def checked_out_of_bag_mask(
 
 
 def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
-    """Raise a ValueError if a committee of ensembles has another log loss on its reserve than the stored one."""
+    """Raise a ValueError if the log loss of a `CommitteeClassifier` on its reserved rows is not the stored one."""
     if not (isinstance(ensemble, CommitteeClassifier) and hasattr(ensemble, "reserved_rows_")):
         return
     reserve = ensemble.reserved_rows_
@@ -292,7 +292,8 @@ def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
 def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:
     """Raise a ValueError if an out-of-bag vote differs from ``oob_decision_function_``.
 
-    Of forests and subagging, whose draws are repeated, votes must be stored; of ensembles with stored draws they may.
+    Forests and subagging, whose draws are repeated, must have stored votes; for ensembles with stored draws they are
+    optional.
     """
     stored = getattr(ensemble, "oob_decision_function_", None)
     if stored is None:

@@ -19,7 +19,7 @@ I64 = NDArray[np.int64]
 BoostedScores: TypeAlias = tuple[F64, F64, F64, I32, F64]
 """Intercepts, coefficients, scores of the rows, path and risk by step, as `_core.linear_boost` returns them.
 
-Without a record the path is empty, and the risk is the last."""
+Without `LeafBoosting.record` the path is empty, and the risk is that after the last step."""
 
 CANDIDATES = (1, 2, 5, 10, 20, 50, 100)  # numbers of steps that cross-validation chooses among
 N_FOLDS = 5
@@ -43,7 +43,7 @@ class LeafBoosting:
     record: bool = True  # return path and risk of every step; always if `joint`
 
     def boosted(self, rows: I32, start: I64, n_steps: int) -> BoostedScores:
-        """Boost every score by at most so many steps; leaf l has ``rows[start[l]:start[l + 1]]``."""
+        """Boost every score by at most `n_steps` steps; leaf l has ``rows[start[l]:start[l + 1]]``."""
         if self.joint:
             return _core.joint_boost(
                 self.D, rows, start, self.labels, self.weights, self.n_outputs, self.link, n_steps, self.tol, self.cap,
@@ -70,7 +70,7 @@ class LeafBoosting:
     def errors(self, rows: I32, scores: F64) -> F64:
         """Return the weight of each row that a score misclassifies, else 0, ``(m, O)``.
 
-        If `joint` that is where the largest score is of another class, the same for each score.
+        If `joint`, every score misclassifies the rows whose largest score is of another class.
         """
         if self.joint and self.n_outputs > 1:
             others = (scores.argmax(axis=1) != self.labels[rows]) * self.weights[rows]
@@ -95,7 +95,7 @@ def leaf_losses(link: LinkName, F: F64, labels: NDArray[np.uint16], joint: bool)
 def boosted_leaves(boosting: LeafBoosting, leaves: LeafRows, n_steps: int | Literal["cv"], seed: int) -> BoostedScores:
     """Boost the scores of all leaves by `n_steps`, or by the numbers of `chosen_steps`.
 
-    Path and risk of a score of fewer steps go on as those of one that ended early.
+    For a score of fewer steps the rest of the path is -2, and the risk stays at its last value.
     """
     if n_steps != "cv":
         return boosting.boosted(leaves.rows, leaves.start, n_steps)
@@ -148,7 +148,7 @@ def folds(leaf: I64, labels: NDArray[np.uint16], seed: int) -> I64:
 
 
 def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
-    """Return rows and ``start``, as of leaves, of each leaf without each of its folds, and the place of each row's own.
+    """Return ``rows`` and ``start`` of the rows of each leaf without each of its folds, and each row's own entry.
 
     Each leaf has rows of at least two folds.
     """

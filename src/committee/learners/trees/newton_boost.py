@@ -164,7 +164,7 @@ class NewtonRun(BoostingRun):
     def boosted(self, n_rounds: int) -> Boosted: ...
 
     def held_out_risk(self, held_out: Rows) -> StagedLoss:
-        """Return the risk of held-out rows after each step."""
+        """Return the function that computes the risk of held-out rows after each step."""
         start = np.zeros((len(held_out.labels), self.boost.n_outputs))
         return StagedLoss(self.staged_votes(held_out.dense), self._risk_of(held_out), start)
 
@@ -178,7 +178,7 @@ class NewtonRun(BoostingRun):
 
 
 class JointRun(NewtonRun):
-    """Held-out risk of joint steps: that of the likelihood of all classes."""
+    """Joint steps, whose held-out risk is that of the likelihood of all classes."""
 
     def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
         likelihood = JointLikelihood(self.boost.link)

@@ -169,8 +169,8 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     feature_path_ : int32 array (n_outputs, steps)
         Design column (lines) or column of the table (stumps) of every step; -1: a constant; -2: no step was taken.
     risk_path_ : float64 array (n_outputs, steps + 1)
-        Mean risk before and after every step; it never rises. Of "gradient" steps the sum over the outputs is the risk,
-        and each output's decrease is in proportion to sum v r_k d_k.
+        Mean risk before and after every step; it never rises. With ``steps="gradient"`` the sum over the outputs is the
+        risk, and each output's decrease is in proportion to sum v r_k d_k.
     validation_risks_ : float64 array or None
         Held-out risk after each step, summed over the outputs, when early stopping is on.
 

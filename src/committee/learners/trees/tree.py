@@ -1,4 +1,4 @@
-"""Single trees on the native kernels: of classes, of numbers, and stumps that may abstain."""
+"""Classification trees, regression trees and stumps that may abstain, on the native kernels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @with_parameters
 class TreeParameters:
-    """Parameters of trees of classes and of numbers."""
+    """Parameters of classification and regression trees."""
 
     committee_: Any = fitted("A committee of one.", "Committee or RegressionCommittee")
 
@@ -215,7 +215,7 @@ def abstention_z(right: float, wrong: float, n_classes: int) -> float:
 
 
 def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
-    """Return the votes of a grown stump's nodes of least Z: each leaf its heaviest class or -1."""
+    """Return the votes of least Z of a grown stump's nodes: a leaf votes for its heaviest class or abstains (-1)."""
     leaves = np.flatnonzero(tree.feature < 0)
     W = tree.sums[leaves] / tree.sums[leaves].sum()
     heaviest, right = majority_class(W), W.max(axis=1)
