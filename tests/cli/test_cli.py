@@ -429,8 +429,13 @@ def test_inspect_a_committee_of_ensembles(table, tmp_path, monkeypatch):
     out = succeed("inspect", path, "--data", table, "--target", "label", "--drop", "id", "--report", page)
     assert "Members on" in out.stdout and "Mean probability of the true class" in out.stdout
     assert "Disagreement of members" in page.read_text("utf-8")
-    CommitteeRegressor("fast", cv=2, min_gain=0.0, random_state=0).fit(frame.drop("size"), size).save(path)
-    out = succeed("inspect", path, "--data", table, "--target", "size", "--drop", "id,label", "--report", page)
+    width = np.random.default_rng(3).normal(size=len(size))
+    frame, size = frame.drop("size").with_columns(width=width), size + np.sin(2 * width) + 0.7 * width
+    numbers = tmp_path / "numbers.csv"
+    pl.read_csv(table).with_columns(width=width, size=size).write_csv(numbers)
+    CommitteeRegressor("fast", cv=2, min_gain=0.0, random_state=0).fit(frame, size).save(path)
+    assert len(load(path).member_names_) > 1
+    out = succeed("inspect", path, "--data", numbers, "--target", "size", "--drop", "id,label", "--report", page)
     assert "RMS difference to the vote" in out.stdout
     assert "Rows on which members disagree most" in page.read_text("utf-8")
 

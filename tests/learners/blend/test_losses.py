@@ -181,6 +181,7 @@ def test_contributions_add_up_or_say_why_not(loss):
 
 
 @LOSSES
+@pytest.mark.filterwarnings("ignore:.* rows are copies of other rows")
 def test_repeated_rows_are_rows_of_weight(loss):
     X, y = amounts()
     times = np.random.default_rng(0).integers(0, 4, len(y))
