@@ -46,7 +46,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "tree": ("TreeVoter", {}),
     "abstaining_stump": ("AbstainingStump", {}),
 }
-"""Short names on the command line, all of classifiers: a learner, and parameters that differ from its defaults."""
+"""Short names of classifiers on the command line: the learner, and parameters that differ from its defaults."""
 
 MODELS_OF_NUMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "committee": ("CommitteeRegressor", {}),
@@ -55,13 +55,13 @@ MODELS_OF_NUMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "quadboost": ("QuadBoostRegressor", {}),
     "tree": ("TreeRegressor", {}),
 }
-"""The same of regressors; every name is one of `MODELS`, too."""
+"""Short names of regressors; each is also one of `MODELS`."""
 
 __all__ = ["LEARNERS", "MODELS", "MODELS_OF_NUMBERS", "learner", "model", *_NAMES]
 
 
 def learner(name: str) -> type[Any]:
-    """The learner of that class name.
+    """Return the learner with a class name.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def learner(name: str) -> type[Any]:
 
 
 def model(name: str, numbers: bool = False) -> Any:
-    """A new, unfitted classifier by its short name, or a regressor.
+    """Return a new, unfitted classifier or regressor by its short name.
 
     Parameters
     ----------
     name : str
         A key of `MODELS`; of `MODELS_OF_NUMBERS` for a regressor.
     numbers : bool, default=False
-        Whether it is to predict numbers.
+        True for a regressor.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class CategoryValues:
         return np.append(np.array(self.values, dtype=np.float64), self.unknown)
 
     def numbers(self, codes: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the numbers of cells ``(n,)`` by their codes, which are NaN for unseen categories; NaN if missing."""
+        """Return the numbers ``(n,)`` of cells from their codes (NaN for unseen categories); NaN for missing cells."""
         place = np.where(np.isnan(codes), len(self.values), codes).astype(np.intp)
         return np.where(missing, np.nan, self._table[place])
 
@@ -75,8 +75,8 @@ class UnknownCategoryError(ValueError):
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(
-            f"{found}, which the model does not know and, made of another library's, refuses; leave such rows out, or "
-            "make the cell missing"
+            f"{found}, which training had not; the model is of another library, and refuses unseen categories. Leave "
+            "such rows out, or make the cell missing"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

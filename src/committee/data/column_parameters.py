@@ -13,7 +13,7 @@ from committee.data.columns import is_frame
 from committee.data.table_schema import TableSchema
 from committee.data.text import quoted, suggest_names
 
-LARGEST_WEIGHT = 2**32 - 1  # integers of the largest weight, so that draws are the same on every machine
+LARGEST_WEIGHT = 2**32 - 1  # integer of the largest weight: integers make draws the same on every machine
 
 
 def column_number(column: Any, table: TableSchema, parameter: str) -> int:
@@ -53,8 +53,8 @@ def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
 def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
     """Return the weights of columns in draws, ``(p,)``, as integers; the largest is `LARGEST_WEIGHT`.
 
-    `given` is a mapping of columns, others weigh 1, or array-like ``(p,)``. Raises TypeError or ValueError if a column
-    or weight is not valid.
+    `given` maps columns to weights (1 for all others), or is array-like ``(p,)``. Raises TypeError or ValueError if a
+    column or weight is not valid.
 
     Examples
     --------
@@ -87,12 +87,12 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
 
 
 def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
-    """Raise ValueError for weights of columns of which none are drawn, `of_tree` for a tree and `of_node` for a node.
+    """Raise ValueError if columns have weights but are not drawn.
 
-    A node that draws none has `of_node` 0.
+    `of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw.
     """
     if weights is not None and not of_node and of_tree in (0, len(weights)):
         raise ValueError(
-            "feature_weights are of columns that are drawn, and every node has all of them; set max_features or "
+            "feature_weights weigh draws of columns, but here every node has all columns; set max_features or "
             "max_features_tree."
         )

@@ -137,9 +137,10 @@ class Column:
         return None if self.seconds is None else self.seconds.shortest_form
 
     def check_kind(self, form: str | None, categories: Sequence[Category] | None, typed: bool) -> None:
-        """Raise unless the column holds dates, times or durations where training did; `form` is their format.
+        """Raise unless the column holds dates, times, durations or none of these as in training.
 
-        Numbers are seconds unless the training column was `typed`.
+        `form` is the format in training, None for other columns. Numbers are read as seconds unless training was
+        `typed`.
         """
         wanted = None if form is None else kind_of_format(form)
         if self.kind == wanted or (wanted is None and self.seconds is None):
@@ -304,7 +305,7 @@ def _is_number(cell: str) -> bool:
 MOST_CODES = 16
 """Whole numbers as text are taken for codes of categories up to this many different ones."""
 NUMBER_SHARE = 0.9
-"""Least share of numbers among the different values of a column of text, from which it is taken for a mistake."""
+"""Share of numbers among the different values of a column of text from which text is taken for a mistake."""
 
 
 def warn_of_numbers_as_text(categories: Mapping[str, Sequence[Category]]) -> None:
@@ -375,7 +376,7 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
     """Take the columns out of a frame that vectors of its rows name, such as ``sample_weight="w"``.
 
-    Return the frame without these columns, and the vectors; rows in pieces and their names are returned as they are.
+    Return the frame without these columns, and the vectors. Arguments with an out-of-core table are returned unchanged.
     """
     names = {key: name for key, name in vectors.items() if isinstance(name, str)}
     if not names or is_out_of_core(X):

@@ -164,7 +164,7 @@ def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
 
 
 def non_time_cells(column: pl.Series) -> pl.Series:
-    """Return a mask of the cells that are no dates or times in a column of them; empty if more than 10 % are."""
+    """Return a mask of the cells that are no dates or times in a column of them; all False if more than 10 % are."""
     import polars as pl
 
     present = column.drop_nulls()
@@ -192,7 +192,8 @@ def is_whole_days(form: str) -> bool:
 def format_seconds(seconds: float, form: str) -> str:
     """Return the date or time of a column of this format as ISO 8601, a duration in its largest unit.
 
-    A moment between two days is the first of them, as at a threshold. A number beyond the calendar stays in seconds.
+    In a format of whole days, a moment within a day (such as a threshold) is that day. A number beyond the calendar
+    stays in seconds.
     """
     if form == DURATION_FORMAT:
         return format_duration(seconds)

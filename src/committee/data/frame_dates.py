@@ -76,7 +76,7 @@ def read_seconds(series: nw.Series[Any]) -> Seconds | None:
 
 
 def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
-    """Return Python objects of a `kind` of `pandas.api.types.infer_dtype` as seconds, None if they are no dates."""
+    """Return Python objects of a `kind` of `pandas.api.types.infer_dtype` as seconds, None for other kinds."""
     import pandas as pd
 
     present = cells.dropna()

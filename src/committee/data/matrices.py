@@ -36,7 +36,7 @@ class SparseMatrix:
 
     @classmethod
     def read(cls, X: Any) -> Self:
-        """Read a scipy matrix; cells of one place are summed, and contradictory parts are refused."""
+        """Read a scipy matrix: duplicate cells are summed, and inconsistent index arrays are refused."""
         kind = type(X).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: X is a {kind}.")

@@ -33,7 +33,10 @@ class MissingExtraError(ImportError):
 
 
 def require_package(package: str, what: str, instead: str = "") -> None:
-    """Raise unless an optional package, a key of `EXTRAS`, is installed; `what` needs it, not `instead`."""
+    """Raise unless an optional package, a key of `EXTRAS`, is installed.
+
+    In the error, `what` is the feature that needs the package, and `instead` a hint how to do without.
+    """
     if find_spec(package) is None:
         raise MissingExtraError(
             f'{what} needs {package}, which is not installed: pip install "committee[{EXTRAS[package]}]", or'

@@ -66,7 +66,7 @@ def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[An
 class MemberExecutor(Protocol):
     """Executor of members in other processes, or on other machines.
 
-    Arguments that several calls share are one object there as well, so a result must not depend on changes of them.
+    An argument that several calls share may be one object there as well, so calls must not change it.
     """
 
     def results(self, jobs: Iterable[Any], *, ordered: bool = True) -> AbstractContextManager[Iterator[Any]]:

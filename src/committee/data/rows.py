@@ -49,7 +49,7 @@ class WeightedRows:
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
     offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
     group: NDArray[np.intp] | None  # number of the group of each row, ``(n,)``, which is held out as a whole
-    categorical: Mask | None  # columns of categories, (p,), whose names have no effect on draws of rows
+    categorical: Mask | None  # columns with categories, (p,); draws of rows do not depend on category names
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -108,7 +108,7 @@ class WeightedRows:
     @property
     @abstractmethod
     def statistic(self) -> ClassTarget | NumberTarget:
-        """The target, for target statistics."""
+        """Target in the form that `target_statistics` takes."""
 
     def with_numbers(self, table: TableSchema) -> tuple[Self, TableSchema]:
         """Replace high-cardinality categories by target statistics of these rows; return rows and schema."""
@@ -258,7 +258,7 @@ class InnerWeights(NDArray[np.float64]):
 
 
 def inner_weights(weights: F64 | None) -> F64 | None:
-    """Mark the weights of a fit, or of some of its rows, as decided."""
+    """Mark weights of a fit, or of some of its rows, as `InnerWeights`."""
     return None if weights is None else weights.view(InnerWeights)
 
 
@@ -293,7 +293,7 @@ def checked_weights(
 ) -> F64:
     """Return the weights ``(n,)`` of the rows of X as they are given, ones by default; errors call them `name`.
 
-    With `warn`, whole weights that are too large for counts are warned of: once in a fit.
+    With `warn`, warn of whole weights whose mean is too large for counts of rows.
     """
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)

@@ -77,7 +77,7 @@ class TableSchema:
     categories: tuple[tuple[Category, ...] | None, ...]
     """Per column in the order of the codes; None if numeric, ``()`` for a categorical column without any value."""
     refuses_unknown: bool = False
-    """Unseen categories are an error, as of XGBoost's declared categories, and not missing."""
+    """Whether unseen categories are an error, as with XGBoost's declared categories, in place of missing values."""
     values: tuple[CategoryValues | None, ...] = ()
     """Numbers that replace the categories of a column; ``()`` if no column has any."""
     written: tuple[str | None, ...] = field(default=(), compare=False)
@@ -85,7 +85,7 @@ class TableSchema:
     missing: tuple[str, ...] = field(default=(), compare=False)
     """Cells of files that mean missing, besides those that always do."""
     typed: bool = field(default=False, compare=False)
-    """The formats are those of dates, times and durations of a frame, which must hold them again."""
+    """Whether the formats are those of typed dates, times and durations; later frames must hold the same kinds."""
     rounding: Rounding | None = None
     """Rounding of cells of columns with numeric categories, such as 2.5 to 2, as in LightGBM and XGBoost."""
 
@@ -143,7 +143,7 @@ class TableSchema:
         return self.values or (None,) * len(self.categories)
 
     def covers(self, other: TableSchema) -> bool:
-        """Return whether the columns of another schema are of the same names and kinds, without other categories."""
+        """Return whether another schema has the same column names and kinds, and only categories of this one."""
         if self.names != other.names or self.n_features != other.n_features:
             return False
         pairs = zip(self.categories, other.categories, strict=True)
@@ -174,7 +174,7 @@ class TableSchema:
         return self.categories[j] if self._values[j] is None else None
 
     def decode_categories(self, outer: TableSchema) -> TableSchema:
-        """Return this schema, learned from the matrix of `outer`, as one of tables, with the names of `outer`."""
+        """Return this schema, learned from the matrix that `outer` encodes, as a schema of the tables of `outer`."""
         categories = tuple(
             levels if levels is None or codes is None else tuple(levels[int(code)] for code in codes)
             for levels, codes in zip(outer.categories, self.categories, strict=True)
@@ -190,7 +190,7 @@ class TableSchema:
         return outer.of_matrix(decoded)
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
-        """Return another schema of this matrix as one of the tables from which this schema makes the matrix."""
+        """Return another schema of this schema's matrix as a schema of its tables, with the same derived columns."""
         return schema
 
     @property
@@ -199,13 +199,13 @@ class TableSchema:
         return self
 
     def matrix_columns(self, j: int) -> list[int]:
-        """Return the matrix columns that are explained one by one, of those made from table column ``j``."""
+        """Return the matrix columns made from table column ``j`` whose effects are explained separately."""
         return [j]
 
     def by_source(self, shares: F64, axis: int = 0) -> F64:
         """Add up numbers of the matrix columns, along an axis, by the table columns from which they are made.
 
-        Numbers behind those of the columns, such as an expectation, stay behind.
+        Further numbers after those of the columns, such as an expectation, are kept.
         """
         return shares
 
@@ -220,7 +220,7 @@ class TableSchema:
         return ()
 
     def by_part(self, shares: F64, axis: int = 0) -> F64:
-        """Add up numbers as `by_source`, with those of parts of dates on their own."""
+        """Add up numbers as `by_source` does, but keep each part of a date separate."""
         return shares
 
     def quantity(self, j: int) -> str:
@@ -290,7 +290,7 @@ class TableSchema:
         categories: Iterable[tuple[Category, ...] | None],
         time_formats: Sequence[str | None],
     ) -> TableSchema:
-        """Return the schema of frames with columns of dates, times or durations where there is a format."""
+        """Return the schema of frames; a column with a time format holds dates, times or durations."""
         dated = any(time_formats)
         return cls(names, tuple(categories), written=tuple(time_formats) if dated else (), typed=dated)
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 N_FOLDS = 5
 
 LEAST_STANDARD_ERRORS = 2.0
-"""A column whose categories predict the target of other folds by fewer standard errors becomes one number."""
+"""If its categories predict the target of other folds by fewer standard errors, all cells of a column become the
+mean."""
 
 _UNIT = 2.0**-30  # targets are rounded to this part of their range, so that sums do not depend on the order of rows
 

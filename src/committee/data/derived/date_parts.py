@@ -51,7 +51,7 @@ def date_part(seconds: F64, part: DatePart) -> F64:
 def varying_parts(seconds: F64) -> tuple[DatePart, ...]:
     """Return the parts of which dates have at least two values.
 
-    Dates of one day of the month, as monthly figures have, have no weekdays.
+    Dates that all have the same day of the month, such as those of monthly figures, have no weekdays.
     """
     dates = seconds[~np.isnan(seconds)]
     varying = [part for part in PERIODS if len(np.unique(date_part(dates, part))) > 1]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FEWEST_TEXTS = 31
 """Fewest different values of a column of text that becomes components."""
 LEAST_RESEMBLANCE = 0.2
-"""Least `TextTerms.resemblance` of its values: components of random codes are noise."""
+"""Least `TextTerms.resemblance` of the values of such a column: components of random codes are noise."""
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,11 @@ class DerivedTable(TableSchema):
 def learn_table(
     X: Any, categorical_features: CategoricalFeatures, derived: DerivedColumns, weights: F64 | None = None
 ) -> TableSchema:
-    """Learn the schema of a training table, with derived columns as far as the rows of weight vary.
+    """Learn the schema of a training table, with derived columns that vary among the rows with weight.
 
     A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, is of
-    no categorical type and not named as categorical. It remains a category if a value has two rows on average.
+    no categorical type and not named as categorical. It also remains categorical if it has at least two rows per value
+    on average.
     """
     given = TableSchema.learn(X, categorical_features)
     if derived is None or not is_frame(X):

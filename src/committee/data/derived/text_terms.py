@@ -44,8 +44,8 @@ _KINDS: tuple[dict[str, Any], ...] = (
 class TextTerms:
     """Encoder of texts: tf-idf of words and of runs of letters, and the first components of the SVD of each.
 
-    A text is 1 + ln(count) of each term times ln((1 + n) / (1 + n_t)) + 1 with the n_t of n texts that have the term,
-    scaled to length 1 for words and for runs of letters, and projected on the `components` of each.
+    A text is encoded as (1 + ln(count)) (ln((1 + n) / (1 + n_t)) + 1) for each term, which n_t of n texts have. The
+    words and the runs of letters are each scaled to length 1 and projected on their `components`.
     """
 
     terms: tuple[tuple[str, ...], ...]  # words, and runs of letters
@@ -54,7 +54,7 @@ class TextTerms:
 
     @classmethod
     def learn(cls, texts: Iterable[str], n_components: int = N_COMPONENTS) -> Self | None:
-        """Learn terms and components from different texts; None if there are fewer than two, or two terms of a kind.
+        """Learn terms and components from different texts; None without two texts, or without two terms of either kind.
 
         The result depends neither on the order of the texts nor on their repetitions.
         """
@@ -120,7 +120,7 @@ class TextTerms:
         return found[at]
 
     def names(self, column: str) -> list[str]:
-        """Return names of the components, such as ``note (text 1: late, parcel)`` by words of the largest size."""
+        """Return names of the components, such as ``note (text 1: late, parcel)`` by words of large coefficients."""
         words, (by_words, by_letters) = self.terms[0], self.components
         names = []
         for k, sizes in enumerate(np.abs(by_words), 1):
@@ -193,7 +193,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int, default=30
-        Most numbers per column by runs of letters; those by words are half as many.
+        Largest number of components of a column's runs of letters; words have half as many.
 
     Attributes
     ----------

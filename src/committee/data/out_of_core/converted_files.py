@@ -53,7 +53,7 @@ class CheckedFiles(DerivedFiles):
 
     target: str | None = None  # None leaves all rows in
     left_out: list[int] = field(default_factory=list)
-    """Number of rows without a target in the last pass, of all rows, and of the first row without one."""
+    """After a pass: count of rows without a target, count of all rows, and index of the first row without a target."""
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         import polars as pl

@@ -215,7 +215,7 @@ class TextFiles:
         return SeparatedText.of(table_file(self.files[0]), self.form).separator
 
     def notes(self, rows: pl.DataFrame) -> tuple[str, ...]:
-        """Return notes on the layout, each for the first file that it is of; `rows` are the first ones."""
+        """Return notes on the files' layout, each for the first file that it applies to; `rows` are the first rows."""
         found: dict[str, str] = {}
         if self._empty:
             found[""] = empty_columns_note(len(self._empty), table_file(self.files[0]))

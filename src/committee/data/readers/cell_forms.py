@@ -56,7 +56,7 @@ class ColumnFormats:
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unsure: dict[str, str] = field(default_factory=dict)
-    """Those notes on dates whose order of day and month no cell settles."""
+    """By column, the notes on dates whose order of day and month no cell settles."""
 
 
 def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separator: str) -> ColumnFormats:

@@ -205,7 +205,7 @@ def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def with_flags(frame: pl.DataFrame, but: Container[str] = ()) -> pl.DataFrame:
-    """Make columns of text boolean if all their cells are true or false with blanks around them."""
+    """Make columns of text boolean if all their cells, stripped of blanks, are true or false."""
     flags = {"true": True, "false": False, **dict.fromkeys(MISSING)}
     changed = []
     for column in text_columns(frame, but):
@@ -290,13 +290,13 @@ def cell_sign(cell: str) -> str | None:
 
 
 def common_sign(present: pl.Series) -> str | None:
-    """Return the sign of the first finite number of a column, as `cell_sign`; none may be missing."""
+    """Return the `cell_sign` of the first finite number of a column; no cell may be missing."""
     finite = present.filter(~present.str.strip_chars().str.contains(_INFINITE)).head(1)
     return None if finite.is_empty() else cell_sign(finite[0])
 
 
 def matching_formats(present: pl.Series) -> list[str]:
-    """Return the formats, at most two, of which all cells are; none may be missing."""
+    """Return the formats, at most two, in which all cells of a column can be read; no cell may be missing."""
     sign = common_sign(present)
     if sign is None or accounting_negatives(present).all():  # labels such as (1) and (2)
         return []

@@ -84,7 +84,7 @@ KINDS: dict[str, Kind] = {
     ".parquet": "parquet",
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
 }
-"""Known endings."""
+"""Kinds of files by their endings."""
 
 PACKED = tuple(ending for ending, kind in KINDS.items() if kind in ("text", "lines"))
 """Endings that may be followed by ``.gz``."""
@@ -219,7 +219,7 @@ def check_table_size(rows: int, columns: int) -> None:
 
 
 def read_unpacked(file: TableFile, opened: BinaryIO, longest_line: int | None = None) -> io.BytesIO:
-    """Read unpacked bytes, which may be a thousand times as many; raise beyond half of the memory or a longest line."""
+    """Read a file's unpacked bytes; raise if they exceed half of the memory, or a line exceeds `longest_line`."""
     whole, length = io.BytesIO(), 0
     while part := opened.read(MAX_LINE // 64):
         length = len(part) - part.rfind(b"\n") - 1 + (length if b"\n" not in part else 0)

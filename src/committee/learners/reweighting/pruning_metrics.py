@@ -331,8 +331,8 @@ def regression_metric(metric: Any, quantile: float | None) -> PruningMetric:
     """
     if isinstance(metric, str) and metric == "pinball" and quantile is None:
         raise ValueError(
-            "metric='pinball' needs a quantile, and the ensemble's parameters name none; set quantile to the level that it "
-            "predicts, or choose another metric."
+            "metric='pinball' needs a quantile, and the ensemble's parameters name none; set quantile to the level "
+            "that it predicts, or choose another metric."
         )
     losses: dict[Any, RowLoss] = {"squared_error": squared_error, "absolute_error": absolute_error}
     if metric is None or (isinstance(metric, str) and metric in NUMBER_LOSSES):
