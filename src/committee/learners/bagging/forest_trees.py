@@ -41,7 +41,7 @@ class RowDraw:
 
     @classmethod
     def of(cls, n: int, max_samples: float | int | None, bootstrap: bool, group: Index | None = None) -> RowDraw:
-        """Draw by the parameters; ``ValueError`` for more than n rows, or groups, without replacement."""
+        """Return the draw for the parameters; ``ValueError`` for more than n rows, or groups, without replacement."""
         if group is not None:
             n = int(group.max()) + 1
         if max_samples is None:
@@ -75,7 +75,7 @@ class RowDraw:
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """A tree, its out-of-bag rows and their leaves; no rows where these have no vote."""
+    """A tree, its out-of-bag rows and their leaves; both are empty if no out-of-bag votes are needed."""
 
     forest: Forest
     left_out: I32

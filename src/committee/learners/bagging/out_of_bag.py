@@ -72,7 +72,7 @@ class OobCurve(ABC):
 
 
 class ClassOobCurve(OobCurve):
-    """Class shares, and whether they elect a wrong class."""
+    """Out-of-bag class shares, and the error of the classes that they elect."""
 
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int) -> None:
         super().__init__(weights, n_classes)
@@ -84,7 +84,7 @@ class ClassOobCurve(OobCurve):
 
 
 class TargetOobCurve(OobCurve):
-    """Predictions, and their squared errors, summed over targets in units of `scale`, ``(q,)``."""
+    """Out-of-bag predictions, and their squared errors, summed over targets in units of `scale`, ``(q,)``."""
 
     def __init__(self, target: F64, weights: F64, scale: F64) -> None:
         super().__init__(weights, len(scale))
@@ -219,8 +219,8 @@ class Reserve:
     ) -> tuple[Rows, Reserve, TableSchema]:
         """Draw the reserve; return the other rows, the reserve, and the schema of the former.
 
-        Only the names of labels are learned from the reserve: its other categories are unknown, as those of new rows.
-        `counted` are those of the user's rows that have weight.
+        The reserve contributes class labels, but no feature categories: those that only it has are unseen, as in new
+        rows. `counted` are those of the user's rows that have weight.
         """
         mask = draw_reserve(len(rows), share, random)
         held = np.bincount(rows.labels[~mask], minlength=len(classes))
@@ -240,7 +240,7 @@ class Reserve:
     def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
         """Fitted attributes of the forest's votes on the reserve, added to the out-of-bag votes of the other rows.
 
-        The latter, if there are any, are in `oob`, and among all rows in `votes`.
+        Out-of-bag votes, if there are any, are in `oob`, and at their places among all rows in `votes`.
         """
         shares = committee.voters.tally(self.rows.cells) / committee.n_voters
         votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes

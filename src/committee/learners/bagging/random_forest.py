@@ -248,7 +248,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     oob_decision_function_ : float64 array (n, n_classes)
         Mean out-of-bag class shares; NaN where there is none, and for rows of zero weight.
     reserved_rows_ : int64 array
-        Numbers of the rows that no tree could draw, ascending; with `reserve` alone.
+        Numbers of the rows that no tree could draw, ascending; only with `reserve`.
 
     Notes
     -----

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from committee.vote.explain.tree_contributions import Output
 
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
-"""``emphasis=`` of SBPMTClassifier."""
+"""Values of the parameter `emphasis`."""
 
 
 # --- emphasis ---------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Samme:
 
 
 class Half(Samme):
-    """The SBPMT paper's: SAMME with half the first logarithm."""
+    """SAMME with half the first logarithm, as in the SBPMT paper."""
 
     _share_of_odds = 0.5
 
@@ -333,7 +333,7 @@ class SBPMTClassifier(SubsampledVote):
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("committees",)
     stored_attributes: ClassVar[tuple[str, ...]] = (*OOB_ATTRIBUTES, "errors_", "risks_", *DRAW_ATTRIBUTES)
 
-    n_estimators: int | Literal["all"] = shared.n_subsamples("The paper's; it advises M > ln(n)^2 for its bound.")
+    n_estimators: int | Literal["all"] = shared.n_subsamples("21 is the paper's; it advises M > ln(n)^2 for its bound.")
     n_boosting_rounds: int = parameter(5, "Boosting rounds T on each subsample.", COUNT)
     n_leaf_steps: int | Literal["cv"] = shared.n_leaf_steps()
     _: KW_ONLY

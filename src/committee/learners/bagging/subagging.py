@@ -108,12 +108,12 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self._record()]
 
     def vote_variance(self, X: Any) -> VoteVariance:
-        """Variance of the shares of votes with other training rows, and with other draws.
+        """Estimate the variance of the vote shares over other training rows, and over other draws.
 
         The first is the infinitesimal jackknife over the draws (Wager, Hastie, Efron 2014; Ghosal and Hooker 2021 for
         subsamples), which needs no further fit. Its bias is positive and grows with `max_samples`: small at a fifth
         of the rows, a factor of two to four at 0.7. It needs hundreds of voters rather than 21, which ``noise`` shows.
-        It is of the vote without the temperature of `calibrate`, and of rows drawn as a whole, whatever they weigh.
+        Both are of the vote without the temperature of `calibrate`, and count each row as one draw, whatever it weighs.
 
         Parameters
         ----------

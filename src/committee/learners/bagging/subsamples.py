@@ -37,7 +37,7 @@ def draw_subsamples(
     random: np.random.RandomState,
     group: Index | None = None,
 ) -> list[Counts]:
-    """Draw subsamples with a row of each class: this many, or all there are; of whole groups if these are given."""
+    """Draw `n_draws` subsamples, or all, each with a row of every class; of whole groups if `group` is given."""
     if n_draws == "all":
         if group is not None:
             raise ValueError("n_estimators='all' lists draws of rows, and groups of rows are drawn; give a number.")
@@ -74,7 +74,7 @@ def draw_groups(
     bootstrap: bool,
     random: np.random.RandomState,
 ) -> Counts:
-    """Draw groups with a row of each class, this many (int) or this share of them (float); counts are of rows.
+    """Draw groups with a row of each class: `max_samples` of them (int), or this share (float); counts are of rows.
 
     A group of a lost class replaces one without which no class is lost, or is added if there is none.
 
@@ -246,9 +246,10 @@ class VoteVariance:
     """
 
     rows: F64
-    """With other training rows, if every subsample voted: an unbiased estimate of its jackknife, below 0 by chance."""
+    """Over other training rows, if every subsample voted: an unbiased estimate of its jackknife, which may be below
+    0."""
     draws: F64
-    """With other draws from the same rows: the voters' variance by their number; 0 if every subsample votes."""
+    """Over other draws from the same rows: the voters' variance over their number; 0 if every subsample votes."""
     noise: F64
     """Approximate standard deviation of `rows` over other draws; if it is as large as `rows`, use more voters."""
 

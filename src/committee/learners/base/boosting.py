@@ -70,7 +70,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     _one_blas_thread = False
     """Rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
     _tol_is_of_training = False
-    """`tol` ends the training of a subclass, and is no least improvement on held-out rows."""
+    """Whether `tol` ends the training of a subclass, in place of being the least improvement on held-out rows."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -98,7 +98,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping; without it their loss is recorded only.
+            Held-out rows for early stopping; without early stopping, their loss is only recorded.
         sample_weight_val : array-like or str, default=None
             Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
         groups : array-like (n,) or str, default=None
@@ -143,7 +143,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             random = self._random(tasks.random(rows), rows)
             if tasks.groups is not None:
                 if not self._takes_groups:
-                    raise ValueError("groups are of rows that are held out, and none are; set early_stopping=True.")
+                    raise ValueError("groups are held out together, and no rows are; set early_stopping=True.")
                 counted = nonzero_sample_weights(tasks.sample_weight, len(rows))
                 rows = replace(rows, group=group_numbers(tasks.groups, counted))
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)

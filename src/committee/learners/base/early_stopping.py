@@ -127,7 +127,7 @@ class ValidationSet:
 def train_validation_split(
     rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
 ) -> tuple[R, R]:
-    """Training rows and held-out ones, stratified by class; `classes` are the labels for messages, None of numbers.
+    """Training rows and held-out ones, stratified by class; `classes` are the labels for messages; None for numbers.
 
     Rows in groups are held out by whole groups, in random order.
     """
@@ -245,7 +245,7 @@ class HeldOutRegressor(RegressorMixin, HeldOutModel):
 class HeldOutScore:
     """Minus the first score of held-out rows after each round, for `EarlyStopping`; `scores` has all of them.
 
-    The scorers are given the rows' weights unless they are all equal. `classes` are all labels, ``(K,)``; None of
+    The scorers are given the rows' weights unless they are all equal. `classes` are all labels, ``(K,)``; None for
     numbers.
     """
 

@@ -453,7 +453,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return len(self.classes_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean accuracy. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
+        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
@@ -503,7 +503,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return self._answers(X, "predict")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R^2. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
+        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
         warn_of_other_order(X, y=y, sample_weight=sample_weight)

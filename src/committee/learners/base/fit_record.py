@@ -171,7 +171,7 @@ class FitRecord:
         return kinds, arrays
 
     def take(self, kinds: Document, arrays: Arrays) -> None:
-        """Take over the `contents` of a record; ``ValueError`` for what no record has."""
+        """Take over the `contents` of a record; ``ValueError`` if they are invalid."""
         for kind in kinds:
             described: Document = field(kinds, kind, dict)
             tensors = Tensors(arrays).part(field(described, "part", str))

@@ -42,7 +42,7 @@ Fitted = Callable[[], dict[str, Any] | None]
 
 SCHEMA_VERSION = 1
 LEAST_PAUSE = 9.0
-"""The file is not written again before this many times the duration of the last write: a tenth of the time at most."""
+"""Least pause between writes of the file, in durations of the last write: writing takes at most a tenth of the time."""
 SOON = 0.2
 """Seconds that an interrupt waits for the file to be written."""
 _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
@@ -52,9 +52,9 @@ _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
 class FitTasks:
     """One fit as scikit-learn's callbacks see it: a task, one for each of its rounds or voters, and parts of these.
 
-    `begun` is the start of the fit by `time.perf_counter`; `sample_weight` the weights of all the user's rows,
-    multiplied by those of their classes once both are checked, None if all are equal; `y` and `given_weight` the user's
-    own, as are `groups`.
+    `begun` is the start of the fit by `time.perf_counter`. `sample_weight` has the weights of all the user's rows,
+    times their class weights once both are checked; None if all are equal. `y`, `given_weight` and `groups` are the
+    user's own.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class FitCheckpoint:
         if isinstance(error, KeyboardInterrupt) and self._seconds > SOON:
             self._unwritten = False
         if isinstance(error, Exception) and self._resumed and not isinstance(error, CheckpointError):
-            error.add_note(f"The fit went on from checkpoint {str(self.path)!r}; if it fails only so, remove the file.")
+            error.add_note(f"Resumed from checkpoint {str(self.path)!r}; if the fit fails only then, remove the file.")
         try:
             self.write()
         finally:

@@ -105,8 +105,8 @@ class FittedLearner(ABC):
     def interventional_contributions(self, X: Any, background: Any, *, output: Output = "score") -> Any:
         """Interventional Shapley values: features outside a coalition have the values of background rows.
 
-        Unlike in `contributions`, a column that the model does not use gets nothing, however it is correlated with
-        others.
+        Unlike in `contributions`, a column on which the output does not depend gets 0 even if trees split on it,
+        however it is correlated with others.
 
         Parameters
         ----------
@@ -309,9 +309,9 @@ class FittedLearner(ABC):
         return self._by_source(self.committee_.feature_importances_, axis=0)
 
     def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
-        """Share of each feature in the splits of the voters' trees, ``(p,)``, by gain, number or rows of these.
+        """Share of each feature in the splits of the voters' trees, ``(p,)``, by the splits' gain, number or rows.
 
-        As the committee's `feature_importances`; "gain" is `feature_importances_`, of voters of any kind.
+        See the committee's `feature_importances`. Voters of any kind have "gain", which is `feature_importances_`.
         """
         check_is_fitted(self)
         if kind == "gain":

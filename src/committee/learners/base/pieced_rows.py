@@ -59,7 +59,7 @@ def predict_pieces(
 ) -> NDArray[Any]:
     """Predict the rows of each piece in turn, and gather the labels and weights of the same pieces in `targets`.
 
-    Only the columns `names` are read, where the source has a list of its columns and no selection of them.
+    If the source has column names and the user has selected none, only the columns `names` are read.
     """
     pieces = as_pieces(X).for_model(None if names is None else names.tolist(), () if targets is None else targets.named)
     predictions = []

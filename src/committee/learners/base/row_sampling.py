@@ -29,7 +29,7 @@ MOST_UNITS = 64
 BLOCK = 2**16
 """Units whose numbers are computed at a time."""
 MOST_PARTS = 4096
-"""Weights are multiples of a unit if it is no smaller a part of a common weight."""
+"""Smallest unit, as the denominator of its share of a common weight, of which weights can be multiples."""
 LARGEST_MULTIPLE = 2**30
 """Larger numbers of copies count as this many."""
 
@@ -128,7 +128,7 @@ class RowUnits:
         return drawn if lowest < share else self._below(float(np.nextafter(lowest, 2.0)), seed, among)[0]
 
     def below(self, share: float, seed: int, among: Mask | None = None) -> Mask:
-        """Draw as `drawn`, possibly none: a part of the rows has those of its units that are drawn among all."""
+        """Draw as `drawn`, but possibly none: the draw of a part of the rows is that part of the draw of all rows."""
         return self._below(share, seed, among)[0]
 
     def _below(self, share: float, seed: int, among: Mask | None) -> tuple[Mask, float]:
@@ -370,7 +370,7 @@ def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
 
 
 def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
-    """Number of the different row that each row equals, ``(n,)``, if copies are none that new rows would be, else None.
+    """Number the distinct row that each row equals, ``(n,)``, if rows were repeated or resampled; else None.
 
     Different rows are numbered in the order of their first copies. The rule is that of `Folds`: rows of a class that
     all come k times, and resampled rows. Fewer than `LEAST_DIFFERENT` rows come equally often by chance.

@@ -145,8 +145,8 @@ def newton_tol(run: str) -> float:
 
 
 def n_leaf_steps() -> int | Literal["cv"]:
-    text = """Boosting steps B in each leaf; the paper's. "cv": for each score of each leaf that one of 1, 2, 5, 10, 20,
-    50 and 100 with the least error in five-fold cross-validation within the leaf."""
+    text = """Boosting steps B in each leaf; 100 is the paper's. "cv": for each score of each leaf, that one of 1, 2, 5,
+    10, 20, 50 and 100 with the least error in five-fold cross-validation within the leaf."""
     return parameter(100, text, COUNT)
 
 

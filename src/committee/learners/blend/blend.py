@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from committee.vote.committee import Committee, RegressionCommittee
 
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
-"""Attributes of `keep_oof`, of classes and of numbers."""
+"""Attributes that `keep_oof` adds to a classifier and to a regressor."""
 RESERVE_ATTRIBUTES = ("reserved_rows_", "reserve_loss_", "reserve_score_")
 
 
@@ -79,13 +79,13 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         "n_folds_",
     )
 
-    member_names_: list[str] = fitted("Names of the members, those of weight.", "list of str")
+    member_names_: list[str] = fitted("Names of the members: the candidates with weight.", "list of str")
     member_weights_: F64 = fitted("Weight of each member in the mean, adding up to 1.", "float64 array")
     member_losses_: F64 = fitted(
-        "Mean loss of each member alone on held-out rows: log loss, or the one for numbers.", "float64 array"
+        "Mean loss of each member alone on held-out rows: log loss, or a regressor's `loss`.", "float64 array"
     )
-    member_gains_: F64 = fitted("Increase of that loss of the vote without the member.", "float64 array")
-    member_seconds_: F64 = fitted("Seconds that its training took.", "float64 array")
+    member_gains_: F64 = fitted("Increase of the vote's mean loss without each member.", "float64 array")
+    member_seconds_: F64 = fitted("Training time of each member in seconds.", "float64 array")
     member_sizes_: NDArray[np.int64] = fitted(
         "Fits of each member: the voters of ``committee_`` are those of the first member, then of the second, ...",
         "int64 array",
@@ -95,14 +95,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         interrupted, or stopped by a callback.""",
         "dict of str",
     )
-    left_out_losses_: F64 = fitted("Mean loss of each of these alone; NaN if it is not trained.", "float64 array")
-    left_out_seconds_: F64 = fitted("Seconds that its training took; NaN if it has not begun.", "float64 array")
+    left_out_losses_: F64 = fitted("Mean loss of each left-out candidate; NaN if it is not trained.", "float64 array")
+    left_out_seconds_: F64 = fitted(
+        "Training seconds of each left-out candidate; NaN before they begin.", "float64 array"
+    )
     oof_loss_: float = fitted(
         """Mean loss of the vote on held-out rows, out of bag or out of fold; slightly too low, as the weights of the
         members and temperatures were chosen by it.""",
         "float",
     )
-    oof_score_: float = fitted("Accuracy of the vote on these rows, by sample and class weights; or R2.", "float")
+    oof_score_: float = fitted("Accuracy of the vote on held-out rows, weighted; or R2.", "float")
     n_folds_: int = fitted("Number of folds.", "int")
 
     effort: Effort = parameter(
@@ -121,8 +123,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     )
     time_limit: float | None = parameter(
         None,
-        """Seconds after which no further member is trained; one that would be ready later, by the time its last fit
-        took, is left out. The first is always trained: of classes the linear model, which takes the least time.""",
+        """Seconds after which no further fit begins; nor does one that, if it took as long as the longest so far, would
+        end later. Candidates without all their fits are left out. The first is always trained: for classes the linear
+        model, which takes the least time.""",
         Interval(Real, 0.0, None, closed="neither"),
         None,
         type_words="float or None",
@@ -147,7 +150,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         False,
         """Keep the held-out predictions of the vote for the training rows: ``oof_decision_function_`` of
         classes, ``(n, n_classes)``, or ``oof_prediction_``, NaN where there is none; not saved. The weights of members
-        and temperatures were chosen by it.""",
+        and temperatures were chosen by these predictions.""",
     )
     on_interrupt: Literal["raise", "keep"] = parameter(
         "raise",
@@ -229,7 +232,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
     @property
     def number_loss(self) -> Loss | None:
-        """Loss of predicted numbers, by `loss` and `quantile`; None of classes."""
+        """Loss of predicted numbers, by `loss` and `quantile`; None for classes."""
         return None
 
     def _wanted(self, n: float = 0.0) -> list[Candidate]:

@@ -55,9 +55,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
     committee_ : Committee
         The fits of all members, each a committee that votes with its probabilities; link `Share`.
     reserved_rows_ : int64 array
-        Numbers of the rows of the `reserve`, ascending; with `reserve` alone.
+        Numbers of the rows of the `reserve`, ascending; only with `reserve`.
     reserve_loss_, reserve_score_ : float
-        Mean log loss and accuracy of the vote on these rows, each counted once; with `reserve` alone.
+        Mean log loss and accuracy of the vote on these rows, each counted once; only with `reserve`.
 
     References
     ----------
@@ -175,7 +175,7 @@ def _of_true_class(predictions: F64, rows: Rows, validation: ValidationRows) -> 
 
 @with_parameters
 class CommitteeRegressor(Blend, BaseRegressor):
-    """A committee whose members are whole ensembles, with nothing to tune, for numbers.
+    """A committee for regression whose members are whole ensembles, with nothing to tune.
 
     As `CommitteeClassifier`, with the weights of least loss of the mean f(x) = sum_k w_k f_k(x), and no temperatures.
     For losses whose best constant is not the mean, as absolute error and pinball loss, members for means are shifted by
@@ -217,7 +217,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         Loss,
         type_words="str or Loss",
     )
-    quantile: float = parameter(0.5, """The quantile of ``loss="quantile"``.""", FRACTION)
+    quantile: float = parameter(0.5, """Level of the quantile, for ``loss="quantile"``.""", FRACTION)
 
     @property
     def number_loss(self) -> Loss:

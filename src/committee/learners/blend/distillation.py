@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 N_FOLDS = 4
 MOST_ROUNDS = 300
 MOST_ROWS = 20_000
-"""Most rows that a student is trained on, without their munged copies."""
+"""Most rows that a student is trained on, without their copies by `munged_rows`."""
 ROWS_WITH_COPIES = 6000
-"""Rows with their copies, which are at least 3 and at most 20 of each."""
+"""Wanted number of rows, if each row has between 3 and 20 copies."""
 VALIDATION_COPIES = 2
 SWAPPED = 0.5
 """Probability with which a cell is the near row's."""
@@ -50,21 +50,22 @@ class Distilled:
     Attributes
     ----------
     model : fitted learner
-        One of the library's others, trained on all rows given: it predicts, is explained and saved as any of them.
+        A single learner of the library, trained on all given rows.
     student : str
-        Name of its shape.
+        Name of the learner's shape, such as "small_trees".
     nodes, nodes_before : int
-        Tree nodes, and those of the committee.
+        Tree nodes of the learner and of the committee.
     agreement : float
-        Share of rows for which both elect the same class; of numbers the R2 of its predictions for the committee's.
+        Share of rows for which both elect the same class; for regression, the R2 of the learner's predictions of the
+        committee's.
     loss, loss_before : float
-        Mean log loss, or squared error, and the committee's.
+        Mean log loss, or squared error, of the learner and of the committee.
     score, score_before : float
-        Accuracy or R2, and the committee's.
+        Accuracy or R2 of the learner and of the committee.
     measured : bool
         Whether these figures are of validation rows; else they are estimates, see `distil`.
     tried : dict of str to float
-        Estimated increase of the loss by each shape.
+        Estimated increase of the loss with each shape.
     """
 
     model: Any
@@ -324,7 +325,7 @@ class Distillation:
 
 @dataclass(frozen=True, eq=False)
 class ClassDistillation(Distillation):
-    """Distillation of probabilities: a row is one of each class, with the probability as its weight."""
+    """Distillation of probabilities: each row is a training row of every class, weighted by the class's probability."""
 
     @property
     def n_classes(self) -> int:

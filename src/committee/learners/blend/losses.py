@@ -11,7 +11,7 @@ from committee.vote.links.mean import Identity, Log, MeanLink
 
 
 def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
-    """Loss of a name or an object; ``ValueError`` if it has several numbers, or no value to weigh members by.
+    """Loss of a name or an object; ``ValueError`` if it predicts several numbers, or has no value to weigh members by.
 
     >>> resolve_loss("quantile", 0.9), resolve_loss("poisson", 0.5)
     (Quantile(quantile=0.9), Poisson())

@@ -26,11 +26,12 @@ class Candidate:
     learner: type[Any]
     parameters: dict[str, Any] = field(default_factory=dict)
     out_of_bag: bool = False
-    """Fitted once, with out-of-bag predictions; others are fitted on folds."""
+    """Whether it is fitted once, with out-of-bag predictions; others are fitted on folds."""
     lines: bool = False
-    """A candidate for its linear leaves, which sparse rows do not have."""
+    """Whether it is a candidate because of its linear leaves, which sparse rows do not have."""
     moved: bool = False
-    """It predicts means for a loss of another constant, and is shifted by the best constant on held-out rows."""
+    """Whether it predicts means for a loss that the mean does not minimise, and is shifted by the best constant on
+    held-out rows."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ _ON_LOSS = {
         "random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}
     ),
 }
-"""Further candidates for losses of another constant than the mean; of "fast" the first alone."""
+"""Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
     "fast": ("sbpmt", "forest", "lines", "large_trees"),
     "default": ("sbpmt", "forest", "lines", "large_trees", "random_thresholds", "adaboost_trees"),
@@ -93,7 +93,7 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]
 
 
 def quickest_first(wanted: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates with linear models first: the first candidate is trained beyond any limit of time.
+    """Candidates with linear models first: the first candidate is trained whatever the time limit.
 
     >>> [one.name for one in quickest_first(candidates(False, "fast"))]
     ['lines', 'sbpmt', 'forest', 'large_trees']

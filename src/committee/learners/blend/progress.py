@@ -72,8 +72,8 @@ class TimeLeft:
 class MemberLines:
     """A callback that writes a line for each trained candidate of a committee of ensembles: its score, the time left.
 
-    Its loss alone and that of the vote so far are on held-out rows. The time left is estimated by the candidates so
-    far, or what `time_limit` leaves if that is less.
+    The losses of the candidate alone and of the vote so far are on held-out rows. The time left is estimated by the
+    candidates so far, or what `time_limit` leaves if that is less.
 
     Parameters
     ----------

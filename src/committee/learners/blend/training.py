@@ -173,9 +173,10 @@ class FoldTrainer:
 class ParallelFolds:
     """Fits on folds by an executor, ahead of the run that takes them one after the other.
 
-    The first fit of a candidate that tunes its learning rate finds that of its other folds, which wait for it. All fits
-    that need no other are trained at the same time, and then all that need these. Leaving `under_way` cancels the rest.
-    Of `candidates`, in the order of the run, fits begin before they are taken; `seconds` are by candidate.
+    The first fit of a candidate that tunes its learning rate finds the rate of its other folds, which wait for it. All
+    fits that need no other are trained at the same time, and then all that need these. Leaving `under_way` cancels the
+    rest. Fits of `candidates`, in the order of the run, begin before the run takes them. `seconds` has the training
+    time of each candidate.
     """
 
     def __init__(
@@ -273,7 +274,7 @@ class CandidateRun:
     limit: TimeLimit
     tasks: FitTasks
     loss: Loss | None
-    """Loss of numbers; None of classes."""
+    """Loss of numbers; None for classes."""
     weigh: Callable[[Sequence[Member]], WeightedVote]
     attributes: Callable[[WeightedVote, Sequence[LeftOut]], dict[str, Any]]
     """Fitted attributes of a vote and of all candidates that are not members."""

@@ -23,9 +23,9 @@ _MOST_STEPS, _MOST_HALVINGS = 200, 40
 _SUFFICIENT = 1e-4
 """Share of the promised decrease that a step must reach."""
 _LOG_LOSS_GAP = 1e-15
-"""Tolerance of the log likelihood, in rows as a share of all."""
+"""Tolerance of the log likelihood, per row."""
 _INSIDE = 0.99
-"""Largest share of the way to the border of the simplex of a step."""
+"""Largest share of the way to the simplex's border that a step takes."""
 _LOSS_GAP = 1e-7
 """Tolerance of a loss, as a share of the members' mean loss."""
 _NARROWEST, _NARROWER = 1e-6, 0.1
@@ -290,8 +290,8 @@ def select_members(
 ) -> WeightedVote:
     """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
 
-    A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors. `losses` of
-    rows and `score` are of predictions ``(n, K)``, the weights of `weigh` of the predictions of each member.
+    A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors. `losses` (of
+    rows) and `score` take predictions ``(n, K)`` of the vote; `weigh` takes those of each member.
     """
 
     def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:

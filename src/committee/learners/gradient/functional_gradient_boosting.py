@@ -115,7 +115,7 @@ class FunctionalRun(BoostingRun):
         return np.array(self.steps[first:end], dtype=np.float64)
 
     def committee(self, n_rounds: int) -> tuple[RoundVoters, F64]:
-        """Return the first rounds with steps other than 0, or the first round, and their steps."""
+        """Return those of the first `n_rounds` rounds with nonzero steps, or the first round, and their steps."""
         moved = np.flatnonzero(self.weights(0, n_rounds))
         if not len(moved):
             return self.voters(0, 1), self.weights(0, 1)
@@ -124,7 +124,7 @@ class FunctionalRun(BoostingRun):
 
 @with_parameters
 class FunctionalGradientBoosting(LossBoosting):
-    """Base of the two learners: rounds of any regressor on the antigradient of a loss."""
+    """Base of the classifier and the regressor: rounds of any base learner on the antigradient of a loss."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors", "regressor_rounds")
 

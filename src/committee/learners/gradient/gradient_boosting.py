@@ -62,7 +62,7 @@ OF_THE_TREE = "They are among those of `max_features_tree`."
 
 @with_parameters
 class GradientBoosting(WarmStart, LeafRefitting):
-    """Base of the two learners: parameters, rounds, held-out rows and warm starts."""
+    """Base of the classifier and the regressor: parameters, rounds, held-out rows and warm starts."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
     stored_attributes: ClassVar[tuple[str, ...]] = (*LossBoosting.stored_attributes, "seed_", "learning_rate_")
@@ -115,7 +115,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
     max_delta_step: float | None = parameter(
         None,
         """Largest size of a leaf weight, before the step; splits gain what weights within it gain. With several targets
-        in units of their dispersion. None: no limit.""",
+        it is in units of their dispersion. None: no limit.""",
         POSITIVE,
     )
     subsample: float = parameter(
@@ -145,9 +145,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
         None,
         """1: predictions (with two classes: the score of the second) never decrease as the column rises; -1: never
         increase; 0: free. With more classes each has a score, and directions of its own: ``{class: {column: 1}}``, or
-        one row for each class. The probability of a class never decreases where its score must not and all others' must
-        not increase. With several numbers they hold for each, or are a list with one row or dict for each. Several
-        scores need a tree each, see `tree`.""",
+        one row for each class. The probability of a class never decreases if its score must not decrease and all other
+        scores must not increase. With several numbers they hold for each, or are a list with one row or dict for each.
+        Several scores need a tree each, see `tree`.""",
         "array-like",
         dict,
         None,
@@ -451,9 +451,9 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     max_features: int | float | str | None = shared.max_features(more=OF_THE_TREE)
     quantile: float | Sequence[float] = parameter(
         0.5,
-        """For ``loss="quantile"`` or "quantiles": which quantile. Several, in rising order, are predicted at once, as
-        columns: each round is one tree whose leaves hold a number for each, and the numbers of a row are put in order,
-        so that they never cross.""",
+        """For ``loss="quantile"`` or "quantiles": level of the predicted quantile. Several, in rising order, are
+        predicted at once, as columns: each round is one tree whose leaves hold a number for each, and the numbers of a
+        row are put in order, so that they never cross.""",
         FRACTION,
         "array-like",
         type_words="float or sequence of float",

@@ -82,8 +82,9 @@ class LineSearch:
         """The objective over the total weight, before the first and after each round."""
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
-        """Take `learning_rate` times the best step along `direction`, or the best step, or none, if it lowers the
-        objective; return it. `leaves` ``(L, k)`` are the values of each tree's leaves, in the scores' units.
+        """Take `learning_rate` times the best step along `direction`, or the best step, if it lowers the objective.
+
+        Returns the step taken, or 0. `leaves` ``(L, k)`` are the values of each tree's leaves, in the scores' units.
         """
         F = self.F
         best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))

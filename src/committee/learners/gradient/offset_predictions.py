@@ -19,7 +19,7 @@ class OffsetClassifier(BaseClassifier):
     def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> F64:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``.
 
-        The offset is added to it; without one it is 0, also of a model that was trained with one.
+        The `offset` is added to the score. None means 0, even if the model was trained with offsets.
         """
         return self._answers(X, "decision_function", offset=offset)
 
@@ -37,7 +37,7 @@ class OffsetClassifier(BaseClassifier):
             return np.log(self.predict_proba(X, offset=offset))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | None = None) -> float:
-        """Mean accuracy. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
+        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if offset is None:
             return super().score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score
@@ -65,12 +65,12 @@ class OffsetRegressor(BaseRegressor):
         """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them.
 
         The offset is added to the score, before the link: with a log link the logarithm of an exposure multiplies the
-        prediction by the exposure. Without one it is 0, also of a model that was trained with one.
+        prediction by the exposure. None means 0, even if the model was trained with offsets.
         """
         return self._answers(X, "predict", offset=offset)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | None = None) -> float:
-        """R^2. `y` and `sample_weight` may name columns; rows in pieces may bring them."""
+        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if offset is None:
             return super().score(X, y, sample_weight)
         from sklearn.metrics import r2_score

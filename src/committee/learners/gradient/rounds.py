@@ -51,7 +51,7 @@ class Draws:
 
     @property
     def any(self) -> bool:
-        """Two rounds may differ in their rows or columns."""
+        """Whether two rounds may differ in their rows or columns."""
         return self.by_node or self.subsample < 1.0 or self.features_of_tree < self.n_features
 
     def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
@@ -118,7 +118,7 @@ class ScoredRows(ABC):
 
     @abstractmethod
     def keep(self, record: FitRecord) -> None:
-        """Record trees from now on, and take those known from the record."""
+        """Record the trees of later rounds, and reuse those that `record` has already."""
 
 
 @dataclass(eq=False)

@@ -165,7 +165,7 @@ class Shard:
         return largest
 
     def terms_of_leaves(self, run: int, tree: tuple[Any, ...], n_nodes: int, k: int, largest: F64) -> I64:
-        """Return sums of these over the leaves of a tree, and last the numbers of rows, ``(N, c, 4)``."""
+        """Return sums of gradients, hessians and weights by leaf, and last the row counts, ``(N, c, 4)``."""
         self.leaf = self._walked(tree)
         sums = _core.node_sums(self._terms(run, k), self.leaf, n_nodes, largest)
         count = np.zeros((n_nodes, 1, sums.shape[2]), dtype=np.int64)
@@ -214,8 +214,8 @@ class Call:
 class Shards(ABC):
     """Client of all shards of the training rows. Calls without a result are queued until the next call with one.
 
-    A shard that is rebuilt from its rows has the state of one that was lost once the calls of `journal` have been made.
-    `sizes` are the rows of each shard; together they are all rows, in order.
+    The calls of `journal` give a shard that is rebuilt from its rows the state of the one that was lost. `sizes` are
+    the rows of each shard; together they are all rows, in order.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:

@@ -91,7 +91,7 @@ class Target:
         return replace(self, y=self.y[..., rows], offset=None if self.offset is None else self.offset[..., rows])
 
     def best_constant(self, n_scores: int) -> F64:
-        """Return the best scores if they are equal for all rows, or as far beyond the offset, ``(n_scores,)``."""
+        """Return the best constant scores, or the best constants to add to the rows' offsets, ``(n_scores,)``."""
         if self.y.ndim == 2:
             start = [None] * len(self.y) if self.offset is None else self.offset
             return np.array([self._best(y, F, 1).item() for y, F in zip(self.y, start, strict=True)])
@@ -213,12 +213,12 @@ class LossBoosting(Boosting):
     )
     validation_losses_: F64 | None = fitted(
         """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is used; None
-        without held-out rows. Of the squared error it is half the mean square.""",
+        without held-out rows. For squared error it is half the mean square.""",
         "float64 array or None",
     )
     training_objectives_: F64 | None = fitted(
-        """With line search: the mean loss of the training rows, and the penalties of leaves over their weight, before
-        the first and after each round of the last call of `fit`; it never rises.""",
+        """With line search: the mean loss of the training rows plus the leaf penalties divided by the rows' weight,
+        before the first and after each round of the last call of `fit`; it never rises.""",
         "float64 array or None",
     )
 
@@ -252,7 +252,7 @@ class LossBoosting(Boosting):
             Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping; without it their loss is recorded only.
+            Held-out rows for early stopping; without early stopping, their loss is only recorded.
         sample_weight_val : array-like or str, default=None
             Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
         groups : array-like (n,) or str, default=None
@@ -263,7 +263,7 @@ class LossBoosting(Boosting):
             log link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two
             classes. The model does not keep it: give it to `predict` too, which else adds nothing.
         offset_val : array-like, default=None
-            The same of `X_val`.
+            Offsets of the rows of `X_val`.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
