@@ -124,7 +124,7 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         TypeError
-            If the voters are not native trees.
+            If the voters are not native trees; ``AttributeError`` for "gain".
         ValueError
             If `kind` is unknown, or "cover" needs weights of training rows that the trees do not have.
 

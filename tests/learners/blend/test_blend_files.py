@@ -131,4 +131,4 @@ def test_figures_of_members_that_are_not_there_are_refused(tmp_path):
     content = (tmp_path / "model").read_bytes()
     assert_array_equal(committee.load(tmp_path / "model").predict(X), np.zeros(4))
     change = tell("attributes", "member_names_", value={"list": ["forest"]})
-    refused(tmp_path / "model", craft(content, change), "member_names_ is of members, and there are none")
+    refused(tmp_path / "model", craft(content, change), "member_names_ is stored, but a model of one class")

@@ -139,7 +139,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         TypeError
             If `X` is no data frame.
         ValueError
-            If a column holds no dates.
+            If a column holds other values than dates.
         """
         self._validate_params()
         cells = self._cells(X, reset=True)

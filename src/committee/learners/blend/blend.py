@@ -476,7 +476,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         super()._from_file()
         if not isinstance(self.committee_.voters, MemberCommittees):  # there is one class
             if unexpected := list(self.stored_values()):
-                raise ValueError(f"{unexpected[0]} is of members, and there are none")
+                raise ValueError(f"{unexpected[0]} is stored, but a model of one class has no members")
             return
         held = vars(self)
         names, m = field(held, "member_names_", list), len(self.member_names_)

@@ -50,7 +50,7 @@ class LeafPenalty:
     per_leaf: bool = False
 
     def weight(self, G: ArrayLike, H: ArrayLike, lower: float | F64 = -np.inf, upper: float | F64 = np.inf) -> F64:
-        """Return the best weight of each leaf within bounds; 0 where H + l2 = 0.
+        """Return the best weight of each leaf within bounds; where H + l2 = 0, the number within them nearest to 0.
 
         Equation: leaf-weight (docs/theory.md).
         """
