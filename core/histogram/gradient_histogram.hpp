@@ -1,7 +1,7 @@
 // Histograms of gradients: for every output and cell the sums of gradient, hessian and count over a node's rows.
 //
 // A narrow histogram has one word per output and cell (gradient_words.hpp), a wide one two planes per output:
-// gradients, and hessians with counts. Nodes of few rows are narrow: a third of the bytes to clear, subtract and scan.
+// gradients, and hessians with counts. Nodes of few rows are narrow: half the bytes to clear, subtract and scan.
 #pragma once
 
 #include <algorithm>

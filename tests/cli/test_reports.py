@@ -171,13 +171,15 @@ def test_labels_that_are_no_classes(files, tmp_path):
 
 
 def test_refused(files, tmp_path):
-    pl.read_csv(files / "new.csv").with_columns(price=pl.lit("low")).write_csv(tmp_path / "text.csv")
+    for name, price in (("text", pl.lit("low")), ("flags", pl.lit(True))):
+        pl.read_csv(files / "new.csv").with_columns(price=price).write_csv(tmp_path / f"{name}.csv")
     used = "target 'colour' is a column that the model uses; name the column that it predicts"
-    text = "target 'price' is text, and the model predicts numbers"
+    text, flags = (f"target 'price' is {kind}, and the model predicts numbers" for kind in ("text", "boolean"))
     new, price = files / "new.csv", ("-t", "price", "--drop", "code")
     cases = [
         (used, new, "-t", "colour"),
         (text, tmp_path / "text.csv", *price),
+        (flags, tmp_path / "flags.csv", *price),
         ("is named for two files", new, *price, "--json", new),
         ("there is no file", tmp_path / "none.csv", *price),
         ("- is standard output", new, *price, "--report", "-"),

@@ -108,9 +108,10 @@ def voting_certified(
         q = min(1, (n / m) (nu_theta + (K - 1) e)),
         c = (ln C(|B| + N - 1, N) + ln(G J / eta)) / m,
 
-    kl(q, p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)), C(., .) the number of ways to draw N of |B| voters and
-    G, J the numbers of thetas and of Ns tried. It holds for all weights at once and does not depend on the number of
-    voters in the committee. Where it is vacuous its value is 1. The proof is on the page about bounds.
+    kl(q, p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)), C(|B| + N - 1, N) the number of ways to draw N of |B|
+    voters with repetition, and G, J the numbers of thetas and of Ns tried. It holds for all weights at once and does
+    not depend on the number of voters in the committee. Where it is vacuous its value is 1. The proof is on the page
+    about bounds.
 
     Parameters
     ----------

@@ -80,7 +80,8 @@ def read_labelled_rows(
     if (classes := getattr(learner, "classes_", None)) is not None:
         return LabelledRows(X, match_classes(y, classes, target), target)
     if y.dtype.kind not in "iuf":
-        raise ValueError(f"target {target!r} is text, and the model predicts numbers; name a column of numbers")
+        kind = "boolean" if y.dtype.kind == "b" else "text"
+        raise ValueError(f"target {target!r} is {kind}, and the model predicts numbers; name a column of numbers")
     return LabelledRows(X, y, target, offset)
 
 

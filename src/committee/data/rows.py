@@ -293,7 +293,8 @@ def checked_weights(
 ) -> F64:
     """Return the weights ``(n,)`` of the rows of X as they are given, ones by default; errors call them `name`.
 
-    With `warn`, warn of whole weights whose mean is too large for counts of rows.
+    Extreme ones are divided by a power of 2. With `warn`, warn of whole weights whose mean is too large for counts of
+    rows.
     """
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)

@@ -155,7 +155,7 @@ class NestDisplay(Display):
         X : table or array-like (n, p), default=None
             Rows of the shares; `None` uses the training rows.
         for_class : class label, default=None
-            Class of the score, of more than two; `None` is the first.
+            Class whose score is drawn, if there are more than two; `None` is the first.
         max_voters, ax
             As for the class and `plot`.
         """
@@ -360,8 +360,8 @@ class BoundDisplay(ChartDisplay):
         estimators : mapping of str to classifier
             Fitted ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier.
         for_class : class label, default=None
-            Class of the score, of more than two. `None`: the sum over all scores after as many voters of each, which
-            bounds the expected training error.
+            Class whose score is drawn, if there are more than two. `None`: the sum over all scores, each after the same
+            number of voters, which bounds the expected training error.
         edge : float, "smallest" or None, default="smallest"
             Edge of the reference curves. "smallest": the least absolute edge of the first model's voters, or no curves
             if even a sum of such voters would stay above 0.99, as with the last voters of a long run. `None`: no
