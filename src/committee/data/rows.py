@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from committee.data.bins import Binned
 from committee.data.labels import CodedText, Labels, encode_classes
@@ -300,12 +300,16 @@ def checked_weights(
         sample_weight = np.asarray(sample_weight)
     if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
         raise ValueError(f"{name} holds complex numbers; give real ones, as by {name}.real.")
+    rows = X.codes if isinstance(X, CodedText) else X
     try:
-        weights: F64 = _check_sample_weight(
-            sample_weight, X.codes if isinstance(X, CodedText) else X, dtype=np.float64, allow_all_zero_weights=True
-        )
+        weights: F64 = _check_sample_weight(sample_weight, rows, dtype=np.float64, allow_all_zero_weights=True)
     except OverflowError as error:
         raise ValueError(f"{name} holds a number of more than 300 digits; scale the weights.") from error
+    except ValueError as error:
+        shape, n = np.shape(cast("Any", sample_weight)), _num_samples(rows)
+        if shape == (n,):
+            raise
+        raise ValueError(f"{name} has shape {shape}; {n} rows need one weight each.") from error
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise ValueError(f"{name}[{row}] is {weights[row]}; weights must not be negative (0 leaves a row out).")

@@ -110,7 +110,7 @@ def test_tuples_that_contradict_each_other(case):
 
 def test_labels_of_another_length():
     refuses(scan(X), "inconsistent numbers of samples", y=Y[:-1])
-    refuses(scan(X), "sample_weight.shape == .*expected", y=Y, weights=Y[:-1])
+    refuses(scan(X), "sample_weight has shape .*one weight each", y=Y, weights=Y[:-1])
 
 
 def test_categories_declared_in_some_pieces():

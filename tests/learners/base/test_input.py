@@ -249,8 +249,8 @@ BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
     ),
     "NaN": (np.r_[ONES[1:], np.nan], "sample_weight contains NaN"),
     "infinite": (np.r_[ONES[1:], np.inf], "sample_weight contains infinity"),
-    "too few": (ONES[1:], r"sample_weight.shape == \(39,\), expected \(40,\)"),
-    "two columns": (np.ones((N, 2)), "Sample weights must be 1D array or scalar, got 2D array"),
+    "too few": (ONES[1:], r"sample_weight has shape \(39,\); 40 rows need one weight each"),
+    "two columns": (np.ones((N, 2)), r"sample_weight has shape \(40, 2\); 40 rows need one weight each"),
     "complex": ([1j] * N, "sample_weight holds complex numbers; give real ones"),
     "of 400 digits": ([10**400] * N, "sample_weight holds a number of more than 300 digits; scale the weights"),
 }
@@ -472,11 +472,16 @@ THREE = np.arange(N) % 3
 @pytest.mark.parametrize(
     ("y", "held_out", "message"),
     [
-        (Y, {"X_val": X}, "X_val and y_val go together; one of them is missing"),
-        (Y, {"y_val": Y}, "X_val and y_val go together; one of them is missing"),
+        (Y, {"X_val": X}, "X_val and y_val go together; [Xy]_val is missing"),
+        (Y, {"y_val": Y}, "X_val and y_val go together; [Xy]_val is missing"),
         (Y, {"X_val": X, "y_val": Y + 5}, r"y_val holds [56], which is not a class of y; its classes are \[0, 1\]"),
         (Y, {"X_val": X, "y_val": np.full(N, np.nan)}, "y_val holds nan, which is not a class of y"),
         (Y, {"X_val": X, "y_val": Y[:5]}, "inconsistent numbers of samples"),
+        (
+            Y,
+            {"X_val": X, "y_val": Y, "sample_weight_val": ONES[1:]},
+            r"sample_weight_val has shape \(39,\); 40 rows need one weight each",
+        ),
         (Y, {"X_val": X[:, :2], "y_val": Y}, "X has 2 features, but AdaBoostClassifier is expecting 3"),
         (Y, {"X_val": X[:0], "y_val": Y[:0]}, r"0 sample\(s\)"),
         (Y, {"X_val": with_cell(np.inf), "y_val": Y}, "column 'x1' holds infinity at row 7"),

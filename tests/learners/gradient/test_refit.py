@@ -124,8 +124,13 @@ def test_what_is_refused():
     model = learner("classes", n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match=r"decay_rate is 1.5; it must be a number from 0 to 1"):
         model.refit(X, y, decay_rate=1.5)
-    with pytest.raises(ValueError, match="holds 7, which is not a class of y"):
+    with pytest.raises(ValueError, match=r"^y holds 7, which is not a class of the model; its classes are \[0, 1\]"):
         model.refit(X, np.where(y == 1, 7, y))
+    number = learner("numbers", n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
+        number.refit(X, np.where(y == 1, np.nan, y))
+    with pytest.raises(ValueError, match=r"^y has 2 targets for each row, and the model predicts 1"):
+        number.refit(X, np.c_[y, y])
     with pytest.raises(ValueError, match="could break monotonic_constraints"):
         learner("classes", n_estimators=2, monotonic_constraints=[1, 0, 0, 0]).fit(X, y).refit(X, y)
     with pytest.raises(ValueError, match="X is read in pieces"):

@@ -301,11 +301,17 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @abstractmethod
     def _validation_rows(
-        self, X_val: Any, y_val: Any, weights: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+        self,
+        X_val: Any,
+        y_val: Any,
+        weights: ArrayLike | None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        name: str = "y_val",
     ) -> Rows | TargetRows:
         """Encode a validation set by the training table; its `weights` may be 0.
 
-        Class weights are those of the training rows, with `y` and `sample_weight`.
+        Class weights are those of the training rows, with `y` and `sample_weight`. Messages call the target `name`.
         """
 
     def validate_rows(self, X: Any) -> Any:
@@ -410,7 +416,13 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return {"committee_": Committee(voter, np.ones(1), self.classes_, Share(), self.table_)}
 
     def _validation_rows(
-        self, X_val: Any, y_val: Any, weights: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+        self,
+        X_val: Any,
+        y_val: Any,
+        weights: ArrayLike | None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        name: str = "y_val",
     ) -> Rows:
         encoded = self._validation_matrix(X_val)
         target: NDArray[Any] = column_or_1d(y_val)
@@ -419,7 +431,8 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         unknown = [label for label in target.tolist() if label not in number]
         if unknown:
             raise ValueError(
-                f"y_val holds {unknown[0]!r}, which is not a class of y; its classes are {self.classes_.tolist()}."
+                f"{name} holds {unknown[0]!r}, which is not a class of {'y' if name != 'y' else 'the model'}; "
+                f"its classes are {self.classes_.tolist()}."
             )
         labels = np.array([number[label] for label in target.tolist()], dtype=np.uint16)
         own = np.ones(len(labels)) if weights is None else row_weights(weights, labels, "sample_weight_val")
@@ -488,13 +501,19 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
 
     def _validation_rows(
-        self, X_val: Any, y_val: Any, weights: ArrayLike | None, y: ArrayLike, sample_weight: ArrayLike | None
+        self,
+        X_val: Any,
+        y_val: Any,
+        weights: ArrayLike | None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        name: str = "y_val",
     ) -> TargetRows:
         encoded = self._validation_matrix(X_val)
-        target = self._target(y_val, "y_val")
+        target = self._target(y_val, name)
         check_consistent_length(encoded, target)
         if (n_targets := n_columns(target)) != n_columns(y):
-            raise ValueError(f"y_val has {n_targets} columns, and y has {n_columns(y)}; give it the same targets.")
+            raise ValueError(f"{name} has {n_targets} columns, and y has {n_columns(y)}; give it the same targets.")
         own = np.ones(len(target)) if weights is None else row_weights(weights, target, "sample_weight_val")
         return TargetRows(encoded, target, own, uniform=weights is None)
 

@@ -206,14 +206,16 @@ class LeafRefitting(LossBoosting):
         X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
         warn_of_other_order(X, y=y, sample_weight=sample_weight, offset=offset)
         weights = self.fit_weights(y, sample_weight)
-        rows = Offsets(offset).of_training(self._validation_rows(X, y, None, y, None), None)
+        rows = Offsets(offset).of_training(self._validation_rows(X, y, None, y, None, name="y"), None)
         if weights is not None:
             given = np.asarray(weights, dtype=np.float64)
             check_consistent_length(rows, given)
             rows = replace(rows, weights=given, uniform=False).take(nonzero_weights(given))
         loss = self._chosen_loss()
         target = Target.of(loss if self.newton else PlainGradient(loss), rows)
-        target.n_scores(self._n_classes)
+        found, expected = target.n_scores(self._n_classes), np.size(committee.intercept)
+        if self._n_classes is None and found != expected:
+            raise ValueError(f"y has {found} targets for each row, and the model predicts {expected}; give the same.")
         refit = LeafRefit(
             target,
             rows.cells,
