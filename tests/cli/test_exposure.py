@@ -59,6 +59,14 @@ def test_rows_without_an_exposure_are_predicted_per_unit(claims, model, tmp_path
     assert_allclose(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(), load(model).predict(frame))
 
 
+def test_explanations_are_per_unit(claims, model):
+    result = succeed("explain", model, claims)
+    assert "note: explained for an exposure of 1; multiply the prediction by 'years'" in result.stderr
+    assert "does not use the column 'claims'" in result.stderr
+    per_unit = load(model).predict(pl.read_csv(claims).drop("years", "claims")[:1]).item()
+    assert f"predicted {per_unit:.4g}" in result.stdout
+
+
 def test_errors(claims, model, tmp_path):
     fit = ("fit", claims, "-t", "claims")
     other = tmp_path / "other.safetensors"

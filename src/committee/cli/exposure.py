@@ -77,3 +77,11 @@ def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F
 
     rest, exposure = take_exposure(frame, name)
     return rest, np.log(exposure)
+
+
+def without_exposure(frame: pl.DataFrame, name: str | None) -> pl.DataFrame:
+    """Leave the exposure, if there is one, out of rows to explain, with a note."""
+    if name is None:
+        return frame
+    note(f"explained for an exposure of 1; multiply the prediction by {name!r}")
+    return frame.drop(name, strict=False)

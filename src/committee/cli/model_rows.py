@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from committee.cli.exposure import fitted_exposure, without_exposure
 from committee.cli.options import TableOptions
 from committee.cli.terminal import note, print_notes
 from committee.data.dates import restore_times
@@ -102,8 +103,9 @@ def known_columns(learner: Any, ids: Sequence[str] = (), answers: Sequence[str] 
 
 
 def read_features(learner: Any, data: Path, table: TableOptions) -> Any:
-    """Read the columns that a model uses, and note unknown categories."""
-    X = select_features(learner, read_for_model(learner, data, table), str(data))
+    """Read the columns that a model uses without its exposure, and note unknown categories."""
+    frame = without_exposure(read_for_model(learner, data, table), fitted_exposure(learner, None))
+    X = select_features(learner, frame, str(data))
     note_unknown_categories(learner, X)
     return X
 
