@@ -94,7 +94,7 @@ def test_nothing_is_kept_without_a_file(table, tmp_path):
     before = sorted(tmp_path.iterdir())
     result = succeed("fit", table, "-t", "label", "--effort", "fast", "--time-limit", 0.001, "--drop", "price,spoilt")
     assert "note: the model is not saved" in result.stderr and "saved to" not in result.stderr
-    assert re.search(r"lines +- +- +no time", result.stdout)
+    assert re.search(r"forest +- +- +no time", result.stdout)
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -186,10 +186,10 @@ def test_cells_are_those_of_the_comparison(result):
 def test_only_a_few_columns_are_there_unasked():
     models = {"bayes": GaussianNB()}
     grid = quality_grid(compare(*load_iris(return_X_y=True), models, folds=2))
-    assert grid.columns == ("", "model", "accuracy", "log loss", "ROC AUC", "rank")
+    assert grid.columns == ("", "model", "accuracy", "log loss", "macro ROC AUC", "rank")
     found = compare(*load_iris(return_X_y=True), models, folds=2, metric=["brier", "mcc"])
     grid = quality_grid(found)
-    assert grid.columns == ("", "model", "accuracy", "MCC", "log loss", "Brier", "ROC AUC", "rank")
+    assert grid.columns == ("", "model", "accuracy", "MCC", "log loss", "Brier", "macro ROC AUC", "rank")
     assert len(grid.rows[0]) == len(grid.columns)
     notes = dict(measures(found))
     assert {"MCC", "Brier"} <= notes.keys() and "F1" not in notes
@@ -197,7 +197,8 @@ def test_only_a_few_columns_are_there_unasked():
 
 
 def test_many_figures_are_means_alone_and_rows_keep_their_names():
-    found = compare(*load_iris(return_X_y=True), ["scikit-learn:random_forest"], folds=2, metric=ranking_metrics())
+    metrics = ranking_metrics(n_classes=3)
+    found = compare(*load_iris(return_X_y=True), ["scikit-learn:random_forest"], folds=2, metric=metrics)
     grid = quality_grid(found)
     assert not any("±" in cell for cell in grid.rows[0])
     console = Console(width=100, record=True, file=io.StringIO(), markup=False)

@@ -21,6 +21,7 @@ from committee import (
     MatryoshkaClassifier,
     MDBoostClassifier,
     ProbabilisticAdaBoostClassifier,
+    ProbitModelTreeClassifier,
     RandomForestClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
@@ -53,6 +54,7 @@ CROSS_FITTED = [
     BoostingTreeClassifier(max_voters=8, random_state=0),
     MatryoshkaClassifier(levels=3, random_state=0),
     MatryoshkaClassifier(levels=3, method="majority", random_state=0),
+    ProbitModelTreeClassifier(10),
     RandomForestClassifier(7, bootstrap=False, random_state=0),
     SubaggingClassifier(n_estimators=3, max_samples=1.0, random_state=0),
 ]

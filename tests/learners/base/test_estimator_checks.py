@@ -157,7 +157,7 @@ def has_leaves_of_light_rows(learner: Any) -> bool:
             return not learner.early_stopping
         case c.FunctionalGradientBoostingClassifier():
             return learner.base is None
-        case c.TreeVoter() | c.RandomForestClassifier():
+        case c.RandomForestClassifier():
             return True
     return getattr(learner, "learner", None) == "stump" or getattr(learner, "softness", None) == 0.0
 

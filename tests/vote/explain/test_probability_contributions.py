@@ -201,7 +201,7 @@ def test_what_cannot_be():
     bayes = AdaBoostClassifier(2, voter=GaussianNB(), calibrate=None).fit(X, y).committee_
     with pytest.raises(TypeError, match="EstimatorVoters"):
         probability_contributions(bayes, X)
-    with pytest.raises(TypeError, match="X is sparse"):
+    with pytest.raises(TypeError, match="sparse X"):
         probability_contributions(hard, csr_array(X))
     abstaining = AdaBoostClassifier(10, vote="abstaining", calibrate=None).fit(X, y).committee_
     for link in (Share(), Softmax(normalized=True)):

@@ -306,16 +306,18 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         if self.memory_limit is not None:
             wanted, too_large = self._with_room(self.memory_limit, wanted, rows, folds)
             left_out = [*left_out, *too_large]
+        order = wanted
         if self.time_limit is not None:
             from committee.learners.blend.portfolio import quickest_first
 
-            wanted = quickest_first(wanted)
+            order = quickest_first(wanted)
         validation = ValidationRows.of(folds)
-        with parallel_folds(fits, wanted, in_time=self.time_limit is not None) as ahead:
+        with parallel_folds(fits, order, in_time=self.time_limit is not None) as ahead:
             run = CandidateRun(
                 fits,
                 validation,
                 wanted,
+                order,
                 left_out,
                 TimeLimit(self.time_limit, tasks.begun),
                 tasks,

@@ -261,7 +261,7 @@ class _StoppedError(Exception):
 
 @dataclass(eq=False)
 class CandidateRun:
-    """The training of candidates in order, each with a temperature or constant shift.
+    """The training of candidates, each with a temperature or constant shift.
 
     Each is a task for callbacks, and so is each of its fits on folds.
     """
@@ -269,6 +269,9 @@ class CandidateRun:
     fits: FoldTrainer
     validation: ValidationRows
     candidates: Sequence[Candidate]
+    """Candidates in the order in which members stand in the vote."""
+    order: Sequence[Candidate]
+    """Candidates in the order in which they are trained."""
     failed: list[LeftOut]
     """Candidates that do not suit the rows, and then those that fail."""
     limit: TimeLimit
@@ -287,7 +290,7 @@ class CandidateRun:
     def train(self) -> None:
         """Train the candidates; after a KeyboardInterrupt the members are those that were ready."""
         try:
-            for candidate in self.candidates:
+            for candidate in self.order:
                 self._train(candidate)
         except OutOfTimeError:
             self.tasks.end_parts(self._so_far)
@@ -304,7 +307,8 @@ class CandidateRun:
             reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
             raise ValueError(f"no member could be trained on {len(self.fits.rows)} rows ({reasons})")
         if self._weighed is None or self._weighed[0] != len(self.members):
-            self._weighed = len(self.members), self.weigh(self.members)
+            place = {one.name: k for k, one in enumerate(self.candidates)}
+            self._weighed = len(self.members), self.weigh(sorted(self.members, key=lambda one: place[one.name]))
         vote = self._weighed[1]
         known = {one.name for one in self.members} | {one.name for one in self.failed}
         others = [LeftOut(one.name, self._ended) for one in self.candidates if one.name not in known]
