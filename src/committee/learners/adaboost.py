@@ -84,7 +84,8 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
         "discrete",
         """"discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME).
         "confidence": a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-);
-        with more than two classes AdaBoost.MH. "abstaining": stumps whose sides may abstain. eps = 1 / (2 n).""",
+        with K > 2 classes AdaBoost.MH. "abstaining": stumps whose sides may abstain. eps = 1 / (2 n), with
+        AdaBoost.MH 1 / (2 n K).""",
     )
     voter: Any = shared.voter()
     criterion: Literal["gini", "entropy", "error"] = parameter(
@@ -333,8 +334,8 @@ class Discrete(Rule):
 class Confidence(Rule):
     """Confidence-rated votes (Schapire & Singer 1999): a leaf's vote is c = 1/2 ln((W_+ + eps) / (W_- + eps)).
 
-    eps = 1 / (2 n). A row's weight is multiplied by exp(-y c). More than two classes: AdaBoost.MH, one weight and c per
-    class, "class k or not". Equation: confidence-leaf (docs/theory.md).
+    eps = 1 / (2 n). A row's weight is multiplied by exp(-learning_rate y c). K > 2 classes: AdaBoost.MH, one weight and
+    c per class, "class k or not", and eps = 1 / (2 n K). Equation: confidence-leaf (docs/theory.md).
     """
 
     link: Link = Logistic(scale=2.0)

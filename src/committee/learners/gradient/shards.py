@@ -245,7 +245,7 @@ class Shards(ABC):
     def move(
         self, known: bool, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
     ) -> None:
-        """Move the scores of each along the tree grown last or, if `known`, along one from a record."""
+        """Move the scores in each shard along the tree grown last or, if `known`, along one from a record."""
         done = Call("catch_up", (run, tree, value, lines, step, k))
         self._queue.append(done if known else Call("move", done.same))
         self._write_down(self._queue)

@@ -202,7 +202,7 @@ class ModelTreeLimits:
 
 
 def check_leaf_steps(learner: Any) -> None:
-    """Raise ValueError if `leaf_steps` is "gradient" and trees are per class, or columns are chosen by likelihood."""
+    """Raise ValueError for `leaf_steps` "gradient" with trees per class or with columns chosen by likelihood."""
     if learner.leaf_steps == "newton":
         return
     for name, needed in (("tree", "shared"), ("selection", "error")):
