@@ -169,7 +169,7 @@ def test_an_index_of_a_pandas_frame_is_ignored() -> None:
 )
 def test_a_schema_that_refuses_unseen_categories_names_the_first(encoded: Any, value: str) -> None:
     schema = TableSchema(("c",), ((1, 3),), refuses_unknown=True)
-    with pytest.raises(ValueError, match=f"column 'c' holds the category {value} at row 2, which the model does not"):
+    with pytest.raises(ValueError, match=f"column 'c' holds the category {value} at row 2, which training had not"):
         schema.encode(encoded)
     known = encoded[:2]
     np.testing.assert_array_equal(schema.encode(known).ravel(), [0, np.nan])

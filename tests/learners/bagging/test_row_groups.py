@@ -118,7 +118,7 @@ def test_copies_certify_nothing():
         out_of_bag_mask(forest, 5, again[1])
     with pytest.raises(ValueError, match="model drew 60 groups"):
         for_sbpmt(votes, *again)
-    with pytest.raises(AttributeError, match="groups of rows or copies"):
+    with pytest.raises(AttributeError, match="whole groups or copies of rows were drawn"):
         votes.vote_variance(X)
 
 

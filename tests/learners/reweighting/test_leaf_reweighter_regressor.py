@@ -229,7 +229,11 @@ def poisson():
         (lambda: FOREST, {"X": X[::-1]}, "The out-of-bag prediction of row 0 differs from the one that ensemble has"),
         (lambda: FOREST, {"level": "voter"}, "level='voter' weighs voters by margins"),
         (lambda: FOREST, {"metric": "accuracy"}, "metric"),
-        (lambda: FOREST, {"metric": "pinball"}, "metric='pinball' needs a quantile, and the ensemble is taken"),
+        (
+            lambda: FOREST,
+            {"metric": "pinball"},
+            "metric='pinball' needs a quantile, and the ensemble's parameters name none",
+        ),
         (lambda: FOREST, {"y": y[:10]}, "y has 10 numbers; X has 300 rows"),
         (lambda: FOREST, {"y": np.full(300, np.nan)}, "y"),
         (lambda: FOREST, {"max_loss": 0.1, "metric": lambda truth, said: said[:3]}, "returned an array of shape"),

@@ -389,7 +389,7 @@ def with_value(value):
         (X[:0], y[:0], None, "No row is left"),
         (with_value(np.inf), y, None, "column 'x2' holds infinity at row 3"),
         (with_value(-np.inf), y, None, "column 'x2' holds infinity at row 3"),
-        (X, y, np.ones(3), r"sample_weight.shape == \(3,\)"),
+        (X, y, np.ones(3), r"sample_weight has shape \(3,\)"),
         (X, y, np.full(400, np.nan), "contains NaN"),
         (X, y, np.full(400, np.inf), "contains infinity"),
         (X, y, np.full(400, -1.0), "weights must not be negative"),
