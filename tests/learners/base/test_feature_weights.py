@@ -110,7 +110,7 @@ def test_trees_and_adaboost(kind):
 def test_weights_where_nothing_is_drawn():
     X, y = numbers(30)
     for kind in (GradientBoostingRegressor, TreeRegressor):
-        with pytest.raises(ValueError, match="every node has all of them; set max_features or max_features_tree"):
+        with pytest.raises(ValueError, match="every node has all columns; set max_features or max_features_tree"):
             kind(feature_weights=[1, 2, 3, 4]).fit(X, y)
     odd = pd.DataFrame(X, columns=[3, 2, 1, 0])
     with pytest.raises(ValueError, match="could mean either"):
