@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask, check_array, check_range
-from committee.data.rows import checked_weights, row_weights
+from committee.data.rows import row_weights
 from committee.data.typed_json import field
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
@@ -212,19 +212,16 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         X = X if hasattr(X, "__getitem__") else np.asarray(X)
         target = self._targets(y)
         check_consistent_length(X, target)
-        checked = None if sample_weight is None else checked_weights(sample_weight, target)
-        given = None if checked is None else row_weights(checked, target, warn=False)
-        weights = given
-        if self._is_classifier and self.class_weight is not None:
-            weights = self.weights_with_classes(target, np.ones(len(target)) if checked is None else checked)
+        weights = self.fit_weights(target, sample_weight)
+        given = None if sample_weight is None else row_weights(sample_weight, target, warn=False)
         group = group_of_rows(X, groups, self.group_by)
-        training = TrainingRows(X, target, weights)
+        training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
         # rows without weight are among those that a trained ensemble has numbered
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
         random = fit_generator(
             self.random_state,
             target if self._is_classifier else None,
-            np.ones(len(target)) if weights is None else weights,
+            np.ones(len(target)) if weights is None else np.asarray(weights),
         )
         with self._as_before_if_it_fails():
             for name in [name for name in vars(self) if name.endswith("_")]:
