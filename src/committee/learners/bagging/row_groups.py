@@ -10,11 +10,11 @@ from sklearn.base import _fit_context
 
 from committee.data.number_types import Index
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.rows import Rows, TargetRows
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, with_parameters
-from committee.learners.base.row_sampling import copied_rows, group_numbers, warn_of_copies
+from committee.learners.base.row_sampling import copied_rows, warn_of_copies
 
 if TYPE_CHECKING:
     from committee.files.journal import Checkpoint
@@ -80,8 +80,8 @@ class GroupedRows(CommitteeEstimator):
 
     def _drawn_groups(self, rows: Rows | TargetRows, tasks: FitTasks) -> Index | None:
         """Number of the group of each row with weight, ``(n,)``; None if rows are drawn."""
-        if tasks.groups is not None:
-            return group_numbers(tasks.groups, nonzero_sample_weights(tasks.sample_weight, len(rows)))
+        if (group := tasks.group_of(rows)) is not None:
+            return group
         group = copied_rows(rows.with_codes, n_threads(self.n_jobs))
         if group is not None:
             warn_of_copies(group)

@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
-from committee.data.rows import nonzero_sample_weights, nonzero_weights
+from committee.data.rows import nonzero_weights
 from committee.learners.base.early_stopping import EarlyStopping, ValidationSet
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks, Fitted
-from committee.learners.base.row_sampling import group_numbers
 from committee.learners.base.shared_parameters import EarlyStoppingParameters
 
 if TYPE_CHECKING:
@@ -141,11 +140,10 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 return self
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random(rows), rows)
-            if tasks.groups is not None:
-                if not self._takes_groups:
-                    raise ValueError("groups are held out together, and no rows are; set early_stopping=True.")
-                counted = nonzero_sample_weights(tasks.sample_weight, len(rows))
-                rows = replace(rows, group=group_numbers(tasks.groups, counted))
+            if tasks.groups is not None and not self._takes_groups:
+                raise ValueError("groups are held out together, and no rows are; set early_stopping=True.")
+            if (group := tasks.group_of(rows)) is not None:
+                rows = replace(rows, group=group)
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)
             with_training = getattr(self, "return_train_score", False)
             if held_out is None and scoring is not None and not with_training:

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Options
 
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, inner_weights, nonzero_sample_weights
+from committee.data.rows import Rows, inner_weights
 from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
@@ -116,11 +116,11 @@ class CalibratedClassifier(BaseClassifier):
         )
 
     def _folds(self, rows: Rows, tasks: FitTasks) -> Iterable[Fold]:
-        from committee.learners.base.row_sampling import Folds, group_folds, group_numbers
+        from committee.learners.base.row_sampling import Folds, group_folds
 
-        if tasks.groups is None:
+        group = tasks.group_of(rows)
+        if group is None:
             return Folds.of(rows, N_FOLDS, n_threads(self.n_jobs))
-        group = group_numbers(tasks.groups, nonzero_sample_weights(tasks.sample_weight, len(rows)))
         return group_folds(group, rows.weights, N_FOLDS)
 
     def _evidence_of_fold(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:

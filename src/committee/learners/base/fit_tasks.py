@@ -20,14 +20,15 @@ from numpy.random import Generator, RandomState
 from numpy.typing import NDArray
 
 from committee.data.matrices import SparseMatrix
+from committee.data.number_types import Index
 from committee.data.parallel import trained_members
-from committee.data.rows import Rows, TargetRows
+from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.typed_json import field
 from committee.files.documents import Document
 from committee.files.journal import Checkpoint, CheckpointError, pickle_digest
 from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.writing import check_replaceable, lock
-from committee.learners.base.row_sampling import fit_generator
+from committee.learners.base.row_sampling import fit_generator, group_numbers
 from committee.learners.base.stored_learner import CallbackSupportMixin
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ class FitTasks:
     def random(self, rows: Rows | TargetRows) -> RandomState:
         """Generator of all draws of the fit; that of the first attempt if it is resumed."""
         return _generator(self._estimator, rows) if self._checkpoint is None else self._checkpoint.random
+
+    def group_of(self, rows: Rows | TargetRows) -> Index | None:
+        """Number of the group of each row with weight, ``(n,)``; None if no groups are given."""
+        if self.groups is None:
+            return None
+        return group_numbers(self.groups, nonzero_sample_weights(self.sample_weight, len(rows)))
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Costly array, from the checkpoint if it has it."""
