@@ -7,16 +7,11 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_feature_names_in,
-    _check_n_features,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from committee.data.columns import PLURALS, column_names, is_frame, open_frame, read_columns
+from committee.data.columns import PLURALS
 from committee.data.dates import SECONDS_PER_DAY
+from committee.data.derived.column_encoder import ColumnEncoder
 from committee.data.number_types import F64
 
 DatePart: TypeAlias = Literal["month", "weekday", "hour"]
@@ -76,7 +71,7 @@ def part_columns(seconds: F64, parts: Iterable[DatePart], *, cyclic: bool) -> F6
     return np.column_stack([np.empty((len(seconds), 0)), *columns])
 
 
-class DateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DateEncoder(ColumnEncoder):
     """Encode columns of dates as seconds since 1970, month, weekday and hour.
 
     Of each column the parts that vary in training are kept. Months are counted from 1 with the elapsed share of the
@@ -114,6 +109,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [[2.0, 4.0], [12.97, 2.0]]
     """
 
+    _takes = "dates"
     _parameter_constraints: ClassVar[dict[str, Any]] = {"cyclic": ["boolean"], "seconds": ["boolean"]}
 
     def __init__(self, cyclic: bool = False, seconds: bool = True) -> None:
@@ -167,14 +163,9 @@ class DateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     def _cells(self, X: Any, *, reset: bool) -> F64:
-        if not is_frame(X):
-            kind = type(X).__name__
-            raise TypeError(f"X is {kind}, which has no columns of dates; pass a frame (pandas, polars, Arrow)")
-        _check_feature_names(self, X, reset=reset)
-        _check_n_features(self, X, reset=reset)
-        frame = open_frame(X)
-        cells = np.full((len(frame), len(frame.columns)), np.nan)
-        for j, column in enumerate(read_columns(frame, column_names(frame.columns))):
+        columns = self._columns(X, reset=reset)
+        cells = np.full((len(X), len(columns)), np.nan)
+        for j, column in enumerate(columns):
             if column.kind == "date" and column.seconds is not None:
                 cells[:, j] = column.seconds.values
             elif not column.missing().all():

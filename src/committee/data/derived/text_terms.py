@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_feature_names_in,
-    _check_n_features,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from committee.data.columns import PLURALS, Column, column_names, is_frame, open_frame, read_columns
+from committee.data.columns import PLURALS, Column
+from committee.data.derived.column_encoder import ColumnEncoder
 from committee.data.number_types import F64
 from committee.data.parallel import one_blas_thread
 from committee.data.text import is_unicode
@@ -182,7 +177,7 @@ def _unpacked(packed: str, n_terms: int) -> F64:
     return found.reshape(-1, n_terms) if n_terms else np.zeros((0, 0))
 
 
-class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TextEncoder(ColumnEncoder):
     """Encode columns of text as few numbers: tf-idf of words and of runs of letters, reduced by an SVD.
 
     Terms are the 2,000 most frequent words and the 4,000 most frequent runs of 3 and 4 letters, weighted and reduced by
@@ -215,6 +210,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (4, 3)
     """
 
+    _takes = "text"
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_components": [Interval(Integral, 1, 1_000, closed="both")]}
 
     def __init__(self, n_components: int = N_COMPONENTS) -> None:
@@ -242,7 +238,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a column holds no text.
         """
         self._validate_params()
-        columns = self._texts(X, reset=True)
+        columns = [column_texts(column) for column in self._columns(X, reset=True)]
         self.terms_ = [
             TextTerms.learn([text for text in texts if text is not None], self.n_components) for texts in columns
         ]
@@ -251,7 +247,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the numbers ``(n, q)`` named by `get_feature_names_out`; parameters and errors are those of `fit`."""
         check_is_fitted(self)
-        columns = self._texts(X, reset=False)
+        columns = [column_texts(column) for column in self._columns(X, reset=False)]
         parts = [terms.matrix(texts) for terms, texts in zip(self.terms_, columns, strict=True) if terms is not None]
         return np.concatenate([np.empty((len(columns[0]), 0)), *parts], axis=1)
 
@@ -260,15 +256,6 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         pairs = zip(_check_feature_names_in(self, input_features).tolist(), self.terms_, strict=True)
         return np.array([name for column, one in pairs if one is not None for name in one.names(column)], dtype=object)
-
-    def _texts(self, X: Any, *, reset: bool) -> list[list[str | None]]:
-        if not is_frame(X):
-            kind = type(X).__name__
-            raise TypeError(f"X is {kind}, which has no columns of text; pass a frame (pandas, polars, Arrow)")
-        _check_feature_names(self, X, reset=reset)
-        _check_n_features(self, X, reset=reset)
-        frame = open_frame(X)
-        return [column_texts(column) for column in read_columns(frame, column_names(frame.columns))]
 
 
 def column_texts(column: Column) -> list[str | None]:

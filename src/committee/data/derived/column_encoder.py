@@ -1,0 +1,26 @@
+"""Base of the transformers of columns of one kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from committee.data.columns import Column, column_names, is_frame, open_frame, read_columns
+
+
+class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Transformer of the columns of a data frame, all of the kind `_takes`."""
+
+    _takes: str
+
+    def _columns(self, X: Any, *, reset: bool) -> list[Column]:
+        """Read the columns; with `reset` their names and number are learned, else compared."""
+        if not is_frame(X):
+            kind = type(X).__name__
+            raise TypeError(f"X is {kind}, which has no columns of {self._takes}; pass a frame (pandas, polars, Arrow)")
+        _check_feature_names(self, X, reset=reset)
+        _check_n_features(self, X, reset=reset)
+        frame = open_frame(X)
+        return list(read_columns(frame, column_names(frame.columns)))
