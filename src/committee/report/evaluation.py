@@ -20,7 +20,7 @@ from committee.report.figures import (
     quantile_levels,
 )
 from committee.report.grid import BLANK, Grid
-from committee.report.metrics import METRICS, N_BINS, FittedFold, Reliability, metric_words
+from committee.report.metrics import MACRO_OF_MORE, METRICS, N_BINS, FittedFold, Reliability, metric_words
 from committee.report.prediction_sets import CoveredRows, model_inside
 
 OVER_CLASSES = {
@@ -206,8 +206,7 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) ->
                 interval = accuracy_interval(y, predicted)
                 figures += [Measured(name, metric_words(name), value, interval=interval), _most_frequent(y)]
             else:
-                of_one = classes.size == 2 and name in ("roc_auc", "average_precision")
-                remark = "" if of_one else OVER_CLASSES.get(name, "")
+                remark = "" if classes.size == 2 and name in MACRO_OF_MORE else OVER_CLASSES.get(name, "")
                 between = interval_of_classes(name, value, fold)
                 figures.append(Measured(name, metric_words(name, classes.tolist()), value, remark, between))
     reliability = None

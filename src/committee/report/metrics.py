@@ -322,6 +322,9 @@ OF_TWO_CLASSES = ("f1", "precision", "recall")
 OF_POSITIVE_CLASS = (*OF_TWO_CLASSES, "average_precision")
 """Metrics that for two classes are those of the second."""
 
+MACRO_OF_MORE = ("roc_auc", "average_precision")
+"""Metrics that are means over the classes if there are more than two."""
+
 METRICS_OF_NUMBERS: dict[str, Metric] = {
     "rmse": _score(
         "RMSE",
@@ -369,7 +372,7 @@ def averaged(words: str, name: str, classes: Collection[Any]) -> str:
     """Add to the heading of a metric the positive one of two classes, or "macro" if it is a mean over more classes."""
     if len(classes) == 2 and name in OF_POSITIVE_CLASS:
         return f"{words} ({shortened(str(list(classes)[1]), 16)})"
-    return f"macro {words}" if len(classes) > 2 and name in ("roc_auc", "average_precision") else words
+    return f"macro {words}" if len(classes) > 2 and name in MACRO_OF_MORE else words
 
 
 def ranking_metrics(numbers: bool = False, n_classes: int = 2) -> list[str]:
