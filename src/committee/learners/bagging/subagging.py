@@ -244,9 +244,8 @@ class SubaggingClassifier(SubsampledVote):
 
     def _template(self, weights_given: bool) -> BaseEstimator:
         given = TreeVoter() if self.estimator is None else clone(self.estimator)
-        if isinstance(given, TreeVoter):
-            given.calibrate = None  # the vote is calibrated as a whole
-        template = voter_template("estimator", given, self.table_, votes_by_class=self.voting == "hard")
+        calibrated = self.voting == "soft" and isinstance(given, CalibratedClassifier)  # shrunk leaves are not
+        template = voter_template("estimator", given, self.table_, calibrated=calibrated)
         if weights_given and weight_argument(template) is None:
             given_name = "sample_weight" if self.class_weight is None else "class_weight"
             raise ValueError(

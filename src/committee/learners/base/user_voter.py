@@ -17,12 +17,12 @@ from committee.learners.base.stored_learner import BaseEstimator
 
 
 def voter_template(
-    parameter: str, voter: Any, table: TableSchema, *, numbers: bool = False, votes_by_class: bool = True
+    parameter: str, voter: Any, table: TableSchema, *, numbers: bool = False, calibrated: bool = False
 ) -> BaseEstimator:
     """Copy a user's classifier, or regressor for `numbers`, with the categorical columns of the encoded matrix set.
 
-    A classifier that votes by its predicted class is not calibrated. ``ValueError`` if the estimator is of the other
-    kind, or a column has more categories than it takes.
+    A classifier with a parameter `calibrate` keeps it if `calibrated`, else has None. ``ValueError`` if the estimator is
+    of the other kind, or a column has more categories than it takes.
     """
     copy: BaseEstimator = clone(voter)
     if numbers and not is_regressor(copy):
@@ -30,7 +30,7 @@ def voter_template(
     if not numbers and not is_classifier(copy):
         raise ValueError(f"{parameter}={voter!r} is not a classifier; a vote needs voters that name classes.")
     params = copy.get_params(deep=False)
-    if not numbers and votes_by_class and "calibrate" in params:
+    if not numbers and "calibrate" in params and not calibrated:
         copy.set_params(calibrate=None)
     categorical = np.flatnonzero(table.categorical)
     if len(categorical) and "categorical_features" in params:

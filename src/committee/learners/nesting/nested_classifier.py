@@ -256,7 +256,10 @@ class NestedClassifier(CalibratedClassifier):
     def _growths(self, rows: Rows, random: np.random.RandomState) -> list[Growth]:
         threads = n_threads(self.n_jobs)
         weights = rows.weights / rows.weights.sum()
-        member = None if self.voter is None else voter_template("voter", self.voter, self.table_, votes_by_class=False)
+        member = None
+        if self.voter is not None:
+            calibrated = isinstance(self.voter, CalibratedClassifier)  # a tree's shares stay those of the weighted rows
+            member = voter_template("voter", self.voter, self.table_, calibrated=calibrated)
         binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
         kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
         precision = np.float64 if kept <= _MOST_BYTES else np.float32
