@@ -52,7 +52,9 @@ def test_a_committee_of_classes(table, tmp_path):
     assert f"accuracy {model.oof_score_:.4f}" in estimate(model, y)
     assert f"log loss {model.oof_loss_:.4f}" in estimate(model, y)
     assert "training accuracy" not in result.output
-    assert re.search(r"predict time: [\d.,]+ µs/row", result.stderr)
+    assert re.search(
+        r"size: [\d.]+ [kM]B in a file, [\d.]+ [kM]B in memory; predict time: [\d.,]+ µs/row", result.stderr
+    )
     shown = result.stdout + succeed("inspect", path).stdout
     for name in model.member_names_:
         assert shown.count(name) == 2

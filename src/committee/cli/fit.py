@@ -37,7 +37,7 @@ from committee.cli.terminal import (
     print_tables,
     with_options,
 )
-from committee.data.text import pluralize
+from committee.data.text import byte_text, pluralize
 from committee.report.models import PEERS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 FOLDS = 5
 """Folds for the estimate of a single learner."""
 
-TIMED_ROWS = 1000
+_BATCH = 1000
 """Rows of the batch on which prediction is timed."""
 
 EFFORTS = ("fast", "default", "best")
@@ -365,7 +365,10 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
     )
     if members:
         print_tables([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
-        info(f"predict time: {_microseconds(learner, table.rows):,.1f} µs/row, in a batch of {TIMED_ROWS:,}")
+        info(
+            f"size: {byte_text(vote.file_bytes)} in a file, {byte_text(vote.nbytes)} in memory; predict time: "
+            f"{_microseconds(learner, table.rows):,.1f} µs/row, in a batch of {_BATCH:,}"
+        )
     elif model != "committee" and (figures := _training_figures(learner, table, with_score=found is not None)):
         info(figures)
     return found
@@ -425,8 +428,8 @@ def _training_figures(learner: Any, table: TrainingTable, *, with_score: bool) -
 def _microseconds(learner: Any, X: pl.DataFrame) -> float:
     import numpy as np
 
-    batch = X[np.resize(np.arange(X.height), TIMED_ROWS)]
+    batch = X[np.resize(np.arange(X.height), _BATCH)]
     learner.predict(batch[:1])  # untimed: the first call may import or compile something
     start = time.perf_counter()
     learner.predict(batch)
-    return 1e6 * (time.perf_counter() - start) / TIMED_ROWS
+    return 1e6 * (time.perf_counter() - start) / _BATCH

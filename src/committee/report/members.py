@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from committee.data.number_types import F64, Index
-from committee.data.text import pluralize, shortened
+from committee.data.text import byte_text, pluralize, shortened
 from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import MIN_PROBABILITY
@@ -25,7 +25,7 @@ from committee.vote.committee import Committee
 
 IN_MEMBERS_GRID = frozenset(
     (
-        *("member_weights_", "member_losses_", "member_gains_", "member_seconds_"),
+        *("member_weights_", "member_losses_", "member_gains_", "member_seconds_", "member_predict_times_"),
         *("left_out_losses_", "left_out_seconds_"),
     )
 )
@@ -54,13 +54,18 @@ def members_grid(model: Any) -> Grid:
             BLANK if len(model.member_names_) == 1 else _loss(model, model.oof_loss_ + one["gain"]),
             f"{one['seconds']:.2f}",
             f"{one['nodes']:,}",
+            byte_text(one["file_bytes"]),
+            BLANK if one["predict_us"] is None else f"{one['predict_us']:.1f}",
         )
         for one in model.members_.iter_rows(named=True)
         if one["left_out"] is None
     ]
     n = len(rows)
-    columns = ("member", "weight", "fits", f"CV {_loss_name(model)}", "vote without", "fit time (s)", "nodes")
-    return Grid(f"Members ({n} of {n + len(model.left_out_)} candidates)", columns, tuple(rows), "lrrrrrr")
+    columns = (
+        *("member", "weight", "fits", f"CV {_loss_name(model)}", "vote without", "fit time (s)", "nodes"),
+        *("in the file", "predict time (µs/row)"),
+    )
+    return Grid(f"Members ({n} of {n + len(model.left_out_)} candidates)", columns, tuple(rows), "lrrrrrrrr")
 
 
 def left_out_grid(model: Any) -> Grid:

@@ -160,7 +160,7 @@ class Committee(WeightedVotes):
         return len(self.classes)
 
     def __repr__(self) -> str:
-        return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link)"
+        return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link{self._size})"
 
     def predict_proba(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Scores:
         """Return class probabilities ``(n, K)``; parameters and errors are those of `decision_function`.
@@ -442,7 +442,7 @@ class RegressionCommittee(WeightedVotes):
         voters, outputs = (
             f"{n} {what}" + "s" * (n != 1) for n, what in ((self.n_voters, "voter"), (self.n_outputs, "output"))
         )
-        return f"RegressionCommittee({voters}, {outputs}, {self.link.name} link)"
+        return f"RegressionCommittee({voters}, {outputs}, {self.link.name} link{self._size})"
 
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Return the votes of each voter, ``(n, T)`` for one output, else ``(n, T, D)``, without the intercept.

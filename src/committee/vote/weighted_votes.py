@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array
 
 from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
 from committee.data.offsets import check_scores, checked_offset
+from committee.data.text import byte_text
 from committee.data.typed_json import NamedParameters, field
 from committee.files.store import Storable
 from committee.voters.forest import Forest, ImportanceKind
@@ -98,6 +99,20 @@ class WeightedVotes(Storable, ABC):
     def nbytes(self) -> int:
         """Size of the voters, their weights and the intercept in bytes."""
         return self.voters.nbytes + self.weights.nbytes + (0 if self.intercept is None else self.intercept.nbytes)
+
+    @property
+    def _size(self) -> str:
+        # in representations of ensembles of ensembles, which are the large ones
+        return f", {byte_text(self.nbytes)}" if isinstance(getattr(self.voters, "members", None), tuple) else ""
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the arrays of its model file in bytes; ``TypeError`` if a file cannot hold the voters."""
+        from committee.files.documents import Tensors
+
+        arrays: dict[str, NDArray[Any]] = {}
+        self.to_document(Tensors(arrays))
+        return sum(array.nbytes for array in arrays.values())
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

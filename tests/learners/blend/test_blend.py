@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, RandomForestRegressor, TreeVoter
 from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
+from committee.data.text import byte_text
 from committee.learners.base.row_sampling import Folds, copied_rows
 from committee.learners.blend import portfolio
 from committee.learners.blend.members import Candidate
@@ -84,7 +85,10 @@ def test_the_table_of_members(kind):
     X, y = rows_for(kind)
     model = kind("best", cv=3, min_gain=0.0, random_state=0).fit(X, y)
     table = model.members_
-    assert table.columns == ["member", "weight", "fits", "loss", "gain", "seconds", "nodes", "left_out"]
+    assert table.columns == [
+        *("member", "weight", "fits", "loss", "gain", "seconds"),
+        *("nodes", "nbytes", "file_bytes", "predict_us", "left_out"),
+    ]
     assert_allclose(table["weight"].sum(), 1.0)
     assert (table["weight"].diff().drop_nulls() <= 0).all()
     assert table["fits"].sum() == model.committee_.n_voters
@@ -102,7 +106,13 @@ def test_the_table_of_members(kind):
     assert dict(others.select("member", "left_out").iter_rows()) == model.left_out_
     assert model.left_out_ == {name: "no weight" for name in wanted if name not in model.member_names_}
     assert others["loss"].is_sorted() and others["gain"].null_count() == len(others)
-    assert (others["fits"] == 0).all() and (others["nodes"] == 0).all()
+    assert (others.select("fits", "nodes", "nbytes", "file_bytes").sum_horizontal() == 0).all()
+    assert others["predict_us"].null_count() == len(others)
+    committee = model.committee_
+    assert table["nbytes"].sum() == committee.nbytes - committee.weights.nbytes
+    assert table["file_bytes"].sum() == committee.file_bytes - committee.weights.nbytes
+    assert (members["predict_us"] > 0).all()
+    assert byte_text(committee.nbytes) in repr(committee)
 
 
 def test_the_loss_of_a_candidate_without_weight_is_that_of_a_member():

@@ -31,7 +31,7 @@ from committee.learners.base.estimator import CommitteeEstimator, R
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
-from committee.learners.blend.members import Candidate, Effort, LeftOut, Member, members_table
+from committee.learners.blend.members import Candidate, Effort, LeftOut, Member, members_table, predict_times
 from committee.learners.blend.out_of_fold import (
     ValidationRows,
     default_n_folds,
@@ -71,6 +71,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         "member_gains_",
         "member_seconds_",
         "member_sizes_",
+        "member_predict_times_",
         "left_out_",
         "left_out_losses_",
         "left_out_seconds_",
@@ -89,6 +90,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     member_sizes_: NDArray[np.int64] = fitted(
         "Fits of each member: the voters of ``committee_`` are those of the first member, then of the second, ...",
         "int64 array",
+    )
+    member_predict_times_: F64 = fitted(
+        """Prediction time of each member, microseconds of processor time per row, in a batch of 1,000 training rows on
+        one thread; NaN of a model that `prune` made.""",
+        "float64 array",
     )
     left_out_: dict[str, str] = fitted(
         """Candidates that are not members, and why: no weight, no time, memory, an error, or that the fit was
@@ -224,6 +230,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             if not found:
                 rows, counted, reserve = self._reserved(rows, tasks)
                 found = self._trained(rows, counted, groups, tasks)
+                found["member_predict_times_"] = predict_times(
+                    found["committee_"].voters, found["member_sizes_"], rows.cells
+                )
                 found |= self._reserve_attributes(reserve, found["committee_"])
             tasks.end(found)
         return self
@@ -379,6 +388,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             "member_gains_": vote.gains,
             "member_seconds_": np.array([one.seconds for one in vote.members]),
             "member_sizes_": np.array([len(one.committees) for one in vote.members], dtype=np.int64),
+            "member_predict_times_": np.full(len(vote.members), np.nan),
             "left_out_": {one.name: one.reason for one in left_out},
             "left_out_losses_": np.array([one.loss for one in left_out], dtype=np.float64),
             "left_out_seconds_": np.array([one.seconds for one in left_out], dtype=np.float64),
@@ -487,6 +497,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         for name in ("member_weights_", "member_seconds_", *(["member_gains_"] if m > 1 else [])):
             if not np.isfinite(held[name]).all():
                 raise ValueError(f"{name} holds numbers that are not finite")
+        if "member_predict_times_" in held:  # earlier files have none
+            check_array("member_predict_times_", field(held, "member_predict_times_", np.ndarray), np.float64, (m,))
         sizes = field(held, "member_sizes_", np.ndarray)
         check_array("member_sizes_", sizes, np.int64, (m,))
         check_range("member_sizes_", sizes, 1, self.committee_.n_voters)

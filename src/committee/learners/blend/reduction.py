@@ -214,6 +214,7 @@ def _of_parts(blend: Any, members: Sequence[_PrunableMember], left: NDArray[np.i
     for name, of_members in (("left_out_losses_", "member_losses_"), ("left_out_seconds_", "member_seconds_")):
         if hasattr(blend, name):  # earlier files have none
             setattr(small, name, np.concatenate([getattr(blend, name), getattr(blend, of_members)[gone]]))
+    small.member_predict_times_ = np.full(len(left), np.nan)
     for name in ("oof_loss_", "oof_score_", "reserve_loss_", "reserve_score_"):  # of the larger vote
         if hasattr(blend, name):
             setattr(small, name, float("nan"))
