@@ -35,7 +35,7 @@ def members_on(client: Client | None = None, *, timeout: float = TIMEOUT) -> Ite
     """Train the independent members of all fits in the block on the workers of a cluster.
 
     Members are the trees of forests, the voters of subagging and SBPMT, the candidates of a committee of ensembles and
-    their folds, and the cells of comparisons. Tables stay in this process.
+    their folds, and the cells of comparisons. Workers receive copies of the training rows.
 
     Parameters
     ----------

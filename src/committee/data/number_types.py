@@ -49,7 +49,7 @@ def check_finite(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None
         raise ValueError(f"{name} holds a number that is not finite.")
 
 
-def check_range(name: str, array: NDArray[np.int32], least: int, most: int) -> None:
+def check_range(name: str, array: NDArray[np.integer[Any]], least: int, most: int) -> None:
     """Raise for an integer below `least` or above `most`."""
     outside = (array < least) | (array > most)
     if outside.any():

@@ -139,7 +139,7 @@ def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, 
 
 
 def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple[float, float] | None:
-    """Return the interval of "rmse", "mae" or "r2"; `None` for other figures."""
+    """Return the interval of "rmse", "mae" or "r2"; `None` for other figures, or too few rows."""
     error = predicted - y
     if name == "mae":
         influence = np.abs(error)
@@ -155,7 +155,10 @@ def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple
 
 
 def interval_of_classes(name: str, value: float, fold: FittedFold) -> tuple[float, float] | None:
-    """Return the interval of "log_loss", "brier" or "roc_auc"; `None` for others, or at a probability of 0."""
+    """Return the interval of "log_loss", "brier" or "roc_auc".
+
+    `None` for other figures, too few rows, or the log loss if the true class of a row has the probability 0.
+    """
     if name in ("log_loss", "brier") and fold.probabilities is not None:
         p, is_class = fold.probabilities, fold.is_class
         if name == "log_loss":

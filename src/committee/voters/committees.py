@@ -19,10 +19,10 @@ from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, class_in
 
 @dataclass(frozen=True, eq=False)
 class BoostedCommittees(UnitSpread):
-    """M committees of model trees. Each elects a class by the weighted votes of its members.
+    """M committees of model trees, whose members have weights.
 
-    Hard committees cast one vote for their winner. Soft ones return the shares of their members' weight, or the
-    weighted mean of the members' probabilities.
+    A hard committee votes for the class of most weight. A soft one returns each class's share of the weight, or the
+    weighted mean of its members' probabilities.
     """
 
     members: ModelForest  # all trees of all committees

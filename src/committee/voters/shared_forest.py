@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.number_types import F64, Index, Mask
+from committee.data.number_types import F64, Index, Mask, check_range
 from committee.voters.flat_trees import DTYPES, NODE_DTYPES, breadth_first_order, extents, inner_levels, positions
 from committee.voters.forest import Forest, read_vote
 from committee.voters.protocol import VoterIndex
@@ -269,8 +269,7 @@ def _read_gains(arrays: dict[str, Any], n_inner: int) -> F64:
             f"gain is {gain.dtype} and {GAINS} {values.dtype} of {values.ndim} dimensions; they must be unsigned and a "
             "float64 vector"
         )
-    if (gain >= len(values)).any():
-        raise ValueError(f"gain holds {int(gain.max())}; there are {len(values)} different gains")
+    check_range("gain", gain, 0, len(values) - 1)
     return np.asarray(values[gain])
 
 
@@ -418,12 +417,9 @@ def _check_graph(graph: SharedTrees, n_leaves: int) -> None:
         raise ValueError(f"split, left and right have {M}, {len(graph.left)} and {len(graph.right)} entries")
     if not len(graph.threshold) == len(graph.missing_left) == len(graph.category_offset) - 1 == S:
         raise ValueError("feature, threshold, missing_left and category_offset differ in their number of splits")
-    if (graph.split >= S).any():
-        raise ValueError(f"split holds {int(graph.split.max())}; there are {S} splits")
+    check_range("split", graph.split, 0, S - 1)
     for name in ("root", "left", "right"):
-        places = getattr(graph, name)
-        if (places >= M + n_leaves).any():
-            raise ValueError(f"{name} holds {int(places.max())}; there are {M + n_leaves} places")
+        check_range(name, getattr(graph, name), 0, M + n_leaves - 1)
     number = np.arange(M)
     for name in ("left", "right"):
         places = getattr(graph, name)

@@ -97,7 +97,9 @@ def drawn_tree_codec(n_rows: int, n_features: int, n_classes: int) -> Codec[Draw
         forest = voters_from_arrays(Forest, voters, n_features, n_classes)
         n_nodes = len(forest.feature)
         if left_out.shape != leaves.shape or not (_are_below(leaves, n_nodes) and _are_below(left_out, n_rows)):
-            raise ValueError("the out-of-bag rows of a tree are in leaves that it does not have")
+            raise ValueError(
+                f"out-of-bag rows of a tree must be int32 below {n_rows}, each with a leaf, an int32 below {n_nodes}"
+            )
         return DrawnTree(forest, left_out, leaves)
 
     return Codec(lambda tree: [*voters_to_arrays(tree.forest), tree.left_out, tree.leaves], decode)

@@ -127,9 +127,9 @@ class Constraints:
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """Solution of `constraint_generation`, with the names of `Reweighting`.
+    """Solution of `constraint_generation`; status and counts are as in `Reweighting`.
 
-    No feasible weights exceed ``bound``, which is computed from the dual solution. ``missed`` is the largest violation.
+    ``bound``, from the dual solution, is an upper bound on the optimum. ``missed`` is the largest violation of a line.
     """
 
     weights: F64

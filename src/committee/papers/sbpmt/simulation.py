@@ -42,7 +42,7 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100), (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
 @dataclass(frozen=True)
 class Simulation:
-    """Sizes of the simulation; by default the paper's."""
+    """Sizes of the simulation of Figure 2; by default the paper's."""
 
     training_rows: int = 2000
     test_rows: int = 10000
@@ -178,7 +178,7 @@ def figure2(errors: dict[str, F64], simulation: Simulation = PAPER) -> Figure:
 
 @dataclass(frozen=True)
 class Growth:
-    """Sizes of the experiment."""
+    """Sizes of the study of Theorem 2: test errors by the number n of training rows, after T = n^nu rounds."""
 
     rows: tuple[int, ...] = (250, 500, 1000, 2000, 4000, 8000)  # numbers n of training rows
     exponents: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)  # values of nu, for T = n^nu rounded up; 0 is one tree

@@ -166,9 +166,9 @@ class LeafTerms:
 
 
 def leaf_terms(model: Any, rows: F64, most: int = 6) -> tuple[str, list[LeafTerms]]:
-    """Return the class of a score of the first model tree, and the terms of that score in the largest leaves.
+    """Return the first class with a linear score in the first model tree, and its terms in the `most` largest leaves.
 
-    The standard deviations of the encoded `rows`, shape (n, p), make columns of different units comparable.
+    A term is a coefficient times the standard deviation of its column in the encoded `rows`, shape (n, p).
     """
     label, frame, design = leaf_scores(model)
     deviation, names = design.matrix(rows).std(axis=0), design.names(model.table_)
