@@ -70,6 +70,16 @@ def test_a_committee_of_classes(table, tmp_path):
     assert pl.read_csv(out)["prediction"].to_list() == model.predict(X).tolist()
 
 
+def test_an_identifier_as_target_is_refused(tmp_path):
+    path, said = (
+        tmp_path / "people.csv",
+        "target 'name' has 40 different values in 40 rows, as an identifier of the rows",
+    )
+    pl.DataFrame({"age": range(40), "name": [f"p{k}" for k in range(40)]}).write_csv(path)
+    fails(("fit", path, "-t", "name"), [(said,), (said, "--model", "random_forest"), (said, "--task", "classes")])
+    fails(("compare", path, "-t", "name"), [(said,)])
+
+
 def test_a_committee_of_numbers(table, tmp_path):
     path, out = tmp_path / "m.safetensors", tmp_path / "out.csv"
     result = succeed(

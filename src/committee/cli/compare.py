@@ -191,14 +191,14 @@ def _task(target: str, y: NDArray[Any], task: str | None) -> Task:
     from committee.cli.training_table import check_classes, check_text_target, describe_target
     from committee.data.labels import infer_task
 
-    if task == "classes":
-        check_classes(target, y)
     if task is None:
         check_text_target(target, y)
         task = infer_task(y)
         described = describe_target(target, y, task == "numbers")
         if "--task" in described:
             info(described)
+    if task == "classes":
+        check_classes(target, y)
     return "numbers" if task == "numbers" else "classes"
 
 

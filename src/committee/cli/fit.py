@@ -268,19 +268,19 @@ def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None
     from committee.cli.training_table import check_classes, check_text_target
     from committee.data.labels import all_integers, infer_task
 
-    if task is not None:
-        if task == "classes":
-            check_classes(target, y)
-        return task == "numbers"
-    if model not in MODELS_OF_NUMBERS:
+    if task is None and model in MODELS_OF_NUMBERS:
+        check_text_target(target, y)
+        task = infer_task(y)
+    elif task is None:
         if y.dtype.kind in "iuf" and not all_integers(y):
             raise ValueError(
                 f"target {target!r} holds numbers, and {model} predicts classes only; for numbers choose one of"
                 f" {', '.join(MODELS_OF_NUMBERS)}"
             )
-        return False
-    check_text_target(target, y)
-    return infer_task(y) == "numbers"
+        task = "classes"
+    if task == "classes":
+        check_classes(target, y)
+    return task == "numbers"
 
 
 def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:

@@ -203,10 +203,10 @@ def check_text_target(target: str, y: NDArray[Any]) -> None:
 
 
 def check_classes(target: str, y: NDArray[Any]) -> None:
-    """Refuse numbers with decimals as classes."""
+    """Refuse numbers with decimals, and identifiers of the rows, as classes."""
     import numpy as np
 
-    from committee.data.labels import all_integers
+    from committee.data.labels import all_integers, refuse_identifier
 
     if y.dtype.kind == "f" and not all_integers(y):
         first = float(y[y != np.floor(y)][0])
@@ -214,6 +214,7 @@ def check_classes(target: str, y: NDArray[Any]) -> None:
             f"target {target!r} holds numbers with decimals, such as {first:.10g}, which cannot be classes; leave out"
             f" --task classes to predict numbers, or make them text by --categorical {shlex.quote(target)}"
         )
+    refuse_identifier(len(np.unique(y)), len(y), f"target {target!r}")
 
 
 def describe_target(target: str, y: NDArray[Any], numbers: bool) -> str:

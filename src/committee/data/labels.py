@@ -71,6 +71,7 @@ Task = Literal["classes", "numbers"]
 
 MAX_TARGET = 1e150  # losses square a target, and sums of squares must stay finite
 MOST_NUMERIC_CLASSES = 50  # a numeric target with more distinct values holds numbers to predict
+MOST_FEW_CLASSES = 20  # with more classes than these, each must have two rows on average
 ROWS_OF_A_CLASS = 5  # integers with a mean of fewer rows per value are numbers to predict, unless there are two values
 
 
@@ -116,6 +117,20 @@ def label_vector(y: ArrayLike | CodedText | None) -> Labels:
         assert_all_finite(target, input_name="y")
     check_classification_targets(target)
     return target
+
+
+def refuse_identifier(n_classes: int, n_rows: float, what: str) -> None:
+    """Raise if the classes are identifiers of the rows: more than `MOST_FEW_CLASSES`, and less than two rows each.
+
+    >>> refuse_identifier(200, 400, "y")
+    """
+    if n_classes <= max(MOST_FEW_CLASSES, n_rows / 2):
+        return
+    raise ValueError(
+        f"{what} has {n_classes} different values in {n_rows:.0f} rows, as an identifier of the rows has, and a class "
+        "of one row cannot be learned. Give the column to predict; if the values are numbers to predict, use a "
+        "regressor (--task numbers); if they are groups of rows, pass them as groups."
+    )
 
 
 def encode_classes(y: Labels) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -133,6 +133,18 @@ def test_a_model_of_one_class_has_a_table_without_rows():
         one.member("forest")
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_an_identifier_as_target_is_refused_with_its_name():
+    frame = pl.DataFrame({"x": np.arange(60.0), "customer": [f"c{k}" for k in range(60)]})
+    with pytest.raises(ValueError, match=r"the target 'customer' has 60 different values in 60 rows, as an identifier"):
+        CommitteeClassifier(**FAST).fit(frame, "customer")
+    with pytest.raises(ValueError, match=r"y has 31 different values in 60 rows.* use a regressor .* groups"):
+        CommitteeClassifier(**FAST).fit(frame[["x"]], np.arange(60) % 31)
+    # as many rows by weights as by copies
+    rows = CommitteeClassifier().training_rows(frame[["x"]][:31], np.arange(31), np.full(31, 2.0))
+    assert rows.count == 62.0
+
+
 @BOTH
 def test_members_that_add_too_little_go(kind):
     X, y = rows_for(kind)

@@ -8,10 +8,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.labels import refuse_identifier
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
@@ -84,6 +85,12 @@ class CommitteeClassifier(Blend, BaseClassifier):
         Interval(Real, 0.0, 1.0, closed="left"),
         after="keep_oof",
     )
+
+    def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+        rows = super().training_rows(X, y, sample_weight)
+        name = getattr(y, "name", None)
+        refuse_identifier(len(self.classes_), rows.count, f"the target {name!r}" if name else "y")
+        return rows
 
     def _reserved(self, rows: Rows, tasks: FitTasks) -> tuple[Rows, Mask, Reserve | None]:
         rows, counted, _ = super()._reserved(rows, tasks)
