@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from committee.data.named_calls import NamedCalls
 from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Provenance, Tensors
 from committee.files.writing import write_file
@@ -42,7 +43,7 @@ class ModelFileError(ValueError):
     """A file is not a model, or is damaged or invalid; the message names the file and the reason."""
 
 
-class Storable:
+class Storable(NamedCalls):
     """A model that can be saved: a learner of the library, a `Committee` or a `RegressionCommittee`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:

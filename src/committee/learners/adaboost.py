@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,6 +13,7 @@ from committee import _core
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
@@ -150,10 +150,9 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
 
     def _warn(self, run: AdaBoostRun, fitted: dict[str, Any]) -> None:
         if run.steps[0].useless:
-            warnings.warn(
+            warn_user(
                 f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter "
                 "that predicts the class frequencies.",
-                stacklevel=5,
             )
 
 

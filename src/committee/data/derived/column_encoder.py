@@ -8,9 +8,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from committee.data.columns import Column, column_names, is_frame, open_frame, read_columns
+from committee.data.named_calls import NamedCalls
 
 
-class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnEncoder(NamedCalls, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Transformer of the columns of a data frame, all of the kind `_takes`."""
 
     _takes: str

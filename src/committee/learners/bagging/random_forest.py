@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, replace
 from functools import partial
@@ -18,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.user_warnings import warn_user
 from committee.learners.bagging.forest_trees import (
     ClassTrees,
     DeepCriterion,
@@ -146,7 +146,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
         if best is not None and self._wants_oob:
             found["oob_curve_"] = np.array([] if oob is None else oob.curve)
             if self.oob_score or self.n_estimators == "oob":
-                warn_without_vote(~best.has_vote, "", 4)
+                warn_without_vote(~best.has_vote, "")
             sample_weight = tasks.sample_weight if reserve is None else reserve.others
             found |= self._oob_attributes(rows, best, scatter_rows(best.mean_vote, sample_weight))
         if reserve is not None:
@@ -167,9 +167,8 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
         else:
             self._check_earlier(earlier)
         if earlier.n_voters == self.n_estimators:
-            warnings.warn(
+            warn_user(
                 f"warm_start with n_estimators={self.n_estimators} adds no trees to those of the last fit; raise it.",
-                stacklevel=5,
             )
         voters = earlier.voters
         assert isinstance(voters, Forest)

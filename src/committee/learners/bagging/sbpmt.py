@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.data.user_warnings import warn_user
 from committee.learners.adaboost import is_chance, samme_weight
 from committee.learners.bagging.subagging import DRAW_ATTRIBUTES, OOB_ATTRIBUTES, SubsampledVote
 from committee.learners.bagging.subsamples import Counts, draw_weights
@@ -384,10 +384,9 @@ class SBPMTClassifier(SubsampledVote):
             runs = tasks.each("voter", boosted, lambda runs: {"committee_": self._vote_of(runs)})
         used = draws[: len(runs)]
         if all(is_chance(run.errors[0], len(self.classes_)) for run in runs):
-            warnings.warn(
+            warn_user(
                 f"No model tree beats chance on any of {len(runs)} subsamples: the committee predicts no more than "
                 "the class frequencies.",
-                stacklevel=4,
             )
         fitted = {
             "committee_": self._vote_of(runs),

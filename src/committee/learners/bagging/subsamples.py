@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, inf, lgamma, log
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, balanced_class_factors, nonzero_sample_weights
+from committee.data.user_warnings import warn_user
 from committee.vote.weighted_votes import elected
 
 if TYPE_CHECKING:
@@ -194,13 +194,12 @@ def scatter_rows(values: F64, sample_weight: ArrayLike | None) -> F64:
     return spread
 
 
-def warn_without_vote(without_vote: Mask, ending: str, stacklevel: int) -> None:
+def warn_without_vote(without_vote: Mask, ending: str) -> None:
     """Warn if more than 1 % of the rows have no out-of-bag vote."""
     if without_vote.mean() > 0.01:
-        warnings.warn(
+        warn_user(
             f"{without_vote.sum()} rows were left out of no draw and have no out-of-bag vote; "
             f"more estimators or a smaller max_samples would give them one{ending}.",
-            stacklevel=stacklevel + 1,
         )
 
 
@@ -218,7 +217,7 @@ def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F6
 def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
     """Fitted attributes of `oob_votes`, NaN for rows of zero `sample_weight`."""
     voted = voting > 0
-    warn_without_vote(~voted, ", but to a row that is alone in its class, which is in every draw", 6)
+    warn_without_vote(~voted, ", but to a row that is alone in its class, which is in every draw")
     share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=voted[:, None])
     rivals = share.copy()
     each = np.arange(len(share))

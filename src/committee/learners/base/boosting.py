@@ -134,7 +134,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         offsets: Offsets | None = None,
     ) -> Self:
         with self._one_fit(X, y, sample_weight, checkpoint, offsets, groups) as (tasks, rows):
-            if constant := self._constant(rows, stacklevel=5):
+            if constant := self._constant(rows):
                 tasks.begin()
                 tasks.end(constant)
                 return self
@@ -290,4 +290,4 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             raise ValueError(f"best_iteration_ is {best!r}; it must be a number of rounds, or None")
 
     def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
-        """Warn of the outcome of the rounds; ``stacklevel=5`` is the user's call of fit."""
+        """Warn of the outcome of the rounds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -41,6 +40,7 @@ from committee.data.matrices import (
 from committee.data.number_types import MAX_CLASSES
 from committee.data.rows import Rows, TargetRows, checked_weights, nonzero_weights, row_weights, weighted_by_class
 from committee.data.table_schema import TableSchema
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
@@ -187,8 +187,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             return None
         return f"{self._voter_parameter}={voter!r} is trained by code that is not the library's, and cannot be kept"
 
-    def _constant(self, rows: Any, stacklevel: int = 4) -> dict[str, Any]:
-        """Fitted attributes of a model that needs no training; else empty. `stacklevel` is that of its warning."""
+    def _constant(self, rows: Any) -> dict[str, Any]:
+        """Fitted attributes of a model that needs no training; else empty."""
         return {}
 
     def _check_parameters(self) -> None:
@@ -385,16 +385,15 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         rows = Rows(encoded, labels, weights, uniform, categorical=self.table_.with_levels)
         return self._numbered(rows, f"rate of {classes[1]}" if len(classes) == 2 else "class score")
 
-    def _constant(self, rows: Any, stacklevel: int = 4) -> dict[str, Any]:
+    def _constant(self, rows: Any) -> dict[str, Any]:
         if len(self.classes_) > 1:
             return {}
         for name in self.stored_attributes:  # of a fit that a warm start could have continued
             self.__dict__.pop(name, None)
         # a warning and no error: folds without a rare class have one class, and a score of such a fold is worth more
-        warnings.warn(
+        warn_user(
             f"y holds one class only, {self.classes_.tolist()[0]!r} (rows of zero weight do not count): the model "
             "always predicts it, and has no attributes of a training.",
-            stacklevel=stacklevel,
         )
         leaf, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
         voter = Forest(

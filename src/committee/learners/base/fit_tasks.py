@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
@@ -24,6 +23,7 @@ from committee.data.number_types import Index
 from committee.data.parallel import trained_members
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.typed_json import field
+from committee.data.user_warnings import warn_user
 from committee.files.documents import Document
 from committee.files.journal import Checkpoint, CheckpointError, pickle_digest
 from committee.files.store import CHECKPOINT, read_contents, write_contents
@@ -213,7 +213,7 @@ class FitCheckpoint:
             self._unwritten = False
         except (OSError, ValueError, MemoryError) as error:  # ValueError: by now the path is a folder, for example
             reason = str(error).rstrip(".") or type(error).__name__
-            warnings.warn(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.", stacklevel=2)
+            warn_user(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.")
         if locked:
             with suppress(CheckpointError, OSError):  # another fit that came in between writes a file as whole
                 self._lock()

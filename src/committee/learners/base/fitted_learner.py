@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.matrices import is_matrix, is_out_of_core
+from committee.data.named_calls import NamedCalls
 from committee.data.parallel import n_threads
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from committee.voters.forest import ImportanceKind
 
 
-class FittedLearner(ABC):
+class FittedLearner(NamedCalls, ABC):
     """Base of learners whose predictions and explanations are those of their committee."""
 
     committee_: Committee | RegressionCommittee

@@ -28,6 +28,8 @@ from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from committee.data.named_calls import named_call
+
 Learner = TypeVar("Learner", bound=type)
 T = TypeVar("T")
 
@@ -200,7 +202,7 @@ def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
     ]
     init: Any = vars(make_dataclass(learner.__name__, fields, eq=False, repr=False, match_args=False))["__init__"]
     init.__module__, init.__qualname__ = learner.__module__, f"{learner.__qualname__}.__init__"
-    return init
+    return named_call(init)
 
 
 # --- the docstring --------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ A row of weight k is sampled as k equal rows are.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -22,6 +21,7 @@ from committee.data.number_types import F64, Index
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.row_digests import digests_of_kinds, row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows, counts_rows
+from committee.data.user_warnings import warn_user
 from committee.learners.base.held_out_groups import GroupedUnits
 
 MOST_UNITS = 64
@@ -392,11 +392,10 @@ def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
 def warn_of_copies(group: Index) -> None:
     """Warn of copies, by the result of `copied_rows`."""
     n_different = int(group.max()) + 1
-    warnings.warn(
+    warn_user(
         f"{len(group) - n_different} of {len(group)} rows are copies of other rows, as after resampling: copies are "
         "held out together, so that no row is judged by its copy. To avoid this warning, give each row once, with the "
         "number of its copies as sample_weight.",
-        stacklevel=6,
     )
 
 

@@ -5,6 +5,7 @@ Also scikit-learn's base classes with types: it has none, and below a base of ty
 
 from __future__ import annotations
 
+from inspect import signature
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -64,6 +65,27 @@ class StoredLearner(Storable, BaseEstimator):
     classes_: NDArray[Any] = fitted()
     table_: TableSchema = fitted("Columns of the training table: names, kinds and categories.", "TableSchema")
     committee_: Committee | RegressionCommittee = fitted()
+
+    @classmethod
+    def _keyword_hint(cls, method: str, keyword: str) -> str:
+        if method not in ("__init__", "fit"):
+            return ""
+        from committee.learners.base.peer_parameters import hint  # calls without an error need no names
+
+        made: Any = cls
+        own, fit = (list(signature(each).parameters) for each in (made, made.fit))
+        return hint(cls.__name__, method, keyword, own, fit[1:])
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn's; an error of an unknown one names the parameter that was meant."""
+        try:
+            return super().set_params(**params)
+        except ValueError as error:
+            known = self.get_params()
+            unknown = next((name for name in params if name.partition("__")[0] not in known), None)
+            if unknown is None:
+                raise
+            raise ValueError(f"{error} {unknown!r}: {self._keyword_hint('__init__', unknown)}.") from None
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the fitted learner into a model file, without metadata requests and output settings.

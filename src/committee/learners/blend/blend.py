@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, replace
@@ -24,6 +23,7 @@ from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
+from committee.data.user_warnings import warn_user
 from committee.learners.bagging.out_of_bag import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base import shared_parameters as shared
@@ -347,10 +347,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or not run.members:
                 raise
-            warnings.warn(
+            warn_user(
                 f"the fit was interrupted: the members were chosen from {len(run.members)} finished candidates out "
                 f"of {len(run.candidates)}; left_out_ names the others.",
-                stacklevel=5,
             )
             return run.fitted()
 
@@ -369,11 +368,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         forest = next(one for one in wanted if one.name == "forest")
         alone = next((one for one in wanted if "loss" in one.parameters), forest)
         kind = "a forest" if alone is forest else "boosting"
-        warnings.warn(
+        warn_user(
             f"n_samples = {len(fits.rows)} rows are too few to compare members on held-out rows: the only one is "
             f"{kind}, and its error is not estimated (equal rows count as one; the only row of a class is never held "
             "out).",
-            stacklevel=5,
         )
         nothing = np.full(1, np.nan)
         vote = WeightedVote([fits.without_validation(alone)], np.ones(1), nothing, nothing, np.nan, np.nan)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.named_calls import NamedCalls
 from committee.data.number_types import F64, is_number, is_whole
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
@@ -24,7 +25,7 @@ LEAST_NODES = 100
 """Smallest limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers in each."""
 
 
-class ReducibleBlend:
+class ReducibleBlend(NamedCalls):
     """Base of the committees of ensembles, with `distil` and `prune`."""
 
     def distil(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -20,6 +19,7 @@ from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_co
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import U64, row_digests
 from committee.data.text import check_names
+from committee.data.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from committee.data.table_schema import TableSchema
@@ -129,7 +129,7 @@ def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded
     new = sorted({group_words(group) for group in set(found).difference(known)})
     if new:
         many = f" and {len(new) - 1} more" if len(new) > 1 else ""
-        warnings.warn(f"{new[0]}{many} has no training row; its rows get {unbounded}.", stacklevel=4)
+        warn_user(f"{new[0]}{many} has no training row; its rows get {unbounded}.")
 
 
 def group_of_rows(X: Any, groups: Any, column: str | int | None) -> list[Group] | None:
@@ -261,9 +261,7 @@ class CalibrationScores:
         return (total - self.weight_below(scores, category) + 1.0) / (total + 1.0)
 
 
-def warn_of_few_scores(
-    known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str, stacklevel: int
-) -> None:
+def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str) -> None:
     """Warn if categories have too few rows for a finite threshold, so that predictions are `unbounded`."""
     few, count = known.too_few(alpha), known.count
     if not len(few):
@@ -273,9 +271,8 @@ def warn_of_few_scores(
     words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: "
     # the smallest alphas of float64 need more rows than it can count
     needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
-    warnings.warn(
+    warn_user(
         f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}.",
-        stacklevel=stacklevel,
     )
 
 

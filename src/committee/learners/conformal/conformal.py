@@ -24,6 +24,7 @@ from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask, check_array, check_range
 from committee.data.rows import row_weights
 from committee.data.typed_json import field
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
@@ -243,8 +244,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             self._keep_leave_out(found.leave_out, scored)
             self._sort_scores()
             for message, kind in dict.fromkeys((str(each.message), each.category) for each in warned):
-                warnings.warn(message, kind, stacklevel=2)
-            self._warn_of_few(self.alpha, stacklevel=3)
+                warn_user(message, kind)
+            self._warn_of_few(self.alpha)
         return self
 
     def _out_of_sample(self, given: TrainingRows, scored: Mask, seed: int) -> OutOfSample:
@@ -366,13 +367,13 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < alpha < 1.0:
             raise ValueError(f"alpha={alpha!r} must be a number above 0 and below 1.")
         if alpha != self.alpha_:
-            self._warn_of_few(float(alpha), stacklevel=4)
+            self._warn_of_few(float(alpha))
         return float(alpha)
 
-    def _warn_of_few(self, alpha: float, stacklevel: int) -> None:
+    def _warn_of_few(self, alpha: float) -> None:
         unbounded = "sets have every class" if self._is_classifier else "intervals are infinite"
         unbounded = "sets always have that class" if self._per_class else unbounded
-        warn_of_few_scores(self.known_, self.row_categories, alpha, unbounded, stacklevel + 1)
+        warn_of_few_scores(self.known_, self.row_categories, alpha, unbounded)
 
     def _groups_of(self, X: Any, groups: Any) -> list[Group] | None:
         if self.groups_ is None:

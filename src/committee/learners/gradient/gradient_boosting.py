@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, replace
@@ -18,6 +17,7 @@ from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.early_stopping import NO_GROUP, EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks
@@ -355,10 +355,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
     def _warn(self, run: GradientRun, fitted: dict[str, Any]) -> None:
         n = run.scored.n_rows
         if n < 2 * self.min_samples_leaf and not fitted["committee_"].feature_importances_.any():
-            warnings.warn(
+            warn_user(
                 f"The model is a constant: {n} training rows cannot be parted into two leaves of "
                 f"min_samples_leaf={self.min_samples_leaf}. Lower it.",
-                stacklevel=5,
             )
 
 

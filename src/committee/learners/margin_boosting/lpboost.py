@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import KW_ONLY
 from numbers import Real
@@ -17,6 +16,7 @@ from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, nonzero_sample_weights
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import CalibratedClassifier
@@ -162,17 +162,15 @@ class LPBoostClassifier(CalibratedClassifier):
     def _warn_of_gap(self, run: ClassRuns[LPRun], fitted: dict[str, Any]) -> None:
         least, gap = fitted["soft_margin_"].min(), fitted["duality_gap_"].max()
         if any(one.cut_short for one in run.runs):
-            warnings.warn(
+            warn_user(
                 f"n_estimators={self.n_estimators} ended the run: the soft margin is {least:.3g}, and up to {gap:.3g} "
                 "below the largest. Raise n_estimators, or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         elif not run.has_next() and least <= self.tol:
-            warnings.warn(
+            warn_user(
                 f"nu={self.nu} is too small for these rows: the voters found have no vote with a soft margin above 0, "
                 "and this one may be useless. Raise nu, or choose stronger voters.",
-                stacklevel=5,
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -15,6 +14,7 @@ from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
@@ -118,7 +118,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
-            warnings.warn("No voter beats chance: the committee is a single voter that does not.", stacklevel=5)
+            warn_user("No voter beats chance: the committee is a single voter that does not.")
 
 
 class VotingRun(ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from committee.data.number_types import F64
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
@@ -124,11 +124,10 @@ class MDBoostClassifier(MarginBoosting):
     def _warn(self, run: ClassRuns[MDRun], fitted: dict[str, Any]) -> None:
         super()._warn(run, fitted)
         if any(one.cut_short for one in run.runs) and not self.early_stopping:
-            warnings.warn(
+            warn_user(
                 f"n_estimators={self.n_estimators} ended the run: the objective is {fitted['objective_'].min():.3g}, "
                 f"and up to {fitted['duality_gap_'].max():.3g} below the best. Raise n_estimators, or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
 

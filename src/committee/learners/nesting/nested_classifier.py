@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -19,6 +18,7 @@ from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
@@ -205,10 +205,9 @@ class NestedClassifier(CalibratedClassifier):
                     "weights of all others round to nothing. Give a sample_weight of fewer magnitudes."
                 )
         if all(growth.useless for growth in run.growths):
-            warnings.warn(
+            warn_user(
                 f"No voter beats chance (edge {run.growths[0].edges[0]:.3g}): the committee is a single voter that "
                 "predicts the class frequencies.",
-                stacklevel=4,
             )
         tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
         return self._finished(self._fitted(run), rows, None, random, tasks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
@@ -20,6 +19,7 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
@@ -183,11 +183,10 @@ class QuadBoost(Boosting):
         runs = run.runs
         missed = max(one.missed for one in runs)
         if missed > 0.0:
-            warnings.warn(
+            warn_user(
                 f"A re-weighting ended {missed:.2g} from its optimum (the distance of 0 to the subdifferential), which "
                 "nearly equal voters may cause; its weights are the best found. Raise tol.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         if fitted["committee_"].weights.any():
             return
@@ -198,7 +197,7 @@ class QuadBoost(Boosting):
             known = f"the largest correlation of a voter with y is {max(one.largest for one in runs):.3g}"
             remedy = f"{kind.weakens} {kind.parameter}"
             why = f"{self.penalty} with strength {self.strength_:.3g} admits no voter, as {known}; {remedy}"
-        warnings.warn(f"The committee has no voter of any weight: {why}.", stacklevel=5)
+        warn_user(f"The committee has no voter of any weight: {why}.")
 
     def _score_runs(self, rows: Any, target: ScoreTargets, seed: int) -> QuadRun:
         threads = n_threads(self.n_jobs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, replace
@@ -19,6 +18,7 @@ from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number
 from committee.data.parallel import n_threads, one_blas_thread
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 from committee.learners.reweighting.cut_path import Fold, LeafPath, LeafSearch, SelectionCriterion, shuffled_folds
@@ -281,11 +281,10 @@ class BaseLeafReweighter(TrainedEnsemble):
     def _warn_kept_whole(self, path: LeafPath) -> None:
         first = path.steps[0]
         of = f"the whole's {self.metric_name}, as a share," if path.criterion.metric.in_shares else self.metric_name
-        warnings.warn(
+        warn_user(
             f"pruned to {first.cut.n_nodes} nodes, the ensemble loses {first.lost:.2g} ± {first.lost_error:.1g} of "
             f"{of} on rows that the trees have not seen, which may be more than max_loss={self.max_loss:g}, so that "
             "it is kept whole; raise max_loss or max_nodes, or give more rows.",
-            stacklevel=3,
         )
 
     @property

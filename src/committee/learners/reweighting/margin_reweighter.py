@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
@@ -19,6 +18,7 @@ from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.typed_json import read_named_parameters
+from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter, Limits, prune_leaves
@@ -279,11 +279,10 @@ class MarginReweighter(TrainedEnsembleClassifier):
         chosen = path.within(limits.max_loss, limits.max_voters, limits.max_nodes)
         if chosen is None:
             first = path.steps[path.chosen(limits.max_voters, None, limits.max_nodes)]
-            warnings.warn(
+            warn_user(
                 f"{len(first.voters)} of {committee.n_voters} voters lose {first.lost:.2g} ± {first.lost_error:.1g} of "
                 f"{path.metric} on rows that they have not seen, which may be more than max_loss={limits.max_loss:g}, "
                 "so that the ensemble is kept whole; raise max_loss or the limits, or give more rows.",
-                stacklevel=4,
             )
             whole = self._at_step(path, path.before, lines)
             whole.ensemble = whole._all = whole.committee_ = committee

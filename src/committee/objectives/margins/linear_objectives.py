@@ -5,7 +5,6 @@ S is a `MarginMatrix`, whose rows are the lines: for each row of the table one l
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
+from committee.data.user_warnings import warn_user
 from committee.objectives.margins.multiclass_margins import soft_margin_of_rows, sum_of_margins
 from committee.objectives.margins.objective import (
     Objective,
@@ -132,11 +132,10 @@ class MarginMaximum(Objective):
         if min(solved.bound, solved.value) > before + NO_ROOM:
             return Reweighting.of(solved, solved.value, before)
         remedy = "raise slack, by which each margin may decrease" if not self.slack else f"raise slack={self.slack}"
-        warnings.warn(
+        warn_user(
             f"No weights gain {NO_ROOM} without lowering a margin ({lines.n_rows} rows, {lines.n_voters} voters): the "
             f"ensemble keeps its own weights; {remedy}, or choose another objective.",
             ConvergenceWarning,
-            stacklevel=2,
         )
         return Reweighting.of(replace(solved, weights=lines.own.copy()), before, before)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee import _core
 from committee.data.number_types import F64, Mask
+from committee.data.user_warnings import warn_user
 from committee.objectives.programs.penalised_least_squares import CountedProducts, Penalty
 
 if TYPE_CHECKING:
@@ -94,12 +94,11 @@ class L1Penalty(Penalty):
         else:
             weights, gaps, risks = _core.lasso_path(gram, *rest)
         if gaps.max() > most_gap:
-            warnings.warn(
+            warn_user(
                 f"The path ran out of its {MOST_SWEEPS} sweeps at alpha={strengths[gaps.argmax()]:.3g}, with a duality "
                 f"gap of {gaps.max():.2g} where tol allows {most_gap:.2g}; the weights are the best so far. Raise "
                 "tol, or the weakest alphas.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return weights, gaps, risks
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64, is_number
+from committee.data.user_warnings import warn_user
 from committee.objectives.programs.linear_programs import add_rows, clip_to_simplex, run, simplex_solver
 from committee.vote.signed_votes import BLOCK
 
@@ -126,11 +126,10 @@ class SoftMarginLP:
             else:  # the last solution, with no weight on later voters
                 before = np.append(self._best, np.zeros(self._n_voters - len(self._best)))
             solved = max(solved, self._solution(before, u, status), key=lambda one: one.value)
-            warnings.warn(
+            warn_user(
                 f"HiGHS stopped before the optimum ({status}): the weights are the best so far, and at most "
                 f"{solved.gap:.3g} below the largest soft margin. Raise the limit.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self._best = solved.weights
         return solved
