@@ -9,10 +9,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.inspection import partial_dependence
 
 from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
-from committee.report.explained.column_effects import MOST_ROWS, TableRows, effects
-from committee.report.explained.model_explanation import Explanation, Importances
-from committee.report.explained.pictures import MOST_BARS, importance_picture
+from committee.report.column_effects import MOST_ROWS, TableRows, effects
+from committee.report.explained.column_pictures import MOST_BARS, importance_picture
 from committee.report.explained.tree_leaves import TreeLeaves
+from committee.report.explanation import Explanation, Importances
 from committee.report.model_pages import evaluation_page
 from tests.small_portfolio import use_small_members
 

@@ -150,9 +150,9 @@ def headings(page):
 def test_the_page_shows_what_is_known(some, kind):
     model, X, y = some[kind]
     bare, rows, whole = (headings(render_model(model, *given)) for given in ((), (X,), (X, y)))
-    assert not {"Disagreement of members", "Mean contributions of columns"} & set(bare)
+    assert not {"Disagreement of members", "Mean contributions"} & set(bare)
     assert any(title.startswith("Members (") for title in bare)
-    pictures = ["Disagreement of members", "Rows on which members disagree most", "Mean contributions of columns"]
+    pictures = ["Mean contributions", "Disagreement of members", "Rows on which members disagree most"]
     assert [title for title in rows if title in pictures] == pictures
     more = set(whole) - set(rows)
     assert any(heading.startswith("Members on 120 rows") for heading in more)
@@ -167,15 +167,15 @@ def test_the_page_shows_what_is_known(some, kind):
 
 def test_the_page_of_frames_many_rows_and_sparse_rows(some, monkeypatch):
     model, X, y = some[CommitteeClassifier]
-    monkeypatch.setattr("committee.report.explained.pictures.MOST_EXPLAINED", 7)
-    monkeypatch.setattr("committee.report.explained.pictures.FEWEST_EXPLAINED", 3)
-    assert "Mean over 7 rows" in render_model(model, X, y)
+    monkeypatch.setattr("committee.report.explained.column_pictures.MOST_EXPLAINED", 7)
+    monkeypatch.setattr("committee.report.explained.column_pictures.FEWEST_EXPLAINED", 3)
+    assert "between classes, over 7 rows" in render_model(model, X, y)
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(5)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert "Mean over 7 rows" in render_model(model, frame, y)
-    monkeypatch.setattr("committee.report.explained.pictures._WORK", 1.0)  # as if its trees were large
-    assert "Mean over 3 rows" in render_model(model, X, y)
+        assert "between classes, over 7 rows" in render_model(model, frame, y)
+    monkeypatch.setattr("committee.report.explained.column_pictures._WORK", 1.0)  # as if its trees were large
+    assert "between classes, over 3 rows" in render_model(model, X, y)
     X = np.where(np.abs(X) < 1.0, 0.0, X)
     assert render_model(model, csr_array(X), y) == render_model(model, X, y)
 

@@ -12,17 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.text import pluralize, quoted
+from committee.report.column_effects import encoded_rows
 from committee.report.displays.curves import RiskPathDisplay
 from committee.report.displays.ensemble_text import is_small
 from committee.report.displays.small_ensembles import SmallEnsembleDisplay
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend
-from committee.report.explained.column_effects import effect_pictures, encoded_rows
-from committee.report.explained.model_explanation import Explanation
+from committee.report.explained.column_pictures import contribution_picture, effect_pictures, importance_picture
 from committee.report.explained.pictures import (
     confusion_picture,
-    importance_picture,
     margin_picture,
     member_pictures,
     quantile_picture,
@@ -34,6 +33,7 @@ from committee.report.explained.pictures import (
     wrong_rows,
 )
 from committee.report.explained.tree_leaves import TreeLeaves, leaf_terms, leaves_picture, terms_picture
+from committee.report.explanation import Explanation
 from committee.report.figures import CONFIDENCE, accuracy_interval, quantile_levels, quantile_sentences
 from committee.report.inspection import changed_parameters, has_model_trees, inspection
 from committee.report.members import MemberAnswers, has_members, rows_grids
@@ -157,12 +157,12 @@ def _evaluation_sections(found: Explanation) -> list[Section]:
 
 
 def _column_sections(found: Explanation) -> list[Section]:
-    sections = []
-    if found.importances is not None:
-        sections.append(Section("Feature importance", [importance_picture(found.importances)]))
+    importances = None if found.importances is None else importance_picture(found.importances)
+    pictures = [each for each in (importances, contribution_picture(found)) if each is not None]
+    sections = [Section("Feature importance", pictures)]
     if found.effects:
-        pictures = effect_pictures(found.effects, found.shown_outputs, of_classes=found.of_classes)
-        sections.append(Section("Effects of columns", [pictures]))
+        effects = effect_pictures(found.effects, found.shown_outputs, of_classes=found.of_classes)
+        sections.append(Section("Effects of columns", [effects]))
     return sections
 
 
@@ -254,7 +254,7 @@ def _members(found: Explanation) -> list[Section]:
     if found.X is None or not has_members(found.model):
         return []
     answers = MemberAnswers.of(found.model, found.X, found.y)
-    parts: list[Part] = [*rows_grids(answers), *member_pictures(found.model, answers, found.X)]
+    parts: list[Part] = [*rows_grids(answers), *member_pictures(answers)]
     return [Section("Members on these rows", parts)]
 
 

@@ -58,14 +58,7 @@ class RowExplanation:
         `label` selects a class (default: the predicted one), the index of a target (0), or a quantile (the one nearest
         to the median).
         """
-        from sklearn.utils.validation import check_is_fitted
-
-        if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
-            raise TypeError(
-                f"estimator is a {type(estimator).__name__}, which has no contributions(X); give a fitted learner of "
-                "this library"
-            )
-        check_is_fitted(estimator)
+        check_explained(estimator)
         if is_sparse(X):
             raise TypeError("X is sparse, and values of one row are explained; pass X[[row]].toarray()")
         table, rows = estimator.table_, estimator.validate_rows(X)
@@ -163,23 +156,39 @@ def explains_probabilities(estimator: Any) -> bool:
     return hasattr(estimator, "classes_") and (isinstance(votes.voters, MemberCommittees) or (averages and not abstain))
 
 
-def _contributions(estimator: Any, one: Any, output: str) -> F64:
-    table = estimator.table_
+def check_explained(estimator: Any) -> None:
+    """Raise unless the estimator is a fitted learner with ``contributions(X)``."""
+    from sklearn.utils.validation import check_is_fitted
+
+    if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}, which has no contributions(X); give a fitted learner of "
+            "this library"
+        )
+    check_is_fitted(estimator)
+
+
+def contributions_of_rows(estimator: Any, X: Any) -> tuple[F64, str]:
+    """Contributions of columns, (n, p + 1) or (n, p + 1, K), and the kind of their sum.
+
+    The kind is "probability", "score" or "prediction". K is the number of classes, targets or quantiles.
+    """
+    table, is_of_classes = estimator.table_, hasattr(estimator, "classes_")
+    if is_of_classes and explains_probabilities(estimator):
+        shares = probability_contributions(estimator.committee_, estimator.validate_rows(X))
+        return shares if table is None else table.by_part(shares, 1), "probability"
     by_part = {} if table is None or table.source is table else {"parts": True}
-    found: F64 = estimator.contributions(one, output=output, **by_part)[0]
-    return found
+    is_sum = not is_of_classes and isinstance(estimator.committee_.link, (Identity, Average))
+    total = "prediction" if is_sum else "score"
+    found: F64 = estimator.contributions(X, output=total, **by_part)
+    return found, total
 
 
 def _of_class(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any, str]:
     votes, classes = estimator.committee_, estimator.classes_.tolist()
     predicted = estimator.predict(one).tolist()[0]
-    if explains_probabilities(estimator):
-        total = "probability"
-        shares = probability_contributions(votes, estimator.validate_rows(one))
-        shares = (shares if estimator.table_ is None else estimator.table_.by_part(shares, 1))[0]
-    else:
-        total = "score"
-        shares = _contributions(estimator, one, "score")
+    of_rows, total = contributions_of_rows(estimator, one)
+    shares = of_rows[0]
     remark = f"predicted {predicted} ({estimator.predict_proba(one)[0, classes.index(predicted)]:.0%})"
     score = "mean score" if isinstance(votes.voters, BoostedCommittees) else total
     if shares.ndim == 1:
@@ -195,8 +204,8 @@ def _of_number(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any
     link, predicted = estimator.committee_.link, estimator.predict(one)[0]
     if isinstance(link, Ordered) and np.ndim(predicted):
         return _of_quantile(estimator, one, label, predicted)
-    total = "prediction" if isinstance(link, (Identity, Average)) else "score"
-    shares = _contributions(estimator, one, total)
+    of_rows, total = contributions_of_rows(estimator, one)
+    shares = of_rows[0]
     subject = f"{total}: the logarithm of the prediction" if isinstance(link, Log) else total
     if shares.ndim > 1:
         k = place("label", 0 if label is None else label, shares.shape[1])
@@ -215,7 +224,7 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
             raise ValueError(f"label={label!r} is not a quantile of the estimator, which has {', '.join(names)}")
         k = names.index(given)
     # the sum that is this quantile once all sums of the row are sorted
-    sums = _contributions(estimator, one, "score")
+    sums = contributions_of_rows(estimator, one)[0][0]
     column = int(np.argsort(sums.sum(axis=0), kind="stable")[k])
     texts = ", ".join(f"{number:.4g} ({name})" for number, name in zip(predicted.tolist(), names, strict=True))
     subject = f"prediction of quantile {names[k]}"

@@ -12,9 +12,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import CommitteeClassifier, CommitteeRegressor, load, scan, to_onnx
-from committee.report.displays.contributions import MeanContributionDisplay
-from committee.report.explained.column_effects import stored_effects
-from committee.report.explained.model_explanation import Explanation
+from committee.report.column_effects import stored_effects
+from committee.report.displays.mean_contributions import MeanContributionDisplay
+from committee.report.explanation import Explanation
 from committee.report.inspection import inspection
 from committee.report.row_explanation import RowExplanation
 from tests.cli.calls import succeed

@@ -21,6 +21,7 @@ from committee import (
     GradientBoostingRegressor,
     ProbitBoostClassifier,
     ProbitModelTreeClassifier,
+    RandomForestClassifier,
     RandomForestRegressor,
     SBPMTClassifier,
 )
@@ -32,7 +33,7 @@ from committee.report import (
     MemberVotesDisplay,
     RiskPathDisplay,
 )
-from committee.report.displays.contributions import mean_sizes
+from committee.report.displays.mean_contributions import contribution_sizes
 from committee.report.inspection import inspection
 from committee.report.members import MemberAnswers
 from committee.report.model_pages import render_model
@@ -334,25 +335,64 @@ def test_marks_of_numbers_and_the_truth(of_numbers):
     assert legend_of(MemberVotesDisplay.from_estimator(model, X).ax_)[-1] == "vote"
 
 
-def test_bars_are_mean_sizes(classes):
+def test_bars_are_mean_sizes_and_lines_their_quantiles(classes):
     model, X, _ = classes
     display = whole(MeanContributionDisplay.from_estimator(model, X, max_features=3))
     shares = model.contributions(X)[:, :-1]
-    sizes = np.array([np.mean([np.abs(shares[i, j]).sum() / 2 for i in range(len(X))]) for j in range(5)])
+    sizes = np.array([[np.abs(shares[i, j]).sum() / 2 for j in range(5)] for i in range(len(X))])
     assert_allclose(display.sizes, sizes)
+    assert_allclose(display.mean, sizes.mean(axis=0))
     drawn = [bar.get_width() for bar in display.ax_.patches]
-    largest = np.sort(sizes)[::-1]
+    order = np.argsort(-sizes.mean(axis=0))
+    largest = sizes.mean(axis=0)[order]
     assert_allclose(drawn, [*largest[:3], largest[3:].sum()])
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()][-1] == "2 others, together"
+    spread = [line.get_xdata() for line in display.ax_.get_lines()]
+    assert_allclose(spread, np.quantile(sizes, [0.1, 0.9], axis=0).T[order[:3]])
+    label = "mean probability moved between classes (lines: 10 % to 90 % quantile of the rows)"
+    assert display.ax_.get_xlabel() == label
+    one = MeanContributionDisplay.of(model, X, label=model.classes_[0], max_rows=7)
+    some = np.unique(np.linspace(0, len(X) - 1, 7).astype(int))
+    assert_allclose(one.sizes, np.abs(shares[some, :, 0]))
 
 
 def test_of_two_classes_and_of_numbers_they_are_absolute_values(of_numbers):
     model, X, _ = of_numbers
-    assert_allclose(mean_sizes(model.contributions(X)), np.abs(model.contributions(X)[:, :-1]).mean(axis=0))
+    shares = model.contributions(X)
+    assert_allclose(contribution_sizes(shares), np.abs(shares[:, :-1]))
     one = np.random.default_rng(0).normal(size=(4, 3))
-    assert_allclose(mean_sizes(np.stack([-one, one], axis=2)), np.abs(one[:, :-1]).mean(axis=0))
+    both = np.stack([-one, one], axis=2)
+    assert_allclose(contribution_sizes(both, of_probabilities=True), np.abs(one[:, :-1]))
+    assert_allclose(contribution_sizes(np.stack([one, 3.0 * one], axis=2)), 2.0 * np.abs(one[:, :-1]))
     display = whole(MeanContributionDisplay.from_estimator(model, X))
-    assert display.ax_.get_xlabel() == "mean number added or subtracted"
+    assert display.ax_.get_xlabel().startswith("mean absolute contribution to the prediction (lines")
+
+
+def test_mean_contributions_of_every_kind_of_learner(iris):
+    X, y, model_trees = iris
+    several = GradientBoostingRegressor("quantile", n_estimators=2, quantile=[0.25, 0.75]).fit(X, y)
+    counts = GradientBoostingRegressor("poisson", n_estimators=2).fit(X, y + 1.0)
+    two = GradientBoostingRegressor(n_estimators=2).fit(X, np.column_stack([y, -2.0 * y]))
+    forest = RandomForestClassifier(2, calibrate=None, random_state=0).fit(X, y)
+    boosted = AdaBoostClassifier(2).fit(X, y)
+    for model, label, subject, expected in (
+        (model_trees, None, "score, mean of 3 classes", np.abs(model_trees.contributions(X)).mean(axis=2)),
+        (boosted, 2, "score for class 2", np.abs(boosted.contributions(X)[:, :, 2])),
+        (forest, 1, "probability for class 1", np.abs(forest.contributions(X, output="probability")[:, :, 1])),
+        (several, 0.75, "score for quantile 0.75", np.abs(several.contributions(X)[:, :, 1])),
+        (two, 1, "prediction for target 1", np.abs(two.contributions(X, output="prediction")[:, :, 1])),
+        (counts, None, "logarithm of the prediction", np.abs(counts.contributions(X))),
+    ):
+        display = MeanContributionDisplay.of(model, X, label=label)
+        assert display.subject == subject and display.labels == X.columns.tolist()
+        assert_allclose(display.sizes, expected[:, :-1])
+    for label, message in (("x", "label='x' is not a class of the model, which has 0, 1, 2"),):
+        with pytest.raises(ValueError, match=message):
+            MeanContributionDisplay.of(boosted, X, label=label)
+    with pytest.raises(ValueError, match=r"label=0.5 is not a quantile of the model, which has 0.25, 0.75"):
+        MeanContributionDisplay.of(several, X, label=0.5)
+    with pytest.raises(ValueError, match="label=2 is out of range"):
+        MeanContributionDisplay.of(two, X, label=2)
 
 
 def test_one_row_of_a_blend_leads_to_its_probability(classes, of_numbers):
@@ -406,8 +446,8 @@ AGREED = np.full((1, 4, 2), 0.5)
             lambda *_: MemberVotesDisplay(MemberAnswers(("a",), np.ones(1), AGREED, AGREED[0], np.array([0, 1]), None)),
             "agree on every row",
         ),
-        (lambda *_: MeanContributionDisplay([1.0], ["a", "b"]), r"sizes has shape \(1,\); 2 labels need one each"),
-        (lambda *_: MeanContributionDisplay([1.0], ["a"], max_features=0), "max_features"),
+        (lambda *_: MeanContributionDisplay([1.0], ["a", "b"]), r"sizes has shape \(1,\); 2 labels need \(n, 2\)"),
+        (lambda *_: MeanContributionDisplay([[1.0]], ["a"], max_features=0), "max_features"),
     ],
 )
 def test_invalid_arguments_are_refused(iris, make, message):
@@ -424,10 +464,10 @@ def test_models_without_contributions_and_sparse_rows_are_refused(iris, classes)
     boosted = AdaBoostClassifier(2).fit(X.to_numpy(), y)
     with pytest.raises(TypeError, match="X is sparse, and values of one row are explained"):
         ContributionDisplay.from_estimator(boosted, csr_array(X.to_numpy()))
-    with pytest.raises(TypeError, match="is a AdaBoostClassifier; give a CommitteeClassifier"):
-        MeanContributionDisplay.from_estimator(boosted, X)
-    with pytest.raises(TypeError, match="a sparse X would be a dense array"):
-        MeanContributionDisplay.from_estimator(classes[0], csr_array(classes[1]))
+    with pytest.raises(TypeError, match=r"is a RandomForestClassifier, which has no contributions\(X\)"):
+        MeanContributionDisplay.from_estimator(peer, X)
+    dense, rows = MeanContributionDisplay.of(boosted, X.to_numpy()), csr_array(X.to_numpy())
+    assert_allclose(MeanContributionDisplay.of(boosted, rows).sizes, dense.sizes)
     with pytest.raises(ValueError, match="max_rows=0 is not a number of rows to draw"):
         MemberVotesDisplay.from_estimator(*classes[:2], max_rows=0)
-    assert whole(MeanContributionDisplay([0.0], ["a"]).plot()).ax_.texts[0].get_text() == "0"
+    assert whole(MeanContributionDisplay([[0.0]], ["a"]).plot()).ax_.texts[0].get_text() == "0"

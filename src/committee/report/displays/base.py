@@ -123,6 +123,79 @@ class ChartDisplay(Display):
         draw_chart(self.chart(), self._axes(ax, 7.2, 4.0))
 
 
+class PanelsDisplay(Display):
+    """A display of one or several charts side by side, with one legend.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        Axes of each chart. `ax_` is the first.
+    """
+
+    axes_: list[Axes]
+
+    @abstractmethod
+    def panels(self) -> list[tuple[str, Chart]]:
+        """Describe the charts, each with its heading."""
+
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
+        """Draw the charts.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of Axes, default=None
+            Axes to draw on, one for each chart; `None` makes a new figure.
+        """
+        require_package("matplotlib", "a picture")
+        panels = self.panels()
+        n = len(panels)
+        given: list[Axes] = [] if ax is None else np.ravel(ax).tolist()  # type: ignore[arg-type]
+        if ax is not None and len(given) != n:
+            raise ValueError(f"ax has {len(given)} axes, and there are {n} charts; give {n} axes, or None")
+        self.axes_ = given or _grid_of_axes(n)
+        self.ax_ = self.axes_[0]
+        for i, (each, (heading, chart)) in enumerate(zip(self.axes_, panels, strict=True)):
+            self.figure_ = open_axes(each)
+            draw_chart(chart, each, most_ticks=6 if n == 1 else 4)
+            each.set_title(shortened(heading, 36), fontsize=10, loc="left", parse_math=False)
+            beside = i % _PANELS_BESIDE and ax is None and panels[i - 1][1].y_label == chart.y_label
+            each.set_ylabel("" if beside else chart.y_label)
+        if not all(chart.has_legend for _, chart in panels):
+            self._put_legend(is_own=ax is None)
+        return self
+
+    def _put_legend(self, *, is_own: bool) -> None:
+        shown = {
+            label: handle
+            for each in reversed(self.axes_)
+            for handle, label in zip(*each.get_legend_handles_labels(), strict=True)
+        }
+        order = list(dict.fromkeys(label for each in self.axes_ for label in each.get_legend_handles_labels()[1]))
+        handles = [shown[label] for label in order]
+        if is_own:
+            n_columns = 4 if max(map(len, order)) < 30 else 2
+            self.figure_.legend(handles, order, loc="outside upper left", ncols=n_columns, frameon=False)
+        else:
+            self.ax_.legend(handles, order, frameon=False, fontsize="small")
+
+    def _draw(self, ax: Axes | None) -> None:
+        self.plot(ax)
+
+
+_PANELS_BESIDE = 3
+
+
+def _grid_of_axes(n: int) -> list[Axes]:
+    n_columns = min(n, _PANELS_BESIDE)
+    n_rows = -(-n // n_columns)
+    figure = new_figure((7.2, 8.4, 10.2)[n_columns - 1], (4.0, 3.4, 2.9)[n_columns - 1] * n_rows)
+    figure.set_layout_engine("constrained", h_pad=0.1, w_pad=0.08)
+    grid_of_axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel().tolist()
+    for unused in grid_of_axes[n:]:
+        unused.remove()
+    return list(grid_of_axes[:n])
+
+
 class CurvesDisplay(ChartDisplay):
     """A chart with a curve for each of several models on the same rows.
 
@@ -187,18 +260,18 @@ class CurvesDisplay(ChartDisplay):
 # --- descriptions drawn by matplotlib --------------------------------------------------------------------------------
 
 
-def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False) -> None:
-    """Draw a chart, with its legend above the axes or beside them."""
+def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False, most_ticks: int = 6) -> None:
+    """Draw a chart, with its legend above the axes or beside them, or without one."""
     for mark in sorted(chart.marks, key=lambda mark: isinstance(mark, Guide)):
         _draw_mark(mark, ax)
-    _put_scale(ax.xaxis, chart.x)
+    _put_scale(ax.xaxis, chart.x, most_ticks)
     _put_scale(ax.yaxis, chart.y)
     if chart.names:
-        ax.set_xticks(range(len(chart.names)), chart.names)
+        _put_names(chart.names, ax)
     ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high))
     ax.set(xlabel=chart.x_label, ylabel=chart.y_label)
     grid(ax, "y")
-    labels = [label for _, label in chart.labels]
+    labels = [label for _, label in chart.labels] if chart.has_legend else []
     if labels and is_legend_beside:
         legend_beside(ax, "center left", title=chart.title or None)
     elif labels:
@@ -241,7 +314,18 @@ def _draw_mark(mark: Mark, ax: Axes) -> None:
             ax.plot(mark.x, np.zeros(np.size(mark.x)), "|", color=PALE, transform=ax.get_xaxis_transform())
 
 
-def _put_scale(axis: Axis, scale: Scale) -> None:
+def _put_names(names: Sequence[str], ax: Axes) -> None:
+    shown = [shortened(name, 20) for name in names]
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width = ax.get_position().width * float(figure.get_size_inches()[0])
+    is_level = max(text_inches(name, 10.0) for name in shown) < 0.9 * width / len(shown)
+    turned: dict[str, Any] = {} if is_level else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(shown)), shown, parse_math=False, **turned)
+    ax.tick_params(axis="x", length=0)
+
+
+def _put_scale(axis: Axis, scale: Scale, most_ticks: int = 6) -> None:
     from matplotlib.ticker import FuncFormatter, Locator, NullLocator
 
     class Ticks(Locator):
@@ -249,7 +333,7 @@ def _put_scale(axis: Axis, scale: Scale) -> None:
             return self.tick_values(*axis.get_view_interval())
 
         def tick_values(self, vmin: float, vmax: float) -> Any:
-            return np.array(replace(scale, low=min(vmin, vmax), high=max(vmin, vmax)).ticks(6))
+            return np.array(replace(scale, low=min(vmin, vmax), high=max(vmin, vmax)).ticks(most_ticks))
 
     if scale.log:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
@@ -291,11 +375,12 @@ def draw_dot_rows(rows: DotRows, ax: Axes) -> None:
 
 def draw_bars(rows: Sequence[Bar], ax: Axes, label: str) -> None:
     """Draw bars from zero to the right, the first on top."""
-    values = [bar.value for bar in rows]
-    largest = max(values) or 1.0
-    ax.barh(range(len(rows)), values, height=0.66, color=[color(bar.color) for bar in rows])
+    largest = max(bar.end for bar in rows) or 1.0
+    ax.barh(range(len(rows)), [bar.value for bar in rows], height=0.66, color=[color(bar.color) for bar in rows])
     for i, bar in enumerate(rows):
-        ax.text(bar.value + 0.01 * largest, i, bar.text, va="center", fontsize=8)
+        if bar.span is not None:
+            ax.plot(bar.span, [i, i], color=INK, linewidth=1.2, solid_capstyle="butt")
+        ax.text(bar.end + 0.01 * largest, i, bar.text, va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [shortened(bar.name, 40) for bar in rows], fontsize=9)
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0.0, 1.08 * largest), xlabel=label)
     ax.tick_params(axis="y", length=0)

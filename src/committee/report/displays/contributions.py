@@ -1,18 +1,17 @@
-"""Displays of what columns add: to one row, on average, and in the leaves of a model tree."""
+"""Displays of contributions of columns to one row, and of coefficients in the leaves of a model tree."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
 from committee.data.text import shortened
-from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, check_most, draw_bars
-from committee.report.drawing.rows import Bar, rest_bar
+from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, check_most
 from committee.report.row_explanation import RowExplanation, largest_shares, place, start_in_words
 
 if TYPE_CHECKING:
@@ -137,92 +136,6 @@ class ContributionDisplay(Display):
             self.ax_.text(at, i + 1, f"{step:+.3g}", ha="left" if is_up else "right", va="center", fontsize=8)
         for line, value in ((0, edges[0]), (len(steps) + 1, edges[-1])):
             self.ax_.text(value + 1.5 * gap, line, f"{value:.4g}", ha="left", va="center", fontsize=8)
-
-
-class MeanContributionDisplay(Display):
-    """Mean absolute contribution of each column over rows, the largest on top.
-
-    Parameters
-    ----------
-    sizes : array-like (p,)
-        Mean absolute contributions, as of `mean_sizes`.
-    labels : sequence of str (p,)
-        Names of the columns.
-    subject : str, default="score"
-        Quantity that the contributions add up to, for the axis.
-    max_features : int, default=12
-        Columns with a bar; the others are summed in one.
-
-    Examples
-    --------
-    >>> from committee.report import MeanContributionDisplay
-    >>> display = MeanContributionDisplay([0.1, 0.2], ["age", "city"]).plot()
-    >>> [tick.get_text() for tick in display.ax_.get_yticklabels()]
-    ['city', 'age']
-    """
-
-    def __init__(
-        self, sizes: ArrayLike, labels: Sequence[str], *, subject: str = "score", max_features: int = 12
-    ) -> None:
-        check_most("max_features", max_features)
-        self.sizes: F64 = np.asarray(sizes, dtype=np.float64)
-        self.labels: list[str] = list(labels)
-        if self.sizes.shape != (len(self.labels),):
-            raise ValueError(f"sizes has shape {self.sizes.shape}; {len(self.labels)} labels need one each")
-        self.subject, self.max_features = subject, max_features
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, max_features: int = 12, ax: Axes | None = None) -> Self:
-        """Draw the mean contributions of a committee of ensembles.
-
-        Parameters
-        ----------
-        estimator : CommitteeClassifier or CommitteeRegressor
-            Fitted.
-        X : frame or array (n, p)
-            Rows; a few hundred are enough.
-        max_features, ax
-            As for the class and `plot`.
-        """
-        return cls.of(estimator, X, max_features=max_features).plot(ax)
-
-    @classmethod
-    def of(cls, estimator: Any, X: Any, *, max_features: int = 12) -> Self:
-        """Make the display of a committee of ensembles, not yet drawn."""
-        from committee.learners.blend.blend import Blend
-
-        if not isinstance(estimator, Blend):
-            raise TypeError(
-                f"estimator is a {type(estimator).__name__}; give a CommitteeClassifier or a CommitteeRegressor"
-            )
-        sizes = mean_sizes(estimator.contributions(X, parts=True))
-        labels = estimator.table_.explained
-        of_classes = hasattr(estimator, "classes_")
-        subject = "probability moved between classes" if of_classes else "number added or subtracted"
-        return cls(sizes, labels, subject=subject, max_features=max_features)
-
-    def bars(self) -> list[Bar]:
-        """Describe the picture."""
-        order = np.argsort(-self.sizes, kind="stable").tolist()
-        n_bars = min(self.max_features, max(1, np.count_nonzero(self.sizes)))
-        rows = [Bar(self.labels[j], float(self.sizes[j]), f"{self.sizes[j]:.3g}") for j in order[:n_bars]]
-        others = order[n_bars:]
-        total = float(self.sizes[others].sum())
-        return rows + rest_bar(len(others) if total else 0, total, f"{total:.3g}")
-
-    def _draw(self, ax: Axes | None) -> None:
-        rows = self.bars()
-        draw_bars(rows, self._axes(ax, 7.2, 0.9 + 0.28 * len(rows)), f"mean {self.subject}")
-
-
-def mean_sizes(contributions: F64) -> F64:
-    """Return the mean size of each column's contribution, shape (p,).
-
-    For contributions of shape (n, p + 1) it is the mean absolute value; for those to probabilities, (n, p + 1, K), half
-    of the sum over classes, which is the probability that a column moves between classes.
-    """
-    sizes = np.abs(contributions[:, :-1])
-    return np.asarray((sizes if sizes.ndim == 2 else sizes.sum(axis=2) / 2.0).mean(axis=0))
 
 
 class CoefficientMapDisplay(Display):

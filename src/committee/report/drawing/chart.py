@@ -114,7 +114,7 @@ class Chart:
     """Marks on two scales, with the labels of these.
 
     `names` are the categories at 0, 1, ... of the x axis. A `small` chart is one of many, without a legend. `title` is
-    the title of the legend.
+    the title of the legend, which a chart of several with one legend leaves out (`has_legend`).
     """
 
     x: Scale
@@ -125,6 +125,7 @@ class Chart:
     names: Sequence[str] = ()
     small: bool = False
     title: str = ""
+    has_legend: bool = True
 
     @property
     def labels(self) -> list[tuple[Color, str]]:
@@ -134,7 +135,7 @@ class Chart:
         """Draw the chart. `description` is the text for readers who do not see it; `key` names its model."""
         plot = _SvgPlot(self)
         picture = svg_picture(plot.parts(), plot.width, plot.height, description, heading=heading, key=key)
-        return legend(self.labels) + picture if self.labels and not self.small else picture
+        return legend(self.labels) + picture if self.labels and self.has_legend and not self.small else picture
 
 
 class _SvgPlot:

@@ -32,16 +32,22 @@ _LONGEST_NAME = 120.0
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with its name and the text at its end; `is_rest` marks the sum of several."""
+    """A bar with its name and the text at its end; `is_rest` marks the sum of several, a line covers `span`."""
 
     name: str
     value: float
     text: str
     is_rest: bool = False
+    span: tuple[float, float] | None = None
 
     @property
     def color(self) -> Color:
         return REST if self.is_rest else FOR if self.value >= 0.0 else AGAINST
+
+    @property
+    def end(self) -> float:
+        """Where the text begins: right of the bar and of the line."""
+        return max(self.value, 0.0, *(self.span or ()))
 
 
 def rest_bar(n: int, value: float, text: str) -> list[Bar]:
@@ -62,7 +68,7 @@ def bars(
 
     `least` and `largest` give several pictures one scale; `most_lines` is the number of lines of a name.
     """
-    values = [bar.value for bar in rows]
+    values = [value for bar in rows for value in (bar.value, bar.end)]
     low = min([0.0, *values]) if least is None else min(0.0, least)
     high = max([0.0, *values]) if largest is None else max(0.0, largest)
     unit = _unit(rows, low, high)
@@ -76,7 +82,10 @@ def bars(
         parts.append(element("rect", x=left, y=y + 6.0, width=max(abs(length), 0.5), height=10.0, style=style))
         if low < 0.0 < high:  # beside the bar alone: a line through all would cross names
             parts.append(element("line", x1=zero, y1=y + 3.0, x2=zero, y2=y + 19.0, class_="zero"))
-        parts.append(text_line(bar.text, zero + max(length, 0.0) + 5.0, y + 6.0 + 0.8 * SIZE, kind="soft"))
+        if bar.span is not None:
+            left, right = (zero + end * unit for end in bar.span)
+            parts.append(element("line", x1=left, y1=y + 11.0, x2=right, y2=y + 11.0, class_="spread"))
+        parts.append(text_line(bar.text, zero + bar.end * unit + 5.0, y + 6.0 + 0.8 * SIZE, kind="soft"))
         y += 25.0
     return svg_picture(parts, WIDTH, y, description, heading=heading)
 

@@ -1,1 +1,1 @@
-"""Explanations of fitted models, and the pictures of their pages."""
+"""Pictures of the pages of fitted models."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from committee.data.number_types import F64, Mask
 from committee.data.text import pluralize
-from committee.report.displays.contributions import MeanContributionDisplay
+from committee.report.column_effects import spread_rows
 from committee.report.displays.curves import ReliabilityDisplay
 from committee.report.displays.margins import MarginDisplay
 from committee.report.displays.members import MemberDisagreementDisplay, MemberVotesDisplay, member_color
@@ -18,8 +18,7 @@ from committee.report.drawing.rows import Bar, Cell, CellMap, DotRow, DotRows, b
 from committee.report.drawing.scale import Scale, format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend, side_by_side
 from committee.report.evaluation import MOST_IN_MATRIX, Confusion
-from committee.report.explained.column_effects import TableRows, spread_rows
-from committee.report.explained.model_explanation import Explanation, Importances, RankedClass
+from committee.report.explanation import Explanation, RankedClass
 from committee.report.figures import CONFIDENCE, accuracy_interval
 from committee.report.grid import BLANK, Grid
 from committee.report.members import MemberAnswers, reliabilities
@@ -27,7 +26,6 @@ from committee.report.metrics import Reliability
 from committee.report.page import Part, Picture, Section
 from committee.report.prediction_sets import CoveredRows
 from committee.report.row_explanation import RowExplanation
-from committee.vote.links.mean import Log
 from committee.vote.weighted_votes import lead
 
 if TYPE_CHECKING:
@@ -37,40 +35,17 @@ if TYPE_CHECKING:
 
 SHARE = Scale(0.0, 1.0, percent=True)
 
-MOST_BARS, MOST_DOTS, MOST_SIZES, MOST_CLASSES = 12, 400, 8, 20
-"""Columns, rows, sizes of prediction sets, and classes that are drawn."""
+MOST_DOTS, MOST_SIZES, MOST_CLASSES = 400, 8, 20
+"""Rows, sizes of prediction sets, and classes that are drawn."""
 
 MOST_ROWS, MOST_ROW_PICTURES, MOST_ROW_BARS = 10, 4, 6
 """Rows in the table of largest errors, rows with a picture, and columns in such a picture."""
-
-MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
-"""Rows whose contributions are averaged."""
 
 _MARGINS = (
     "Margin: probability of the true class minus the largest other one. Rows left of zero are predicted wrong; rows"
     " near zero are uncertain."
 )
-_WORK = 2e8  # nodes times rows and classes that are walked for contributions: some ten seconds
 _FEWEST_ROWS = 30  # of a part whose coverage is shown
-
-
-def importance_picture(found: Importances) -> Picture:
-    """Draw the importances of the most important columns, and the sum of the others."""
-    order = found.order
-    shown = order[:MOST_BARS] if len(order) > MOST_BARS + 1 else order
-    rows = [Bar(found.columns[j], share := float(found.shares[j]), f"{share:.1%}") for j in shown]
-    rest = order[len(shown) :]
-    total = float(found.shares[rest].sum())
-    rows += rest_bar(len(rest), total, f"{total:.1%}")
-    unused = len(found.columns) - len(order)
-    note = f" {unused:,} of {len(found.columns):,} columns are not used." if unused else ""
-    return Picture(
-        "",
-        f"{found.measure[:1].upper()}{found.measure[1:]} on the training rows, of each column. It describes the model,"
-        f" not the data: of two correlated columns, one may have it all.{note}",
-        bars(rows, "Shares of the columns: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:5])),
-        Grid("Importances", ("column", "share"), tuple((bar.name, bar.text) for bar in rows), "lr"),
-    )
 
 
 # --- classes ---------------------------------------------------------------------------------------------------------
@@ -385,17 +360,12 @@ def _row_contributions(found: Explanation, explained: list[tuple[int, RowExplana
 # --- members of a committee of ensembles -----------------------------------------------------------------------------
 
 
-def member_pictures(model: Any, answers: MemberAnswers, X: Any) -> list[Picture]:
-    """Draw disagreement, reliability and margins of the members, and contributions of columns.
-
-    Reliability and margins need labels; contributions need a vote that is a sum.
-    """
+def member_pictures(answers: MemberAnswers) -> list[Picture]:
+    """Draw disagreement of the members, and with labels their reliability and margins."""
     of_classes = answers.classes is not None
     pictures = _disagreement(answers, of_classes) if len(answers.names) > 1 else []
     if of_classes and answers.truth is not None:
         pictures += _member_curves(answers)
-    if not isinstance(getattr(model.number_loss, "link", None), Log):  # whose prediction is not a sum over columns
-        pictures.append(_mean_contributions(model, X, answers.n_rows, of_classes))
     return pictures
 
 
@@ -431,14 +401,3 @@ def _member_curves(answers: MemberAnswers) -> list[Picture]:
             MarginDisplay(margins, colors=colors).chart().svg("Cumulative margins of the vote and of its members"),
         ),
     ]
-
-
-def _mean_contributions(model: Any, X: Any, n_rows: int, of_classes: bool) -> Picture:
-    per_row = max(1.0, float(model.committee_.n_nodes) * model.committee_.voters.n_outputs)
-    most = min(n_rows, max(FEWEST_EXPLAINED, min(MOST_EXPLAINED, int(_WORK / per_row))))
-    sample = spread_rows(n_rows, most)
-    rows = MeanContributionDisplay.of(model, TableRows(X).taken(sample)).bars()
-    what = "the probability that it moves between classes" if of_classes else "what it adds or subtracts"
-    caption = f"Mean over {len(sample):,} rows of the size of each column's contribution: {what}."
-    description = "Mean contributions: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:5])
-    return Picture("Mean contributions of columns", caption, bars(rows, description))

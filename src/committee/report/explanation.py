@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import RowOverlap
+from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
 from committee.report.evaluation import Evaluation, evaluate
-from committee.report.explained.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
 from committee.report.figures import quantile_levels
 from committee.report.inspection import importance_words
 from committee.report.prediction_sets import CoveredRows, model_inside
@@ -143,18 +143,31 @@ class Explanation:
                 return list(enumerate(classes[:MOST_CURVES]))
             most = np.argsort(-self.predictions.mean(axis=0), kind="stable")[:MOST_CURVES]
             return [(k, classes[k]) for k in sorted(most.tolist())]
-        n = self.model.committee_.voters.n_outputs
-        levels = quantile_levels(self.model, n)
-        names = [f"quantile {level:g}" for level in levels] or [f"target {k}" for k in range(n)]
-        return [(k, name if n > 1 else "") for k, name in enumerate(names[:MOST_CURVES])]
+        names = [f"quantile {level:g}" for level in self.levels] or [f"target {k}" for k in range(self.n_outputs)]
+        return [(k, name if self.n_outputs > 1 else "") for k, name in enumerate(names[:MOST_CURVES])]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of predicted numbers."""
+        return int(self.model.committee_.voters.n_outputs)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """Levels of predicted quantiles; empty if the model predicts others."""
+        return quantile_levels(self.model, self.n_outputs)
+
+    @property
+    def ranked_columns(self) -> Index:
+        """Numbers of the columns, the most important first; unused ones are left out if importances are known."""
+        order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
+        return np.array(order, dtype=np.intp)
 
     @cached_property
     def effects(self) -> list[Effect]:
         """Effects of the most important columns on the rows, or on the training rows by the record of the trees."""
         if self.model.table_ is None:
             return []
-        order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
-        columns = np.array(order[:MOST_EFFECTS], dtype=np.intp)
+        columns = self.ranked_columns[:MOST_EFFECTS]
         if self.X is None:
             return stored_effects(self.model, columns)
         return effects(self.model, self.sampled_rows, columns, self.predict)

@@ -1,0 +1,243 @@
+r"""Effects of single columns on a model's predictions: partial dependence, and accumulated local effects.
+
+Partial dependence at a value v is the mean prediction if all rows had v in this column [1]_. With correlated columns
+that needs rows which do not exist, such as tall people of little weight. Accumulated local effects [2]_ change a value
+only to the next edge: with edges :math:`z_0 < z_1 < \dots` and the rows :math:`N_k` between :math:`z_{k-1}` and
+:math:`z_k`,
+
+.. math:: A(z_k) = \sum_{l \le k} \frac{1}{|N_l|} \sum_{i \in N_l} [f(z_l, x_i) - f(z_{l-1}, x_i)],
+
+here shifted so that its mean over the rows is the mean prediction. Where the two curves differ, the column is
+correlated with others that the model uses.
+
+.. [1] J. H. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29(5).
+.. [2] D. W. Apley, J. Zhu (2020). Visualizing the effects of predictor variables in black box supervised learning
+   models. Journal of the Royal Statistical Society B 82(4).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from committee.data.columns import is_frame, open_frame
+from committee.data.dates import SECONDS_PER_DAY
+from committee.data.matrices import is_sparse
+from committee.data.number_types import F64, Index
+from committee.vote.explain.tree_expectations import split_thresholds, tree_expectations
+
+MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
+"""Most rows to average over, most values of a numeric column, most categories, and most rows kept one by one."""
+
+MISSING = "(missing)"
+"""Name of the missing values of a column of categories."""
+
+Predict = Callable[[Any], F64]
+"""Predictions of rows: probabilities, shape (n, K), or numbers, shape (n, q)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """Rows of a user's table, by number; rows of a sparse table become dense."""
+
+    X: Any
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+
+    def taken(self, rows: Index) -> Any:
+        if is_sparse(self.X):
+            return self.X.tocsr()[rows].toarray()
+        if not is_frame(self.X):
+            return np.asarray(self.X)[rows]
+        return open_frame(self.X)[rows.tolist()].to_native()
+
+    def with_column(self, rows: Index, column: int, values_of: Index) -> Any:
+        """Rows with the values of other rows in one column."""
+        if not is_frame(self.X):
+            changed = np.array(self.taken(rows))
+            changed[:, column] = np.asarray(self.taken(values_of))[:, column]
+            return changed
+        frame = open_frame(self.X)
+        name = frame.columns[column]
+        values = frame[name][values_of.tolist()]
+        return frame[rows.tolist()].with_columns(values.alias(name)).to_native()
+
+    def texts(self, column: int) -> list[str]:
+        """Values of a column as texts, empty where missing."""
+        if not is_frame(self.X):
+            values: list[Any] = np.asarray(self.taken(np.arange(len(self))))[:, column].tolist()
+        else:
+            frame = open_frame(self.X)
+            values = frame[frame.columns[column]].to_list()
+        return ["" if value is None or value != value else str(value) for value in values]
+
+
+def spread_rows(n: int, most: int) -> Index:
+    """Return the indices of at most `most` of n rows, evenly spaced from the first to the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+
+def encoded_rows(model: Any, X: Any) -> F64:
+    rows: F64 = model.table_.encode(model.validate_rows(X))
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """Partial dependence and accumulated local effects of one column.
+
+    `places` is the grid of column values: increasing numbers, or 0, 1, ... for the categories in `names`. Dates and
+    times are seconds there, and `form` is their format. `dependence` is the partial dependence and `local` are the
+    accumulated local effects, both of shape (places, K). `missing`, shape (K,), is the partial dependence at the
+    missing values of a numeric column, or `None`; those of categories are the last of `names`. `n_rows` is the number
+    of averaged rows, 0 if the training record of the trees was used instead. `seen` contains some of the rows' values
+    of the column. `individual` are the predictions of at most `MOST_LINES` rows, shape (places, rows, K).
+    """
+
+    column: str
+    names: tuple[str, ...]
+    places: F64
+    dependence: F64
+    local: F64 | None
+    missing: F64 | None
+    n_rows: int
+    seen: F64
+    form: str | None = None
+    individual: F64 | None = None
+
+
+def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:
+    """Effects of columns by number, averaged over rows with `weights`; constant columns are left out."""
+    schema, n = model.table_.source, len(TableRows(X))
+    rows = _WeightedRows(TableRows(X), predict, np.ones(n) if weights is None else weights)
+    encoded = schema.encode(model.validate_rows(X))
+    found = [
+        _of_numbers(schema, rows, j, encoded[:, j]) if schema.categories[j] is None else _of_categories(schema, rows, j)
+        for j in columns.tolist()
+    ]
+    return [effect for effect in found if effect is not None]
+
+
+def stored_effects(model: Any, columns: Index) -> list[Effect]:
+    """Effects of columns by the training record of the trees, without rows; empty for voters without a record.
+
+    See `committee.vote.explain.tree_expectations`.
+    """
+    found = []
+    for j in (part for column in columns.tolist() for part in model.table_.matrix_columns(column)):
+        coded = model.table_.coded(j)
+        names: tuple[str, ...] = ()
+        if coded is not None:
+            places = np.arange(min(len(coded), MOST_CATEGORIES), dtype=np.float64)
+            names = tuple(str(word) for word in coded[: len(places)])
+        else:
+            splits = split_thresholds(model.committee_, j)
+            if not len(splits):
+                continue
+            # at a threshold a row still goes left; a step beyond the last one shows what is to its right
+            places = np.unique(np.quantile(splits, np.linspace(0.0, 1.0, MOST_PLACES), method="nearest"))
+            alone = abs(places[-1]) / 10.0 or 1.0 if model.table_.time_format(j) is None else SECONDS_PER_DAY
+            places = np.append(places, places[-1] + (np.ptp(places) / 12.0 or alone))
+        try:
+            predictions = tree_expectations(model.committee_, j, places)
+        except (TypeError, ValueError):  # other voters, or trees without a record
+            return []
+        form = model.table_.time_format(j)
+        found.append(Effect(model.table_.quantity(j), names, places, predictions, None, None, 0, places[:0], form))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _WeightedRows:
+    """Rows, their weights, and the model's predictions of rows."""
+
+    table: TableRows
+    predict: Predict
+    weights: F64
+
+    def changed(self, j: int, at: Index) -> F64:
+        """Predictions, shape (places, rows, K), if all rows had the value of row `at[place]` in column j."""
+        n = len(self.weights)
+        changed = self.table.with_column(np.tile(np.arange(n), len(at)), j, np.repeat(at, n))
+        return self.predict(changed).reshape(len(at), n, -1)
+
+    def mean(self, predictions: F64) -> F64:
+        """Weighted mean over the rows, the second axis from the last."""
+        return np.asarray(np.average(predictions, axis=-2, weights=self.weights))
+
+    def few(self, predictions: F64) -> F64:
+        """Predictions of at most `MOST_LINES` of the rows."""
+        return predictions[:, spread_rows(len(self.weights), MOST_LINES)]
+
+    def seen(self, values: F64) -> F64:
+        finite = values[np.isfinite(values)]
+        return finite[:: max(1, len(values) // 80)]
+
+
+def _of_numbers(schema: Any, rows: _WeightedRows, j: int, values: F64) -> Effect | None:
+    order = np.argsort(values, kind="stable")[: np.count_nonzero(np.isfinite(values))]
+    if not len(order):
+        return None
+    # values of rows, so that integers stay integers, without the outer fiftieths, which would stretch the axis
+    at = order[np.linspace(0.02 * (len(order) - 1), 0.98 * (len(order) - 1), MOST_PLACES).round().astype(np.intp)]
+    at = at[np.unique(values[at], return_index=True)[1]]
+    if len(at) < 2:
+        return None
+    predictions, missing = rows.changed(j, at), np.flatnonzero(np.isnan(values))
+    return Effect(
+        schema.column(j),
+        (),
+        values[at],
+        rows.mean(predictions),
+        _local_effects(rows, j, at, values),
+        rows.mean(rows.changed(j, missing[:1]))[0] if len(missing) else None,
+        len(values),
+        rows.seen(values),
+        schema.time_format(j),
+        rows.few(predictions),
+    )
+
+
+def _of_categories(schema: Any, rows: _WeightedRows, j: int) -> Effect | None:
+    texts = rows.table.texts(j)
+    counts = Counter(text for text in texts if text)
+    levels = {str(level): place for place, level in enumerate(schema.categories[j] or ())}
+    most = [name for name, _ in counts.most_common(MOST_CATEGORIES)]
+    names = sorted(most, key=lambda name: levels.get(name, len(levels)))
+    at = [texts.index(name) for name in names]
+    if "" in texts:
+        names, at = [*names, MISSING], [*at, texts.index("")]
+    if len(names) < 2:
+        return None
+    predictions, places = rows.changed(j, np.array(at)), np.arange(len(names), dtype=np.float64)
+    return Effect(
+        schema.column(j),
+        tuple(names),
+        places,
+        rows.mean(predictions),
+        None,
+        None,
+        len(texts),
+        places[:0],
+        individual=rows.few(predictions),
+    )
+
+
+def _local_effects(rows: _WeightedRows, j: int, at: Index, values: F64) -> F64:
+    known = np.flatnonzero(np.isfinite(values))
+    weights = rows.weights[known]
+    step = np.clip(np.searchsorted(values[at], values[known], side="left"), 1, len(at) - 1)
+    upper, lower = (rows.predict(rows.table.with_column(known, j, at[step - back])) for back in (0, 1))
+    change = np.zeros((len(at), upper.shape[1]))
+    np.add.at(change, step, weights[:, None] * (upper - lower))
+    in_step = np.bincount(step, weights, minlength=len(at))[:, None]
+    total = np.cumsum(np.divide(change, in_step, out=np.zeros_like(change), where=in_step > 0.0), axis=0)
+    # the mean over rows of the curve, taken in the middle of each step, is made the mean prediction
+    middle = np.average((total[step] + total[step - 1]) / 2.0, axis=0, weights=weights)
+    mean = np.average(rows.predict(rows.table.taken(known)), axis=0, weights=weights)
+    return np.asarray(total - middle + mean)

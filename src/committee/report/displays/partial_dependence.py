@@ -1,0 +1,269 @@
+"""Display of partial dependence, with lines of single rows and accumulated local effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from committee.data.columns import is_frame, open_frame
+from committee.data.number_types import F64, Index, is_whole
+from committee.data.text import suggest_names
+from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows
+from committee.report.displays.base import PanelsDisplay, check_most
+from committee.report.drawing.chart import Chart, Curve, Dots, Mark, Rug
+from committee.report.drawing.scale import Scale, TimeScale
+from committee.report.explanation import MOST_EFFECTS, Explanation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Kind = Literal["average", "individual", "both"]
+
+MEAN, LOCAL, ROWS, WHERE_MISSING = (
+    "mean of all rows",
+    "accumulated local effects",
+    "single rows",
+    "mean if the value is missing",
+)
+"""Names of curves in legends."""
+
+
+class PartialDependenceDisplay(PanelsDisplay):
+    r"""Partial dependence of predictions on columns, with a line for each of some rows.
+
+    The curve is the mean prediction if all rows had the value on the horizontal axis in this column, and their own
+    values in all others:
+
+    .. math:: \hat f_j(v) = \frac{1}{n} \sum_{i=1}^{n} f(x_{i1}, \dots, x_{ij} = v, \dots, x_{ip}).
+
+    A pale line is this prediction of one row [1]_. Lines that are not parallel show that the effect depends on other
+    columns. The dashed curve shows accumulated local effects; where it differs from the mean, the column is correlated
+    with others. Columns may hold integers, categories, dates and missing values: the prediction at a missing value is a
+    dotted level, or the last category. Strokes on the axis are values of rows.
+
+    Parameters
+    ----------
+    effects : sequence of Effect
+        Effects of each column, as of ``committee.report.column_effects.effects``.
+    outputs : sequence of (int, str), default=((0, ""),)
+        Numbers and names of the predictions that are drawn.
+    of_classes : bool, default=False
+        Whether predictions are probabilities.
+    kind : {"average", "individual", "both"}, default="both"
+        Curves to draw: of the mean, of single rows, or of both. Several outputs have means alone.
+    centered : bool, default=False
+        Whether lines of single rows are shifted to begin where the mean does, which shows small differences of their
+        slopes. `False`: the lines are predictions.
+
+    References
+    ----------
+    .. [1] A. Goldstein, A. Kapelner, J. Bleich, E. Pitkin (2015). Peeking inside the black box: visualizing statistical
+       learning with plots of individual conditional expectation. J. Computational and Graphical Statistics 24(1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from committee import RandomForestClassifier
+    >>> from committee.report import PartialDependenceDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> display = PartialDependenceDisplay.from_estimator(forest, X, ["proline", "hue"], target=2)
+    >>> [ax.get_title(loc="left") for ax in display.axes_], display.ax_.get_ylabel()
+    (['proline', 'hue'], 'probability of 2')
+    """
+
+    def __init__(
+        self,
+        effects: Sequence[Effect],
+        outputs: Sequence[tuple[int, str]] = ((0, ""),),
+        *,
+        of_classes: bool = False,
+        kind: Kind = "both",
+        centered: bool = False,
+    ) -> None:
+        if kind not in get_args(Kind):
+            raise ValueError(f"kind={kind!r} is not one of {', '.join(map(repr, get_args(Kind)))}")
+        if not effects or not outputs:
+            raise ValueError(
+                f"effects has {len(effects)} columns and outputs {len(outputs)}; give at least one of each"
+            )
+        if kind == "individual" and len(outputs) > 1:
+            raise ValueError(f"kind='individual' draws one output, and there are {len(outputs)}; choose one by target")
+        self.effects, self.outputs = list(effects), list(outputs)
+        self.of_classes, self.kind, self.centered = of_classes, kind, centered
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        features: Any = None,
+        *,
+        target: Any = None,
+        kind: Kind = "both",
+        centered: bool = False,
+        sample_weight: ArrayLike | None = None,
+        max_rows: int = MOST_ROWS,
+        ax: Axes | Sequence[Axes] | None = None,
+    ) -> PartialDependenceDisplay:
+        """Draw the partial dependence of a fitted learner on columns.
+
+        Parameters
+        ----------
+        estimator : fitted learner
+            A learner of this library, such as a committee of ensembles.
+        X : frame or array of shape (n_samples, n_features)
+            Rows to average over.
+        features : str, int or sequence of these, default=None
+            Names or numbers of columns. `None`: the six most important ones.
+        target : class label, int or float, default=None
+            Class, number of the target, or level of the quantile. `None`: the second of two classes, or at most six of
+            several classes, targets or quantiles.
+        kind, centered
+            As for the class.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the mean; rows of weight 0 are left out.
+        max_rows : int, default=250
+            Most rows to average over, evenly spaced in X. Each is predicted at 13 values of a column.
+        ax
+            As for `plot`.
+
+        Raises
+        ------
+        TypeError
+            If the estimator is of another library.
+        ValueError
+            If a feature is unknown or has one value in X, or `target` is no output of the model.
+        """
+        check_most("max_rows", max_rows)
+        rows, weights = _sample(X, sample_weight, max_rows)
+        found = Explanation.of(estimator, rows)
+        if not hasattr(found.model, "validate_rows") or found.model.table_ is None:
+            raise TypeError(
+                f"estimator is a {type(estimator).__name__}; give a learner of this library that was fitted on rows. "
+                "Others are drawn by sklearn.inspection.PartialDependenceDisplay"
+            )
+        outputs = found.shown_outputs if target is None else [_output(found, target)]
+        columns = _columns(found, features)
+        drawn = effects(found.model, rows, columns, found.predict, weights)
+        if (len(drawn) < len(columns) and features is not None) or not drawn:
+            names = {found.model.table_.source.column(j) for j in columns.tolist()} - {each.column for each in drawn}
+            raise ValueError(f"columns of one value in X have no curve: {', '.join(sorted(names))}; leave them out")
+        return cls(drawn, outputs, of_classes=found.of_classes, kind=kind, centered=centered).plot(ax)
+
+    @property
+    def subject(self) -> str:
+        """Label of the vertical axis."""
+        if self.of_classes:
+            return f"probability of {self.outputs[0][1] if len(self.outputs) == 1 else 'each class'}"
+        return "prediction" + (f", {self.outputs[0][1]}" if len(self.outputs) == 1 and self.outputs[0][1] else "")
+
+    def panels(self) -> list[tuple[str, Chart]]:
+        scale = self._scale()
+        return [(effect.column, self._chart(effect, scale)) for effect in self.effects]
+
+    @property
+    def _shows_rows(self) -> bool:
+        return len(self.outputs) == 1 and self.kind != "average"
+
+    def _lines(self, effect: Effect) -> F64 | None:
+        """Predictions of single rows, shape (places, rows)."""
+        if not self._shows_rows or effect.individual is None:
+            return None
+        k = self.outputs[0][0]
+        lines = effect.individual[:, :, k]
+        return lines - lines[0] + effect.dependence[0, k] if self.centered else lines
+
+    def _scale(self) -> Scale:
+        columns = [k for k, _ in self.outputs]
+        curves = [each for effect in self.effects for each in (effect.dependence, effect.local, effect.missing)]
+        parts = [each[..., columns].ravel() for each in curves if each is not None]
+        parts += [lines.ravel() for lines in map(self._lines, self.effects) if lines is not None]
+        scale = Scale.over(np.concatenate(parts), margin=0.06, percent=self.of_classes)
+        if not self.of_classes or self.centered:  # shifted lines may leave the range of probabilities
+            return scale
+        return Scale(max(0.0, scale.low), min(1.0, scale.high), percent=True)
+
+    def _chart(self, effect: Effect, y: Scale) -> Chart:
+        x = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
+        if effect.form is not None:
+            x = TimeScale(x.low, x.high, form=effect.form)
+        marks: list[Mark] = [] if effect.names else [Rug(effect.seen)]
+        lines = self._lines(effect)
+        for i, line in enumerate([] if lines is None else lines.T):
+            marks.append(Curve(effect.places, line, "pale", "" if i else ROWS, width=1.0, faint=True))
+        if self.kind != "individual":
+            for i, (k, name) in enumerate(self.outputs):
+                marks += self._means(effect, x, y, k, i, name if len(self.outputs) > 1 else MEAN)
+        return Chart(x, y, "", self.subject, marks, effect.names, has_legend=False)
+
+    def _means(self, effect: Effect, x: Scale, y: Scale, k: int, i: int, label: str) -> list[Mark]:
+        curve = effect.dependence[:, k]
+        if effect.names:
+            tips = [f"{name}: {y.text(round(v, 4))}" for name, v in zip(effect.names, curve.tolist(), strict=True)]
+            return [Dots(effect.places, curve, radius=5.0, color=i % 6, label=label, tips=tips)]
+        marks: list[Mark] = [Curve(effect.places, curve, i % 6, label)]
+        is_one = len(self.outputs) == 1
+        if effect.local is not None and is_one:
+            marks.append(Curve(effect.places, effect.local[:, k], 1, LOCAL, dash=1))
+        if effect.missing is not None:
+            at = float(effect.missing[k])
+            which, label = (2, WHERE_MISSING) if is_one else (i % 6, "")
+            tip = f"{WHERE_MISSING}: {y.text(round(at, 4))}"
+            marks.append(Curve([x.low, x.high], [at, at], which, label, dash=2, tip=tip))
+        return marks
+
+
+def _sample(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[Any, F64 | None]:
+    table = TableRows(open_frame(X).to_native() if is_frame(X) else X)
+    if sample_weight is None:
+        return table.taken(spread_rows(len(table), most)), None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (len(table),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give {len(table)} finite weights of 0 or more, not all 0"
+        )
+    known = np.flatnonzero(weights)
+    rows = known[spread_rows(len(known), most)]
+    return table.taken(rows), weights[rows]
+
+
+def _output(found: Explanation, target: Any) -> tuple[int, str]:
+    """Number and name of the output that is named `target`."""
+    if found.of_classes:
+        labels = found.model.classes_.tolist()
+        if target not in labels:
+            raise ValueError(f"target={target!r} is not a class; the classes are {', '.join(map(repr, labels))}")
+        return labels.index(target), str(target)
+    levels = found.levels
+    if levels:
+        if target not in levels:
+            raise ValueError(
+                f"target={target!r} is not a quantile of the model, which has {', '.join(map(str, levels))}"
+            )
+        return levels.index(target), f"quantile {target:g}"
+    n = found.n_outputs
+    if not (is_whole(target) and 0 <= target < n):
+        raise ValueError(f"target={target!r} is out of range; the model predicts {n} numbers, from 0 to {n - 1}")
+    return int(target), f"target {target}" if n > 1 else ""
+
+
+def _columns(found: Explanation, features: Any) -> Index:
+    if features is None:
+        return found.ranked_columns[:MOST_EFFECTS]
+    schema = found.model.table_.source
+    names = [schema.column(j) for j in range(schema.n_features)]
+    numbers = []
+    for each in [features] if isinstance(features, str) or is_whole(features) else features:
+        if isinstance(each, str):
+            if each not in names:
+                raise ValueError(f"features: there is no column {each!r}; {suggest_names(each, names)}")
+            numbers.append(names.index(each))
+        elif is_whole(each) and 0 <= each < len(names):
+            numbers.append(int(each))
+        else:
+            raise ValueError(f"features: {each!r} is not a column; give names, or numbers from 0 to {len(names) - 1}")
+    return np.array(numbers, dtype=np.intp)

@@ -1,0 +1,196 @@
+"""Display of partial dependence: tables of every kind, lines of single rows, and refused arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.inspection import partial_dependence
+
+from committee import (
+    AdaBoostClassifier,
+    CommitteeClassifier,
+    ConformalRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from committee.report import PartialDependenceDisplay
+from committee.report.displays.base import color, new_figure
+from committee.report.explained.column_pictures import effect_pictures
+from tests.report.displays.drawn import texts_inside, whole
+from tests.small_portfolio import use_small_members
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+DOTTED = ":"
+
+
+def table(n=60):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "age": random.normal(40.0, 10.0, n).round(1),
+            "rooms": random.integers(0, 5, n),
+            "town": random.choice(["Oslo", "Bergen", "Rome"], n),
+            "sold": pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 900, n), unit="D"),
+        }
+    )
+    X.loc[::7, "age"], X.loc[::9, "town"] = np.nan, None
+    return X, np.where(X["age"].fillna(60.0) + 10.0 * (X["town"] == "Oslo") > 45.0, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    X, y = table()
+    return X, y, GradientBoostingClassifier(n_estimators=5, min_samples_leaf=3, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_of_integers_categories_dates_and_missing_values(mixed, kind):
+    X, _, model = mixed
+    display = PartialDependenceDisplay.from_estimator(model, FRAMES[kind](X), ["rooms", "town", "sold", "age"])
+    texts = texts_inside(display)
+    assert {"rooms", "town", "sold", "age", "probability of yes", "(missing)", "Bergen", "2021-01"} <= set(texts)
+    by_name = {effect.column: effect for effect in display.effects}
+    assert by_name["town"].names == ("Bergen", "Oslo", "Rome", "(missing)")
+    for place, value in enumerate(["Bergen", "Oslo", "Rome", None]):
+        shares = model.predict_proba(X.assign(town=value))
+        assert_allclose(by_name["town"].dependence[place], shares.mean(axis=0))
+    assert by_name["rooms"].places.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    expected = model.predict_proba(X.assign(age=np.nan)).mean(axis=0)
+    assert_allclose(by_name["age"].missing, expected)
+    (level,) = [line for line in display.axes_[3].get_lines() if line.get_linestyle() == DOTTED]
+    assert_allclose(level.get_ydata(), expected[1])
+    legend = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert set(legend) == {
+        "single rows", "mean of all rows", "accumulated local effects", "mean if the value is missing"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_and_lines_are_those_of_scikit_learn(weighted):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:40], y[:40]
+    weight = np.arange(40) % 3 + 1.0 if weighted else None
+    model = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)
+    display = PartialDependenceDisplay.from_estimator(model, X, [2], sample_weight=weight)
+    (effect,) = display.effects
+    both = {} if weighted else {"kind": "both"}
+    theirs = partial_dependence(model, X, [2], custom_values={2: effect.places}, sample_weight=weight, **both)
+    assert_allclose(effect.dependence[:, 0], theirs["average"][0])
+    if not weighted:
+        assert_allclose(effect.individual[:, :, 0], theirs["individual"][0].T)
+        drawn = [line for line in display.ax_.get_lines() if line.get_color() == color("pale") and line.get_alpha()]
+        assert_allclose([line.get_ydata() for line in drawn], theirs["individual"][0])
+        shifted = PartialDependenceDisplay(display.effects, centered=True).plot()
+        starts = [line.get_ydata()[0] for line in shifted.ax_.get_lines() if line.get_alpha()]
+        assert_allclose(starts, effect.dependence[0, 0])
+
+
+def test_rows_of_weight_zero_are_absent_and_weights_are_repeated_rows(mixed):
+    X, _, model = mixed
+    weight = np.arange(len(X)) % 3.0
+    copies = X.iloc[np.repeat(np.arange(len(X)), weight.astype(int))]
+    columns = ["rooms", "town"]
+    weighted, repeated, present = (
+        PartialDependenceDisplay.from_estimator(model, rows, columns, sample_weight=given).effects
+        for rows, given in ((X, weight), (copies, None), (X[weight > 0], weight[weight > 0]))
+    )
+    for one, other, same in zip(weighted, repeated, present, strict=True):
+        assert_allclose(one.dependence, other.dependence)
+        assert_array_equal(one.dependence, same.dependence)
+        assert_array_equal(one.individual, same.individual)
+
+
+def test_outputs_that_are_drawn(mixed):
+    X, y, _ = mixed
+    three = RandomForestClassifier(3, random_state=0).fit(X, np.where(X["rooms"] > 3, "many", y))
+    display = whole(PartialDependenceDisplay.from_estimator(three, X, "town"))
+    assert display.ax_.get_ylabel() == "probability of each class" and len(display.ax_.collections) == 3
+    assert [text.get_text() for text in display.figure_.legends[0].get_texts()] == ["many", "no", "yes"]
+    assert PartialDependenceDisplay.from_estimator(three, X, 2, target="many").outputs == [(0, "many")]
+    numbers = X["rooms"] + 1.0
+    for model, target, subject in (
+        (GradientBoostingRegressor("quantile", n_estimators=2, quantile=[0.1, 0.9]), 0.9, "prediction, quantile 0.9"),
+        (GradientBoostingRegressor(n_estimators=2), None, "prediction"),
+        (ConformalRegressor(GradientBoostingRegressor(n_estimators=2), cv=2), None, "prediction"),
+    ):
+        fitted = model.fit(X, numbers)
+        assert PartialDependenceDisplay.from_estimator(fitted, X, "rooms", target=target).subject == subject
+    pair = GradientBoostingRegressor(n_estimators=2).fit(X, np.column_stack([numbers, -numbers]))
+    assert PartialDependenceDisplay.from_estimator(pair, X, "rooms", target=1).subject == "prediction, target 1"
+    with pytest.raises(ValueError, match="target=2 is out of range; the model predicts 2 numbers"):
+        PartialDependenceDisplay.from_estimator(pair, X, target=2)
+
+
+def test_a_committee_and_sparse_rows(mixed, monkeypatch):
+    use_small_members(monkeypatch)
+    X, y, _ = mixed
+    model = CommitteeClassifier("fast", random_state=0).fit(X, y)
+    display = whole(PartialDependenceDisplay.from_estimator(model, X, ["town", "age"], max_rows=20))
+    assert display.effects[0].n_rows == 20
+    numbers = X[["rooms"]].to_numpy(dtype=float)
+    boosted = AdaBoostClassifier(2).fit(csr_array(numbers), y)
+    sparse, dense = (PartialDependenceDisplay.from_estimator(boosted, kind(numbers)) for kind in (csr_array, np.array))
+    assert_array_equal(sparse.effects[0].dependence, dense.effects[0].dependence)
+
+
+def test_axes_that_are_given(mixed):
+    X, _, model = mixed
+    axes = new_figure(6.0, 3.0).subplots(1, 2)
+    display = PartialDependenceDisplay.from_estimator(model, X, ["town", "age"], ax=axes, kind="average")
+    assert display.axes_ == axes.tolist() and display.ax_ is axes[0]
+    assert not any(line.get_alpha() for ax in axes for line in ax.get_lines())
+    assert axes[0].get_legend() is not None
+    lines = PartialDependenceDisplay.from_estimator(model, X, "age", ax=axes[0], kind="individual").ax_.get_lines()
+    assert lines
+    with pytest.raises(ValueError, match="ax has 2 axes, and there are 1 charts"):
+        display.__class__(display.effects[:1]).plot(axes)
+
+
+def test_the_page_names_the_level_of_missing_values(mixed):
+    X, _, model = mixed
+    found = PartialDependenceDisplay.from_estimator(model, X, ["age", "town"]).effects
+    picture = effect_pictures(found, [(1, "yes")], of_classes=True)
+    share = found[0].missing[1]
+    assert f"mean if the value is missing {share:.0%}" in picture.body and "(missing: " not in picture.body
+    assert "Dotted level: mean probabilities if the value were missing in all rows." in picture.caption
+    assert "Pale lines: predictions of single rows." in picture.caption
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": "twon"}, "there is no column 'twon'; did you mean 'town'"),
+        ({"features": [9]}, "features: 9 is not a column; give names, or numbers from 0 to 3"),
+        ({"features": ["constant"]}, "no column 'constant'"),
+        ({"target": "x"}, "target='x' is not a class; the classes are 'no', 'yes'"),
+        ({"kind": "all"}, "kind='all' is not one of 'average', 'individual', 'both'"),
+        ({"max_rows": 0}, "max_rows=0 is not a number of rows"),
+        ({"sample_weight": [1.0]}, r"sample_weight has shape \(1,\); give 60 finite weights"),
+        ({"sample_weight": np.zeros(60)}, "not all 0"),
+    ],
+)
+def test_invalid_arguments_are_refused(mixed, options, message):
+    X, _, model = mixed
+    with pytest.raises(ValueError, match=message):
+        PartialDependenceDisplay.from_estimator(model, X, **options)
+
+
+def test_models_and_columns_without_a_curve_are_refused(mixed):
+    X, y, model = mixed
+    with pytest.raises(ValueError, match="columns of one value in X have no curve: rooms; leave them out"):
+        PartialDependenceDisplay.from_estimator(model, X.assign(rooms=1), ["rooms", "town"])
+    with pytest.raises(TypeError, match="is a RandomForestClassifier; give a learner of this library"):
+        PartialDependenceDisplay.from_estimator(ScikitForest(2).fit(X[["rooms"]], y), X[["rooms"]])
+    effect = PartialDependenceDisplay.from_estimator(model, X, "rooms").effects
+    with pytest.raises(ValueError, match="effects has 0 columns"):
+        PartialDependenceDisplay([])
+    with pytest.raises(ValueError, match="kind='individual' draws one output, and there are 2"):
+        PartialDependenceDisplay(effect, [(0, "no"), (1, "yes")], kind="individual")
