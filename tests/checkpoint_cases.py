@@ -93,7 +93,7 @@ def bits(model: Any) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]
     """All that a file of a fitted learner would hold, but the seconds that its candidates took."""
     arrays: dict[str, Any] = {}
     document = describe_model(model, Tensors(arrays))
-    for name in ("member_seconds_", "left_out_seconds_"):
+    for name in ("member_seconds_", "member_predict_times_", "left_out_seconds_"):
         arrays.pop(f"attributes.{name}", None)
     return repr(document), {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
 

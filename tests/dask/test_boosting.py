@@ -216,10 +216,10 @@ def kill_one(client: Client) -> None:
     signal_worker(client, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_worker_killed_in_a_round_changes_no_bit(client, round_):
     killed = KilledInRound(client, round_, kill_one)
-    check_fit(client, frame(800), callbacks=[killed])
+    check_fit(client, frame(800), callbacks=[killed], settings=SMALL | {"n_estimators": 3})
     assert killed.seen >= round_
 
 
@@ -298,15 +298,16 @@ def test_a_checkpoint_keeps_finished_rounds(client, tmp_path, Learner, target):
     def stop(_):
         raise RuntimeError("stopped")
 
-    first, path = Learner(**SMALL), tmp_path / "fit.checkpoint"
-    first.set_callbacks(KilledInRound(client, 4, stop))
+    settings = SMALL | {"n_estimators": 3}
+    first, path = Learner(**settings), tmp_path / "fit.checkpoint"
+    first.set_callbacks(KilledInRound(client, 2, stop))
     with pytest.raises(RuntimeError, match="stopped"):
         cd.fit(first, collection[FEATURES], collection[target], client=client, checkpoint=path)
     size = path.stat().st_size
-    model = Learner(**SMALL)
+    model = Learner(**settings)
     cd.fit(model, collection[FEATURES], collection[target], client=client, checkpoint=path)
     assert path.stat().st_size > size
-    assert_same(model, Learner(**SMALL).fit(table[FEATURES], table[target]), table[FEATURES])
+    assert_same(model, Learner(**settings).fit(table[FEATURES], table[target]), table[FEATURES])
     with pytest.raises(ValueError, match="other rows"):
         other = collection_of(table.iloc[::-1], 3)
         cd.fit(model, other[FEATURES], other[target], client=client, checkpoint=path)

@@ -1,4 +1,4 @@
-"""A quarter of a round of every fuzzer, and every case that once showed a fault.
+"""A tenth of a round of every fuzzer, and every case that once showed a fault.
 
 The cases follow from the code: what has changed meets new ones, and the same code the same ones wherever it is tried.
 """
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_new_cases_show_no_fault(name, tmp_path):
     (tmp_path / "work").mkdir()
     seed = int(code_digest(FUZZERS[name].partition(":")[0]), 16) % 2**32
-    findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, cases=ROUND[name] // 4)
+    findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, cases=max(1, ROUND[name] // 10))
     print(findings)
     faults = [path.with_suffix(".txt").read_text("utf-8") for path in findings.faults]
     assert not faults, f"seed {findings.seed}, cases {findings.faults}:\n{faults[0]}"

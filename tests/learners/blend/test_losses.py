@@ -47,6 +47,7 @@ class Quartic(Loss):
         return w * (F - y) ** 3, w * np.maximum(3.0 * (y - F) ** 2, 1e-6)
 
 
+@pytest.mark.one_in(3)
 @LOSSES
 @pytest.mark.parametrize("weighted", [False, True])
 def test_figures_are_those_of_fits_without_the_rows(loss, weighted):
@@ -158,6 +159,7 @@ def test_losses_with_other_numbers_and_of_ones_own(loss):
     assert_same_bits(clone(model).fit(X, y), model, X)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("loss", [*NAMED, Huber(0.3)], ids=repr)
 def test_files_and_checkpoints(loss, tmp_path):
     X, y = amounts()
@@ -169,6 +171,7 @@ def test_files_and_checkpoints(loss, tmp_path):
     assert_array_equal(loaded.predict(X), model.predict(X))
 
 
+@pytest.mark.one_in(3)
 @LOSSES
 def test_contributions_add_up_or_say_why_not(loss):
     X, y = amounts()
@@ -180,6 +183,7 @@ def test_contributions_add_up_or_say_why_not(loss):
         assert_allclose(model.contributions(X).sum(axis=1), model.predict(X), rtol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @LOSSES
 @pytest.mark.filterwarnings("ignore:.* rows are copies of other rows")
 def test_repeated_rows_are_rows_of_weight(loss):
@@ -263,7 +267,7 @@ def test_the_report_speaks_of_the_loss():
 def test_the_page_shows_what_there_is(loss, label):
     X, y = amounts()
     text = render_model(CommitteeRegressor(**FAST, loss=loss).fit(X, y), X, y)
-    assert "Mean contributions of columns" in text or loss == "poisson"
+    assert "Mean contributions" in text or loss == "poisson"
     assert f"CV {label}" in text
 
 

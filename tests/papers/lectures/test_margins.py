@@ -61,6 +61,7 @@ def test_curves_put_folds_together():
     assert share_at(found, 0.1) == 1.0
 
 
+@pytest.mark.slow
 def test_every_row_is_tested_once_and_curves_rise_to_one(rebuilt):
     _, out = rebuilt
     with (out / "margin-curves.csv").open(encoding="utf-8") as file:
