@@ -352,7 +352,7 @@ class TableSchema:
     def from_json(cls, stored: Any) -> TableSchema:
         known = {"names", "categories"}
         if not isinstance(stored, dict) or not known <= set(stored) <= known | set(_OPTIONAL):
-            raise ValueError("a table schema must be an object with 'names' and 'categories', and nothing else")
+            raise ValueError("a table schema must be an object with 'names' and 'categories', and no unknown keys")
         for key in ("refuses_unknown", "typed"):
             if stored.get(key, True) is not True:
                 raise ValueError(f"{key!r} of a table schema must be true where it is there")

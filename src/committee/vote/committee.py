@@ -184,7 +184,9 @@ class Committee(WeightedVotes):
         return self._probability(self._settled(votes), self.total_weight)
 
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
-        """Return the votes of each voter on each row; parameters and errors are those of `decision_function`.
+        """Return the votes of each voter on each row.
+
+        Parameters and errors are those of `decision_function`, without `offset`.
 
         Returns
         -------
@@ -447,7 +449,7 @@ class RegressionCommittee(WeightedVotes):
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Return the votes of each voter, ``(n, T)`` for one output, else ``(n, T, D)``, without the intercept.
 
-        Parameters and errors are those of `decision_function`.
+        Parameters and errors are those of `decision_function`, without `offset`.
 
         Examples
         --------

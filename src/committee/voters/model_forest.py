@@ -40,7 +40,7 @@ class LeafRows:
         return cls(np.concatenate([part.rows for part in parts]), np.concatenate([[0], np.cumsum(sizes)]))
 
     def sums(self, values: F64) -> F64:
-        """Sum of an array ``(m, ...)`` in each leaf."""
+        """Sum in each leaf of an array ``(m, ...)`` in the order of `rows`."""
         return np.add.reduceat(values, self.start[:-1], axis=0)
 
     def repeat_by_leaf(self, of_leaf: NDArray[Value]) -> NDArray[Value]:
@@ -48,7 +48,7 @@ class LeafRows:
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 
     def centre(self, D: F64, w: F64) -> F64:
-        """Weighted mean design row of each leaf, ``(L, q)``, for design rows ``(m, q)``."""
+        """Weighted mean design row of each leaf, ``(L, q)``, for design rows ``(m, q)`` in the order of `rows`."""
         # about the first row of each leaf, so that a column far from 0 loses no digits
         first = D[self.start[:-1]]
         apart = D - self.repeat_by_leaf(first)

@@ -64,7 +64,7 @@ class SharedTrees:
 
     @classmethod
     def of(cls, forest: Forest, *, every_node: bool = False) -> SharedTrees:
-        """Graph of a forest, without splits that separate no rows unless `every_node` is set."""
+        """Graph of a forest without splits decided by ancestors or with equal children, unless `every_node` is set."""
         inner = forest.feature >= 0
         first_leaf, leaf = _distinct(_bits(forest.value if forest.label is None else forest.label)[~inner])
         first_split, split = _distinct(_split_keys(forest, inner))
@@ -302,7 +302,7 @@ class SharedForest(Forest):
 
     @classmethod
     def of(cls, forest: Forest) -> Self:
-        """Remove splits that separate no rows; the votes stay the same."""
+        """Return a forest of the same votes, without splits decided by their ancestors or with equal children."""
         graph = SharedTrees.of(forest)
         return cls(graph.n_features, graph.n_classes, **graph.node_arrays(len(forest.feature)))
 

@@ -272,7 +272,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         """Early stopping by the loss of held-out rows."""
 
     def _after_stopping(self, run: Any, held_out: Any, n_rounds: int) -> None:
-        """Use the held-out rows once more, for the rounds that are kept."""
+        """Refit the kept rounds on all rows, held-out ones included; by default they stay unchanged."""
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
         """Votes on held-out rows, for scorers."""

@@ -226,7 +226,10 @@ def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: 
     voters = kind.from_document(field(described, "document", dict), tensors)
     forest: Any = getattr(voters, "forest", voters)
     if (forest.n_features, forest.n_classes) != (n_features, n_classes):
-        raise ValueError(f"a member has {forest.n_features} columns and {forest.n_classes} classes")
+        raise ValueError(
+            f"a member has {forest.n_features} columns and {forest.n_classes} classes; this fit has {n_features} and "
+            f"{n_classes}"
+        )
     return voters
 
 

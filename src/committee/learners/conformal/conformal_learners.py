@@ -153,7 +153,7 @@ class ConformalClassifier(Conformal, BaseClassifier):
         """Return the p-value of each label, the share of scored rows, with the row itself, whose score is at least as
         large.
 
-        Parameters are those of `predict_set`. A label is in the set at alpha if its p-value is larger.
+        `X` and `groups` are those of `predict_set`. A label is in the set at alpha if its p-value is larger.
 
         Returns
         -------

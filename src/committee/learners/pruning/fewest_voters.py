@@ -22,7 +22,7 @@ BLOCK = 1 << 12  # boxes that are searched together
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Sets of cells: some values of each column, and the sums of the trees that are decided."""
+    """Sets of cells: the values left of each column, and the conditions' sums over the trees whose leaf is fixed."""
 
     bits: NDArray[np.uint64]  # (n, words): values, one bit each
     sums: F64  # (n, conditions)

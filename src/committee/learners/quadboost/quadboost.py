@@ -278,9 +278,8 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
     Attributes
     ----------
     committee_ : Committee
-        The voters, with positive weights: a voter of negative weight is replaced by its complement, but a user's
-        estimator keeps its sign. Two classes: votes are classes. More: votes are scores -1, 0, +1 of one class. Votes
-        of regressors are numbers.
+        The voters. One of negative weight is replaced by its complement, unless it is a user's estimator. Two classes:
+        votes are classes. More: votes are scores -1, 0, +1 of one class. Votes of regressors are numbers.
 
     Warns
     -----
@@ -291,8 +290,8 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
 
     Notes
     -----
-    Probabilities are (1 + F)/2, as p_1 - p_0 minimises the quadratic loss, truncated by Laplace's estimate of a class
-    that none of n rows has.
+    Probabilities are (1 + F)/2, as p_1 - p_0 minimises the quadratic loss, truncated at half of Laplace's estimate for
+    a class that none of n rows has.
 
     References
     ----------
@@ -340,7 +339,7 @@ def classes_committee(
 
 
 def class_link(count: float, n_classes: int) -> Truncated:
-    """Return the link of a classifier: scores are differences of probabilities, truncated by Laplace's estimate."""
+    """Return the link of a classifier: scores are differences of probabilities, which are truncated."""
     return Truncated(floor=0.5 / (count + n_classes))
 
 
@@ -354,7 +353,7 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
     Attributes
     ----------
     committee_ : RegressionCommittee
-        The voters, with positive weights.
+        The voters, with positive weights unless they are a user's estimators.
 
     References
     ----------

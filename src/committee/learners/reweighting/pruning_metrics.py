@@ -138,8 +138,8 @@ class RelativeLossMetric(RowLossMetric):
 class ScorerMetric(PruningMetric):
     """A score of all rows together, such as the area under the ROC curve; the loss increase is the score's decrease.
 
-    The score is extrapolated to all voters as losses are. Its standard error is the jackknife's over `N_GROUPS` groups
-    of rows with equal class shares (B. Efron, C. Stein (1981), Annals of Statistics 9(3)).
+    The score is extrapolated to all voters as losses are. The standard error of its decrease is the jackknife's over
+    `N_GROUPS` groups of rows with equal class shares (B. Efron, C. Stein (1981), Annals of Statistics 9(3)).
     """
 
     scorer: Any
