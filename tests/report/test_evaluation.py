@@ -394,6 +394,23 @@ def test_the_picture_has_a_curve_for_each_model_and_no_empty_bins():
         ReliabilityDisplay.from_estimators({"forest": model}, X, y)
 
 
+def test_the_reliability_of_one_classifier_and_of_its_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2])
+    p, weight = model.predict_proba(X[1::2]), np.arange(75.0)
+    display = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], weight)
+    ((name, curve),) = display.curves.items()
+    same = ReliabilityDisplay.from_predictions(y[1::2], p, weight, name=name).curves[name]
+    assert name == "RandomForestClassifier" and curve.calibration_error == same.calibration_error
+    one_class = ReliabilityDisplay.from_predictions(np.zeros(75, dtype=int), p, classes=[0, 1, 2]).curves["predictions"]
+    assert one_class.right.sum() == (p.argmax(axis=1) == 0).sum()
+    two, column = ([0, 1, 1], [0.2, 0.4, 0.9])
+    (curve,) = ReliabilityDisplay.from_predictions(two, column).curves.values()
+    assert curve.right.sum() == 2.0 and curve.expected.sum() == pytest.approx(0.8 + 0.6 + 0.9)
+    with pytest.raises(ValueError, match=r"y_prob has shape \(75, 3\) for 75 labels of 1 classes; give a row"):
+        ReliabilityDisplay.from_predictions(np.zeros(75), p)
+
+
 def test_a_journal_without_reliability_is_read():
     result = FoldResult(reliability=reliability([(0.75, True, 1)])).to_json()
     assert FoldResult.from_json(result).reliability.weight.sum() == 1.0

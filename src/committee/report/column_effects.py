@@ -33,6 +33,8 @@ from committee.vote.explain.tree_expectations import split_thresholds, tree_expe
 MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
 """Most rows to average over, most values of a numeric column, most categories, and most rows kept one by one."""
 
+_FIRST_YEAR, _LAST_YEAR = 1500, 2200
+
 MISSING = "(missing)"
 """Name of the missing values of a column of categories."""
 
@@ -109,6 +111,12 @@ class Effect:
     seen: F64
     form: str | None = None
     individual: F64 | None = None
+
+    @property
+    def are_years(self) -> bool:
+        """Whether the values are whole numbers that may be years."""
+        low, high = (self.places[0], self.places[-1]) if self.form is None and not self.names else (0.0, 0.0)
+        return bool(low >= _FIRST_YEAR and high <= _LAST_YEAR and (self.places % 1.0 == 0.0).all())
 
 
 def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:

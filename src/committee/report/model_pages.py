@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.text import pluralize, quoted
 from committee.report.column_effects import encoded_rows
-from committee.report.displays.curves import RiskPathDisplay
+from committee.report.displays.curves import EvaluationDisplay, RiskPathDisplay
 from committee.report.displays.ensemble_text import is_small
 from committee.report.displays.small_ensembles import SmallEnsembleDisplay
 from committee.report.drawing.rows import Bar, bars, rest_bar
@@ -22,6 +22,7 @@ from committee.report.drawing.svg import AGAINST, FOR, REST, legend
 from committee.report.explained.column_pictures import contribution_picture, effect_pictures, importance_picture
 from committee.report.explained.pictures import (
     confusion_picture,
+    learning_curves,
     margin_picture,
     member_pictures,
     quantile_picture,
@@ -221,6 +222,8 @@ def _tables(found: Explanation, file_bytes: int | None, margins: NDArray[np.floa
     grids = inspection(found.conformal or found.model, file_bytes=file_bytes, margins=margins)
     # a picture shows the most used features
     parts: list[Part] = [grid for grid in grids if not grid.title.startswith("Most used features")]
+    if getattr(found.model, "evals_result_", None):
+        parts.append(learning_curves(EvaluationDisplay.of(found.model)))
     if hasattr(found.model, "risk_path_"):
         caption = "Mean training risk after each step."
         svg = RiskPathDisplay.of(found.model).chart().svg("Curves of the mean training risk")

@@ -183,22 +183,30 @@ def test_losses_by_round_are_drawn_with_the_best():
         n_estimators=8, early_stopping=True, scoring=["neg_log_loss", "roc_auc"], return_train_score=True
     ).fit(X, y)
     display = whole(EvaluationDisplay.from_estimator(model))
-    assert legend_of(display.ax_) == ["training", "validation"] and display.ax_.get_ylabel() == "neg log loss"
-    best, *lines = sorted(display.ax_.get_lines(), key=lambda line: line.get_zorder())
-    assert best.get_xdata().tolist() == [model.best_iteration_] * 2
-    for line, (rows, curves) in zip(lines, model.evals_result_.items(), strict=True):
-        assert line.get_label() == rows
-        np.testing.assert_array_equal(line.get_ydata(), curves["neg_log_loss"])
-        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(curves["neg_log_loss"]) + 1))
-    assert EvaluationDisplay.from_estimator(model, "roc_auc").ax_.get_ylabel() == "roc auc"
+    assert [ax.get_ylabel() for ax in display.axes_] == ["log loss", "ROC AUC"]
+    assert {ax.get_xlabel() for ax in display.axes_} == {f"boosting round (best: {model.best_iteration_})"}
+    (legend,) = display.figure_.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["training", "validation"]
+    for ax, metric, sign in zip(display.axes_, ("neg_log_loss", "roc_auc"), (-1.0, 1.0), strict=True):
+        best, *lines = sorted(ax.get_lines(), key=lambda line: line.get_zorder())
+        assert best.get_xdata().tolist() == [model.best_iteration_] * 2
+        for line, (rows, curves) in zip(lines, model.evals_result_.items(), strict=True):
+            assert line.get_label() == rows
+            np.testing.assert_array_equal(line.get_ydata(), sign * np.array(curves[metric]))
+            np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(curves[metric]) + 1))
+    one = EvaluationDisplay.from_estimator(model, "roc_auc")
+    assert legend_of(one.ax_) == ["training", "validation"] and one.metrics == ["roc_auc"]
+    assert EvaluationDisplay.of(model, ["roc_auc", "neg_log_loss"]).metrics == ["roc_auc", "neg_log_loss"]
     with pytest.raises(ValueError, match=r"metric='auc' was not recorded; there are 'neg_log_loss', 'roc_auc'\."):
         EvaluationDisplay.from_estimator(model, "auc")
     with pytest.raises(ValueError, match="GradientBoostingClassifier has no evals_result_ to draw; fit it with held"):
         EvaluationDisplay.from_estimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
+    with pytest.raises(ValueError, match="RandomForestClassifier has no evals_result_ to draw; give a fitted booster"):
+        EvaluationDisplay.from_estimator(RandomForestClassifier(2).fit(X, y))
 
 
 @pytest.mark.parametrize(
-    ("curves", "message"), [({}, "curves is empty"), ({"a": []}, r"curves\['a'\] has shape \(0,\)")]
+    ("curves", "message"), [({}, "curves is empty"), ({"a": {"loss": []}}, r"curves\['a'\]\['loss'\] has shape \(0,\)")]
 )
 def test_curves_without_rounds_are_refused(curves, message):
     with pytest.raises(ValueError, match=message):
@@ -213,4 +221,14 @@ def test_losses_of_other_boosters_are_drawn(package):
     kind = getattr(library, {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"}[package])
     model = kind(n_estimators=5, n_jobs=1).fit(X, y, eval_set=[(X, y)])
     display = EvaluationDisplay.from_estimator(model)
-    assert [len(curve) for curve in display.curves.values()] == [5]
+    assert [len(curve) for of_rows in display.curves.values() for curve in of_rows.values()] == [5]
+    assert display.best is None
+
+
+def test_the_best_round_of_xgboost_is_counted_from_one():
+    xgboost = pytest.importorskip("xgboost", reason="a peer of pyproject's test extra (2026-11-28)")
+    X, y = cancer()
+    model = xgboost.XGBClassifier(n_estimators=30, early_stopping_rounds=1, n_jobs=1)
+    display = EvaluationDisplay.from_estimator(model.fit(X[::2], y[::2], eval_set=[(X[1::2], y[1::2])], verbose=False))
+    (curve,) = model.evals_result()["validation_0"].values()
+    assert display.best == np.argmin(curve) + 1 < len(curve)

@@ -349,7 +349,7 @@ def test_bars_are_mean_sizes_and_lines_their_quantiles(classes):
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()][-1] == "2 others, together"
     spread = [line.get_xdata() for line in display.ax_.get_lines()]
     assert_allclose(spread, np.quantile(sizes, [0.1, 0.9], axis=0).T[order[:3]])
-    label = "mean probability moved between classes (lines: 10 % to 90 % quantile of the rows)"
+    label = "mean probability moved between classes\nlines: 10 % to 90 % quantile of the rows"
     assert display.ax_.get_xlabel() == label
     one = MeanContributionDisplay.of(model, X, label=model.classes_[0], max_rows=7)
     some = np.unique(np.linspace(0, len(X) - 1, 7).astype(int))
@@ -365,7 +365,7 @@ def test_of_two_classes_and_of_numbers_they_are_absolute_values(of_numbers):
     assert_allclose(contribution_sizes(both, of_probabilities=True), np.abs(one[:, :-1]))
     assert_allclose(contribution_sizes(np.stack([one, 3.0 * one], axis=2)), 2.0 * np.abs(one[:, :-1]))
     display = whole(MeanContributionDisplay.from_estimator(model, X))
-    assert display.ax_.get_xlabel().startswith("mean absolute contribution to the prediction (lines")
+    assert display.ax_.get_xlabel().startswith("mean absolute contribution to the prediction\nlines")
 
 
 def test_mean_contributions_of_every_kind_of_learner(iris):

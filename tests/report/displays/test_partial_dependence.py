@@ -51,6 +51,7 @@ def mixed():
     return X, y, GradientBoostingClassifier(n_estimators=5, min_samples_leaf=3, random_state=0).fit(X, y)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_of_integers_categories_dates_and_missing_values(mixed, kind):
     X, _, model = mixed
@@ -118,7 +119,6 @@ def test_outputs_that_are_drawn(mixed):
     numbers = X["rooms"] + 1.0
     for model, target, subject in (
         (GradientBoostingRegressor("quantile", n_estimators=2, quantile=[0.1, 0.9]), 0.9, "prediction, quantile 0.9"),
-        (GradientBoostingRegressor(n_estimators=2), None, "prediction"),
         (ConformalRegressor(GradientBoostingRegressor(n_estimators=2), cv=2), None, "prediction"),
     ):
         fitted = model.fit(X, numbers)

@@ -158,7 +158,7 @@ class PanelsDisplay(Display):
             self.figure_ = open_axes(each)
             draw_chart(chart, each, most_ticks=6 if n == 1 else 4)
             each.set_title(shortened(heading, 36), fontsize=10, loc="left", parse_math=False)
-            beside = i % _PANELS_BESIDE and ax is None and panels[i - 1][1].y_label == chart.y_label
+            beside = i % _beside(n) and ax is None and panels[i - 1][1].y_label == chart.y_label
             each.set_ylabel("" if beside else chart.y_label)
         if not all(chart.has_legend for _, chart in panels):
             self._put_legend(is_own=ax is None)
@@ -173,7 +173,7 @@ class PanelsDisplay(Display):
         order = list(dict.fromkeys(label for each in self.axes_ for label in each.get_legend_handles_labels()[1]))
         handles = [shown[label] for label in order]
         if is_own:
-            n_columns = 4 if max(map(len, order)) < 30 else 2
+            n_columns = 8 if sum(map(len, order)) < 70 else 4 if max(map(len, order)) < 30 else 2
             self.figure_.legend(handles, order, loc="outside upper left", ncols=n_columns, frameon=False)
         else:
             self.ax_.legend(handles, order, frameon=False, fontsize="small")
@@ -182,11 +182,12 @@ class PanelsDisplay(Display):
         self.plot(ax)
 
 
-_PANELS_BESIDE = 3
+def _beside(n_panels: int) -> int:
+    return 2 if n_panels == 4 else min(n_panels, 3)
 
 
 def _grid_of_axes(n: int) -> list[Axes]:
-    n_columns = min(n, _PANELS_BESIDE)
+    n_columns = _beside(n)
     n_rows = -(-n // n_columns)
     figure = new_figure((7.2, 8.4, 10.2)[n_columns - 1], (4.0, 3.4, 2.9)[n_columns - 1] * n_rows)
     figure.set_layout_engine("constrained", h_pad=0.1, w_pad=0.08)
@@ -382,6 +383,7 @@ def draw_bars(rows: Sequence[Bar], ax: Axes, label: str) -> None:
             ax.plot(bar.span, [i, i], color=INK, linewidth=1.2, solid_capstyle="butt")
         ax.text(bar.end + 0.01 * largest, i, bar.text, va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [shortened(bar.name, 40) for bar in rows], fontsize=9)
+    _put_scale(ax.xaxis, Scale(0.0, 1.08 * largest))
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0.0, 1.08 * largest), xlabel=label)
     ax.tick_params(axis="y", length=0)
 

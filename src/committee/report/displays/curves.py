@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.report.displays.base import (
-    ChartDisplay,
-    CurvesDisplay,
-    legend_above,
-)
-from committee.report.drawing.chart import Chart, Curve, Guide, Mark, reliability_chart
-from committee.report.drawing.scale import Scale
-from committee.report.metrics import Reliability
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-from typing import TYPE_CHECKING
-
-from committee.report.displays.base import (
     AGAINST,
     FOR,
     GREY,
+    ChartDisplay,
+    CurvesDisplay,
     Display,
+    PanelsDisplay,
     grid,
+    legend_above,
     log_axis,
 )
+from committee.report.drawing.chart import Chart, Curve, Guide, Mark, reliability_chart
+from committee.report.drawing.scale import Scale
+from committee.report.metrics import Reliability, metric_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 _MOST_CURVES = 7
 
@@ -59,7 +50,7 @@ class ReliabilityDisplay(CurvesDisplay):
     Examples
     --------
     >>> from committee.report import ReliabilityDisplay
-    >>> from committee.report.metrics import Reliability
+    >>> from committee.report.metrics import Reliability, metric_words
     >>> display = ReliabilityDisplay({"a": Reliability.of([[0.1, 0.9], [0.6, 0.4]], [True, False])}).plot()
     >>> display.ax_.get_xlabel()
     'probability of the predicted class'
@@ -70,6 +61,73 @@ class ReliabilityDisplay(CurvesDisplay):
             raise ValueError("curves is empty: give the reliability of one model at least")
         self.curves: dict[str, Reliability] = dict(curves)
         super().__init__(curves, colors=colors)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the reliability curve of one fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``, of this library or another, for two or more classes.
+        X, y, sample_weight, ax
+            As for `from_estimators`.
+        name : str, default=None
+            Name for the legend; `None` uses the class name.
+        """
+        return cls.from_estimators({name or type(estimator).__name__: estimator}, X, y, sample_weight, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+        name: str = "predictions",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the reliability curve of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_prob : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities of all classes, or of the second of two.
+        sample_weight, ax
+            As for `from_estimators`.
+        classes : array-like of shape (n_classes,), default=None
+            Labels of the columns of `y_prob`; `None` uses the sorted labels of `y_true`.
+        name : str, default="predictions"
+            Name for the legend.
+
+        Examples
+        --------
+        >>> from committee.report import ReliabilityDisplay
+        >>> display = ReliabilityDisplay.from_predictions(["no", "yes", "yes"], [0.2, 0.4, 0.9], name="mine")
+        >>> round(display.curves["mine"].calibration_error, 3)
+        0.3
+        """
+        truth, p = np.ravel(np.asarray(y_true)), np.asarray(y_prob, dtype=np.float64)
+        p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+        labels = np.unique(truth) if classes is None else np.ravel(np.asarray(classes))
+        if len(p) != len(truth) or p.shape[1:] != (len(labels),):
+            raise ValueError(
+                f"y_prob has shape {np.shape(y_prob)} for {len(truth)} labels of {len(labels)} classes; give a row of "
+                "probabilities for each label, and classes if y_true does not have all of them"
+            )
+        return cls({name: Reliability.of(p, labels[p.argmax(axis=1)] == truth, sample_weight)}).plot(ax)
 
     @classmethod
     def _curve(cls, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Reliability:
@@ -84,37 +142,53 @@ class ReliabilityDisplay(CurvesDisplay):
         return reliability_chart(self.curves, self.colors)
 
 
-class EvaluationDisplay(ChartDisplay):
-    """Loss or score of training and validation rows after each boosting round.
+class EvaluationDisplay(PanelsDisplay):
+    """Learning curves: losses or scores of training and held-out rows after each boosting round, by metric.
 
     Parameters
     ----------
-    curves : mapping of str to array-like (rounds,)
-        Values after each round, by the name of their rows.
-    metric : str, default="loss"
-        Label of the values.
+    curves : mapping of str to mapping of str to array-like (rounds,)
+        Values after each round, by the name of their rows and of the metric, as in ``evals_result_``. A metric
+        ``neg_...`` of scikit-learn is drawn without its sign.
     best : int, default=None
         Number of rounds that are kept, drawn as a line.
 
     Examples
     --------
     >>> from committee.report import EvaluationDisplay
-    >>> display = EvaluationDisplay({"training": [0.6, 0.4, 0.3], "validation": [0.6, 0.5, 0.55]}, best=2).plot()
+    >>> curves = {"training": {"loss": [0.6, 0.4, 0.3]}, "validation": {"loss": [0.6, 0.5, 0.55]}}
+    >>> display = EvaluationDisplay(curves, best=2).plot()
     >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
-    ('boosting round', 'loss')
+    ('boosting round (best: 2)', 'loss')
     """
 
-    def __init__(self, curves: Mapping[str, ArrayLike], *, metric: str = "loss", best: int | None = None) -> None:
-        self.curves = {name: np.asarray(values, dtype=np.float64) for name, values in curves.items()}
-        for name, values in self.curves.items():
-            if values.ndim != 1 or not values.size:
-                raise ValueError(f"curves[{name!r}] has shape {values.shape}; give one number for each round")
-        if not self.curves:
-            raise ValueError("curves is empty: give the values of some rows at least")
-        self.metric, self.best = metric, best
+    def __init__(self, curves: Mapping[str, Mapping[str, ArrayLike]], *, best: int | None = None) -> None:
+        self.curves = {
+            rows: {metric: np.asarray(values, dtype=np.float64) for metric, values in of_rows.items()}
+            for rows, of_rows in curves.items()
+        }
+        for rows, of_rows in self.curves.items():
+            for metric, values in of_rows.items():
+                if values.ndim != 1 or not values.size:
+                    shape = f"curves[{rows!r}][{metric!r}] has shape {values.shape}"
+                    raise ValueError(f"{shape}; give one number for each round")
+        if not self.metrics:
+            raise ValueError("curves is empty: give the values of one metric on some rows at least")
+        self.best = best
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics, each drawn in a chart of its own."""
+        return list(dict.fromkeys(metric for of_rows in self.curves.values() for metric in of_rows))
 
     @classmethod
-    def from_estimator(cls, estimator: Any, metric: str | None = None, *, ax: Axes | None = None) -> EvaluationDisplay:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        metric: str | Sequence[str] | None = None,
+        *,
+        ax: Axes | Sequence[Axes] | None = None,
+    ) -> EvaluationDisplay:
         """Draw the curves of a fitted booster.
 
         Parameters
@@ -122,10 +196,10 @@ class EvaluationDisplay(ChartDisplay):
         estimator : booster
             With ``evals_result_``: a learner that was fitted with held-out rows or ``return_train_score=True``; or a
             model of LightGBM or XGBoost that was fitted with ``eval_set``.
-        metric : str, default=None
-            Metric to draw. `None` draws the first one.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.
+        metric : str or sequence of str, default=None
+            Metrics to draw, such as those of `scoring`. `None` draws all that were recorded.
+        ax : matplotlib Axes or sequence of Axes, default=None
+            Axes to draw on, one for each metric.
 
         Raises
         ------
@@ -142,33 +216,54 @@ class EvaluationDisplay(ChartDisplay):
         >>> list(display.curves), display.best == model.best_iteration_
         (['training', 'validation'], True)
         """
-        found: Any = getattr(estimator, "evals_result_", None)
-        if found is None and callable(getattr(estimator, "evals_result", None)):
-            found = estimator.evals_result()
+        return cls.of(estimator, metric).plot(ax)
+
+    @classmethod
+    def of(cls, estimator: Any, metric: str | Sequence[str] | None = None) -> EvaluationDisplay:
+        """Make the display, not yet drawn."""
+        found, name = _recorded(estimator), type(estimator).__name__
+        if not found and not hasattr(estimator, "evals_result_"):
+            raise ValueError(f"{name} has no evals_result_ to draw; give a fitted booster, which has one by round.")
         if not found:
             raise ValueError(
-                f"{type(estimator).__name__} has no evals_result_ to draw; fit it with held-out rows, or with "
-                "return_train_score=True."
+                f"{name} has no evals_result_ to draw; fit it with held-out rows, or with return_train_score=True."
             )
-        known = list(dict.fromkeys(name for values in found.values() for name in values))
-        name = known[0] if metric is None else metric
-        if name not in known:
-            raise ValueError(f"metric={metric!r} was not recorded; there are {', '.join(map(repr, known))}.")
+        known = list(dict.fromkeys(each for values in found.values() for each in values))
+        shown = known if metric is None else [metric] if isinstance(metric, str) else list(metric)
+        for each in shown:
+            if each not in known:
+                raise ValueError(f"metric={each!r} was not recorded; there are {', '.join(map(repr, known))}.")
+        curves = {rows: {each: of_rows[each] for each in shown if each in of_rows} for rows, of_rows in found.items()}
         best = getattr(estimator, "best_iteration_", None)
-        curves = {rows: values[name] for rows, values in found.items() if name in values}
-        return cls(curves, metric=name.replace("_", " "), best=best).plot(ax)
+        if best is None and hasattr(estimator, "best_iteration"):
+            best = estimator.best_iteration + 1  # XGBoost counts from 0
+        return cls(curves, best=best if best is not None and best > 0 else None)
 
-    def chart(self) -> Chart:
-        values = np.concatenate(list(self.curves.values()))
-        y = Scale.over(values, margin=0.05)
-        longest = max(map(len, self.curves.values()))
+    def panels(self) -> list[tuple[str, Chart]]:
+        metrics = self.metrics
+        return [("", self._chart(metric, has_legend=len(metrics) == 1)) for metric in metrics]
+
+    def _chart(self, metric: str, *, has_legend: bool) -> Chart:
+        sign = -1.0 if metric.startswith("neg_") else 1.0
+        curves = {rows: sign * values[metric] for rows, values in self.curves.items() if metric in values}
+        y = Scale.over(np.concatenate(list(curves.values())), margin=0.05)
         marks: list[Mark] = [
-            Curve(np.arange(1, len(curve) + 1), curve, color=i, label=name)
-            for i, (name, curve) in enumerate(self.curves.items())
+            Curve(np.arange(1, len(curves[rows]) + 1), curves[rows], color=i, label=rows)
+            for i, rows in enumerate(self.curves)
+            if rows in curves
         ]
         if self.best:
             marks.insert(0, Guide([self.best, self.best], [y.low, y.high]))
-        return Chart(Scale(1.0, max(2.0, longest), whole=True), y, "boosting round", self.metric, marks)
+        x = Scale(1.0, max(2.0, *map(len, curves.values())), whole=True)
+        label = "boosting round" + (f" (best: {self.best:,})" if self.best else "")
+        return Chart(x, y, label, metric_words(metric.removeprefix("neg_")), marks, has_legend=has_legend)
+
+
+def _recorded(estimator: Any) -> dict[str, dict[str, Any]]:
+    found: Any = getattr(estimator, "evals_result_", None)
+    if found is None and callable(getattr(estimator, "evals_result", None)):
+        found = estimator.evals_result()  # of XGBoost
+    return dict(found or {})
 
 
 class RiskPathDisplay(ChartDisplay):

@@ -148,7 +148,7 @@ class MeanContributionDisplay(Display):
     def _draw(self, ax: Axes | None) -> None:
         rows = self.bars()
         what = "mean " + (self.subject if self.subject == MOVED else f"absolute contribution to the {self.subject}")
-        draw_bars(rows, self._axes(ax, 7.2, 0.9 + 0.28 * len(rows)), f"{what} (lines: {SPREAD})")
+        draw_bars(rows, self._axes(ax, 7.2, 0.9 + 0.28 * len(rows)), f"{what}\nlines: {SPREAD}")
 
 
 def contribution_sizes(contributions: F64, *, of_probabilities: bool = False) -> F64:

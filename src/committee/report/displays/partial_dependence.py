@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -179,7 +180,8 @@ class PartialDependenceDisplay(PanelsDisplay):
 
     def _scale(self) -> Scale:
         columns = [k for k, _ in self.outputs]
-        curves = [each for effect in self.effects for each in (effect.dependence, effect.local, effect.missing)]
+        curves = [each for effect in self.effects for each in (effect.dependence, effect.missing)]
+        curves += [effect.local for effect in self.effects if len(columns) == 1]
         parts = [each[..., columns].ravel() for each in curves if each is not None]
         parts += [lines.ravel() for lines in map(self._lines, self.effects) if lines is not None]
         scale = Scale.over(np.concatenate(parts), margin=0.06, percent=self.of_classes)
@@ -189,6 +191,8 @@ class PartialDependenceDisplay(PanelsDisplay):
 
     def _chart(self, effect: Effect, y: Scale) -> Chart:
         x = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
+        if effect.are_years:
+            x = replace(x, whole=True, years=True)
         if effect.form is not None:
             x = TimeScale(x.low, x.high, form=effect.form)
         marks: list[Mark] = [] if effect.names else [Rug(effect.seen)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -136,6 +136,12 @@ class Chart:
         plot = _SvgPlot(self)
         picture = svg_picture(plot.parts(), plot.width, plot.height, description, heading=heading, key=key)
         return legend(self.labels) + picture if self.labels and self.has_legend and not self.small else picture
+
+
+def shared_legend(charts: Iterable[Chart]) -> Markup:
+    """Draw one legend of several charts, in which equal labels have equal colours."""
+    labels = {label: color for chart in charts for color, label in chart.labels}
+    return legend([(color, label) for label, color in labels.items()])
 
 
 class _SvgPlot:

@@ -23,7 +23,7 @@ _DAYS = (1.0, 2.0, 5.0, 10.0, 15.0)
 class Scale:
     """Scale from `low` to `high`, which lie at `begin` and `end` of a picture.
 
-    Labels are in per cent if `percent`, ticks are integers if `whole`.
+    Labels are in per cent if `percent`, ticks are integers if `whole`. Labels of `years` have no separators.
 
     Examples
     --------
@@ -41,6 +41,7 @@ class Scale:
     percent: bool = False
     log: bool = False
     whole: bool = False
+    years: bool = False
 
     @classmethod
     def over(cls, values: F64 | list[float], *, margin: float = 0.0, percent: bool = False, log: bool = False) -> Self:
@@ -99,6 +100,8 @@ class Scale:
         return ticks[:: math.ceil(len(ticks) / most)]
 
     def text(self, value: float) -> str:
+        if self.years:
+            return f"{value:g}"
         return f"{format_number(100.0 * value)}%" if self.percent else format_number(value)
 
 

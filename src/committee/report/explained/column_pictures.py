@@ -10,9 +10,10 @@ from committee.data.text import pluralize
 from committee.report.column_effects import Effect
 from committee.report.displays.mean_contributions import MOVED, SPREAD, MeanContributionDisplay
 from committee.report.displays.partial_dependence import LOCAL, ROWS, WHERE_MISSING, PartialDependenceDisplay
+from committee.report.drawing.chart import shared_legend
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number
-from committee.report.drawing.svg import Color, legend, side_by_side
+from committee.report.drawing.svg import side_by_side
 from committee.report.explanation import Explanation, Importances
 from committee.report.grid import Grid
 from committee.report.page import Picture
@@ -88,8 +89,9 @@ def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_c
         drawn.append(PartialDependenceDisplay(small, outputs, of_classes=of_classes, kind="average"))
         finer = f"These columns have less than {SMALL:.0%} of the largest effect above; their scale is finer."
         body += Markup("<p>{}</p>").format(finer) + _panels(drawn[1])
-    labels = {label: color for each in drawn for _, chart in each.panels() for color, label in chart.labels}
-    return Picture("", _caption(found, labels, of_classes), legend([(c, name) for name, c in labels.items()]) + body)
+    charts = [chart for each in drawn for _, chart in each.panels()]
+    shown = {label for chart in charts for _, label in chart.labels}
+    return Picture("", _caption(found, shown, of_classes), shared_legend(charts) + body)
 
 
 def _panels(display: PartialDependenceDisplay) -> Markup:
@@ -106,7 +108,7 @@ def _panels(display: PartialDependenceDisplay) -> Markup:
     return side_by_side(drawn)
 
 
-def _caption(found: list[Effect], labels: dict[str, Color], of_classes: bool) -> str:
+def _caption(found: list[Effect], shown: set[str], of_classes: bool) -> str:
     what = "probabilities" if of_classes else "predictions"
     if found[0].n_rows:
         caption = (
@@ -121,11 +123,11 @@ def _caption(found: list[Effect], labels: dict[str, Color], of_classes: bool) ->
         )
     if any(effect.missing is not None for effect in found):
         caption += f" Dotted level: mean {what} if the value were missing in all rows."
-    if ROWS in labels:
+    if ROWS in shown:
         caption += (
             " Pale lines: predictions of single rows. Where they are not parallel, the effect depends on other columns."
         )
-    if LOCAL in labels:
+    if LOCAL in shown:
         caption += (
             " The dashed curve shows accumulated local effects, which change each row's value only a little. Where it"
             " differs from the mean, the column is correlated with others."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from committee.data.number_types import F64, Mask
 from committee.data.text import pluralize
 from committee.report.column_effects import spread_rows
-from committee.report.displays.curves import ReliabilityDisplay
+from committee.report.displays.curves import EvaluationDisplay, ReliabilityDisplay
 from committee.report.displays.margins import MarginDisplay
 from committee.report.displays.members import MemberDisagreementDisplay, MemberVotesDisplay, member_color
-from committee.report.drawing.chart import RELIABILITY, Band, Chart, Columns, Curve, Dots, Guide, Mark
+from committee.report.drawing.chart import RELIABILITY, Band, Chart, Columns, Curve, Dots, Guide, Mark, shared_legend
 from committee.report.drawing.rows import Bar, Cell, CellMap, DotRow, DotRows, bars, rest_bar
 from committee.report.drawing.scale import Scale, format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend, side_by_side
@@ -46,6 +47,21 @@ _MARGINS = (
     " near zero are uncertain."
 )
 _FEWEST_ROWS = 30  # of a part whose coverage is shown
+
+
+def learning_curves(display: EvaluationDisplay) -> Picture:
+    """Draw losses or scores by boosting round, a chart for each metric."""
+    drawn = []
+    for metric, chart in zip(display.metrics, (chart for _, chart in display.panels()), strict=True):
+        last = "; ".join(
+            f"{rows} {format_number(values[metric][-1])}" for rows, values in display.curves.items() if metric in values
+        )
+        drawn.append(replace(chart, has_legend=False).svg(f"{metric} by boosting round, at the end: {last}"))
+    caption = "Losses or scores after each boosting round."
+    if display.best:
+        caption += f" Dashed line: the {display.best:,} rounds that are kept."
+    charts = [chart for _, chart in display.panels()]
+    return Picture("Learning curves", caption, shared_legend(charts) + side_by_side(drawn))
 
 
 # --- classes ---------------------------------------------------------------------------------------------------------
