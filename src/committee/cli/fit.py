@@ -77,9 +77,7 @@ class FitOptions:
     effort: Annotated[
         str | None, typer.Option(metavar="|".join(EFFORTS), help="Committee: how many candidates are tried.")
     ] = None
-    time_limit: Annotated[
-        float | None, typer.Option(help="Committee: seconds after which no further candidate is trained.")
-    ] = None
+    time_limit: Annotated[float | None, typer.Option(help="Committee: seconds that the fit may take.")] = None
     memory_limit: Annotated[
         str | None,
         typer.Option(

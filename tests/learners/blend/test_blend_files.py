@@ -97,7 +97,7 @@ def test_crafted_files_are_refused(change, message, tmp_path):
     ("value", "message"), [("quantiles", "is of several numbers"), ("log_loss", "it must be one of"), (3, "'loss'")]
 )
 def test_losses_that_no_fit_takes_are_refused(value, message, tmp_path):
-    model = committee.CommitteeRegressor("fast", cv=2, loss="huber", random_state=0, time_limit=1e-9)
+    model = committee.CommitteeRegressor("fast", cv=2, loss="huber", random_state=0)
     model.fit(*noisy_scores()).save(tmp_path / "model")
     assert committee.load(tmp_path / "model").number_loss.name == "huber"
     change = tell("params", "loss", value=value)

@@ -101,7 +101,11 @@ def test_members_for_means_are_moved_to_the_quantile(loss):
 
 def test_a_forest_out_of_bag_is_moved(monkeypatch):
     X, y = amounts(400)
-    model = CommitteeRegressor(random_state=0, min_gain=1e9, loss="quantile", quantile=0.9, time_limit=1e-9).fit(X, y)
+    monkeypatch.setattr("committee.learners.blend.portfolio.candidates", lambda *_: candidates(True, "fast")[:1])
+    monkeypatch.setattr(
+        "committee.learners.blend.portfolio.of_loss", lambda wanted, *_: [replace(wanted[0], moved=True)]
+    )
+    model = CommitteeRegressor(random_state=0, loss="quantile", quantile=0.9).fit(X, y)
     assert model.member_names_ == ["forest"] and isinstance(model.committee_.voters.members[0].link, Identity)
     forest = model.committee_.voters.members[0]
     assert_allclose(forest.weights, 1.0 / len(forest.weights))

@@ -14,7 +14,6 @@ from committee import CommitteeClassifier, CommitteeRegressor, MemberLines
 from committee.learners.blend import progress
 from committee.learners.blend.portfolio import candidates
 from committee.learners.blend.progress import TimeLeft, time_left_text
-from committee.learners.blend.training import OutOfTimeError, TimeLimit
 from tests.callbacks import Callback
 from tests.small_portfolio import BOTH, FAST, rows_for
 from tests.subjects import assert_same_bits, numbers
@@ -77,27 +76,6 @@ def test_no_more_than_the_limit_leaves(clock):
     assert time_left_text(left) == "at most 3 s"
     clock[0] += 30.0
     assert left.by_limit == 0.0 and time_left_text(left) == "under 1 s"
-
-
-@pytest.mark.parametrize(
-    ("limit", "binding", "late", "times"),
-    [
-        (10.0, True, 106.5, [100.0, 104.0, 106.0]),  # fits of 4 and 2 seconds; one of 4 ends at 110
-        (10.0, True, 106.0, []),  # rows were encoded for 6 seconds, so that a fit may take as long
-        (1e-9, False, 300.0, [200.0, 300.0]),  # until something is ready fits begin however late
-        (None, True, None, [1e9]),
-    ],
-)
-def test_a_fit_that_would_end_too_late_does_not_begin(limit, binding, late, times, clock):
-    limited = TimeLimit(limit, 100.0)
-    limited.binding = binding
-    for now in times:
-        clock[0] = now
-        limited.check()
-    if late is not None:
-        clock[0], limited.binding = late, True
-        with pytest.raises(OutOfTimeError):
-            limited.check()
 
 
 # --- callbacks -------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from committee.learners.blend.out_of_fold import (
     splitter_folds,
 )
 from committee.learners.blend.reduction import ReducibleBlend
-from committee.learners.blend.training import CandidateRun, FoldTrainer, TimeLimit, parallel_folds
+from committee.learners.blend.training import CandidateRun, FoldTrainer, parallel_folds
 from committee.learners.blend.weights import WeightedVote, common_rows, select_members
 from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.files.journal import Checkpoint
+    from committee.learners.blend.time_plan import TimePlan
     from committee.vote.committee import Committee, RegressionCommittee
 
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
@@ -129,9 +130,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     )
     time_limit: float | None = parameter(
         None,
-        """Seconds after which no further fit begins; nor does one that, if it took as long as the longest so far, would
-        end later. Candidates without all their fits are left out. The first is always trained: for classes the linear
-        model, which takes the least time.""",
+        """Seconds that the fit may take. The time of each candidate is predicted by a fit on a sample. Candidates that
+        would take longer than is left are trained on fewer folds, with fewer voters or on fewer rows, or are left out;
+        boosting comes first. A fit that takes longer than predicted ends after a round or a voter. If there is time for
+        none, the quickest is trained on a sample of the rows, with a warning. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         None,
         type_words="float or None",
@@ -315,11 +317,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         if self.memory_limit is not None:
             wanted, too_large = self._with_room(self.memory_limit, wanted, rows, folds)
             left_out = [*left_out, *too_large]
-        order = wanted
-        if self.time_limit is not None:
-            from committee.learners.blend.portfolio import quickest_first
-
-            order = quickest_first(wanted)
+        order, plan = self._planned(wanted, rows, folds, tasks)
         validation = ValidationRows.of(folds)
         with parallel_folds(fits, order, in_time=self.time_limit is not None) as ahead:
             run = CandidateRun(
@@ -328,7 +326,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
                 wanted,
                 order,
                 left_out,
-                TimeLimit(self.time_limit, tasks.begun),
+                plan,
                 tasks,
                 self.number_loss,
                 weigh=lambda members: self._weighed(members, rows, validation),
@@ -340,9 +338,27 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             )
             return self._run(run)
 
+    def _planned(
+        self, wanted: list[Candidate], rows: Any, folds: Sequence[Fold], tasks: FitTasks
+    ) -> tuple[list[Candidate], TimePlan | None]:
+        # order of training, and the plan of a time limit
+        if self.time_limit is None:
+            return wanted, None
+        from committee.learners.blend.costs import FitCosts
+        from committee.learners.blend.time_plan import TimeLimit, TimePlan, by_gain_per_second
+
+        limit, costs = TimeLimit(self.time_limit, tasks.begun), FitCosts.of(rows, self.table_)
+        n_train = max(len(fold.train) for fold in folds)
+        return by_gain_per_second(wanted), TimePlan(limit, costs, len(rows), n_train, len(folds))
+
     def _run(self, run: CandidateRun) -> dict[str, Any]:
         try:
             run.train()
+            if run.in_haste is not None:
+                warn_user(
+                    f"time_limit={self.time_limit:g} s leaves no candidate its time on {len(run.fits.rows)} rows: the "
+                    f"only member is {run.in_haste.name!r}, trained on few of them. Give more seconds, or fewer rows."
+                )
             return run.fitted()
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or not run.members:

@@ -39,6 +39,12 @@ class Candidate:
     moved: bool = False
     """Whether it predicts means for a loss that the mean does not minimise, and is shifted by the best constant on
     held-out rows."""
+    n_fits: int | None = None
+    """Number of folds on which it is fitted, the first ones. None: all."""
+    max_rows: int | None = None
+    """Most training rows of a fold that a fit has, a stratified sample of them. None: all."""
+    seconds: float | None = None
+    """Seconds after which a fit takes no further round or voter. None: any."""
 
 
 @dataclass(frozen=True, eq=False)

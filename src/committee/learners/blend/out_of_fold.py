@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,25 +37,44 @@ class ValidationRows:
     folds: Sequence[Fold]
     row: Index
     weights: F64
+    n_rows: float
+    """Number of rows, by copies."""
 
     @classmethod
     def of(cls, folds: Sequence[Fold]) -> ValidationRows:
         row = np.concatenate([np.empty(0, dtype=np.intp), *(fold.test for fold in folds)])
-        return cls(folds, row, np.concatenate([np.empty(0), *(fold.test_weights for fold in folds)]))
+        weights = np.concatenate([np.empty(0), *(fold.test_weights for fold in folds)])
+        return cls(folds, row, weights, sum(fold.n_test for fold in folds))
 
     def take(self, mask: Mask) -> ValidationRows:
-        return replace(self, row=self.row[mask], weights=self.weights[mask])
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of all folds, by copies."""
-        return sum(fold.n_test for fold in self.folds)
+        if mask.all():
+            return self
+        weights = self.weights[mask]
+        return ValidationRows(self.folds, self.row[mask], weights, self.n_rows * weights.sum() / self.weights.sum())
 
     @property
     def row_counts(self) -> F64:
         """Weights that add up to the number of rows."""
         counts: F64 = self.weights / self.weights.sum() * self.n_rows
         return counts
+
+
+def stratified_sample(labels: NDArray[np.unsignedinteger], size: int, seed: int) -> Index:
+    """Positions of a sample with a row of each class and the classes in equal shares, ascending.
+
+    The sample of fewer rows by the same seed is a subset.
+
+    >>> labels = np.array([0] * 6 + [1] * 3 + [2], dtype=np.uint16)
+    >>> np.bincount(labels[stratified_sample(labels, 5, 0)]).tolist()
+    [3, 1, 1]
+    """
+    order = np.random.RandomState(seed).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    count = np.bincount(labels)
+    start = np.repeat(np.cumsum(count) - count, count)
+    rank = np.arange(len(labels)) - start
+    place = np.where(rank > 0, (rank + 0.5) / np.repeat(count, count), -1.0)
+    return np.sort(order[np.argsort(place, kind="stable")[: max(size, int((count > 0).sum()))]])
 
 
 def splitter_folds(

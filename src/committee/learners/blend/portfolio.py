@@ -92,15 +92,6 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]
     return [_with(one, max_samples=MOST_DRAWN) if one.out_of_bag else one for one in chosen]
 
 
-def quickest_first(wanted: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates with linear models first: the first candidate is trained whatever the time limit.
-
-    >>> [one.name for one in quickest_first(candidates(False, "fast"))]
-    ['lines', 'sbpmt', 'forest', 'large_trees']
-    """
-    return sorted(wanted, key=lambda one: not issubclass(one.learner, LogitBoostClassifier))
-
-
 def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Candidate]:
     """Candidates for a loss of numbers, derived from those for squared error.
 

@@ -6,7 +6,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -25,7 +25,8 @@ from committee.learners.base.fit_record import Codec
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.members import Candidate, LeftOut, Member
-from committee.learners.blend.out_of_fold import ValidationRows
+from committee.learners.blend.out_of_fold import ValidationRows, stratified_sample
+from committee.learners.blend.time_plan import NO_TIME, Deadline, TimePlan
 from committee.learners.blend.weights import PRIOR, WeightedVote
 from committee.objectives.losses import Loss
 from committee.vote.committee import Committee, RegressionCommittee
@@ -38,29 +39,6 @@ FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.Li
 Bytes = NDArray[np.uint8]
 Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
 """A candidate, its settings and the number of a fold."""
-
-
-class OutOfTimeError(Exception):
-    """No further fit should begin."""
-
-
-class TimeLimit:
-    """Seconds for all fits together, or None, since `begun` by `time.perf_counter`.
-
-    Until `binding` is set, fits begin however late it is.
-    """
-
-    def __init__(self, seconds: float | None, begun: float) -> None:
-        self._seconds, self._begun = seconds, begun
-        self._longest, self._last = 0.0, begun
-        self.binding = False
-
-    def check(self) -> None:
-        """Raise ``OutOfTimeError`` if a fit as long as the longest one so far would exceed the limit."""
-        now = time.perf_counter()
-        self._longest, self._last = max(self._longest, now - self._last), now
-        if self.binding and self._seconds is not None and now - self._begun + self._longest > self._seconds:
-            raise OutOfTimeError
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
@@ -120,13 +98,31 @@ class FoldTrainer:
     def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         """Train on the fold of that number, and predict its test rows."""
         fold = self.folds[number]
-        model = self.model(candidate, settings, fold.train, fold.train_weights, number)
+        train, weights = fold.train, fold.train_weights
+        if candidate.max_rows is not None and candidate.max_rows < len(train):
+            drawn = self.sample(train, candidate.max_rows, number)
+            train, weights = train[drawn], weights[drawn]
+        model = self.model(candidate, settings, train, weights, number)
         committee, X = model.committee_, self.rows.cells[fold.test]
         if isinstance(self.rows, Rows):
             predictions = committee.link.evidence(model.decision_function(X), committee.total_weight)
         else:
             predictions = model.predict(X)[:, None]
         return TrainedFit(committee, predictions, getattr(model, "learning_rate_", 0.0))
+
+    def sample(self, index: Index, size: int, number: int) -> Index:
+        """Positions in `index` of a sample of these rows; one of fewer rows is its beginning."""
+        labels = self.rows.labels[index] if isinstance(self.rows, Rows) else np.zeros(len(index), dtype=np.uint16)
+        return stratified_sample(labels, size, self.seed + number)
+
+    def on_sample(self, candidate: Candidate, size: int) -> None:
+        """Train on a sample of the first fold's training rows, to take the time."""
+        fold = self.folds[0]
+        drawn = self.sample(fold.train, size, 0)
+        settings = candidate.parameters | ({"oob_score": True} if candidate.out_of_bag else {})
+        with warnings.catch_warnings(), suppress(*FAILURES):  # which the fit itself reports
+            warnings.simplefilter("ignore")
+            self.model(candidate, settings, fold.train[drawn], fold.train_weights[drawn], 0)
 
     def outcome(self, candidate: Candidate, settings: dict[str, Any], number: int) -> Outcome:
         """Train on a fold without warnings; an error that leaves the candidate out is part of the outcome."""
@@ -156,6 +152,8 @@ class FoldTrainer:
         if "calibrate" in candidate.learner.declared_parameters:
             own["calibrate"] = None
         model = candidate.learner(**own, **settings)
+        if candidate.seconds is not None:
+            model.set_callbacks(Deadline(candidate.seconds))
         y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
         uniform = self.rows.uniform and bool((weights == weights[0]).all())
         model.fit(self.rows.cells[index], y[index], None if uniform else inner_weights(weights))
@@ -228,7 +226,7 @@ class ParallelFolds:
         self._results = self._under_way.enter_context(self._executor.results(delayed(train)(*one) for one in jobs))
 
     def _jobs(self, candidate: Candidate, settings: dict[str, Any], first: int) -> Iterator[Job]:
-        for number in range(first, len(self._fits.folds)):
+        for number in range(first, n_fits(candidate, self._fits.folds)):
             if (candidate.name, number) not in self._begun:
                 yield candidate, dict(settings), number
 
@@ -242,6 +240,11 @@ def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: b
         return
     with ExitStack() as under_way:
         yield ParallelFolds(executor, under_way, fits, [] if in_time else [one for one in wanted if not one.out_of_bag])
+
+
+def n_fits(candidate: Candidate, folds: Sequence[Fold]) -> int:
+    """Number of folds on which a candidate is fitted."""
+    return len(folds) if candidate.n_fits is None else min(candidate.n_fits, len(folds))
 
 
 def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
@@ -274,7 +277,8 @@ class CandidateRun:
     """Candidates in the order in which they are trained."""
     failed: list[LeftOut]
     """Candidates that do not suit the rows, and then those that fail."""
-    limit: TimeLimit
+    plan: TimePlan | None
+    """None without a time limit."""
     tasks: FitTasks
     loss: Loss | None
     """Loss of numbers; None for classes."""
@@ -284,22 +288,59 @@ class CandidateRun:
     ahead: ParallelFolds | None
     """None if fits are trained here, one after the other."""
     members: list[Member] = field(default_factory=list)
+    in_haste: Candidate | None = None
+    """The only member, if the time limit leaves no candidate its time."""
     _weighed: tuple[int, WeightedVote] | None = None
     _ended: str = "no time"
 
     def train(self) -> None:
         """Train the candidates; after a KeyboardInterrupt the members are those that were ready."""
         try:
-            for candidate in self.order:
-                self._train(candidate)
-        except OutOfTimeError:
-            self.tasks.end_parts(self._so_far)
+            for k, candidate in enumerate(self.order):
+                planned = self._planned(candidate, self.order[k + 1 :])
+                if isinstance(planned, Candidate):
+                    self._train(planned)
+                else:
+                    self._leave_out(candidate, planned)
+            self._train_in_haste()
         except _StoppedError:
             self._ended = "stopped"
             self.tasks.end_parts(self._so_far)
         except KeyboardInterrupt:
             self._ended = "interrupted"
             raise
+
+    def _planned(self, candidate: Candidate, later: Sequence[Candidate]) -> Candidate | str:
+        # the candidate as the time left allows it, or why it does not; a resumed fit does what it did before
+        plan = self.plan
+        if plan is None:
+            return candidate
+        if self.tasks.record is None:
+            return plan.chosen(candidate, later, self.fits.on_sample, first=not self.members)
+
+        def decided() -> NDArray[np.uint8]:
+            found = plan.chosen(candidate, later, self.fits.on_sample, first=not self.members)
+            return np.frombuffer(plan.to_json(candidate, found).encode(), np.uint8)
+
+        text = self.tasks.record.array("plan", [candidate.name], decided).tobytes().decode()
+        return plan.from_json(candidate, text)
+
+    def _leave_out(self, candidate: Candidate, reason: str) -> None:
+        self.tasks.begin_part(candidate.name)
+        self.failed.append(LeftOut(candidate.name, reason))
+        self._end_part()
+
+    def _train_in_haste(self) -> None:
+        # of the candidates without time the quickest that can be trained at all
+        if self.plan is None or self.members:
+            return
+        late = {one.name for one in self.failed if one.reason.startswith(NO_TIME)}
+        for candidate in self.plan.quickest([one for one in self.order if one.name in late]):
+            self.failed[:] = [one for one in self.failed if one.name != candidate.name]
+            self._train(candidate)
+            if self.members:
+                self.in_haste = candidate
+                return
 
     def fitted(self) -> dict[str, Any]:
         """Fitted attributes so far; ``ValueError`` without a member."""
@@ -315,8 +356,7 @@ class CandidateRun:
         return self.attributes(vote, [*vote.left_out, *self.failed, *others])
 
     def _train(self, candidate: Candidate) -> None:
-        self.limit.check()
-        self.tasks.begin_part(candidate.name, 0 if candidate.out_of_bag else len(self.validation.folds))
+        self.tasks.begin_part(candidate.name, 0 if candidate.out_of_bag else n_fits(candidate, self.validation.folds))
         begun = time.perf_counter()
         try:
             committees, predictions = self._predicting(candidate)
@@ -324,18 +364,25 @@ class CandidateRun:
             self.failed.append(LeftOut(candidate.name, str(error), seconds=self._seconds(candidate, begun)))
         else:
             self.members.append(Member(candidate.name, committees, predictions, self._seconds(candidate, begun)))
-            self.limit.binding = True
+            if self.plan is not None:
+                self.plan.took(candidate, len(committees), self.members[-1].seconds)
         self._end_part()
 
     def _predicting(self, candidate: Candidate) -> tuple[list[Any], F64]:
         # fits of a candidate, and their predictions for the validation rows
         fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate)
         with _failures():
-            evidence = np.concatenate([fit.predictions for fit in fits])
-            committees, predictions = self._tempered([fit.committee for fit in fits], evidence)
+            evidence = self._of_all_folds(fits)
+            committees, predictions = self._tempered(candidate, [fit.committee for fit in fits], evidence)
         if not np.isfinite(predictions[:, 0]).any():
             raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
         return self._shifted(committees, predictions) if candidate.moved else (committees, predictions)
+
+    def _of_all_folds(self, fits: Sequence[TrainedFit]) -> F64:
+        # predictions for the validation rows; NaN for folds without a fit
+        evidence = np.concatenate([fit.predictions for fit in fits])
+        unknown = np.full((len(self.validation.row) - len(evidence), evidence.shape[1]), np.nan)
+        return np.concatenate([evidence, unknown])
 
     def _seconds(self, candidate: Candidate, begun: float) -> float:
         here = time.perf_counter() - begun
@@ -351,8 +398,11 @@ class CandidateRun:
     def _out_of_fold(self, candidate: Candidate) -> list[TrainedFit]:
         settings, fits = dict(candidate.parameters), []
         train = self.fits.on_fold if self.ahead is None else self.ahead.fit
-        for number in range(len(self.validation.folds)):
-            self.limit.check()
+        longest = 0.0
+        for number in range(n_fits(candidate, self.validation.folds)):
+            if number and not self._has_time(candidate, number, longest):
+                break
+            begun = time.perf_counter()
             self.tasks.begin_part("fold")
             try:
                 fits.append(self._trained_fit(candidate, settings, number, train))
@@ -362,17 +412,26 @@ class CandidateRun:
             self._end_part()
             if fits[-1].rate > 0.0:  # the learning rate is tuned once
                 settings["learning_rate"] = fits[-1].rate
+            longest = max(longest, time.perf_counter() - begun)
         return fits
 
+    def _has_time(self, candidate: Candidate, number: int, longest: float) -> bool:
+        plan, record = self.plan, self.tasks.record
+        if plan is None or record is None:
+            return plan is None or plan.has_time(longest)
+        decided = record.array("time", [candidate.name, number], lambda: np.array([plan.has_time(longest)]))
+        return bool(decided[0])
+
     def _out_of_bag(self, candidate: Candidate) -> TrainedFit:
-        self.limit.check()
         fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self.fits.on_all)
         return replace(fit, predictions=fit.predictions[self.validation.row])
 
     def _trained_fit(
         self, candidate: Candidate, settings: dict[str, Any], number: int, train: Callable[..., TrainedFit]
     ) -> TrainedFit:
-        record, given = self.tasks.record, [candidate.name, number, repr(settings)]
+        record, given = self.tasks.record, [candidate.name, number, repr(settings), repr(candidate.max_rows)]
+        if self.plan is not None:
+            candidate = replace(candidate, seconds=self.plan.left())
         with _failures():
             if record is None:
                 return train(candidate, settings, number)
@@ -388,13 +447,15 @@ class CandidateRun:
         constant = self.loss.best_constant(np.append(residual, 0.0), np.append(weights[known], PRIOR))
         return [_with_constant(one, constant) for one in committees], predictions + constant
 
-    def _tempered(self, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
+    def _tempered(self, candidate: Candidate, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
         # committees with the temperature of least log loss, and their probabilities
         rows, known = self.fits.rows, np.isfinite(evidence).all(axis=1)
         if isinstance(rows, TargetRows) or not known.any():
             return committees, evidence
         labels, weights = rows.labels[self.validation.row], self.validation.weights
-        temperature = best_temperature(evidence[known], labels[known], weights[known], self.validation.n_rows)
+        folds = self.validation.folds if candidate.out_of_bag else self.validation.folds[: len(committees)]
+        n = sum(fold.n_test for fold in folds)
+        temperature = best_temperature(evidence[known], labels[known], weights[known], n)
         z = evidence / temperature
         p = np.exp(z - z.max(axis=1, keepdims=True))
         tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]

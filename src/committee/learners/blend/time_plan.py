@@ -1,0 +1,236 @@
+"""Candidates within a time limit: their order, the predicted time of each, and the folds and rows that it allows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from committee.learners.blend.members import Candidate
+
+if TYPE_CHECKING:
+    from committee.learners.blend.costs import FitCosts  # with all learners, which no prediction needs
+
+NO_TIME = "no time"
+"""Beginning of the reason why a candidate is left out."""
+LEAST_ROWS = 200
+"""Fewest rows of a sample that times a candidate, and of a candidate that is trained on a sample."""
+LEAST_SHARE = 0.25
+"""Least share of the rows that a candidate is trained on where there is a member."""
+MARGIN = 1.15
+"""Factor of predicted times."""
+SMALL = 0.03
+"""Share of the time left below which a candidate is neither timed on a sample nor trained on fewer folds."""
+WEIGHING = 1e-6
+"""Seconds for each row and class in which the members are weighed."""
+FIRST_SHARE = 0.5
+"""Share of the time left that the first candidate may take for all its folds, at the cost of later candidates."""
+_PILOT_SHARE = 0.02
+_PLANNED = ("n_estimators", "max_samples")
+_FEWEST_VOTERS = {"forest": 10, "sbpmt": 3}
+_ORDER = ("boosting", "boosted_lines", "boosting_on_loss", "lines", "large_trees", "small_trees", "forest")
+
+
+def by_gain_per_second(wanted: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates in the order of training under a time limit: boosting, lines, other trees, then the others.
+
+    >>> from committee.learners.blend.portfolio import candidates
+    >>> [one.name for one in by_gain_per_second(candidates(False, "best"))]
+    ['boosting', 'lines', 'large_trees', 'forest', 'random_thresholds', 'adaboost_trees', 'sbpmt']
+    """
+    last = [one.name for one in wanted if one.out_of_bag and one.name not in _ORDER]
+    place = {name: k for k, name in enumerate(_ORDER)}
+    return sorted(wanted, key=lambda one: (one.name in last, place.get(one.name, len(place))))
+
+
+def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
+    """Candidate that draws or is trained on at most `n_rows` rows."""
+    if "max_samples" in candidate.learner.declared_parameters:
+        return replace(candidate, parameters=candidate.parameters | {"max_samples": n_rows})
+    return replace(candidate, max_rows=n_rows)
+
+
+class TimeLimit:
+    """Seconds for a whole fit, or None, since `begun` by `time.perf_counter`."""
+
+    def __init__(self, seconds: float | None, begun: float) -> None:
+        self.seconds, self._begun = seconds, begun
+
+    def left(self) -> float:
+        """Seconds left; infinite without a limit."""
+        return np.inf if self.seconds is None else self.seconds - (time.perf_counter() - self._begun)
+
+
+class Deadline:
+    """A callback that ends a fit, and keeps what there is, if another round or voter would end after some seconds.
+
+    A round takes as long as the longest before it; the first, whose time has that of the preparations, does not count.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._last: float = time.perf_counter()
+        self._end: float = self._last + seconds
+        self._longest, self._n_ended = 0.0, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Required by scikit-learn."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Required by scikit-learn."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Required by scikit-learn."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        """Return whether there is no time for another round."""
+        now = time.perf_counter()
+        if self._n_ended:
+            self._longest = max(self._longest, now - self._last)
+        self._last, self._n_ended = now, self._n_ended + 1
+        return now + self._longest > self._end
+
+
+@dataclass(eq=False)
+class TimePlan:
+    """Candidates that are trained within a time limit, and the folds, rows and voters of each.
+
+    Time is divided by levels: at level l of L, the number of folds, a candidate is trained on l folds, and one with
+    out-of-bag predictions has l / L of its voters. The highest level is chosen at which this candidate and the later
+    ones end in time, without those that have no time at level 1. A candidate that has none either is trained on fewer
+    rows, or left out if these are few and there is a member. The first member may have a higher level, for up to half
+    of the time.
+    """
+
+    limit: TimeLimit
+    costs: FitCosts
+    n: int
+    n_train: int
+    """Rows of the training set of a fold."""
+    n_folds: int
+    _factors: dict[str, float] = field(default_factory=dict)
+    _taken: list[tuple[float, float]] = field(default_factory=list)
+
+    def left(self) -> float:
+        """Seconds left for fits, without those for weighing the members."""
+        return self.limit.left() - WEIGHING * self.n * self.costs.n_scores
+
+    def chosen(
+        self, candidate: Candidate, later: Sequence[Candidate], sample: Callable[[Candidate, int], Any], *, first: bool
+    ) -> Candidate | str:
+        """Candidate as it is to be trained, or the reason why it is not.
+
+        `sample` trains a candidate on so many rows. `first` if there is no member yet.
+        """
+        if self._seconds(candidate, self.n_folds) > SMALL * self.left():
+            self._time_sample(candidate, sample)
+        left, n_folds = self.left(), self.n_folds
+        among, total = list[Candidate](), 0.0
+        for one in (candidate, *later):
+            total += (seconds := self._seconds(one, 1))
+            if total > left:
+                total -= seconds
+            else:
+                among.append(one)
+        if not among or among[0] is not candidate:
+            return self._on_fewer_rows(candidate, left, first=first)
+        level = max(k for k in range(1, n_folds + 1) if k == 1 or sum(self._seconds(one, k) for one in among) <= left)
+        own = FIRST_SHARE if first else SMALL
+        level = max(k for k in range(level, n_folds + 1) if k == level or self._seconds(candidate, k) <= own * left)
+        return self._at(candidate, level)
+
+    def has_time(self, longest: float) -> bool:
+        """Return whether a fit as long as the longest so far would end in time."""
+        return MARGIN * longest <= self.left()
+
+    def took(self, candidate: Candidate, n_fits: int, seconds: float) -> None:
+        """Note the time of a candidate's fits, by which later ones are predicted."""
+        estimate = self._cost(candidate) * n_fits
+        self._taken.append((estimate, seconds))
+
+    def quickest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates on few rows, the quickest first, for a limit that leaves none its time."""
+        few = [with_draw(self._at(one, 1), min(LEAST_ROWS, self._rows_of(one))) for one in candidates]
+        return sorted(few, key=self._cost)
+
+    @staticmethod
+    def to_json(candidate: Candidate, chosen: Candidate | str) -> str:
+        """Encode a decision of `chosen`."""
+        if isinstance(chosen, str):
+            return json.dumps(chosen)
+        names = [name for name in _PLANNED if chosen.parameters.get(name) != candidate.parameters.get(name)]
+        parameters = {name: chosen.parameters[name] for name in names}
+        return json.dumps([chosen.n_fits, chosen.max_rows, parameters])
+
+    @staticmethod
+    def from_json(candidate: Candidate, text: str) -> Candidate | str:
+        """Decode a decision of `chosen`."""
+        found = json.loads(text)
+        if isinstance(found, str):
+            return found
+        n_fits, max_rows, parameters = found
+        return replace(candidate, n_fits=n_fits, max_rows=max_rows, parameters=candidate.parameters | parameters)
+
+    def _rows_of(self, candidate: Candidate) -> int:
+        return self.n if candidate.out_of_bag else self.n_train
+
+    def _cost(self, candidate: Candidate) -> float:
+        n = self._rows_of(candidate)
+        return self.costs.seconds(candidate, n if candidate.max_rows is None else min(n, candidate.max_rows))
+
+    def _seconds(self, candidate: Candidate, level: int) -> float:
+        one = self._at(candidate, level)
+        fits = 1 if one.out_of_bag else level
+        return MARGIN * self._factor(candidate.name) * fits * self._cost(one)
+
+    def _factor(self, name: str) -> float:
+        # measured over estimated seconds, of the candidate's sample or of all fits so far
+        if name in self._factors:
+            return self._factors[name]
+        if not self._taken:
+            return 1.0
+        estimates, seconds = np.array(self._taken).T
+        return float(seconds.sum() / estimates.sum())
+
+    def _at(self, candidate: Candidate, level: int) -> Candidate:
+        if not candidate.out_of_bag:
+            return replace(candidate, n_fits=level if level < self.n_folds else candidate.n_fits)
+        if level == self.n_folds:
+            return candidate
+        whole = int(candidate.learner(**candidate.parameters).get_params(deep=False)["n_estimators"])
+        fewer = max(_FEWEST_VOTERS.get(candidate.name, 1), round(whole * level / self.n_folds))
+        return replace(candidate, parameters=candidate.parameters | {"n_estimators": min(whole, fewer)})
+
+    def _time_sample(self, candidate: Candidate, sample: Callable[[Candidate, int], Any]) -> None:
+        whole, most = self._rows_of(candidate), _PILOT_SHARE * max(self.left(), 0.0)
+        lowest = self._at(candidate, 1)
+        factor = self._factor(candidate.name)
+        few = min(whole, LEAST_ROWS)
+        while 2 * few <= whole // 4 and factor * self.costs.seconds(lowest, 2 * few) <= most:
+            few *= 2
+        estimate = self.costs.seconds(lowest, few)
+        if factor * estimate > 0.5 * self.left() or few == whole:
+            return
+        begun = time.perf_counter()
+        sample(replace(lowest, seconds=self.left()), few)
+        seconds = time.perf_counter() - begun
+        self._factors[candidate.name] = seconds / estimate
+
+    def _on_fewer_rows(self, candidate: Candidate, left: float, *, first: bool) -> Candidate | str:
+        lowest, whole = self._at(candidate, 1), self._rows_of(candidate)
+        factor = MARGIN * self._factor(candidate.name)
+
+        def seconds(n: int) -> float:
+            return factor * self._cost(with_draw(lowest, n))
+
+        few, many = min(LEAST_ROWS, whole), whole
+        least = few if first else max(few, int(LEAST_SHARE * whole))
+        if seconds(least) > left:
+            return f"{NO_TIME}: a fit takes about {seconds(whole):.2g} s, and {max(left, 0.0):.2g} s were left"
+        while many - few > max(1, few // 20):
+            middle = (few + many) // 2
+            few, many = (middle, many) if seconds(middle) <= left else (few, middle)
+        return with_draw(lowest, few)
