@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import committee
 from committee.data.typed_json import encode
+from committee.files.documents import Tensors
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from tests.crafted_files import craft
 from tests.golden.write import ANSWERS, FOLDER, MODELS, table
@@ -101,8 +102,15 @@ def add_later_parameters(written: dict[str, Any]) -> None:
             pairs += [[each.name, encode(each.default, each.name)] for each in later]
 
 
+def every_number(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Numbers of a file as float64, also those of arrays that are stored without zeros."""
+    for name in [name.removesuffix(".shape") for name in arrays if name.endswith(".shape")]:
+        arrays[name] = Tensors(arrays).take_reals(name)
+    return {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in arrays.items()}
+
+
 def assert_same_arrays(path: Path, other: Path) -> None:
-    ours, theirs = (safetensors.numpy.load(file.read_bytes()) for file in (path, other))
+    ours, theirs = (every_number(safetensors.numpy.load(file.read_bytes())) for file in (path, other))
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         assert array.dtype == theirs[name].dtype and array.tobytes() == theirs[name].tobytes(), name

@@ -193,7 +193,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("recorded_shares", swap("voters.weight", lambda a: a[:-1]), "weight is uint8 of shape"),
     ("recorded_shares", swap("voters.count", lambda a: a.astype(np.int32)), "count is int32 of shape"),
     ("recorded_shares", swap("voters.gain", lambda a: a[1:]), "gain has the shape"),
-    ("recorded_shares", swap("voters.gain", lambda a: a.astype(np.float32)), "gain is float32"),
+    ("recorded_shares", swap("voters.gain", lambda a: a.astype(np.int32)), "gain is int32"),
     ("recorded_shares", swap("voters.gain", lambda a: np.full(len(a), np.nan)), "gain is not finite"),
     ("shared_labels", put("voters.label", 0, 9), "label is not within"),
     ("shared_labels", swap("voters.label", lambda a: a.astype(np.int64)), "label is int64"),

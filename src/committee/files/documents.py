@@ -22,6 +22,17 @@ Document: TypeAlias = dict[str, Any]  # a JSON object
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
+_TWO_MORE = 1000
+"""Bytes that two more arrays take in a file, with a margin."""
+
+
+def to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """Numbers as float32 if that is exact, else the numbers themselves."""
+    with np.errstate(over="ignore"):
+        single = numbers.astype(np.float32)
+    return single if single.astype(np.float64).tobytes() == numbers.tobytes() else numbers
+
+
 @dataclass(frozen=True)
 class Tensors:
     """Arrays of a file, by the names that one part of its document gives them."""
@@ -44,6 +55,38 @@ class Tensors:
     def put_fields(self, holder: object, names: Iterable[str]) -> None:
         for name in names:
             self.arrays[self.prefix + name] = getattr(holder, name)
+
+    def put_reals(self, **arrays: NDArray[np.float64]) -> None:
+        """Put arrays, as float32 if that is exact, and without zeros if that is shorter.
+
+        Without zeros an array is a vector; ``NAME.nonzero`` has a bit for each number, and ``NAME.shape`` the shape.
+        """
+        for name, array in arrays.items():
+            stored, some = to_single(array), array.view(np.int64) != 0
+            rest, bits = stored[some], np.packbits(some)
+            if array.ndim == 1 or rest.nbytes + bits.nbytes + _TWO_MORE >= stored.nbytes:
+                self.put(**{name: stored})
+            else:
+                shape = np.array(array.shape, dtype=np.int64)
+                self.put(**{name: rest, f"{name}.nonzero": bits, f"{name}.shape": shape})
+
+    def take_reals(self, name: str) -> NDArray[np.float64]:
+        """Take what `put_reals` put; a float32 or float64 array in older files too."""
+        stored = self.take(name)
+        if stored.dtype not in (np.float32, np.float64):
+            raise ValueError(f"{self.prefix}{name} is {stored.dtype}; it must be float32 or float64")
+        if f"{self.prefix}{name}.shape" not in self.arrays:
+            return stored.astype(np.float64, copy=False)
+        shape, bits = self.take(f"{name}.shape", np.int64, 1), self.take(f"{name}.nonzero", np.uint8, 1)
+        size = int(np.prod(shape.astype(object), initial=1))
+        if (shape < 0).any() or len(bits) != -(-size // 8):
+            raise ValueError(f"{self.prefix}{name}.nonzero has {len(bits)} bytes for the shape {shape.tolist()[:9]}")
+        some = np.unpackbits(bits, count=size).astype(bool)
+        if stored.shape != (int(some.sum()),):
+            raise ValueError(f"{self.prefix}{name} has the shape {stored.shape} for {int(some.sum())} numbers")
+        full = np.zeros(size)
+        full[some] = stored
+        return full.reshape(shape)
 
     def take(self, name: str, dtype: DTypeLike | None = None, ndim: int | None = None) -> NDArray[Any]:
         """Remove an array from `arrays` and return it; raise if it is absent or of another type."""

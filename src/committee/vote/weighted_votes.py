@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 Scores: TypeAlias = NDArray[np.float64]
 
 
+_CACHED = ("total_weight", "file_bytes")
+
+
 def signed(F: NDArray[Any]) -> Scores:
     """Scores of two classes as one signed score, second minus first; the last axis has 1 or 2 scores."""
     return F[..., 0] if F.shape[-1] == 1 else F[..., 1] - F[..., 0]
@@ -105,7 +108,7 @@ class WeightedVotes(Storable, ABC):
         # in representations of ensembles of ensembles, which are the large ones
         return f", {byte_text(self.nbytes)}" if isinstance(getattr(self.voters, "members", None), tuple) else ""
 
-    @property
+    @cached_property
     def file_bytes(self) -> int:
         """Size of the arrays of its model file in bytes; ``TypeError`` if a file cannot hold the voters."""
         from committee.files.documents import Tensors
@@ -161,7 +164,7 @@ class WeightedVotes(Storable, ABC):
         return self._total(self.weights)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name != "total_weight"}
+        return {name: part for name, part in self.__dict__.items() if name not in _CACHED}
 
     def apply(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int32]:
         """Return the leaf that each row reaches in each tree.

@@ -19,6 +19,7 @@ from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import check_extents, extents, positions
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter_weights
+from committee.voters.shared_forest import read_forest
 
 ARRAYS = ("start", "column", "slope", "centre", "low", "high")
 """Arrays of a file."""
@@ -201,17 +202,18 @@ class LinearLeaves:
         return self.forest.feature_importances(np.repeat(voter_weights(weights, len(self)), self.trees_per_voter))
 
     def to_document(self, tensors: Tensors) -> Document:
-        tensors.part("lines").put_fields(self.lines, ARRAYS)
+        part = tensors.part("lines")
+        part.put_fields(self.lines, ARRAYS[:2])
+        part.put_reals(**{name: getattr(self.lines, name) for name in ARRAYS[2:]})
         trees = self.forest.to_document(tensors.part("trees"))
         return {"kind": "linear_leaves", "trees_per_voter": int(self.trees_per_voter), "trees": trees}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> LinearLeaves:
-        trees = field(document, "trees", dict)
-        if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "value":
-            raise ValueError("the trees of linear leaves must be a forest of values")
-        forest = Forest.from_document(trees, tensors.part("trees"))
-        lines = LeafLines(**tensors.part("lines").take_fields(ARRAYS))
+        forest = read_forest(field(document, "trees", dict), tensors.part("trees"), "value", "linear leaves")
+        part = tensors.part("lines")
+        reals: dict[str, Any] = {name: part.take_reals(name) for name in ARRAYS[2:]}
+        lines = LeafLines(**part.take_fields(ARRAYS[:2]), **reals)
         voters = cls(forest, lines, field(document, "trees_per_voter", int))
         voters.check()
         return voters

@@ -22,6 +22,7 @@ from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import positions
 from committee.voters.forest import Forest
 from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, voter_numbers, voter_weights
+from committee.voters.shared_forest import read_forest
 
 Value = TypeVar("Value", bound=np.generic)
 
@@ -213,11 +214,12 @@ class ModelForest(UnitSpread):
         return F
 
     def to_document(self, tensors: Tensors) -> Document:
-        tensors.put_fields(self, _MODEL)
+        tensors.put_fields(self, _MODEL[:2])
+        tensors.put_reals(coefficient=self.coefficient)
         tensors.part("design").put_fields(self.design, _DESIGN)
         if self.record is not None:
             arrays = self.record.mass, self.record.centre, self.record.risk_decrease
-            tensors.part("record").put(**dict(zip(_RECORD, arrays, strict=True)))
+            tensors.part("record").put_reals(**dict(zip(_RECORD, arrays, strict=True)))
         return {
             "kind": "model_trees",
             "trees": self.forest.to_document(tensors.part("trees")),
@@ -236,14 +238,13 @@ class ModelForest(UnitSpread):
     @classmethod
     def _fields(cls, document: Document, tensors: Tensors) -> dict[str, Any]:
         trees = field(document, "trees", dict)
-        if field(trees, "kind", str) != "forest" or field(trees, "vote", str) != "label":
-            raise ValueError("the trees of model trees must be a forest of labels")
         recorded = field(document, "record", bool)
         return {
-            "forest": Forest.from_document(trees, tensors.part("trees")),
-            **tensors.take_fields(_MODEL),
+            "forest": read_forest(trees, tensors.part("trees"), "label", "model trees"),
+            **tensors.take_fields(_MODEL[:2]),
+            "coefficient": tensors.take_reals("coefficient"),
             "design": Design(**tensors.part("design").take_fields(_DESIGN)),
-            "record": TrainingRecord(*map(tensors.part("record").take, _RECORD)) if recorded else None,
+            "record": TrainingRecord(*map(tensors.part("record").take_reals, _RECORD)) if recorded else None,
             "link": field(document, "link", str),
             "soft": field(document, "soft", bool),
             "trees_per_voter": field(document, "trees_per_voter", int),

@@ -16,7 +16,7 @@ from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.forest import Forest
 from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter_weights
-from committee.voters.shared_forest import SharedForest
+from committee.voters.shared_forest import read_forest
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +102,8 @@ class Rounds:
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Rounds:
         """Read what `to_document` wrote, trusting no value."""
-        trees = field(document, "trees", dict)
-        kinds: dict[str, type[Forest]] = {"forest": Forest, "shared_forest": SharedForest}
-        kind = kinds.get(field(trees, "kind", str))
-        if kind is None or field(trees, "vote", str) != "value":
-            raise ValueError("the trees of rounds must be a forest of values")
-        rounds = cls(kind.from_document(trees, tensors.part("trees")), field(document, "n_outputs", int))
+        trees = read_forest(field(document, "trees", dict), tensors.part("trees"), "value", "rounds")
+        rounds = cls(trees, field(document, "n_outputs", int))
         rounds.check()
         return rounds
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index, Mask, check_range
+from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors, read_count, to_single
 from committee.voters.flat_trees import DTYPES, NODE_DTYPES, breadth_first_order, extents, inner_levels, positions
 from committee.voters.forest import Forest, read_vote
 from committee.voters.protocol import VoterIndex
 from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
-
-if TYPE_CHECKING:
-    from committee.files.documents import Document, Tensors
 
 
 MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
@@ -168,16 +166,24 @@ def _bits(numbers: Any) -> NDArray[np.int64]:
 
 
 def _distinct(keys: NDArray[np.int64]) -> tuple[Index, NDArray[np.int64]]:
-    _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return first, kind.reshape(-1).astype(np.int64)
+    # first of the rows of each kind, and kind of each row; kinds in lexicographic order
+    first, kind = np.zeros(min(len(keys), 1), dtype=np.intp), np.zeros(len(keys), dtype=np.int64)
+    for column in keys.T:
+        values, place = np.unique(column, return_inverse=True)
+        _, first, kind = np.unique(kind * len(values) + place, return_index=True, return_inverse=True)
+    return first, kind.astype(np.int64, copy=False)
 
 
 def _split_keys(forest: Forest, inner: Mask) -> NDArray[np.int64]:
-    sets: dict[bytes, int] = {b"": 0}
-    words = np.zeros(int(inner.sum()), dtype=np.int64)
-    if len(forest.category_bits):
-        nodes = np.flatnonzero(inner).tolist()
-        words[:] = [sets.setdefault(forest.category_words(node).tobytes(), len(sets)) for node in nodes]
+    nodes, size = np.flatnonzero(inner), np.diff(forest.category_offset)[inner]
+    first = np.arange(len(nodes))  # first split with the same set of categories
+    for width in np.unique(size[size > 0]).tolist():
+        same = np.flatnonzero(size == width)
+        words = forest.category_bits[positions(forest.category_offset[nodes[same]], size[same])]
+        at, kind = _distinct(words.reshape(-1, width).astype(np.int64))
+        first[same] = same[at[kind]]
+    words = np.zeros(len(nodes), dtype=np.int64)
+    words[size > 0] = 1 + np.unique(first[size > 0], return_inverse=True)[1]
     threshold = np.where(words > 0, 0.0, forest.threshold[inner])  # unused by categories
     return np.column_stack([forest.feature[inner], _bits(threshold)[:, 0], forest.missing_left[inner], words])
 
@@ -192,9 +198,10 @@ def _number_nodes(
         left, right = np.where(side[level] == RIGHT, right, left), np.where(side[level] == LEFT, left, right)
         place[level] = left
         parts = np.ones(len(level), dtype=bool) if every_node else left != right
-        rows, kind = np.unique(np.column_stack([split[level], left, right])[parts], axis=0, return_inverse=True)
-        numbers = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
-        place[level[parts]] = np.array(numbers, dtype=np.int64)[kind.reshape(-1)]
+        keys = np.column_stack([split[level], left, right])[parts]
+        first, kind = _distinct(keys)
+        numbers = [known.setdefault(tuple(row), len(known)) for row in keys[first].tolist()]
+        place[level[parts]] = np.array(numbers, dtype=np.int64)[kind]
     return np.array(list(known), dtype=np.int64).reshape(-1, 3)
 
 
@@ -243,16 +250,17 @@ def read_record(arrays: dict[str, Any], left: NDArray[np.int32], offset: NDArray
 def _gains(gain: F64) -> dict[str, NDArray[Any]]:
     values, number = np.unique(gain.view(np.int64), return_inverse=True)
     numbers = to_smallest_unsigned(number.reshape(-1))
-    if values.nbytes + numbers.nbytes >= gain.nbytes:
-        return {"gain": gain}
-    return {"gain": numbers, GAINS: values.view(np.float64)}
+    distinct, each = to_single(values.view(np.float64)), to_single(gain)
+    if distinct.nbytes + numbers.nbytes >= each.nbytes:
+        return {"gain": each}
+    return {"gain": numbers, GAINS: distinct}
 
 
 def _whole(numbers: NDArray[Any]) -> NDArray[Any]:
     are_small = len(numbers) > 0 and numbers.min() >= 0 and numbers.max() < 2**32
     if are_small and not np.signbit(numbers).any() and (numbers == np.floor(numbers)).all():
         return to_smallest_unsigned(numbers)
-    return numbers
+    return to_single(numbers) if numbers.dtype == np.float64 else numbers
 
 
 def _read_gains(arrays: dict[str, Any], n_inner: int) -> F64:
@@ -260,17 +268,17 @@ def _read_gains(arrays: dict[str, Any], n_inner: int) -> F64:
     if gain.shape != (n_inner,):
         raise ValueError(f"gain has the shape {gain.shape}; there are {n_inner} inner nodes")
     if GAINS not in arrays:
-        if gain.dtype != np.float64:
-            raise ValueError(f"gain is {gain.dtype}; without {GAINS} it must be float64")
-        return np.asarray(gain)
+        if gain.dtype not in REAL:
+            raise ValueError(f"gain is {gain.dtype}; without {GAINS} it must be float32 or float64")
+        return np.asarray(gain, dtype=np.float64)
     values = arrays[GAINS]
-    if values.dtype != np.float64 or values.ndim != 1 or gain.dtype not in UNSIGNED:
+    if values.dtype not in REAL or values.ndim != 1 or gain.dtype not in UNSIGNED:
         raise ValueError(
             f"gain is {gain.dtype} and {GAINS} {values.dtype} of {values.ndim} dimensions; they must be unsigned and a "
-            "float64 vector"
+            "vector of float32 or float64"
         )
     check_range("gain", gain, 0, len(values) - 1)
-    return np.asarray(values[gain])
+    return np.asarray(values[gain], dtype=np.float64)
 
 
 def _read_numbers(
@@ -278,7 +286,8 @@ def _read_numbers(
 ) -> NDArray[Any]:
     leaf = left < 0
     n_leaves = int(leaf.sum())
-    if stored.dtype not in (*UNSIGNED, dtype) or stored.ndim != 1 or len(stored) not in (n_leaves, len(left)):
+    real = REAL if dtype == np.float64 else (dtype,)
+    if stored.dtype not in (*UNSIGNED, *real) or stored.ndim != 1 or len(stored) not in (n_leaves, len(left)):
         raise ValueError(
             f"{name} is {stored.dtype} of shape {stored.shape}; it must be unsigned or {dtype}, of the {n_leaves} "
             f"leaves or all {len(left)} nodes"
@@ -329,7 +338,7 @@ class SharedForest(Forest):
         some = super().__getitem__(index)
         return SharedForest.with_record(some) if has_record(some) else SharedForest.of(some)
 
-    @cached_property
+    @property
     def graph(self) -> SharedTrees:
         """Graph of the distinct parts."""
         return SharedTrees.of(self, every_node=has_record(self))
@@ -343,10 +352,10 @@ class SharedForest(Forest):
         graph, vote = self.graph, "label" if self.value is None else "value"
         return {
             **{name: to_smallest_unsigned(getattr(graph, name)) for name in (*_PLACES, *_COUNTED)},
-            "threshold": _to_single(graph.threshold),
+            "threshold": to_single(graph.threshold),
             "missing_left": graph.missing_left,
             "category_bits": graph.category_bits,
-            vote: getattr(graph, vote) if graph.value is None else _to_single(graph.value),
+            vote: getattr(graph, vote) if graph.value is None else to_single(graph.value),
             **record_arrays(self),
         }
 
@@ -360,8 +369,6 @@ class SharedForest(Forest):
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
-        from committee.files.documents import read_count
-
         vote = read_vote(document)
         arrays = tensors.take_fields((*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", vote))
         recorded = tensors.take_fields(_record_names(document))
@@ -375,6 +382,15 @@ class SharedForest(Forest):
         return forest
 
 
+def read_forest(document: Document, tensors: Tensors, vote: str, of: str) -> Forest:
+    """Forest of either kind whose leaves have a "label" or a "value"; ``ValueError`` for other trees `of` these voters."""
+    kinds: dict[str, type[Forest]] = {"forest": Forest, "shared_forest": SharedForest}
+    kind = kinds.get(field(document, "kind", str))
+    if kind is None or field(document, "vote", str) != vote:
+        raise ValueError(f"the trees of {of} must be a forest of {vote}s")
+    return kind.from_document(document, tensors)
+
+
 def _record_names(document: Document) -> tuple[str, ...]:
     record = document.get("record")
     if record is None:
@@ -386,12 +402,6 @@ def _record_names(document: Document) -> tuple[str, ...]:
 
 def _node_limit(arrays: dict[str, NDArray[Any]]) -> int:
     return max(MIN_NODE_LIMIT, NODES_PER_ENTRY * sum(map(np.size, arrays.values())))
-
-
-def _to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
-    with np.errstate(over="ignore"):
-        single = numbers.astype(np.float32)
-    return single if single.astype(np.float64).tobytes() == numbers.tobytes() else numbers
 
 
 def _checked_graph(n_features: int, n_classes: int, arrays: dict[str, Any]) -> SharedTrees:

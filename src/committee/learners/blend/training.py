@@ -32,6 +32,7 @@ from committee.objectives.losses import Loss
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average, Identity
 from committee.vote.links.temperature import best_temperature
+from committee.voters.compact_voters import compact_voters
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
 """Errors that leave a candidate out; others end the fit."""
@@ -157,6 +158,7 @@ class FoldTrainer:
         y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
         uniform = self.rows.uniform and bool((weights == weights[0]).all())
         model.fit(self.rows.cells[index], y[index], None if uniform else inner_weights(weights))
+        model.committee_ = replace(model.committee_, voters=compact_voters(model.committee_.voters))
         return model
 
     def without_validation(self, candidate: Candidate) -> Member:

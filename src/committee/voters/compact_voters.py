@@ -1,0 +1,121 @@
+"""Voters in the form that takes the fewest bytes in files: equal parts stored once, single precision where it is enough.
+
+Numbers of leaves, splits gains and lines are rounded to float32 if their error is below `TOLERANCE` of their spread. Files
+then hold them as float32, and a loaded model has the bits of the saved one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from committee.data.number_types import F64
+from committee.voters.committees import BoostedCommittees
+from committee.voters.flat_trees import breadth_first_order, inner_levels
+from committee.voters.forest import Forest
+from committee.voters.linear_leaves import LeafLines, LinearLeaves
+from committee.voters.model_forest import ModelForest, TrainingRecord
+from committee.voters.rounds import Rounds
+from committee.voters.shared_forest import SharedForest, has_record
+
+TOLERANCE = 1e-7
+"""Largest error of a rounded number, as a share of its size or spread."""
+_UNITS = 2.0**24
+
+
+def compact_voters(voters: Any) -> Any:
+    """Return voters with the same trees, whose votes differ by `TOLERANCE` at most; other kinds unchanged.
+
+    Nodes are numbered breadth-first.
+    """
+    if isinstance(voters, BoostedCommittees):
+        return replace(voters, members=compact_voters(voters.members))
+    if isinstance(voters, Rounds):
+        return replace(voters, forest=compact_voters(voters.forest))
+    if isinstance(voters, Forest):
+        return SharedForest.with_record(_rounded_trees(voters))
+    if not isinstance(voters, LinearLeaves | ModelForest) or not has_record(voters.forest):
+        return voters
+    forest, order = compact_voters(voters.forest), breadth_first_order(voters.forest.left, voters.forest.offset)
+    if isinstance(voters, LinearLeaves):
+        lines = voters.lines if order is None else voters.lines.take(order)
+        return replace(voters, forest=forest, lines=_rounded_lines(lines))
+    model = voters.model if order is None else np.ascontiguousarray(voters.model[order])
+    return _rounded_models(replace(voters, forest=forest, model=model))
+
+
+def _single(numbers: F64, allowed: Any) -> F64:
+    # float32 precision, or the numbers themselves if that has a larger error than `allowed` anywhere
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = numbers.astype(np.float32).astype(np.float64)
+        near = np.abs(rounded - numbers) <= allowed
+    return rounded if near.all() else numbers
+
+
+def _relative(numbers: F64) -> F64:
+    return TOLERANCE * np.abs(numbers)
+
+
+def _rounded_trees(forest: Forest) -> Forest:
+    leaf, value = forest.left < 0, forest.value
+    if value is not None:
+        rounded = np.zeros_like(value)
+        rounded[leaf] = _rounded_votes(value[leaf])
+        value = rounded
+    return replace(forest, value=value, gain=_single(forest.gain, _relative(forest.gain)), weight=_leaf_sums(forest))
+
+
+def _rounded_votes(votes: F64) -> F64:
+    if votes.shape[1] < 2 or (votes < 0.0).any() or (np.abs(votes.sum(axis=1) - 1.0) > 1e-9).any():
+        return _single(votes, TOLERANCE * float(np.ptp(votes)))
+    # shares of classes become multiples of 2^-24 that add up to 1, by largest remainders
+    scaled = votes * _UNITS
+    whole = np.floor(scaled)
+    missing = _UNITS - whole.sum(axis=1)
+    rank = np.argsort(np.argsort(whole - scaled, axis=1, kind="stable"), axis=1)
+    return np.asarray((whole + (rank < missing[:, None])) / _UNITS)
+
+
+def _leaf_sums(forest: Forest) -> F64:
+    # weights of nodes as sums of rounded weights of leaves; unchanged if they are no such sums, or whole numbers
+    weight, leaf = forest.weight, forest.left < 0
+    if (weight == np.floor(weight)).all():
+        return weight
+    sums = _single(np.where(leaf, weight, 0.0), _relative(weight))
+    for level, child in reversed(inner_levels(forest.left, forest.offset)):
+        sums[level] = sums[child] + sums[child + 1]
+    return sums if (np.abs(sums - weight) <= 2.0 * _relative(weight)).all() else weight
+
+
+def _rounded_lines(lines: LeafLines) -> LeafLines:
+    low, high = np.full((2, int(lines.column.max(initial=0)) + 1), np.inf)
+    np.minimum.at(low, lines.column, lines.low)
+    np.minimum.at(high, lines.column, -lines.high)
+    allowed = TOLERANCE * (-high - low)[lines.column]  # of the range of the column
+    return replace(
+        lines,
+        slope=_single(lines.slope, _relative(lines.slope)),
+        centre=_single(lines.centre, allowed[:, None]),
+        low=_single(lines.low, allowed),
+        high=_single(lines.high, allowed),
+    )
+
+
+def _rounded_models(voters: ModelForest) -> ModelForest:
+    record = voters.record
+    if record is None:
+        return voters
+    coefficient = _single(voters.coefficient, _relative(voters.coefficient))
+    # the score at the mean row of a leaf stays, as columns may be far from 0
+    moved = np.einsum("lkc,lc->lk", voters.coefficient - coefficient, record.centre)
+    centre = np.where(coefficient.any(axis=1), record.centre, 0.0)  # the others have no effect
+    return replace(
+        voters,
+        coefficient=coefficient,
+        intercept=voters.intercept + moved,
+        record=TrainingRecord(
+            record.mass, _single(centre, TOLERANCE * np.ptp(record.centre, axis=0)), record.risk_decrease
+        ),
+    )
