@@ -47,7 +47,7 @@ REFUSALS = """
 import committee
 from committee import report
 from committee.data.examples import load_example
-from committee.data.readers.tables import read_table
+from committee.data.readers.table_reader import read_table
 from committee.report.page import Section, render_page
 from committee.report.grid import Grid, rich_table
 X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]

@@ -4,6 +4,7 @@ from committee.data.derived.date_parts import DateEncoder as DateEncoder
 from committee.data.derived.text_terms import TextEncoder as TextEncoder
 from committee.data.out_of_core.scan import Pieces as Pieces
 from committee.data.out_of_core.scan import scan as scan
+from committee.data.readers.table_reader import TableReader as TableReader
 from committee.files.journal import Checkpoint as Checkpoint
 from committee.files.journal import CheckpointError as CheckpointError
 from committee.files.store import ModelFileError as ModelFileError

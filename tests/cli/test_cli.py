@@ -26,7 +26,8 @@ from committee import (
 )
 from committee.cli.main import COMMANDS, LazyCommands
 from committee.data.examples import load_example
-from committee.data.readers.tables import read_table, split_target
+from committee.data.readers.table_reader import read_table
+from committee.data.readers.tables import split_target
 from committee.report import ContributionDisplay
 from tests.cli.calls import COMMITTEE, READ_PREDICTIONS, fail, fails, run, run_process, sample_table, succeed
 from tests.patience import PATIENCE

@@ -81,7 +81,7 @@ def test_errors(claims, model, tmp_path):
             "--exposure",
             "years",
         ),
-        ("--exposure 'year' is not a column; did you mean 'years'?", *POISSON[:-1], "year"),
+        ("--exposure names 'year', which is not there; did you mean 'years'?", *POISSON[:-1], "year"),
         ("--exposure 'claims' is the target", *POISSON[:-1], "claims"),
         ("in row 0; it must be a number above 0", *POISSON[:-1], "zone"),
         ("--exposure does not go with --conformal", *POISSON, "--conformal", "0.1"),

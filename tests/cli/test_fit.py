@@ -24,7 +24,8 @@ from committee import (
     load,
 )
 from committee.data.labels import infer_task
-from committee.data.readers.tables import read_table, split_target
+from committee.data.readers.table_reader import read_table
+from committee.data.readers.tables import split_target
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 from tests.cli.calls import fails, sample_table, succeed

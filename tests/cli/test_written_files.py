@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from committee import TreeVoter
-from committee.data.readers.tables import read_table, split_target
+from committee.data.readers.table_reader import read_table
+from committee.data.readers.tables import split_target
 from tests.cli.calls import fail, run, succeed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions, links and pipes")

@@ -381,7 +381,7 @@ def _rows_or_error(path: Path, table: Table, made: Dialect) -> pl.DataFrame | st
         read = whole_table(path, table.names[-1], options, ())
     except ValueError as error:
         return str(error)
-    return read.X.with_columns(pl.Series("the target", read.y))
+    return read.X.with_columns(pl.col(pl.Categorical).cast(pl.String), pl.Series("the target", read.y))
 
 
 def as_pattern(path: Path) -> Path:

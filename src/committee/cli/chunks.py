@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.cli.model_rows import check_columns, file_format, known_columns, target_format, text_levels, used_columns
+from committee.cli.model_rows import check_columns
 from committee.cli.options import TableOptions, TrainingOptions
 from committee.cli.progress import with_progress
 from committee.cli.terminal import info, print_notes
-from committee.cli.training_table import TrainingTable, case_notes, learnable_table, part_of, unlabelled_note
+from committee.cli.training_table import TrainingTable, part_of
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
 from committee.data.labels import infer_task
 from committee.data.out_of_core.converted_files import CheckedFiles, StrippedFiles, convert_files
@@ -48,10 +48,12 @@ from committee.data.readers.cells import (
     strip_cells,
     text_columns,
 )
-from committee.data.readers.features import select_features
+from committee.data.readers.features import learned_features, select_features
 from committee.data.readers.file_format import NO_KNOWN_COLUMNS, FileFormat, KnownColumns, check_table_size, table_file
 from committee.data.readers.formats import SeparatedText
+from committee.data.readers.learned_columns import LearnedColumns
 from committee.data.readers.tables import split_target
+from committee.data.readers.targets import case_notes, unlabelled_note
 from committee.data.readers.text_columns import (
     SEPARATOR,
     PlainNumbers,
@@ -379,8 +381,12 @@ def sample_rows(
     files.check_unchanged()
     of_marks = (missing_marks_note(name, counts) for name, counts in marks.items())
     notes = (*found.notes, *of_target, *of_marks, *blanks_note(blanks))
+    given, y = split_target(frame, target)
+    learned = learned_features(given, table.dates, table.kept, (), categorical, free_text=False)
+    notes += learned.notes
     print_notes(notes)
-    return learnable_table(*split_target(frame, target), table, notes, categorical=categorical), file_paths(pieces)
+    X, known = learned.X, dict[str, Any](notes=notes, forms=learned.forms, missing=table.form.missing)
+    return TrainingTable(X, y, X, **known), file_paths(pieces)
 
 
 def read_target(pieces: Pieces, source: CheckedFiles, target: str) -> tuple[NDArray[Any], tuple[str, ...]]:
@@ -429,13 +435,14 @@ def model_chunks(
     """
     import polars as pl
 
-    names, text = used_columns(learner)
+    columns = LearnedColumns.of_model(learner)
+    names = columns.names
     if names is None:
         return replace(pieces, source=CheckedFiles(pieces.source))
     unnamed = {*ids, *answers}.difference(names)
     check_columns("the table", names, [name for name in pieces.columns or () if name not in unnamed])
-    others, known = [name for name in answers if name not in names], known_columns(learner)
-    forms = dict(known.forms)
+    others, known = [name for name in answers if name not in names], columns.known()
+    text, forms = list(columns.text), dict(columns.forms)
     of_text = isinstance(pieces.source, TextFiles)
     rows = first_rows(replace(pieces, columns=tuple(names)), FORMAT_ROWS)
     if isinstance(pieces.source, TextFiles):
@@ -448,12 +455,12 @@ def model_chunks(
     plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
     text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
     how: dict[str, Any] = {
-        "missing": file_format(learner, table).missing,
+        "missing": columns.file_format(table.form).missing,
         "dates": table.dates,
         "verbatim": tuple(others),
         "marks": {} if marks is None else marks,
-        "levels": text_levels(learner),
-        "typed": {} if learner.table_ is None else learner.table_.typed_forms,
+        "levels": columns.levels or {},
+        "typed": columns.typed,
     }
     source = CheckedFiles(convert_files(columns_as_text(pieces.source, text), forms, **how))
     return replace(pieces, source=source, columns=(*names, *others))
@@ -474,7 +481,8 @@ def read_all_chunks(
     """
     import polars as pl
 
-    pieces = open_chunks(data, table, form=file_format(learner, table))
+    columns = LearnedColumns.of_model(learner)
+    pieces = open_chunks(data, table, form=columns.file_format(table.form))
     files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
     info(f"{pluralize(len(file_paths(pieces)), 'file')}, read as one table")
     separator = separator_of(pieces)
@@ -485,7 +493,7 @@ def read_all_chunks(
     files.check_unchanged()
     print_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
     if not hasattr(learner, "classes_"):  # numbers, which have been read as text
-        form = target_format(learner, target)
+        form = columns.target_form if target == columns.target else None
         known = KnownColumns(forms={target: form}) if form else KnownColumns(answers=frozenset([target]))
         numbers, found = convert_text_columns(frame.select(target), known, (), table.decimal, separator)
         print_notes(found.notes)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from committee.cli.exposure import take_exposure
 from committee.cli.files import name_of_data, reads_in_chunks
-from committee.cli.model_rows import note_unknown_categories, read_for_model, select_features, used_columns
+from committee.cli.model_rows import note_unknown_categories, read_for_model, select_features
 from committee.cli.options import LabelledOptions
 from committee.cli.terminal import note, print_notes
-from committee.cli.training_table import drop_unlabelled
 from committee.data.labels import all_integers
+from committee.data.readers.learned_columns import LearnedColumns
+from committee.data.readers.targets import drop_unlabelled
 from committee.data.text import pluralize, quoted
 
 
@@ -44,8 +45,7 @@ def read_labelled_rows(
     """
     from committee.data.readers.tables import split_target
 
-    used = used_columns(learner)[0]
-    used = set() if used is None else {str(name) for name in used}
+    used = set(LearnedColumns.of_model(learner).used)
     if target in used:
         raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")
     made = getattr(learner, "provenance_", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,42 +12,14 @@ from committee.cli.exposure import fitted_exposure, without_exposure
 from committee.cli.options import TableOptions
 from committee.cli.terminal import note, print_notes
 from committee.data.dates import restore_times
+from committee.data.readers.learned_columns import LearnedColumns, table_schema
 from committee.data.text import quoted
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.data.readers.file_format import FileFormat, KnownColumns
-    from committee.data.table_schema import TableSchema
-
 
 # --- columns ---------------------------------------------------------------------------------------------
-
-
-def table_schema(learner: Any) -> TableSchema | None:
-    """Return the schema of the tables that a model reads, `None` if its voters read the table themselves."""
-    return None if learner.table_ is None else learner.table_.source
-
-
-def used_columns(learner: Any) -> tuple[Any, list[str]]:
-    """Return the names of the columns that a model uses (`None` if fitted on an array), and of the text columns."""
-    table = table_schema(learner)
-    if table is None:  # voters that read the table themselves
-        return getattr(learner, "feature_names_in_", None), []
-    if table.names is None:
-        return None, []
-    columns = zip(table.names, table.categories, strict=True)
-    texts = learner.table_.texts
-    return table.names, [name for name, levels in columns if name in texts or (levels and isinstance(levels[0], str))]
-
-
-def text_levels(learner: Any) -> dict[str, tuple[str, ...]]:
-    """Return the categories of a model's columns of text."""
-    table = table_schema(learner)
-    if table is None or table.names is None:
-        return {}
-    columns = zip(table.names, table.categories, strict=True)
-    return {name: tuple(map(str, levels)) for name, levels in columns if levels and isinstance(levels[0], str)}
 
 
 def check_columns(data: str, used: Sequence[str], names: Sequence[str]) -> None:
@@ -67,36 +39,6 @@ def _columns(names: Sequence[str]) -> str:
 
 def _them(names: Sequence[str]) -> str:
     return "it" if len(names) == 1 else "them"
-
-
-def target_format(learner: Any, name: str) -> str | None:
-    """Return the number format of the target (decimal comma, percent, currency); `None` if plain, or another column."""
-    made = getattr(learner, "provenance_", None)
-    return made.written if made is not None and made.target == name else None
-
-
-def file_format(learner: Any, table: TableOptions) -> FileFormat:
-    """Return the file format of the options, with the marks for missing cells of the model added."""
-    form = table.form
-    learned = () if learner.table_ is None else learner.table_.missing
-    return replace(form, missing=tuple(dict.fromkeys([*form.missing, *learned])))
-
-
-def known_columns(learner: Any, ids: Sequence[str] = (), answers: Sequence[str] = ()) -> KnownColumns:
-    """Return the formats and kinds of the columns of files for a model."""
-    from committee.data.readers.file_format import KnownColumns
-
-    table, (names, text) = table_schema(learner), used_columns(learner)
-    forms: dict[str, str] = {} if table is None else table.forms
-    of_answers = {name: form for name in answers if (form := target_format(learner, name)) is not None}
-    plain = () if table is None or names is None else zip(names, table.categories, strict=True)
-    return KnownColumns(
-        frozenset(text),
-        frozenset(name for name, levels in plain if levels is None and name not in forms),
-        forms | of_answers,
-        frozenset(ids).difference(() if names is None else names),
-        frozenset(answers).difference(of_answers),
-    )
 
 
 # --- rows ------------------------------------------------------------------------------------------------
@@ -120,26 +62,16 @@ def read_for_model(
     rows_needed: bool = True,
 ) -> pl.DataFrame:
     """Read a file in the column formats of a model. Columns `ids` are unchanged, columns `answers` become numbers."""
-    from committee.data.readers.cell_forms import convert_columns
-    from committee.data.readers.cells import NUMBER_FORMATS, missing_marks_note, strip_to_levels
-    from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells
+    from committee.cli.training_table import PrintingReader
 
-    known, form = known_columns(learner, ids, answers), file_format(learner, table)
-    read = read_table_with_notes(data, drop=table.dropped, form=form, known=known, rows_needed=rows_needed)
-    print_notes(read.notes)
-    used = used_columns(learner)[0]
-    reject_infinite_cells(data, read.frame, form, {*(() if used is None else used), *answers})
-    marks: dict[str, Counter[str]] = {}
-    times = {name: form for name, form in known.forms.items() if form not in NUMBER_FORMATS}
-    frame = convert_columns(strip_to_levels(read.frame, text_levels(learner)), times, table.dates, marks)
-    print_notes(missing_marks_note(name, counts, learned=True) for name, counts in marks.items())
+    reader = PrintingReader.of_model(learner, **table.reader_settings)
+    frame = reader.rows(data, ids=ids, answers=answers, drop=table.dropped, rows_needed=rows_needed)
     return _with_model_names(learner, frame)
 
 
 def _with_model_names(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
     # LightGBM stores column names with underscores in place of spaces; older models have names with blanks around them
-    names = used_columns(learner)[0]
-    missing = set[str](() if names is None else names).difference(frame.columns)
+    missing = set(LearnedColumns.of_model(learner).used).difference(frame.columns)
     blanks = {name.strip(): name for name in missing if name.strip() != name and name.strip() in frame.columns}
     frame = frame.rename(blanks)
     missing = missing.difference(blanks.values())
@@ -154,7 +86,7 @@ def _with_model_names(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
 
 def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str] = ()) -> Any:
     """Select the columns that a model uses from a table, called `data` in errors; a note names others except `ids`."""
-    names, _ = used_columns(learner)
+    names = LearnedColumns.of_model(learner).names
     if names is not None:
         check_columns(data, names, [name for name in frame.columns if name not in ids or name in names])
         return restore_times(frame.select(names), {} if learner.table_ is None else learner.table_.typed_forms)

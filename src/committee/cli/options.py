@@ -125,6 +125,12 @@ class TableOptions:
         )
 
     @property
+    def reader_settings(self) -> dict[str, Any]:
+        """Parameters of a `TableReader`; ``ValueError`` for invalid options."""
+        form = self.form
+        return {field.name: getattr(form, field.name) for field in fields(form)}
+
+    @property
     def dropped(self) -> tuple[str, ...]:
         """Columns to leave out."""
         return split_names(self.drop)

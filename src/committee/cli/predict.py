@@ -128,20 +128,21 @@ def _predict_chunks(
     predictions: Predictions, data: list[Path], table: TableOptions, output: Path | None, progress: bool | None
 ) -> None:
     from committee.cli.chunks import chunk_frame, file_paths, files_in_chunks, model_chunks, open_chunks
-    from committee.cli.model_rows import file_format, used_columns
     from committee.cli.progress import with_progress
     from committee.data.out_of_core.file_sources import RawCellReader
     from committee.data.readers.cells import missing_marks_note
+    from committee.data.readers.learned_columns import LearnedColumns
     from committee.data.text import check_names
 
     learner, ids = predictions.learner, predictions.ids
-    pieces = open_chunks(data, table, form=file_format(learner, table))
+    columns = LearnedColumns.of_model(learner)
+    pieces = open_chunks(data, table, form=columns.file_format(table.form))
     marks: dict[str, Counter[str]] = {}
     cells = RawCellReader(pieces.source, check_names(ids, pieces.source.names or (), "--id"))
     check_writable(output, read=file_paths(pieces))
     info(files_in_chunks(pieces))
     pieces = model_chunks(learner, pieces, table, ids, marks=marks)
-    files, unnamed = pieces.files, used_columns(learner)[0] is None
+    files, unnamed = pieces.files, columns.names is None
     shown = with_progress(pieces, "predicting", wanted=progress)
 
     def parts() -> Iterator[pl.DataFrame]:
@@ -219,7 +220,7 @@ class Predictions:
         import numpy as np
         import polars as pl
 
-        from committee.cli.model_rows import table_schema
+        from committee.data.readers.learned_columns import table_schema
 
         table = table_schema(self.learner)
         if table is None or table.names is None:

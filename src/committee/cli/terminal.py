@@ -14,7 +14,6 @@ import typer
 
 from committee.data.packages import MissingExtraError
 from committee.data.text import printable
-from committee.data.user_warnings import NumbersAsTextWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +52,7 @@ _BOOL = re.compile(r"an instance of 'bool'((,| or) an instance of 'numpy.bool')?
 _PHRASES = {
     "drop names '": "--drop names '",
     "categorical names '": "--categorical names '",
+    "numeric names '": "--exposure names '",
     "y holds one class only": "the target holds one class only",
     " (rows of zero weight do not count)": "",
     ", and has no attributes of a training": "",
@@ -191,7 +191,6 @@ def notes_on_warnings() -> Iterator[None]:
     """Print warnings as notes, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.simplefilter("ignore", NumbersAsTextWarning)  # the reader or the user has chosen what is text
         warnings.showwarning = lambda message, *args, **kwargs: note(with_options(str(message)))
         yield
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.options import TrainingOptions
 from committee.cli.terminal import print_notes
+from committee.data.readers.table_reader import TableReader
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,6 +77,17 @@ def part_of(rows: int, n: int) -> str:
     return "" if rows == n else f" of the first {rows:,} rows"
 
 
+class PrintingReader(TableReader):
+    """Reader that prints notes as it makes them, in the words of the command line."""
+
+    @staticmethod
+    def _worded(text: str) -> str:
+        return text
+
+    def _tell(self, notes: Sequence[str]) -> None:
+        print_notes(notes)
+
+
 def whole_table(
     data: Path,
     target: str,
@@ -91,99 +103,30 @@ def whole_table(
     With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences.
     """
     from committee.cli.exposure import take_exposure
-    from committee.data.readers.cells import blanks_note, strip_cells
-    from committee.data.readers.file_format import KnownColumns
-    from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells, split_target
 
-    answers = [target] if numbers else []
-    known = KnownColumns(answers=frozenset(answers if exposure is None else [*answers, exposure]))
-    read = read_table_with_notes(data, categorical=categorical, drop=table.dropped, form=table.form, known=known)
-    reject_infinite_cells(data, read.frame, table.form)
-    frame, blanks = strip_cells(read.frame)
-    frame, of_rows = drop_unlabelled(frame, target, strict=table.strict)
-    notes = (*read.notes, *blanks_note(blanks), *of_rows)
-    print_notes(notes)
-    forms = {name: form for name, form in read.forms.items() if name not in (target, exposure)}
     if exposure == target:
         raise ValueError(f"--exposure {exposure!r} is the target; name another column")
+    numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure])]
+    reader = PrintingReader(
+        target,
+        **table.reader_settings,
+        categorical=categorical,
+        numeric=numeric,
+        drop=table.dropped,
+        keep=table.kept,
+        strict=table.strict,
+        free_text=free_text,
+    )
+    X, y = reader.fit_read(data)
     exposed = None
     if exposure is not None:
-        frame, exposed = take_exposure(frame, exposure)
-    X, y = split_target(frame, target)
-    if of_case := case_notes(target, y):
-        print_notes(of_case)
-        notes += of_case
-    learned = learnable_table(X, y, table, notes, forms, categorical, free_text=free_text)
-    return replace(learned, target_form=read.forms.get(target), exposure=exposed)
-
-
-def learnable_table(
-    X: pl.DataFrame,
-    y: NDArray[Any],
-    table: TrainingOptions,
-    notes: Sequence[str] = (),
-    forms: Mapping[str, str] | None = None,
-    categorical: Sequence[str] = (),
-    *,
-    free_text: bool = False,
-) -> TrainingTable:
-    """Select the feature columns of a frame, convert them to numbers and dates, and print `notes` and the new notes."""
-    import polars as pl
-
-    from committee.data.dates import kind_of_format, restore_times
-    from committee.data.readers.cell_forms import convert_columns, find_time_formats
-    from committee.data.readers.features import select_features
-
-    times = find_time_formats(
-        [column for column in X.get_columns() if column.name not in categorical], table.form.dates
-    )
-    X = convert_columns(X, times.forms)
-    chosen = select_features(X, table.kept, categorical=categorical, free_text=free_text)
-    found = (*times.notes, *chosen.notes)
-    print_notes(found)
-    # committees compute the months, weekdays and hours of dates, which must not look like numbers
-    dates = {name: form for name, form in times.forms.items() if kind_of_format(form) == "date"}
-    X = restore_times(X.drop(chosen.left_out), dates)
-    if free_text:  # columns of a categorical type are no text
-        X = X.with_columns(pl.col(name).cast(pl.Categorical) for name in categorical if X.schema.get(name) == pl.String)
-    forms = {**(forms or {}), **times.forms}
-    return TrainingTable(X, y, X, notes=(*notes, *found), forms=forms, missing=table.form.missing)
+        X, exposed = take_exposure(X, exposure)
+    forms = {name: form for name, form in reader.forms_.items() if name != exposure}
+    known: dict[str, Any] = {"missing": table.form.missing, "target_form": reader.target_form_}
+    return TrainingTable(X, y, X, notes=reader.notes_, forms=forms, exposure=exposed, **known)
 
 
 # --- the target ------------------------------------------------------------------------------------------
-
-
-def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Leave out rows without a target, with a note; keep them if `strict`, or if the target is missing in all rows."""
-    if strict or target not in frame.columns:
-        return frame, ()
-    from committee.data.readers.cells import are_missing
-
-    missing = are_missing(frame[target])
-    n = int(missing.sum())
-    if n in (0, frame.height):
-        return frame, ()
-    return frame.filter(~missing), (unlabelled_note(target, n, frame.height, int(missing.arg_max() or 0)),)
-
-
-def unlabelled_note(target: str, n_missing: int, n: int, first: int) -> str:
-    """Return a note on rows that are left out because they have no target."""
-    rows = "1 row" if n_missing == 1 else f"{n_missing:,} rows"
-    return f"{rows} of {n:,} without target {target!r} left out, the first row {first:,}; --strict refuses them"
-
-
-def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:
-    """Return a note on classes that differ by case alone."""
-    if y.dtype.kind != "U":
-        return ()
-    same: dict[str, list[str]] = {}
-    for label, count in sorted(Counter(y.tolist()).items()):
-        same.setdefault(label.casefold(), []).append(f"{label!r} ({count:,})")
-    groups = [" and ".join(group) for group in same.values() if len(group) > 1]
-    if not groups:
-        return ()
-    shown = ", ".join(groups[:3]) + (f" and {len(groups) - 3:,} more" if len(groups) > 3 else "")
-    return (f"target {target!r} has classes that differ by case alone: {shown}; write each in one way",)
 
 
 def check_text_target(target: str, y: NDArray[Any]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -22,7 +21,7 @@ from committee.data.frame_dates import (
 )
 from committee.data.matrices import is_out_of_core, overflow_message, overflows_float
 from committee.data.text import check_names, quoted
-from committee.data.user_warnings import NumbersAsTextWarning, warn_user
+from committee.data.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -300,39 +299,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-MOST_CODES = 16
-"""Whole numbers as text are taken for codes of categories up to this many different ones."""
-NUMBER_SHARE = 0.9
-"""Share of numbers among the different values of a column of text from which text is taken for a mistake."""
-
-
-def warn_of_numbers_as_text(categories: Mapping[str, Sequence[Category]]) -> None:
-    """Warn of columns of undeclared text whose different values ``categories[name]`` are numbers, or nearly all.
-
-    Few whole numbers, and numbers with zeros in front, are codes.
-    """
-    for name, found in categories.items():
-        cells = [str(cell) for cell in found]
-        numbers = [cell for cell in cells if _is_number(cell) and math.isfinite(float(cell))]
-        if len(numbers) < 2 or len(numbers) < NUMBER_SHARE * len(cells):
-            continue
-        if any(len(cell) > 1 and cell[0] == "0" and cell[1].isdigit() for cell in numbers):
-            continue
-        if len(numbers) <= MOST_CODES and all(float(cell).is_integer() for cell in numbers):
-            continue
-        odd = sorted(set(cells).difference(numbers))
-        mixed = f" except {quoted(odd, 3)}" if odd else ""
-        coerce = ', errors="coerce"' if odd else ""
-        X, strict = f"X[{name!r}]", ", strict=False" if odd else ""
-        warn_user(
-            f"column {name!r} holds text whose {len(cells)} different values are numbers ({quoted(numbers, 2)})"
-            f"{mixed}; each is taken as a category. Convert the column: {X} = pandas.to_numeric({X}{coerce}), or in "
-            f"polars pl.col({name!r}).cast(pl.Float64{strict}). For categories, name it in categorical_features or "
-            "declare its type categorical.",
-            NumbersAsTextWarning,
-        )
 
 
 CategoricalFeatures: TypeAlias = (

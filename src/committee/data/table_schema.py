@@ -30,7 +30,6 @@ from committee.data.columns import (
     open_frame,
     read_columns,
     reject_duplicates,
-    warn_of_numbers_as_text,
 )
 from committee.data.dates import KNOWN_TIME_FORMATS, format_seconds
 from committee.data.matrices import SparseMatrix, numeric_matrix
@@ -258,7 +257,8 @@ class TableSchema:
     def learn(cls, X: Any, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:
         """Learn names and categories from a training table ``(n, p)``.
 
-        ``"from_dtype"`` takes columns of text, booleans and categorical types as categorical, None takes none.
+        ``"from_dtype"`` takes columns of text, booleans and categorical types as categorical, None takes none. Raises
+        ValueError for a column of text whose values are all numbers or dates.
         """
         if not is_frame(X):
             matrix = numeric_matrix(X, None)
@@ -279,8 +279,11 @@ class TableSchema:
             for j, column in enumerate(columns)
         ]
         if chosen is None:
-            texts = zip(columns, learned, strict=True)
-            warn_of_numbers_as_text({c.name: found or () for c, found in texts if c.kind == "text" and not c.declared})
+            pairs = zip(columns, learned, strict=True)
+            if texts := {c.name: found or () for c, found in pairs if c.kind == "text" and not c.declared}:
+                from committee.data.readers.frame_text import check_text_categories  # with parsers of numbers and dates
+
+                check_text_categories(texts)
         return cls.of_columns(names, learned, [column.form for column in columns])
 
     @classmethod

@@ -8,10 +8,6 @@ import warnings
 _OWN = ("committee", "sklearn", "contextlib", "joblib")  # packages whose frames are skipped
 
 
-class NumbersAsTextWarning(UserWarning):
-    """A column of text holds numbers; readers of files, which decide that themselves, ignore it."""
-
-
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost frame outside the library and the packages through which it is called."""
     level, frame = 2, sys._getframe(1)

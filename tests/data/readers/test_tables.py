@@ -21,7 +21,8 @@ import pytest
 from committee.data.examples import EXAMPLES, load_example
 from committee.data.readers.features import id_like_columns, nearly_numeric_columns
 from committee.data.readers.file_format import total_memory
-from committee.data.readers.tables import read_table, split_target
+from committee.data.readers.table_reader import read_table
+from committee.data.readers.tables import read_table_with_notes, split_target
 from committee.data.table_schema import TableSchema
 
 TEXT = "age,zip,city,member,label\n31,0150,Oslo,true,yes\n,3011,NA,false,no\n45.5,3011,Bern,true,no\n"
@@ -59,12 +60,12 @@ def test_typed_files(tmp_path: Path) -> None:
     pa.feather.write_feather(frame.to_arrow(), str(tmp_path / "z.feather"), compression="zstd")
     for path in tmp_path.iterdir():
         assert read_table(path).rows() == ROWS
-        dtypes = [pl.String, pl.String, pl.Boolean, pl.String]
+        dtypes = [pl.Categorical, pl.Categorical, pl.Boolean, pl.String]
         assert read_table(path, categorical=["zip", "city"], drop=["age"]).dtypes == dtypes
 
 
 def test_categorical_columns_stay_text(tmp_path: Path) -> None:
-    frame = read_table(written(tmp_path, TEXT), categorical=(name for name in ["zip", "member"]), drop=["age"])
+    frame = read_table(written(tmp_path, TEXT), categorical=["zip", "member"], drop=["age"])
     assert frame["zip"].to_list() == ["0150", "3011", "3011"]
     assert frame["member"].to_list() == ["true", "false", "true"]
     assert "age" not in frame.columns
@@ -78,15 +79,16 @@ def test_types_come_from_the_whole_file(tmp_path: Path) -> None:
 
 def test_what_is_a_number_and_what_is_missing(tmp_path: Path) -> None:
     text = 'a,b,c,d,e,f\n1,+1,inf,?,"NA",\n2, 2,-1e3,3,null,\nnan,-3,NaN,4,"",\n'
-    frame = read_table(written(tmp_path, text))
+    frame = read_table_with_notes(written(tmp_path, text)).frame
     assert frame.rows() == [
-        (1, 1.0, np.inf, "?", None, None),
-        (2, 2.0, -1000.0, "3", None, None),
-        (None, -3.0, None, "4", None, None),
+        (1, 1.0, np.inf, None, None, None),
+        (2, 2.0, -1000.0, 3, None, None),
+        (None, -3.0, None, 4, None, None),
     ]
-    assert frame.dtypes == [pl.Int64, pl.Float64, pl.Float64, pl.String, pl.Float64, pl.Float64]
+    assert frame.dtypes == [pl.Int64, pl.Float64, pl.Float64, pl.Float64, pl.Float64, pl.Float64]
     with pytest.raises(ValueError, match="column 'c' holds infinity at row 0"):
         TableSchema.learn(frame).encode(frame)
+    assert read_table(written(tmp_path, text), missing=["inf"])["c"].to_list() == [None, -1000.0, None]
 
 
 def test_quoted_cells(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_broken_text_files(tmp_path: Path, content: str | bytes, message: str) -
 
 def test_text_that_is_no_utf_8_far_into_a_file_is_refused_with_its_row(tmp_path: Path) -> None:
     path = written(tmp_path, b"a,b\n" + b"1,2\n" * 5000 + "1,é\n".encode("latin1"))
-    with pytest.raises(ValueError, match=r"is not UTF-8 text \(row \d+\); say what it is, e.g. --encoding cp1252"):
+    with pytest.raises(ValueError, match=r"is not UTF-8 text \(row \d+\); say what it is, e.g. encoding='cp1252'"):
         read_table(path)
 
 

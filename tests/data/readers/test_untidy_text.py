@@ -9,7 +9,8 @@ import pytest
 
 from committee.data.readers.cells import strip_cells, strip_to_levels
 from committee.data.readers.file_format import FileFormat
-from committee.data.readers.tables import read_table, read_table_with_notes, reject_infinite_cells, split_target
+from committee.data.readers.table_reader import read_table
+from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells, split_target
 from tests.crafted_sheets import xlsx
 
 ROWS = [(1, 2.5, "yes"), (3, 4.5, "no"), (5, 6.5, "yes")]
@@ -58,7 +59,7 @@ def test_first_lines_that_are_column_names_stay(tmp_path: Path, content: str) ->
 
 def test_column_names_that_cannot_be_found_are_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path, "Sales, of May\n" + TABLE)
-    with pytest.raises(ValueError, match=r"has 3 cells in line 2, but 2 column names; .* with --skip-lines"):
+    with pytest.raises(ValueError, match=r"has 3 cells in line 2, but 2 column names; .* with skip_lines"):
         read_table(path)
     assert read_table(path, skip_lines=1).rows() == ROWS
     for names in ("name\nSmith, John\nDoe, Jane\n", "x\n1,2\n3,4\n"):  # rows of too many cells are not column names
@@ -108,7 +109,9 @@ def test_files_without_column_names(tmp_path: Path) -> None:
     frame = read_table(path, header=False, categorical=["column_1"])
     assert frame.columns == ["column_1", "column_2", "column_3"] and frame.height == 6
     assert frame["column_1"].to_list() == ["1", "3", "5"] * 2
-    with pytest.raises(ValueError, match=r"column '1' more than once; if the first line is a row of data, --no-header"):
+    with pytest.raises(
+        ValueError, match=r"column '1' more than once; if the first line is a row of data, header=False"
+    ):
         read_table(written(tmp_path, "1,1\n1,2\n"))
     for names in ("0,1,2", "2019,2020,2021", "country,2019,2021"):
         rows = "".join(f"{'xyz'[k] if names[0] == 'c' else k},{k},{k}\n" for k in range(3))
@@ -151,9 +154,9 @@ def test_nul_bytes_are_refused_with_their_line(tmp_path: Path) -> None:
 
 def test_infinity_is_named_by_line_and_column_or_missing(tmp_path: Path) -> None:
     path = written(tmp_path, "# remark\n" + TABLE + '\n7,8.5,"two\nlines"\n9,-inf,no\ninf,1e999,no\n')
-    frame = read_table(path)
-    with pytest.raises(ValueError, match=r"column 'a' holds infinity in line 10 of .*--missing inf"):
-        reject_infinite_cells(path, frame, FileFormat())
+    frame = read_table_with_notes(path).frame
+    with pytest.raises(ValueError, match=r"column 'a' holds infinity in line 10 of .*missing=\['inf'\]"):
+        read_table(path)
     with pytest.raises(ValueError, match=r"column 'b' holds infinity in line 9 of"):
         reject_infinite_cells(path, frame, FileFormat(), ["b"])
     found = read_table(path, missing=["inf"])
@@ -190,8 +193,8 @@ def test_negative_numbers_with_dashes_blanks_and_signs_behind(tmp_path: Path) ->
 def test_infinity_among_numbers_with_a_format_is_refused(tmp_path: Path, cells: list[str]) -> None:
     path = written(tmp_path, "a;y\n" + "".join(f"{cell};x\n" for cell in cells))
     line = 2 + [cell.lower().strip("-")[:3] for cell in cells].index("inf")
-    with pytest.raises(ValueError, match=rf"column 'a' holds infinity in line {line} of .*--missing inf"):
-        reject_infinite_cells(path, read_table(path), FileFormat())
+    with pytest.raises(ValueError, match=rf"column 'a' holds infinity in line {line} of .*missing=\['inf'\]"):
+        read_table(path)
 
 
 def test_flags_and_missing_cells_with_blanks(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from committee import (
     ProbitModelTreeClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
+    TableReader,
     TreeRegressor,
     TreeVoter,
     quadboost_path,
@@ -357,28 +358,37 @@ def test_large_whole_weights_of_validation_and_conformal_fits_are_warned_of_once
         assert [each.filename for each in warned if "Only their ratios" in str(each.message)] == [__file__]
 
 
-NUMBERS_AS_TEXT = [
-    ([f"{value:.3f}" for value in X[:, 0]], r"40 different values are numbers \('-0\.\d+', .* and 38 more\); each"),
-    (
-        [*(f"{value:.3f}" for value in X[1:, 0]), "?"],
-        r"40 different values are numbers .* except '\?'; .* errors=.coerce",
-    ),
+NUMBERS_OR_DATES_AS_TEXT = [
+    ([f"{value:.3f}" for value in X[:, 0]], r"40 different values are numbers \('-0\.\d+', .* and 38 more\)"),
     ([str(value) for value in range(N)], "40 different values are numbers"),
     ([*(f"{value}.5" for value in range(9)), *[None] * (N - 9)], "9 different values are numbers"),
+    ([*(f"{value}.5" for value in range(N - 1)), "NULL"], "40 different values are numbers"),
+    ([f"{value},5" for value in range(N)], "40 different values are numbers"),
+    ([f"${value}" for value in range(N)], "40 different values are numbers"),
+    ([f"2024-01-{1 + value % 28:02}" for value in range(N)], "28 different values are dates or times"),
+    ([f"{1 + value % 28}.01.2024" for value in range(N)], "28 different values are dates or times"),
 ]
 
 
-@pytest.mark.parametrize(("cells", "message"), NUMBERS_AS_TEXT)
+@pytest.mark.parametrize(("cells", "message"), NUMBERS_OR_DATES_AS_TEXT)
 @pytest.mark.parametrize("to_frame", [pd.DataFrame, pl.from_pandas], ids=["pd", "pl"])
-def test_numbers_that_are_text_are_pointed_out(cells, message, to_frame):
+def test_text_of_numbers_or_dates_is_refused_with_remedies(cells, message, to_frame):
     frame = FRAME.assign(size=pd.Series(cells, dtype=object))
-    with pytest.warns(UserWarning, match=rf"column 'size' holds text whose {message}") as warned:
+    with pytest.raises(ValueError, match=rf"column 'size' holds text whose {message}"):
         TreeVoter().fit(to_frame(frame), Y)
-    assert len(warned) == 1
-    converted = frame.assign(size=pd.to_numeric(frame["size"], errors="coerce"))  # as the message has it
-    for quiet in (to_frame(converted), to_frame(frame.assign(size=frame["size"].astype("category")))):
+    read = TableReader(keep="all").fit_transform(to_frame(frame))
+    assert read["size"].dtype in (pl.Float64, pl.Int64, pl.Datetime("us"))
+    for quiet in (read, to_frame(frame.assign(size=frame["size"].astype("category")))):
         TreeVoter().fit(quiet, Y)
     TreeVoter(categorical_features=["size"]).fit(to_frame(frame), Y)
+
+
+def test_text_of_numbers_but_for_a_few_values_is_refused():
+    frame = FRAME.assign(size=pd.Series([*(f"{value:.3f}" for value in X[1:, 0]), "much"], dtype=object))
+    with pytest.raises(ValueError, match=r"40 different values are numbers .* except 'much', .*missing=\['much'\]"):
+        TreeVoter().fit(frame, Y)
+    TreeVoter().fit(TableReader().fit_transform(frame), Y)
+    TreeVoter().fit(TableReader(missing=["much"]).fit_transform(frame), Y)
 
 
 @pytest.mark.parametrize(

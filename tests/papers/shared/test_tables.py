@@ -31,9 +31,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_folder_gives_categories_and_labels_as_text(folder):
+def test_a_folder_gives_categories_and_labels_of_text(folder):
     table = load_source_table(SOURCE_TABLES["iris"], folder)
-    assert table.frame.schema["code"] == pl.String and table.frame.schema["a"] == pl.Float64
+    assert table.frame.schema["code"] == pl.Categorical and table.frame.schema["a"] == pl.Float64
     assert table.labels.classes.tolist() == ["0", "1", "2"] and "target" not in table.frame.columns
 
 

@@ -297,7 +297,8 @@ def test_what_cannot_be() -> None:
     with pytest.raises(ValueError, match="numbers stand for the 300 categories of column 'x'"):
         committee.as_sklearn(model)
     table = mixed(400, 0)
-    boosted = committee.GradientBoostingClassifier(n_estimators=5).fit(table[["number"]].astype(str), target(table))
+    codes = table[["number"]].astype(str).astype("category")
+    boosted = committee.GradientBoostingClassifier(n_estimators=5).fit(codes, target(table))
     levels = (tuple(f"c{i}" for i in range(300)),)
     wide = replace(boosted.committee_, table=replace(boosted.table_, categories=levels))
     with pytest.raises(ValueError, match="has 300 categories; scikit-learn"):

@@ -353,15 +353,15 @@ def have_grouping_points(texts: pl.Series) -> bool:
 
 
 class DigitCodes:
-    """Detector of codes in a column that is added in parts: digits only, with leading zeros in some cells."""
+    """Detector of codes in a column that is added in parts: digits, also in groups, with leading zeros in some."""
 
     def __init__(self) -> None:
         self.digits, self.example = True, ""
 
     def take(self, texts: pl.Series) -> None:
         present = texts.drop_nulls().str.strip_chars()
-        self.digits = self.digits and bool(present.str.contains(r"^\d+$").all())
-        padded = present.filter(present.str.contains(r"^0\d+$"))
+        self.digits = self.digits and bool(present.str.contains(r"^\d[\d ]*$").all())
+        padded = present.filter(present.str.contains(r"^0\d"))
         self.example = self.example or (padded[0] if len(padded) else "")
 
     @property
@@ -370,7 +370,7 @@ class DigitCodes:
 
 
 def are_digit_codes(texts: pl.Series) -> bool:
-    """Return whether a column holds digits only, with leading zeros in some cells, as postcodes do."""
+    """Return whether a column holds digits, also in groups, with leading zeros in some cells, as postcodes do."""
     found = DigitCodes()
     found.take(texts)
     return found.are_codes

@@ -1,4 +1,4 @@
-"""Selection of feature columns: identifiers are left out, and text that is nearly numeric or has units is noted."""
+"""Feature columns: dates are converted, identifiers left out, and text that is nearly numeric or has units is noted."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from committee.data.dates import infer_time_format, kind_of_format, parse_seconds, restore_times
+from committee.data.readers.cell_forms import convert_columns, find_time_formats
 from committee.data.readers.cells import (
     COMMA,
     CURRENCIES,
     THOUSANDS,
+    are_digit_codes,
     cell_sign,
     describe_cells,
     is_text,
@@ -20,6 +23,7 @@ from committee.data.readers.cells import (
     text_columns,
     with_sign,
 )
+from committee.data.readers.frame_text import MOST_CODES
 from committee.data.text import check_names
 
 if TYPE_CHECKING:
@@ -199,3 +203,56 @@ def unit_notes(frame: pl.DataFrame) -> list[str]:
                 " them learned as such"
             )
     return notes
+
+
+@dataclass(frozen=True)
+class LearnedFeatures:
+    """Features of a training table, the formats of its dates and times, and notes for the user."""
+
+    X: pl.DataFrame
+    forms: dict[str, str]
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def learned_features(
+    X: pl.DataFrame,
+    dates: str | None,
+    keep: Sequence[str] | Literal["all"],
+    numeric: Sequence[str],
+    categorical: Sequence[str],
+    *,
+    free_text: bool,
+) -> LearnedFeatures:
+    """Convert dates and times, leave out identifiers, and declare text as categorical that could be numbers or dates.
+
+    Columns of `numeric` are features in any case.
+    """
+    import polars as pl
+
+    times = find_time_formats([column for column in X.get_columns() if column.name not in categorical], dates)
+    X = convert_columns(X, times.forms)
+    chosen = SelectedFeatures((), ())
+    if keep != "all":
+        kept = keep if isinstance(keep, str) else [name for name in keep if name not in numeric]
+        chosen = select_features(X.drop(numeric, strict=False), kept, categorical=categorical, free_text=free_text)
+    # committees compute the months, weekdays and hours of dates, which must not look like numbers
+    typed = {name: form for name, form in times.forms.items() if kind_of_format(form) == "date"}
+    X = restore_times(X.drop(chosen.left_out), typed)
+    texts = [column for column in X.get_columns() if column.dtype == pl.String]
+    declared = [one.name for one in texts if one.name in categorical or _half_are_numbers_or_dates(one)]
+    X = X.with_columns(pl.col(name).cast(pl.Categorical) for name in declared)
+    return LearnedFeatures(X, times.forms, (*times.notes, *chosen.notes), chosen.left_out)
+
+
+def _half_are_numbers_or_dates(column: pl.Series) -> bool:
+    # text that a learner would refuse, on these rows or on a part of them
+    distinct = column.drop_nulls().unique()
+    if distinct.is_empty() or are_digit_codes(distinct):
+        return False
+    parsed, plain = are_numbers(distinct), parse_plain_numbers(distinct).drop_nulls()
+    if int(parsed.sum()) == len(plain) <= MOST_CODES and (plain == plain.floor()).all():
+        return False
+    for form in {infer_time_format(distinct[[k]])[0] for k in range(min(3, len(distinct)))} - {None}:
+        parsed |= parse_seconds(distinct, str(form)).is_not_null()
+    return 2 * int(parsed.sum()) >= len(distinct)

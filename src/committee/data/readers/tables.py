@@ -6,7 +6,7 @@ import os
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,85 +64,6 @@ class ReadTable:
     notes: tuple[str, ...] = ()
 
 
-def read_table(
-    path: FilePath,
-    *,
-    categorical: Iterable[str] = (),
-    drop: Iterable[str] = (),
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    missing: Iterable[str] = (),
-    skip_lines: int | None = None,
-    comment: str | None = None,
-    header: bool = True,
-) -> pl.DataFrame:
-    """Read a table from a file.
-
-    A text file has the column names in its first line, below titles, lines that begin with ``#`` and empty lines;
-    blanks around names are stripped, and blank lines skipped. A cell is missing if it is empty,
-    ``NA``, ``NaN``, ``nan`` or ``null``, or among `missing`. A column is numeric if all present cells are numbers, also
-    with one currency sign or percent sign in all of them (12 % is 0.12) and negative ones as ``(1.23)`` or ``1.23-``.
-    It is boolean if all are true or false, and text otherwise. Dates stay text, and so do integers some of which begin
-    with a zero, such as postcodes. The other formats have types of their own.
-
-    Parameters
-    ----------
-    path : path
-        Separated text (.csv, .tsv, .tab, .psv, .txt), JSON lines (.jsonl, .ndjson), either also followed by .gz;
-        a spreadsheet (.xlsx, .xlsm, .xlsb, .xls, .ods, with the package fastexcel); .parquet; .feather, .arrow or
-        .ipc; or a .zip with one of these in it.
-    categorical : iterable of str, default=()
-        Columns to read as text though they look numeric, so that each value is a category.
-    drop : iterable of str, default=()
-        Columns to leave out.
-    separator : str, default=None
-        Character between the cells of a text file; None: of comma, semicolon, tab and pipe the one that splits the
-        first lines into the same number of cells, the most if several do, else runs of blanks if these do.
-    decimal : {".", ","}, default=None
-        Decimal mark of a text file; None: detected for each column.
-    encoding : str, default=None
-        Encoding of a text file, as Python names it; None: UTF-8, or UTF-16 if the file has its byte order mark.
-    sheet : str, default=None
-        Sheet of a spreadsheet, by name, or by number from 1; None: the first.
-    missing : iterable of str, default=()
-        Further cells that are missing; a number such as ``"-999"`` is missing in columns of numbers, and ``"inf"`` is
-        infinity of either sign.
-    skip_lines : int, default=None
-        Lines of a text file before the column names; None: detected.
-    comment : str, default=None
-        Start of lines of a text file that are left out, such as ``"#"``.
-    header : bool, default=True
-        Whether a text file has column names; False: they are ``column_1``, ``column_2``, ...
-
-    Returns
-    -------
-    polars.DataFrame of shape (n, p)
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the ending is unknown, the file is empty, damaged, of another encoding or without rows, column names repeat,
-        a row has a wrong number of cells or a NUL byte (with its line), or `categorical` or `drop` names an unknown
-        column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("age,zip,city\\n31,0150,Oslo\\nNA,3011,Bern\\n")
-    >>> read_table(path, missing=["Bern"]).rows()
-    [(31, '0150', 'Oslo'), (None, '3011', None)]
-    """
-    form = FileFormat(
-        separator, decimal, encoding, sheet, tuple(missing), skip_lines=skip_lines, comment=comment, header=header
-    )
-    return read_table_with_notes(path, categorical=categorical, drop=drop, form=form, marks=False).frame
-
-
 def read_table_with_notes(
     path: FilePath,
     *,
@@ -150,22 +71,57 @@ def read_table_with_notes(
     drop: Iterable[str] = (),
     form: FileFormat = DEFAULT_FORMAT,
     known: KnownColumns = NO_KNOWN_COLUMNS,
-    marks: bool = True,
     rows_needed: bool = True,
 ) -> ReadTable:
-    """Read a table as `read_table` does, with notes; `marks`: read common marks such as ``?`` as missing in numbers."""
+    """Read a table of a file, with notes; dates stay text."""
     require_package("polars", "reading a table")
+    wanted, dropped = _names(categorical), _names(drop)
+    file = table_file(path)
+    return _settled(
+        _read(file, frozenset([*wanted, *dropped]), form, known), file, wanted, dropped, form, known, rows_needed
+    )
+
+
+def read_frame_with_notes(
+    frame: pl.DataFrame,
+    *,
+    categorical: Iterable[str] = (),
+    drop: Iterable[str] = (),
+    form: FileFormat = DEFAULT_FORMAT,
+    known: KnownColumns = NO_KNOWN_COLUMNS,
+    rows_needed: bool = True,
+) -> ReadTable:
+    """Read the text of a frame as that of a file with types."""
+    from committee.data.readers.text_columns import read_typed_text
+
+    wanted, dropped = _names(categorical), _names(drop)
+    texts = frozenset([*wanted, *dropped]) | known.text | known.verbatim
+    found, formats = read_typed_text(frame, texts, form, known)
+    read = ReadTable(found, formats.forms, formats.notes)
+    return _settled(read, "X", wanted, dropped, form, known, rows_needed)
+
+
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    return cast("tuple[str, ...]", given) if isinstance(given, str) else tuple(given)  # refused by `check_names`
+
+
+def _settled(
+    read: ReadTable,
+    what: object,
+    wanted: tuple[str, ...],
+    drop: tuple[str, ...],
+    form: FileFormat,
+    known: KnownColumns,
+    rows_needed: bool,
+) -> ReadTable:
+    # the table, called `what` in errors, with the columns that the user wants as text and without those to drop
     import polars as pl
 
-    wanted = categorical if isinstance(categorical, str) else tuple(categorical)
-    drop = drop if isinstance(drop, str) else tuple(drop)
-    file = table_file(path)
-    read = _read(file, frozenset([*wanted, *drop]), form, known, marks)
     frame = read.frame
     if not frame.width or not (frame.height or not rows_needed):
         remarks = "".join(f"; {note}" for note in read.notes)
         raise ValueError(
-            f"{file} has {pluralize(frame.width, 'column')} and {pluralize(frame.height, 'row')}; both must be at least"
+            f"{what} has {pluralize(frame.width, 'column')} and {pluralize(frame.height, 'row')}; both must be at least"
             f" 1{remarks}"
         )
     texts = {*check_names(wanted, frame.columns, "categorical"), *known.text}
@@ -180,40 +136,35 @@ def read_table_with_notes(
     return replace(read, frame=frame)
 
 
-def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool) -> ReadTable:
+def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
     if form.sheet is not None and file.kind != "sheets":
         raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave it out")
     texts = as_text | known.text | known.verbatim
     if file.kind not in ("sheets", "text"):
         frame = read_typed(file)
-        if not marks:
-            return ReadTable(frame)
         from committee.data.readers.text_columns import read_typed_text
 
         frame, found = read_typed_text(frame, texts, form, known)
         return ReadTable(frame, found.forms, found.notes)
-    read = (_read_sheet if file.kind == "sheets" else _read_text)(file, texts, form, known, marks)
+    read = (_read_sheet if file.kind == "sheets" else _read_text)(file, texts, form, known)
     frame, more = drop_nameless(file, read.frame)
     return replace(read, frame=frame, notes=(*read.notes, *more))
 
 
-def _read_sheet(
-    file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool
-) -> ReadTable:
+def _read_sheet(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
     from committee.data.readers.text_columns import convert_text_columns, digit_codes_note, replace_common_marks
 
     frame, notes = read_sheet(file, form.sheet, but=texts)
     frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
-    if marks:
-        frame, more = replace_common_marks(frame, known, texts)
-        notes += more
+    frame, more = replace_common_marks(frame, known, texts)
+    notes += more
     if codes := [column for column in text_columns(frame, texts) if are_digit_codes(column)]:
         notes += (digit_codes_note(codes),)
     frame, found = convert_text_columns(frame, known, texts, form.decimal, "\t")
     return ReadTable(frame, found.forms, (*notes, *found.notes))
 
 
-def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns, marks: bool) -> ReadTable:
+def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
     import polars as pl
 
     from committee.data.readers.cell_forms import convert_columns, grouping_points_note
@@ -236,9 +187,8 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
         texts |= set(codes)
         notes += (digit_codes_note([frame[name] for name in codes]),)
     frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
-    if marks:
-        frame, more = replace_common_marks(frame, known, texts)
-        notes += more
+    frame, more = replace_common_marks(frame, known, texts)
+    notes += more
     frame, found = convert_text_columns(with_flags(frame, texts), known, texts, form.decimal, text.separator)
     forms = found.forms
     # in a file of decimal commas a point before three digits is no decimal point, though the reader takes it for one

@@ -149,7 +149,7 @@ def digest_of(*parts: bytes) -> str:
 
 
 def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
-    from committee.data.readers.tables import read_table
+    from committee.data.readers.table_reader import read_table
     from committee.data.text import suggest_names
 
     if not (folder / CATALOGUE).is_file():
@@ -184,7 +184,7 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
         str(feature): _decoded(bunch.data[:, j], bunch.categories.get(feature))
         for j, feature in enumerate(bunch.feature_names)
     }
-    frame = pl.DataFrame(columns).with_columns(pl.Series("target", labels))
+    frame = pl.DataFrame(columns).with_columns(pl.col(pl.String).cast(pl.Categorical), pl.Series("target", labels))
     if frame.height != source.rows:
         raise ValueError(
             f"{name!r} version {version} at OpenML has {frame.height} rows, but {source.name!r} should have"
