@@ -143,7 +143,7 @@ def test_a_runtime_answers_the_same(name):
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_has_no_nodes_is_refused_by_name(name):
-    with pytest.raises(TypeError, match=r"sampled paths .* set classify to 'expected'|Conformal\w+ .* estimator_"):
+    with pytest.raises(TypeError, match=r"sampled paths .* set method to 'expected'|Conformal\w+ .* estimator_"):
         committee.to_onnx(golden(name))
 
 

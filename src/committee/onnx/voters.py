@@ -262,7 +262,7 @@ def _graph_tally(rows: Rows, graph: VoteGraph, weights: F64) -> Value:
     if graph.walk == "sampled":
         raise TypeError(
             "a vote on sampled paths draws random numbers by the row's values, for which ONNX has no nodes; set "
-            "classify to 'expected' or 'likely_path'."
+            "method to 'expected' or 'likely_path'."
         )
     counted = np.arange(len(graph.next)) if graph.counted is None else graph.counted
     factor = np.zeros(len(graph.next))
@@ -281,7 +281,7 @@ def _majority_tally(rows: Rows, voters: PathMajority, weights: F64) -> Value:
     ways = voters.path_tree
     if ways is None:
         raise TypeError(
-            "the majority of so many paths is estimated from sampled ones, for which ONNX has no nodes; set classify "
+            "the majority of so many paths is estimated from sampled ones, for which ONNX has no nodes; set method "
             "to 'expected'."
         )
     P = _graph_tally(rows, ways, np.ones(len(ways))).clip(0.0, 1.0)
