@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from committee.data.columns import is_frame, open_frame
 from committee.data.dates import SECONDS_PER_DAY
@@ -82,6 +83,21 @@ class TableRows:
 def spread_rows(n: int, most: int) -> Index:
     """Return the indices of at most `most` of n rows, evenly spaced from the first to the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+
+def sampled_rows(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[Any, F64 | None]:
+    """Return at most `most` of the rows, evenly spaced, and their weights; rows of weight 0 are left out."""
+    table = TableRows(X)
+    if sample_weight is None:
+        return table.taken(spread_rows(len(table), most)), None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (len(table),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give {len(table)} finite weights of 0 or more, not all 0"
+        )
+    known = np.flatnonzero(weights)
+    rows = known[spread_rows(len(known), most)]
+    return table.taken(rows), weights[rows]
 
 
 def encoded_rows(model: Any, X: Any) -> F64:

@@ -348,12 +348,19 @@ def test_bars_are_mean_sizes_and_lines_their_quantiles(classes):
     assert_allclose(drawn, [*largest[:3], largest[3:].sum()])
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()][-1] == "2 others, together"
     spread = [line.get_xdata() for line in display.ax_.get_lines()]
-    assert_allclose(spread, np.quantile(sizes, [0.1, 0.9], axis=0).T[order[:3]])
+    assert_allclose(spread, np.quantile(sizes, [0.1, 0.9], axis=0, method="inverted_cdf").T[order[:3]])
     label = "mean probability moved between classes\nlines: 10 % to 90 % quantile of the rows"
     assert display.ax_.get_xlabel() == label
     one = MeanContributionDisplay.of(model, X, label=model.classes_[0], max_rows=7)
     some = np.unique(np.linspace(0, len(X) - 1, 7).astype(int))
     assert_allclose(one.sizes, np.abs(shares[some, :, 0]))
+    weight = np.arange(len(X)) % 3
+    weighted, repeated = (
+        MeanContributionDisplay.of(model, rows, sample_weight=given, max_rows=500)
+        for rows, given in ((X, weight), (np.repeat(X, weight, axis=0), None))
+    )
+    assert_allclose(weighted.mean, repeated.mean)
+    assert_array_equal(weighted.spread, repeated.spread)
 
 
 def test_of_two_classes_and_of_numbers_they_are_absolute_values(of_numbers):
@@ -379,7 +386,7 @@ def test_mean_contributions_of_every_kind_of_learner(iris):
         (model_trees, None, "score, mean of 3 classes", np.abs(model_trees.contributions(X)).mean(axis=2)),
         (boosted, 2, "score for class 2", np.abs(boosted.contributions(X)[:, :, 2])),
         (forest, 1, "probability for class 1", np.abs(forest.contributions(X, output="probability")[:, :, 1])),
-        (several, 0.75, "score for quantile 0.75", np.abs(several.contributions(X)[:, :, 1])),
+        (several, 0.75, "prediction for quantile 0.75", np.abs(several.contributions(X)[:, :, 1])),
         (two, 1, "prediction for target 1", np.abs(two.contributions(X, output="prediction")[:, :, 1])),
         (counts, None, "logarithm of the prediction", np.abs(counts.contributions(X))),
     ):

@@ -169,6 +169,7 @@ def test_the_page_names_the_level_of_missing_values(mixed):
     [
         ({"features": "twon"}, "there is no column 'twon'; did you mean 'town'"),
         ({"features": [9]}, "features: 9 is not a column; give names, or numbers from 0 to 3"),
+        ({"features": []}, "features is empty; give names of columns, or None for the 6 most important"),
         ({"features": ["constant"]}, "no column 'constant'"),
         ({"target": "x"}, "target='x' is not a class; the classes are 'no', 'yes'"),
         ({"kind": "all"}, "kind='all' is not one of 'average', 'individual', 'both'"),

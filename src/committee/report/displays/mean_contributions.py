@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
-from committee.report.column_effects import TableRows, spread_rows
+from committee.report.column_effects import sampled_rows
 from committee.report.displays.base import Display, check_most, draw_bars
 from committee.report.drawing.rows import Bar, rest_bar
 from committee.report.figures import quantile_levels
 from committee.report.row_explanation import check_explained, contributions_of_rows, place
-from committee.vote.links.mean import Log
+from committee.vote.links.mean import Log, Ordered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +46,8 @@ class MeanContributionDisplay(Display):
         Quantity that the contributions add up to, for the axis.
     max_features : int, default=12
         Columns with a bar; the others are summed in one.
+    sample_weight : array-like (n,), default=None
+        Weights of the rows.
 
     Attributes
     ----------
@@ -63,7 +65,13 @@ class MeanContributionDisplay(Display):
     """
 
     def __init__(
-        self, sizes: ArrayLike, labels: Sequence[str], *, subject: str = "score", max_features: int = 12
+        self,
+        sizes: ArrayLike,
+        labels: Sequence[str],
+        *,
+        subject: str = "score",
+        max_features: int = 12,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
         check_most("max_features", max_features)
         self.sizes: F64 = np.asarray(sizes, dtype=np.float64)
@@ -72,8 +80,10 @@ class MeanContributionDisplay(Display):
             raise ValueError(
                 f"sizes has shape {self.sizes.shape}; {len(self.labels)} labels need (n, {len(self.labels)}), n > 0"
             )
-        self.mean: F64 = self.sizes.mean(axis=0)
-        self.spread: F64 = np.quantile(self.sizes, _SPREAD_LEVELS, axis=0)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.mean: F64 = np.asarray(np.average(self.sizes, axis=0, weights=weights))
+        # the least size at or below which are 10 % and 90 % of the rows: weights are repeated rows
+        self.spread: F64 = np.quantile(self.sizes, _SPREAD_LEVELS, axis=0, weights=weights, method="inverted_cdf")
         self.subject, self.max_features = subject, max_features
 
     @classmethod
@@ -83,6 +93,7 @@ class MeanContributionDisplay(Display):
         X: Any,
         *,
         label: Any = None,
+        sample_weight: ArrayLike | None = None,
         max_rows: int = 200,
         max_features: int = 12,
         ax: Axes | None = None,
@@ -98,6 +109,8 @@ class MeanContributionDisplay(Display):
         label : class label or int, default=None
             Class, or number of a target or quantile, whose contributions are drawn. `None`: all of them; of scores and
             numbers their mean.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows in mean and spread; rows of weight 0 are left out.
         max_rows : int, default=200
             Most rows to average over, evenly spaced in X.
         max_features, ax
@@ -110,28 +123,43 @@ class MeanContributionDisplay(Display):
         ValueError
             If its predictions are not sums over columns, or `label` is not one of its outputs.
         """
-        return cls.of(estimator, X, label=label, max_rows=max_rows, max_features=max_features).plot(ax)
+        found = cls.of(
+            estimator, X, label=label, sample_weight=sample_weight, max_rows=max_rows, max_features=max_features
+        )
+        return found.plot(ax)
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, *, label: Any = None, max_rows: int = 200, max_features: int = 12) -> Self:
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        label: Any = None,
+        sample_weight: ArrayLike | None = None,
+        max_rows: int = 200,
+        max_features: int = 12,
+    ) -> Self:
         """Make the display of a fitted learner, not yet drawn."""
         check_most("max_rows", max_rows)
         check_explained(estimator)
-        table = TableRows(X)
-        shares, total = contributions_of_rows(estimator, table.taken(spread_rows(len(table), max_rows)))
+        rows, weights = sampled_rows(X, sample_weight, max_rows)
+        shares, total = contributions_of_rows(estimator, rows)
         if isinstance(estimator.committee_.link, Log):
             total = "logarithm of the prediction"
+        elif isinstance(estimator.committee_.link, Ordered):
+            total = "prediction"
         subject = total
         if label is not None:
             shares, subject = _of_label(estimator, shares, total, label)
         elif shares.ndim == 3 and total == "probability":
             subject = MOVED
         elif shares.ndim == 3:
-            n, kind = shares.shape[2], "classes" if hasattr(estimator, "classes_") else "outputs"
-            subject = f"{total}, mean of {n} {kind}"
+            n = shares.shape[2]
+            numbers = "quantiles" if quantile_levels(estimator, n) else "targets"
+            subject = f"{total}, mean of {n} {'classes' if hasattr(estimator, 'classes_') else numbers}"
         sizes = contribution_sizes(shares, of_probabilities=total == "probability")
         names = estimator.table_.explained if estimator.table_ else [f"x{j}" for j in range(sizes.shape[1])]
-        return cls(sizes, names, subject=subject, max_features=max_features)
+        return cls(sizes, names, subject=subject, max_features=max_features, sample_weight=weights)
 
     def bars(self) -> list[Bar]:
         """Describe the picture."""

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.columns import is_frame, open_frame
 from committee.data.number_types import F64, Index, is_whole
 from committee.data.text import suggest_names
-from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows
+from committee.report.column_effects import MOST_ROWS, Effect, effects, sampled_rows
 from committee.report.displays.base import PanelsDisplay, check_most
 from committee.report.drawing.chart import Chart, Curve, Dots, Mark, Rug
 from committee.report.drawing.scale import Scale, TimeScale
@@ -140,7 +139,7 @@ class PartialDependenceDisplay(PanelsDisplay):
             If a feature is unknown or has one value in X, or `target` is no output of the model.
         """
         check_most("max_rows", max_rows)
-        rows, weights = _sample(X, sample_weight, max_rows)
+        rows, weights = sampled_rows(X, sample_weight, max_rows)
         found = Explanation.of(estimator, rows)
         if not hasattr(found.model, "validate_rows") or found.model.table_ is None:
             raise TypeError(
@@ -221,20 +220,6 @@ class PartialDependenceDisplay(PanelsDisplay):
         return marks
 
 
-def _sample(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[Any, F64 | None]:
-    table = TableRows(open_frame(X).to_native() if is_frame(X) else X)
-    if sample_weight is None:
-        return table.taken(spread_rows(len(table), most)), None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (len(table),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
-        raise ValueError(
-            f"sample_weight has shape {weights.shape}; give {len(table)} finite weights of 0 or more, not all 0"
-        )
-    known = np.flatnonzero(weights)
-    rows = known[spread_rows(len(known), most)]
-    return table.taken(rows), weights[rows]
-
-
 def _output(found: Explanation, target: Any) -> tuple[int, str]:
     """Number and name of the output that is named `target`."""
     if found.of_classes:
@@ -270,4 +255,8 @@ def _columns(found: Explanation, features: Any) -> Index:
             numbers.append(int(each))
         else:
             raise ValueError(f"features: {each!r} is not a column; give names, or numbers from 0 to {len(names) - 1}")
+    if not numbers:
+        raise ValueError(
+            f"features is empty; give names of columns, or None for the {MOST_EFFECTS} most important ones"
+        )
     return np.array(numbers, dtype=np.intp)

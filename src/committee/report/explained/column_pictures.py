@@ -91,7 +91,7 @@ def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_c
         body += Markup("<p>{}</p>").format(finer) + _panels(drawn[1])
     charts = [chart for each in drawn for _, chart in each.panels()]
     shown = {label for chart in charts for _, label in chart.labels}
-    return Picture("", _caption(found, shown, of_classes), shared_legend(charts) + body)
+    return Picture("", _caption(found, shown, of_classes), (shared_legend(charts) if len(shown) > 1 else "") + body)
 
 
 def _panels(display: PartialDependenceDisplay) -> Markup:
