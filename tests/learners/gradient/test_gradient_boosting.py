@@ -312,7 +312,9 @@ def test_the_two_learners_share_their_defaults():
     classifier, regressor = GradientBoostingClassifier().get_params(), GradientBoostingRegressor().get_params()
     assert set(classifier) ^ set(regressor) == {"quantile", "class_weight"}
     common = set(classifier) & set(regressor) - {"loss"}
-    assert {name for name in common if classifier[name] != regressor[name]} == {"leaf_l2", "max_features", "tree"}
+    assert {name for name in common if classifier[name] != regressor[name]} == {
+        *("leaf_l2", "max_features", "subsample", "tree")
+    }
     assert [classifier[f"leaf_l{k}"] for k in range(3)] == [0.0, 0.0, 1.0]
 
 

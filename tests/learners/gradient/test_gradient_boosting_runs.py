@@ -8,16 +8,20 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss
 
 import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient.leaf_values import LeafPenalty
-from committee.learners.gradient.validation import (
+from committee.learners.gradient.trials import (
+    ERRORS,
     LARGEST_RATE,
     MORE_ROWS,
     TRIAL_RATE,
     TRIAL_ROUNDS,
     WITHOUT_TRIALS,
+    RoundSettings,
+    TrialResult,
 )
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
 from tests.subjects import assert_same_bits
@@ -299,6 +303,68 @@ def test_a_warm_start_keeps_the_rate(kind):
     model.set_params(n_estimators=20).fit(X, y)
     assert model.learning_rate_ == rate
     assert_array_equal(model.committee_.weights, rate)
+
+
+def factorial(seed=0):
+    """All combinations of six columns' levels; a class is a rule of four of them."""
+    X = np.array(list(np.ndindex(3, 4, 3, 4, 3, 4)), dtype=float)
+    y = (X[:, 0] + X[:, 1] > 3) ^ ((X[:, 2] == 1) & (X[:, 3] > 1))
+    order = np.random.default_rng(seed).permutation(len(y))[:900]
+    return X[order], y[order]
+
+
+def test_a_rule_of_all_rows_and_columns_is_tried_and_taken():
+    X, y = factorial()
+    test, train = np.arange(300), np.arange(300, 900)
+    params = {"n_estimators": 60, "random_state": 0, "max_leaf_nodes": 15}
+    model = GradientBoostingClassifier(**params).fit(X[train], y[train])
+    assert (model.subsample_, model.max_features_, model.max_leaf_nodes_) == (1.0, 0, 15)
+    assert model.trials_["subsample"] == [0.7, 1.0] and model.trials_["max_features"] == [3, 0]
+    assert model.trials_["gain"][1] > ERRORS * model.trials_["standard_error"][1] > 0.0
+    drawn = GradientBoostingClassifier(**params, subsample=0.7, max_features=0.5).fit(X[train], y[train])
+    assert (drawn.subsample_, drawn.max_features_, len(drawn.trials_["loss"])) == (0.7, 3, 1)
+    assert log_loss(y[test], model.predict_proba(X[test])) < log_loss(y[test], drawn.predict_proba(X[test]))
+
+
+def test_noise_is_drawn_from():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 6)), rng.random(600) < 0.5
+    model = GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X, y)
+    assert (model.subsample_, model.max_features_, model.max_leaf_nodes_) == (0.7, 3, 15)
+
+
+def test_trees_grow_where_the_target_has_many_interactions():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 8, size=(2000, 3)).astype(float)
+    y = rng.normal(size=(8, 8, 8))[tuple(X.astype(int).T)] + 0.5 * rng.normal(size=2000)
+    model = GradientBoostingRegressor(n_estimators=20, leaf="constant", leaf_l2=1.0, random_state=0).fit(X, y)
+    assert model.max_leaf_nodes_ == 63 and model.trials_["max_leaf_nodes"] == [15, 31, 63]
+    few = GradientBoostingRegressor(n_estimators=20, leaf="constant", leaf_l2=1.0, random_state=0).fit(X[:300], y[:300])
+    assert few.max_leaf_nodes_ == 15
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_gain_has_the_error_of_a_mean_of_differences(weighted):
+    rng = np.random.default_rng(0)
+    losses, times = rng.exponential(size=(2, 40)), rng.integers(0, 4, 40) if weighted else np.ones(40, dtype=int)
+    first, other = (TrialResult(RoundSettings(15, 1.0, 0), [1.0], each, times.astype(float)) for each in losses)
+    repeated = np.repeat(losses[0] - losses[1], times)
+    gain, error = other.gain_on(first)
+    assert gain == pytest.approx(repeated.mean())
+    assert error == pytest.approx(repeated.std() / np.sqrt(len(repeated)))
+
+
+def test_a_warm_start_and_a_file_keep_the_settings(tmp_path):
+    X, y = factorial()
+    model = GradientBoostingClassifier(n_estimators=8, random_state=0, warm_start=True).fit(X, y)
+    kept = model.max_leaf_nodes_, model.subsample_, model.max_features_
+    model.save(tmp_path / "model")
+    loaded = committee.load(tmp_path / "model")
+    assert loaded.trials_ == model.trials_ and kept[1:] == (1.0, 0)
+    for each in (model, loaded):
+        each.set_params(n_estimators=12, warm_start=True).fit(X, y)
+        assert (each.max_leaf_nodes_, each.subsample_, each.max_features_) == kept
+    assert_same_bits(model, loaded, X)
 
 
 def test_breast_cancer_without_a_knob():

@@ -90,16 +90,17 @@ def min_impurity_decrease(
 
 
 def max_features(
-    default: int | float | str | None = None, more: str = "", of: str = "node"
+    default: int | float | str | None = None, more: str = "", of: str = "node", *, auto: bool = False
 ) -> int | float | str | None:
+    words = {"sqrt", "log2", "auto"} if auto else {"sqrt", "log2"}
     return parameter(
         default,
         f"""Features drawn anew for each {of}: their number (int), a share of them (float), their square root or
         logarithm. None: all. {more}""",
         COUNT,
         SHARE_NOT_COUNT,
-        StrOptions({"sqrt", "log2"}),
-        type_words='int, float, "sqrt", "log2" or None',
+        StrOptions(words),
+        type_words=f'int, float, "sqrt", "log2"{", " + chr(34) + "auto" + chr(34) if auto else ""} or None',
     )
 
 

@@ -26,7 +26,7 @@ from committee.learners.gradient.gradient_boosting import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.learners.gradient.growth import leaves_by_rows
+from committee.learners.gradient.growth import most_leaves
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 
@@ -38,8 +38,12 @@ _CLASSES = {
     "forest": Candidate("forest", RandomForestClassifier, {"n_estimators": 300}, out_of_bag=True),
     "lines": Candidate("lines", LogitBoostClassifier),
     "boosting": Candidate("boosting", GradientBoostingClassifier),
-    "large_trees": Candidate("large_trees", GradientBoostingClassifier, {"max_leaf_nodes": 47, "max_features": 0.3}),
-    "random_thresholds": Candidate("random_thresholds", GradientBoostingClassifier, {"extra_trees": True}),
+    "large_trees": Candidate(
+        "large_trees", GradientBoostingClassifier, {"max_leaf_nodes": 47, "subsample": 0.7, "max_features": 0.3}
+    ),
+    "random_thresholds": Candidate(
+        "random_thresholds", GradientBoostingClassifier, {"extra_trees": True, "subsample": 0.7, "max_features": 0.5}
+    ),
     "adaboost_trees": Candidate(
         "adaboost_trees",
         AdaBoostClassifier,
@@ -234,7 +238,7 @@ class FitMemory:
             return Needed(8.0 * p * K, n * (2.0 * self.row + 60.0 + 40.0 * K))
         if issubclass(learner, (GradientBoostingClassifier, GradientBoostingRegressor)):
             leaves = settings["max_leaf_nodes"]
-            leaves = leaves_by_rows(n) if leaves == "auto" else leaves
+            leaves = most_leaves(n) if leaves == "auto" else leaves
             trees = settings["n_estimators"] * (K if K > 2 else 1)
             nodes = trees * min(2.0 * leaves, 2.0 * n / settings["min_samples_leaf"])
             lines = issubclass(learner, GradientBoostingRegressor) and settings["leaf"] != "constant"

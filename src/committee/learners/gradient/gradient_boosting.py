@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, astuple, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -41,7 +41,14 @@ from committee.learners.gradient.refit import LeafRefitting
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import LossBoosting, Target, refits, scores_after
-from committee.learners.gradient.validation import PartedRows, binned_loss, rate_by_trials, rows_of_trials
+from committee.learners.gradient.trials import (
+    WITHOUT_TRIALS,
+    RoundSettings,
+    results_of_trials,
+    rows_of_trials,
+    table_of_trials,
+)
+from committee.learners.gradient.validation import PartedRows, binned_loss
 from committee.objectives.losses import (
     Derivatives,
     Loss,
@@ -58,6 +65,17 @@ from committee.voters.linear_leaves import LinearLeaves
 
 LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
 OF_THE_TREE = "They are among those of `max_features_tree`."
+ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5
+"""Shares of rows and columns where the parameters are "auto" and trials do not show that all are better."""
+AUTO_DRAWS = """"auto": all if the trials of `learning_rate` show that draws do harm, else"""
+FEW_ROWS = 500
+"""Fewer rows have no trials of larger trees."""
+
+
+def rows_of_round(default: float | Literal["auto"]) -> float | Literal["auto"]:
+    text = f"""Share of the rows of each round, drawn anew without replacement: each with this probability. {AUTO_DRAWS}
+        {ROWS_OF_ROUND}."""
+    return parameter(default, text, SHARE, StrOptions({"auto"}))
 
 
 @with_parameters
@@ -65,11 +83,22 @@ class GradientBoosting(WarmStart, LeafRefitting):
     """Base of the classifier and the regressor: parameters, rounds, held-out rows and warm starts."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
-    stored_attributes: ClassVar[tuple[str, ...]] = (*LossBoosting.stored_attributes, "seed_", "learning_rate_")
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *LossBoosting.stored_attributes,
+        *("seed_", "learning_rate_", "max_leaf_nodes_", "subsample_", "max_features_", "trials_"),
+    )
 
     _takes_sparse = True
 
     learning_rate_: float = fitted("Step of each round, before any line search.", "float")
+    max_leaf_nodes_: int = fitted("Most leaves of a tree; 0 for any number.", "int")
+    subsample_: float = fitted("Share of the rows of a round.", "float")
+    max_features_: int = fitted("Columns drawn for each node; 0 for all.", "int")
+    trials_: dict[str, list[float]] | None = fitted(
+        """Trials of settings in their order, as columns of a table: the settings, `rounds` with large steps until the
+        held-out `loss` was least, the `gain` on the first trial, and its `standard_error`. None without trials.""",
+        "dict or None",
+    )
     seed_: int = fitted(
         """`random_state`, or a seed drawn from it: a warm start holds the same rows out as the fit before it.""", "int"
     )
@@ -80,13 +109,15 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         """Factor of every step, in (0, 10]; smaller steps need more rounds. "auto": one or two short runs with large
         steps, each on three of four parts of the rows, find the total step of least loss on the other part, and
-        `n_estimators` rounds share it; 0.1 with early stopping or line search, and for a loss without value.""",
+        `n_estimators` rounds share it; 0.1 with early stopping or line search, and for a loss without value. Such
+        trials also choose the "auto" of `max_leaf_nodes`, `subsample` and `max_features`.""",
         Interval(Real, 0.0, 10.0, closed="right"),
     )
     max_leaf_nodes: int | Literal["auto"] | None = parameter(
         "auto",
         """Most leaves of a tree; `growth` is the order of splits. "auto": 15, 31 from 10,000 rows on and 63 from
-        50,000 on; a row of weight k counts as k. None: no limit.""",
+        50,000 on (a row of weight k counts as k), or the next one or two of 15, 31, 63, 127, 255 if the trials of
+        `learning_rate` show that they pay. None: no limit.""",
         shared.LEAVES,
     )
     max_depth: int | None = shared.max_depth()
@@ -118,10 +149,10 @@ class GradientBoosting(WarmStart, LeafRefitting):
         it is in units of their dispersion. None: no limit.""",
         POSITIVE,
     )
-    subsample: float = parameter(
-        0.7, "Share of the rows of each round, drawn anew without replacement: each with this probability.", SHARE
+    subsample: float | Literal["auto"] = rows_of_round("auto")
+    max_features: int | float | str | None = shared.max_features(
+        "auto", f"{OF_THE_TREE} {AUTO_DRAWS} {FEATURES_OF_NODE}.", auto=True
     )
-    max_features: int | float | str | None = shared.max_features(0.5, OF_THE_TREE)
     max_features_tree: int | float | str | None = shared.max_features(of="round")
     feature_weights: Any = shared.feature_weights()
     extra_trees: bool = parameter(
@@ -190,7 +221,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
 
     @property
     def _draws_rows(self) -> bool:
-        return self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
+        return self.subsample == "auto" or self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
 
     def _most_tasks(self, X: Any) -> int:
         earlier = self._earlier_committee()
@@ -228,22 +259,23 @@ class GradientBoosting(WarmStart, LeafRefitting):
         no_trials = self.learning_rate != "auto" or self.line_search or parted or earlier
         trials = [] if no_trials or isinstance(given, Derivatives) else rows_of_trials(rows, seed, threads)
         units = parted.units if parted else trials[0].units if trials else None
-        if units is None and self.subsample < 1.0:
-            units = RowUnits.of(rows, seed, threads)
-        of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, rows.X.shape[1])
+        of_tree, of_node = self._features_of_tree_and_node(rows.X.shape[1])
         weights = drawn_feature_weights(self, of_tree, of_node)
-        max_leaf_nodes = leaves_by_rows(rows.count) if self.max_leaf_nodes == "auto" else self.max_leaf_nodes or 0
-        grower = gradient_grower(self, binned, n_scores, monotone, of_node, weights, max_leaf_nodes, threads)
 
-        def run(parted: PartedRows | None, rate: float) -> GradientRun:
+        def run(parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
+            nonlocal units
+            if units is None and settings.subsample < 1.0:
+                units = RowUnits.of(rows, seed, threads)
+            of_node, leaves = settings.max_features, settings.max_leaf_nodes
+            grower = gradient_grower(self, binned, n_scores, monotone, of_node, weights, leaves, threads)
             target = whole if parted is None or not self.line_search else parted.weighted_target(loss)
             if earlier is None:
                 intercept = (whole if parted is None else parted.training_target(loss)).best_constant(n_scores)
             else:
                 intercept = self._earlier_intercept(earlier, loss, n_scores, lines=line_fit is not None)
             training = None if parted is None else ~parted.held
-            drawn = None if training is None and self.subsample == 1.0 else units
-            draws = Draws(seed, rows.X.shape[1], self.subsample, of_tree, of_node > 0, drawn, training, weights)
+            drawn = None if training is None and settings.subsample == 1.0 else units
+            draws = Draws(seed, rows.X.shape[1], settings.subsample, of_tree, of_node > 0, drawn, training, weights)
             search = None
             scored: ScoredRows
             if isinstance(binned.codes, ShardedCodes):
@@ -262,11 +294,36 @@ class GradientBoosting(WarmStart, LeafRefitting):
                 target, scored, binned.bins, n_classes, intercept, earlier, self._shared_tree, draws, rate, search
             )
 
-        if self.learning_rate != "auto":
-            self.learning_rate_ = self.learning_rate
-        elif earlier is None:
-            self.learning_rate_ = rate_by_trials(trials, run, self.n_estimators)
-        return run(parted, self.learning_rate_)
+        settings = self._settings(rows, of_node, earlier)
+        rate = WITHOUT_TRIALS if self.learning_rate == "auto" else self.learning_rate
+        if trials:
+            others = replace(settings, **self._without_draws(weights))
+            more_leaves = self.max_leaf_nodes == "auto" and rows.count >= FEW_ROWS
+            best, results = results_of_trials(trials, run, settings, others, more_leaves=more_leaves)
+            settings, rate = best.settings, best.learning_rate(self.n_estimators)
+        if earlier is None or self.learning_rate != "auto":
+            self.learning_rate_ = rate
+        self.max_leaf_nodes_, self.subsample_, self.max_features_ = astuple(settings)
+        self.trials_ = table_of_trials(results) if trials else None
+        return run(parted, self.learning_rate_, settings)
+
+    def _features_of_tree_and_node(self, p: int) -> tuple[int, int]:
+        of_node = FEATURES_OF_NODE if self.max_features == "auto" else self.max_features
+        return features_per_tree_and_node(self.max_features_tree, of_node, p)
+
+    def _settings(self, rows: Rows | TargetRows, of_node: int, earlier: Any) -> RoundSettings:
+        """Settings without trials; those of an earlier fit, where "auto" leaves the choice."""
+        leaves = leaves_by_rows(rows.count) if self.max_leaf_nodes == "auto" else self.max_leaf_nodes or 0
+        share = ROWS_OF_ROUND if self.subsample == "auto" else self.subsample
+        found: dict[str, Any] = {"max_leaf_nodes": leaves, "subsample": share, "max_features": of_node}
+        for name in found:
+            if earlier is not None and getattr(self, name) == "auto" and hasattr(self, f"{name}_"):
+                found[name] = getattr(self, f"{name}_")
+        return RoundSettings(**found)
+
+    def _without_draws(self, feature_weights: Any) -> dict[str, Any]:
+        free: dict[str, Any] = {"subsample": 1.0} if self.subsample == "auto" else {}
+        return free | ({"max_features": 0} if self.max_features == "auto" and feature_weights is None else {})
 
     def _earlier_intercept(
         self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int, *, lines: bool
@@ -447,6 +504,7 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     )
     _: KW_ONLY
     leaf_l2: float = parameter(20.0, LEAF_L2, NOT_NEGATIVE)
+    subsample: float | Literal["auto"] = rows_of_round(ROWS_OF_ROUND)
     max_features: int | float | str | None = shared.max_features(more=OF_THE_TREE)
     quantile: float | Sequence[float] = parameter(
         0.5,

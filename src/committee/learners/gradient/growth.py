@@ -13,12 +13,19 @@ from committee.data.column_parameters import check_draws, feature_weights
 from committee.learners.gradient import constraints
 from committee.learners.gradient.shards import ShardedCodes
 
+DOUBLINGS = 2
+"""How often trials may replace a number of leaves by twice as many and one."""
 LEAVES_BY_ROWS = ((50_000, 63), (10_000, 31), (0, 15))
 """Least number of rows and number of leaves of a tree, measured in docs/defaults.md."""
 
 
 def leaves_by_rows(n: float) -> int:
     return next(leaves for rows, leaves in LEAVES_BY_ROWS if n >= rows)
+
+
+def most_leaves(n: float) -> int:
+    """Return the number of leaves after all doublings of trials."""
+    return (leaves_by_rows(n) + 1 << DOUBLINGS) - 1
 
 
 def drawn_feature_weights(learner: Any, of_tree: int, of_node: int) -> NDArray[np.uint32] | None:

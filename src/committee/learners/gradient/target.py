@@ -114,6 +114,13 @@ class Target:
         each = [np.average(self.loss.value(y, f), weights=shares) for y, f in zip(self.y, F, strict=True)]
         return float((np.array(each) / self.scale**2).sum())
 
+    def losses(self, F: F64) -> F64:
+        """Return the loss of each row, ``(n,)``."""
+        if self.scale is None:
+            return self.loss.value(self.y, F)
+        each = [self.loss.value(y, f) / s**2 for y, f, s in zip(self.y, F, self.scale, strict=True)]
+        return np.asarray(np.sum(each, axis=0))
+
     def write_gradients(self, F: F64, w: F64 | None, gradient: F64, hessian: F64, n_threads: int) -> None:
         """Write gradients and hessians of rows of weights w at scores F, with respect to scores in their units."""
         write_gradients(self.loss, self.y, F, w, gradient, hessian, n_threads)

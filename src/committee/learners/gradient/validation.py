@@ -1,4 +1,4 @@
-"""Held-out rows of gradient boosting: parts of the table, losses by bins, and trials of the learning rate."""
+"""Held-out rows of gradient boosting: parts of the table, and losses by bins."""
 
 from __future__ import annotations
 
@@ -10,18 +10,11 @@ from numpy.typing import NDArray
 
 from committee.data.bins import Binned
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.fit_record import leaf_of_rows
 from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.gradient.rounds import GradientRun
 from committee.learners.gradient.target import Target, add_tree
 from committee.objectives.losses import Loss
-
-TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
-N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evaluated on the other
-MORE_ROWS = 1.2  # factor of the total step, as the fit has a third more rows than the trials
-LARGEST_RATE = 0.5
-WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,46 +71,3 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -
         return target.mean_loss(F)
 
     return loss_after
-
-
-# --- learning_rate="auto" ---------------------------------------------------------------------------------------------
-
-
-def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
-    """Return the rows of each trial: two up to 10,000 rows, then one; none if there are too few rows."""
-    units = RowUnits.of(rows, seed, n_threads)
-    part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
-    held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
-    return [PartedRows(rows, units, each) for each in held[: 2 if rows.count < 10_000 else 1]]
-
-
-def rate_by_trials(
-    parted: list[PartedRows], trial: Callable[[PartedRows, float], GradientRun], n_estimators: int
-) -> float:
-    """Return the learning rate of a fit of `n_estimators` rounds, from the best total step of trials with large steps.
-
-    Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T. Each trial
-    holds out another part of the rows.
-    """
-    if not parted:
-        return WITHOUT_TRIALS
-    runs = [trial(rows, TRIAL_RATE) for rows in parted]
-    held_out = [rows.held_target(run.target.loss) for rows, run in zip(parted, runs, strict=True)]
-
-    def loss_after(_: int) -> float:
-        return sum(
-            target.total * target.mean_loss(run.scored.scores(rows))
-            for run, (rows, target) in zip(runs, held_out, strict=True)
-        )
-
-    stopping = EarlyStopping(loss_after, PATIENCE)
-    stopping.first = 0
-    stopping.follow(0)
-    for t in range(1, TRIAL_ROUNDS + 1):
-        going = [run for run in runs if run.has_next()]
-        for run in going:
-            run.advance()
-        if not going or stopping.follow(t):
-            break
-    rounds = max(0.5, float(np.argmin(stopping.losses)))
-    return min(LARGEST_RATE, MORE_ROWS * TRIAL_RATE * rounds / n_estimators)

@@ -1,0 +1,149 @@
+"""Short fits that choose the trees of a gradient booster, its draws of rows and columns, and its learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from committee.data.number_types import F64
+from committee.data.rows import Rows, TargetRows
+from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.row_sampling import RowUnits
+from committee.learners.gradient.growth import DOUBLINGS
+from committee.learners.gradient.rounds import GradientRun
+from committee.learners.gradient.validation import PartedRows
+
+TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
+N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evaluated on the other
+MORE_ROWS = 1.2  # factor of the total step, as the fit has a third more rows than the trials
+LARGEST_RATE = 0.5
+WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
+ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
+
+
+@dataclass(frozen=True)
+class RoundSettings:
+    """Most leaves of a tree (0: any number), share of the rows of a round, and columns of each node (0: all)."""
+
+    max_leaf_nodes: int
+    subsample: float
+    max_features: int
+
+
+Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
+"""Begins a run that holds some rows out, by its learning rate and settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrialResult:
+    """Held-out losses of runs with large steps."""
+
+    settings: RoundSettings
+    curve: list[float]
+    """Mean loss after 0, 1, ... rounds."""
+    losses: F64
+    """Loss of each held-out row after the best number of rounds, (m,)."""
+    weights: F64
+
+    @property
+    def rounds(self) -> float:
+        return max(0.5, float(np.argmin(self.curve)))
+
+    def gain_on(self, other: TrialResult) -> tuple[float, float]:
+        """Mean loss of another result minus this one's, on the same rows, and the standard error of this difference."""
+        difference, total = other.losses - self.losses, self.weights.sum()
+        mean = float(self.weights @ difference / total)
+        return mean, float(np.sqrt(self.weights @ (difference - mean) ** 2) / total)
+
+    def learning_rate(self, n_estimators: int) -> float:
+        """Rate of a fit of `n_estimators` rounds with the best total step.
+
+        Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T.
+        """
+        return min(LARGEST_RATE, MORE_ROWS * TRIAL_RATE * self.rounds / n_estimators)
+
+
+def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
+    """Return the rows of each run of a trial: two up to 10,000 rows, then one; none if there are too few rows."""
+    units = RowUnits.of(rows, seed, n_threads)
+    part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
+    held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
+    return [PartedRows(rows, units, each) for each in held[: 2 if rows.count < 10_000 else 1]]
+
+
+def tried(
+    parted: list[PartedRows], trial: Trial, settings: RoundSettings, rival: TrialResult | None = None
+) -> TrialResult:
+    """Return the held-out losses of settings; each run holds out another part of the rows.
+
+    The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more.
+    """
+    runs = [trial(rows, TRIAL_RATE, settings) for rows in parted]
+    held_out = [rows.held_target(run.target.loss) for rows, run in zip(parted, runs, strict=True)]
+    weights = np.concatenate([np.ones(len(rows)) if target.w is None else target.w for rows, target in held_out])
+    best: list[F64] = []
+
+    def loss_after(_: int) -> float:
+        each = [target.losses(run.scored.scores(rows)) for run, (rows, target) in zip(runs, held_out, strict=True)]
+        losses = np.concatenate(each)
+        loss = float(np.average(losses, weights=weights / weights.sum()))
+        if loss < min(stopping.losses, default=np.inf):
+            best[:] = [losses]
+        return loss
+
+    stopping = EarlyStopping(loss_after, PATIENCE)
+    stopping.first = 0
+    stopping.follow(0)
+    for t in range(1, TRIAL_ROUNDS + 1):
+        going = [run for run in runs if run.has_next()]
+        for run in going:
+            run.advance()
+        if not going or stopping.follow(t):
+            break
+        if rival is not None and t >= PATIENCE and min(stopping.losses) >= min(rival.curve[: t + 1]):
+            break
+    return TrialResult(settings, stopping.losses, best[0], weights)
+
+
+def results_of_trials(
+    parted: list[PartedRows], trial: Trial, first: RoundSettings, without_draws: RoundSettings, *, more_leaves: bool
+) -> tuple[TrialResult, list[TrialResult]]:
+    """Return the result of the chosen settings, and all results in the order of trial.
+
+    Settings give way to others that gain twice the standard error of the gain: the first to those `without_draws`, and,
+    if `more_leaves`, these to the same with twice as many leaves and one.
+    """
+    best = tried(parted, trial, first)
+    results = [best]
+
+    def gains(settings: RoundSettings) -> bool:
+        nonlocal best
+        results.append(tried(parted, trial, settings, best))
+        gain, error = results[-1].gain_on(best)
+        if is_better := gain > ERRORS * error:
+            best = results[-1]
+        return is_better
+
+    if without_draws != first:
+        gains(without_draws)
+    for _ in range(DOUBLINGS if more_leaves else 0):
+        if not gains(replace(best.settings, max_leaf_nodes=2 * best.settings.max_leaf_nodes + 1)):
+            break
+    return best, results
+
+
+def table_of_trials(results: list[TrialResult]) -> dict[str, list[float]]:
+    """Return the columns of `trials_`."""
+    gains = [one.gain_on(results[0]) for one in results]
+    return {
+        "max_leaf_nodes": [one.settings.max_leaf_nodes for one in results],
+        "subsample": [one.settings.subsample for one in results],
+        "max_features": [one.settings.max_features for one in results],
+        "rounds": [one.rounds for one in results],
+        "loss": [min(one.curve) for one in results],
+        "gain": [gain for gain, _ in gains],
+        "standard_error": [error for _, error in gains],
+    }
