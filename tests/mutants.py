@@ -46,7 +46,7 @@ TESTS = {
         "tests/learners/certificates/test_fitted_bounds.py",
         "tests/learners/blend/test_reserve.py",
     ),
-    "files.store": ("tests/files/test_store.py", "tests/test_golden_files.py"),
+    "files.store": ("tests/files/test_store.py", "tests/files/test_kinds.py", "tests/test_golden_files.py"),
 }
 """Modules to mutate, and the tests that are to notice."""
 

@@ -260,7 +260,7 @@ def test_leaves_that_hold_no_shares_are_refused(n_classes):
 def test_two_shares_sum_to_one_and_neither_is_negative(wrong):
     Share().check_votes(forest_that_votes(np.array([[[0.0, 1.0]], [[0.5, 0.5 + 5e-10]]]), 2), np.ones(1))
     with pytest.raises(ValueError, match=re.escape(f"A leaf holds {wrong}")):
-        Share().check_votes(forest_that_votes(np.array([[[0.5, 0.5]], [wrong]]), 2), np.ones(1))
+        Share().check_votes(forest_that_votes(np.array([[[0.0, 1.0]], [wrong]]), 2), np.ones(1))
 
 
 @pytest.mark.parametrize("wrong", [np.nextafter(1.0, 2.0), np.nextafter(-1.0, -2.0), 3.0])
