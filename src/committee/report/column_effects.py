@@ -88,6 +88,8 @@ def spread_rows(n: int, most: int) -> Index:
 def sampled_rows(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[Any, F64 | None]:
     """Return at most `most` of the rows, evenly spaced, and their weights; rows of weight 0 are left out."""
     table = TableRows(X)
+    if not hasattr(X, "__len__"):
+        raise TypeError(f"X is a {type(X).__name__}, whose rows have no number; give a table in memory, as X.collect()")
     if sample_weight is None:
         return table.taken(spread_rows(len(table), most)), None
     weights = np.asarray(sample_weight, dtype=np.float64)

@@ -158,9 +158,10 @@ class Explanation:
 
     @property
     def ranked_columns(self) -> Index:
-        """Numbers of the columns, the most important first; unused ones are left out if importances are known."""
+        """Numbers of the columns, the most important first, without text; with importances without unused ones."""
         order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
-        return np.array(order, dtype=np.intp)
+        table = self.model.table_
+        return np.array([j for j in order if table.source.column(j) not in table.texts], dtype=np.intp)
 
     @cached_property
     def effects(self) -> list[Effect]:

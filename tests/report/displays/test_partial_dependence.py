@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -141,6 +143,19 @@ def test_a_committee_and_sparse_rows(mixed, monkeypatch):
     assert_array_equal(sparse.effects[0].dependence, dense.effects[0].dependence)
 
 
+def test_labels_of_dates_and_durations_are_apart():
+    X, y = table()
+    X = pd.DataFrame({"sold": X["sold"], "took": pd.to_timedelta(np.arange(60) * 90, unit="s"), "rooms": X["rooms"]})
+    model = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=3, random_state=0).fit(X, y)
+    display = whole(PartialDependenceDisplay.from_estimator(model, X, ["sold", "took", "rooms"]))
+    assert [ax.get_xticklabels()[0].get_rotation() for ax in display.axes_] == [0.0, 30.0, 0.0]
+    for ax in display.axes_[::2]:
+        low, high = ax.get_xlim()
+        labels = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+        boxes = [label.get_window_extent() for at, label in labels if low <= at <= high]
+        assert len(boxes) > 1 and all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
+
+
 def test_axes_that_are_given(mixed):
     X, _, model = mixed
     axes = new_figure(6.0, 3.0).subplots(1, 2)
@@ -190,6 +205,8 @@ def test_models_and_columns_without_a_curve_are_refused(mixed):
         PartialDependenceDisplay.from_estimator(model, X.assign(rooms=1), ["rooms", "town"])
     with pytest.raises(TypeError, match="is a RandomForestClassifier; give a learner of this library"):
         PartialDependenceDisplay.from_estimator(ScikitForest(2).fit(X[["rooms"]], y), X[["rooms"]])
+    with pytest.raises(TypeError, match="X is a LazyFrame, whose rows have no number; give a table in memory"):
+        PartialDependenceDisplay.from_estimator(model, pl.from_pandas(X).lazy())
     effect = PartialDependenceDisplay.from_estimator(model, X, "rooms").effects
     with pytest.raises(ValueError, match="effects has 0 columns"):
         PartialDependenceDisplay([])

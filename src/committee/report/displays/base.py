@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +157,7 @@ class PanelsDisplay(Display):
         self.ax_ = self.axes_[0]
         for i, (each, (heading, chart)) in enumerate(zip(self.axes_, panels, strict=True)):
             self.figure_ = open_axes(each)
-            draw_chart(chart, each, most_ticks=6 if n == 1 else 4)
+            draw_chart(chart, each)
             each.set_title(shortened(heading, 36), fontsize=10, loc="left", parse_math=False)
             beside = i % _beside(n) and ax is None and panels[i - 1][1].y_label == chart.y_label
             each.set_ylabel("" if beside else chart.y_label)
@@ -261,11 +262,11 @@ class CurvesDisplay(ChartDisplay):
 # --- descriptions drawn by matplotlib --------------------------------------------------------------------------------
 
 
-def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False, most_ticks: int = 6) -> None:
+def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False) -> None:
     """Draw a chart, with its legend above the axes or beside them, or without one."""
     for mark in sorted(chart.marks, key=lambda mark: isinstance(mark, Guide)):
         _draw_mark(mark, ax)
-    _put_scale(ax.xaxis, chart.x, most_ticks)
+    _put_x_scale(chart.x, ax)
     _put_scale(ax.yaxis, chart.y)
     if chart.names:
         _put_names(chart.names, ax)
@@ -317,13 +318,32 @@ def _draw_mark(mark: Mark, ax: Axes) -> None:
 
 def _put_names(names: Sequence[str], ax: Axes) -> None:
     shown = [shortened(name, 20) for name in names]
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    width = ax.get_position().width * float(figure.get_size_inches()[0])
-    is_level = max(text_inches(name, 10.0) for name in shown) < 0.9 * width / len(shown)
+    is_level = max(text_inches(name, 10.0) for name in shown) < 0.9 * _width(ax) / len(shown)
     turned: dict[str, Any] = {} if is_level else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(range(len(shown)), shown, parse_math=False, **turned)
     ax.tick_params(axis="x", length=0)
+
+
+def _width(ax: Axes) -> float:
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return float(ax.get_position().width * figure.get_size_inches()[0])
+
+
+def _put_x_scale(scale: Scale, ax: Axes) -> None:
+    """Put at most 6 ticks on the x axis, as many as have labels apart, or 4 with turned labels."""
+
+    def are_apart(most: int) -> bool:
+        ticks = scale.ticks(most)
+        places = [(scale.at(tick) * _width(ax), text_inches(scale.text(tick), 10.0) / 2.0) for tick in ticks]
+        return len(ticks) > 1 and all(at + half + 0.08 < x - other for (at, half), (x, other) in pairwise(places))
+
+    most = next((most for most in (6, 5, 4, 3) if are_apart(most)), None)
+    _put_scale(ax.xaxis, scale, most or 4)
+    if most is None:
+        ax.tick_params(axis="x", labelrotation=30)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
 
 
 def _put_scale(axis: Axis, scale: Scale, most_ticks: int = 6) -> None:

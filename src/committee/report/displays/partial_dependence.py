@@ -118,7 +118,7 @@ class PartialDependenceDisplay(PanelsDisplay):
         X : frame or array of shape (n_samples, n_features)
             Rows to average over.
         features : str, int or sequence of these, default=None
-            Names or numbers of columns. `None`: the six most important ones.
+            Names or numbers of columns. `None`: the six most important ones that are not text.
         target : class label, int or float, default=None
             Class, number of the target, or level of the quantile. `None`: the second of two classes, or at most six of
             several classes, targets or quantiles.
