@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -213,6 +214,8 @@ def fit(
         task = "numbers" if options.exposure is not None else options.task
         numbers = _predicts_numbers(target, rows.y, model, task)
         learner = _learner(options, numbers=numbers, in_chunks=rows.files is not None)
+        if model == "committee" and table.kept:
+            learner.set_params(keep_identifiers=list(table.kept))
         if options.exposure is not None:
             check_exposure_model(learner)
         info(describe_target(target, rows.y, numbers))
@@ -230,7 +233,7 @@ def fit(
             rows.files.check_unchanged()
         print_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
         print_notes(blanks_note(rows.blanks))
-        print_notes(_text_notes(learner))
+        print_notes(_text_notes(learner, table.kept))
         store_formats(learner, rows.forms, rows.missing)
         learner.provenance_ = provenance
         if output is not None:
@@ -316,11 +319,12 @@ def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoi
     return wrapper(learner, conformal, random_state=seed, **options).fit(rows.X, rows.y)
 
 
-def _text_notes(learner: Any) -> list[str]:
+def _text_notes(learner: Any, kept: Sequence[str]) -> list[str]:
     return [
         f"column {name!r} is text, read as numbers by its words and runs of letters; --categorical {shlex.quote(name)}"
         " makes it categories"
         for name in (() if learner.table_ is None else learner.table_.texts)
+        if name not in kept
     ]
 
 

@@ -194,8 +194,13 @@ class TableSchema:
 
     @property
     def source(self) -> TableSchema:
-        """Schema of the table itself, without derived columns."""
+        """Schema of the table itself, without derived columns, and with those that the matrix lacks."""
         return self
+
+    @property
+    def n_derived(self) -> int:
+        """Number of matrix columns that are computed from those of the table."""
+        return 0
 
     def matrix_columns(self, j: int) -> list[int]:
         """Return the matrix columns made from table column ``j`` whose effects are explained separately."""

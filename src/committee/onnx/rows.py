@@ -57,12 +57,13 @@ def text_columns(table: TableSchema | None) -> list[int]:
 
 
 def reject_derived(table: TableSchema | None) -> None:
-    """Raise ``TypeError`` for a table with derived columns, which ONNX inputs lack."""
+    """Raise ``TypeError`` for a table with derived columns or without identifiers, unlike ONNX inputs."""
     if table is not None and table.source is not table:
-        raise TypeError(
-            f"the model uses the derived column {table.explained[-1]!r}, which has no ONNX nodes; give "
-            'inputs="encoded", and rows as committee_.encode(table), or fit with derived_columns=None.'
-        )
+        what = f"uses the derived column {table.explained[-1]!r}, which has no ONNX nodes"
+        remedy = "fit with derived_columns=None"
+        if not table.n_derived:
+            what, remedy = "leaves out columns that identify the rows", "fit without these"
+        raise TypeError(f'the model {what}; give inputs="encoded", and rows as committee_.encode(table), or {remedy}.')
 
 
 def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:

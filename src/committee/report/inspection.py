@@ -61,7 +61,7 @@ def _summary(model: Any, file_bytes: int | None) -> Grid:
     else:
         table = model.table_.source
         n_categorical = int(np.count_nonzero(table.n_levels))
-        derived = model.table_.n_features - table.n_features
+        derived = model.table_.n_derived
         more = f", {derived} derived" if derived else ""
         rows.append(("columns", f"{table.n_features - n_categorical} numeric, {n_categorical} categorical{more}"))
     equal = f", each of weight {weights[0]:.4g}" if np.ptp(weights) == 0.0 else ""

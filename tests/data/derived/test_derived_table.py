@@ -79,6 +79,23 @@ def test_a_file_holds_it(schema):
     assert read.source.forms == {"day": "%d.%m.%Y"}
 
 
+def test_columns_that_are_left_out(schema):
+    less = DerivedTable.of(schema.given, schema.derived, [0])
+    matrix = schema.encode(TABLE)
+    assert_array_equal(less.encode(TABLE), matrix[:, 1:])
+    assert less.names == schema.names[1:] and less.n_derived == 6 and less.explained == schema.explained
+    assert less.matrix_columns(0) == [] and less.matrix_columns(1) == [0, 2, 5]
+    shares = np.arange(18.0).reshape(2, 9)
+    padded = np.insert(shares, 0, 0.0, axis=1)
+    assert_array_equal(less.by_source(shares, 1), schema.by_source(padded, 1))
+    assert_array_equal(less.by_part(shares, 1), schema.by_part(padded, 1))
+    stored = json.loads(json.dumps(less.to_json()))
+    assert read_schema(stored) == less and read_schema(stored).encode(TABLE).tobytes() == less.encode(TABLE).tobytes()
+    for wrong in ([1, 0], [3], [0, 1, 2], ["0"], 1):
+        with pytest.raises(ValueError, match="'left_out' of derived columns is"):
+            read_schema({**stored, "derived": {**stored["derived"], "left_out": wrong}})
+
+
 def test_a_schema_of_the_matrix_becomes_one_of_the_table(schema):
     inner = TableSchema.learn(schema.encode(TABLE), [0])
     outer = inner.decode_categories(schema)

@@ -158,9 +158,8 @@ def read_reviews(kind: Any, X: pl.DataFrame | None = None, **settings: Any) -> A
 @BOTH
 def test_they_read_texts(kind, tmp_path):
     model, X = read_reviews(kind), reviews(200, 1)
-    assert (
-        model.score(X, returns(kind, X)) > read_reviews(kind, derived_columns="dates").score(X, returns(kind, X)) + 0.1
-    )
+    without = read_reviews(kind, derived_columns="dates", keep_identifiers=True)
+    assert model.score(X, returns(kind, X)) > without.score(X, returns(kind, X)) + 0.1
     assert model.table_.texts == ("review",)
     assert model.table_.source.categories == ((), None)
     assert model.table_.explained == ("review", "x")
@@ -183,15 +182,24 @@ def test_repeated_texts_are_categories_too():
     assert table.texts == ("review",)
 
 
+KEPT = {"keep_identifiers": True}
+
+
 @pytest.mark.parametrize(
     ("X", "settings"),
     [
         (reviews(), {"categorical_features": ["review"]}),
         (reviews().with_columns(pl.col("review").cast(pl.Categorical)), {}),
         (reviews().with_columns(pl.col("review").str.slice(0, 3)), {}),
-        (reviews(), {"derived_columns": None}),
-        (reviews().with_columns(review=pl.Series(f"{k * 7919 % 240:08x}" for k in range(240))), {}),
-        (reviews().with_columns(review=pl.Series(f"{k:03} {k * 31 % 999:03}" for k in range(240))), {}),
+        (reviews(), {"derived_columns": None, **KEPT}),
+        (
+            reviews().with_columns(review=pl.Series(f"{k * 7919 % 240:08x}" for k in range(240))),
+            {"keep_identifiers": True},
+        ),
+        (
+            reviews().with_columns(review=pl.Series(f"{k:03} {k * 31 % 999:03}" for k in range(240))),
+            {"keep_identifiers": True},
+        ),
     ],
 )
 def test_categories_are_no_texts(X, settings):

@@ -19,9 +19,12 @@ from committee.data.columns import (
 from committee.data.dates import kind_of_format
 from committee.data.derived.date_parts import PERIODS, DatePart, part_columns, part_names, varying_parts
 from committee.data.derived.text_terms import TextTerms, column_texts
+from committee.data.identifiers import text_reason, whole_number_reason
 from committee.data.number_types import F64
 from committee.data.rows import nonzero_weights
 from committee.data.table_schema import TableSchema
+from committee.data.text import check_names
+from committee.data.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -102,38 +105,49 @@ _KINDS: dict[str, type[DateColumns] | type[TextColumns]] = {"dates": DateColumns
 
 @dataclass(frozen=True)
 class DerivedTable(TableSchema):
-    """Schema whose matrix has further columns, computed from those of the table.
+    """Schema whose matrix lacks columns of the table, and has further ones computed from those of the table.
 
-    Names, categories and formats are those of the matrix: the columns of the table, and then the derived ones. `given`
-    is the schema of the table itself.
+    Names, categories and formats are those of the matrix: the columns of the table without `left_out`, and then the
+    derived ones. `given` is the schema of the table itself.
     """
 
     given: TableSchema = field(kw_only=True)
     derived: tuple[Derived, ...] = field(kw_only=True)
+    left_out: tuple[int, ...] = field(default=(), kw_only=True)
+    """Numbers of the table's columns that identify the rows, ascending."""
 
     @classmethod
-    def of(cls, given: TableSchema, derived: Sequence[Derived]) -> Self:
+    def of(cls, given: TableSchema, derived: Sequence[Derived], left_out: Sequence[int] = ()) -> Self:
         """Return the schema of a table with derived columns."""
+        kept = [j for j in range(given.n_features) if j not in left_out]
         more_names = [name for one in derived for name in one.names(given.column(one.column))]
-        names = (*(given.column(j) for j in range(given.n_features)), *more_names)
-        more = (None,) * (len(names) - given.n_features)
         own = {each.name: getattr(given, each.name) for each in fields(TableSchema)}
-        own |= {"names": names, "categories": given.categories + more}
-        own |= {key: own[key] + more for key in ("values", "written") if own[key]}
-        return cls(**own, given=given, derived=tuple(derived))
+        own["names"] = (*(given.column(j) for j in kept), *more_names)
+        more = (None,) * len(more_names)
+        own |= {key: (*(own[key][j] for j in kept), *more) for key in ("categories", "values", "written") if own[key]}
+        return cls(**own, given=given, derived=tuple(derived), left_out=tuple(left_out))
+
+    @property
+    def _kept(self) -> list[int]:
+        return [j for j in range(self.given.n_features) if j not in self.left_out]
 
     @property
     def source(self) -> TableSchema:
         return self.given
 
+    @property
+    def n_derived(self) -> int:
+        return self.n_features - len(self._kept)
+
     def matrix_columns(self, j: int) -> list[int]:
         place = {name: k for k, name in enumerate(self.names or ())}
         parts = [each for one in self.derived if one.column == j for each in one.groups(self.given.column(j))]
-        return [place[name] for name in dict.fromkeys([self.given.column(j), *parts])]
+        own = [] if j in self.left_out else [self.given.column(j)]
+        return [place[name] for name in dict.fromkeys([*own, *parts])]
 
     def by_source(self, shares: F64, axis: int = 0) -> F64:
         more = [one.column for one in self.derived for _ in one.names("")]
-        return _added(shares, [*range(self.given.n_features), *more], axis)
+        return _added(shares, [*self._kept, *more], self.given.n_features, axis)
 
     @property
     def explained(self) -> tuple[str, ...]:
@@ -147,7 +161,7 @@ class DerivedTable(TableSchema):
     def by_part(self, shares: F64, axis: int = 0) -> F64:
         place = {name: k for k, name in enumerate(self.explained)}
         groups = [place[name] for one in self.derived for name in one.groups(self.given.column(one.column))]
-        return _added(shares, [*range(self.given.n_features), *groups], axis)
+        return _added(shares, [*self._kept, *groups], len(self.explained), axis)
 
     def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
         given = self.given.encode(X, n_threads, all_known)
@@ -157,7 +171,8 @@ class DerivedTable(TableSchema):
                 f"column {self.texts[0]!r} must hold text, but X is an array; pass a frame (pandas, polars, Arrow)"
             )
         derived = [one.matrix(frame, given) for one in self.derived]
-        return np.concatenate([given, *derived], axis=1)
+        kept = np.ascontiguousarray(given[:, self._kept]) if self.left_out else given
+        return np.concatenate([kept, *derived], axis=1)
 
     def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
         changed = cast("DerivedTable", super().with_forms(forms))
@@ -169,43 +184,80 @@ class DerivedTable(TableSchema):
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
         own = {each.name: getattr(schema, each.name) for each in fields(TableSchema)}
-        return DerivedTable(**own, given=self.given, derived=self.derived)
+        return DerivedTable(**own, given=self.given, derived=self.derived, left_out=self.left_out)
 
     def to_json(self) -> dict[str, Any]:
         derived: dict[str, Any] = {"table": self.given.to_json()}
         for key, kind in _KINDS.items():
             derived[key] = [one.to_json() for one in self.derived if isinstance(one, kind)]
+        if self.left_out:
+            derived["left_out"] = list(self.left_out)
         return {**super().to_json(), "derived": derived}
 
 
 def learn_table(
-    X: Any, categorical_features: CategoricalFeatures, derived: DerivedColumns, weights: F64 | None = None
+    X: Any,
+    categorical_features: CategoricalFeatures,
+    derived: DerivedColumns,
+    weights: F64 | None = None,
+    keep: bool | Sequence[str] = True,
 ) -> TableSchema:
     """Learn the schema of a training table, with derived columns that vary among the rows with weight.
 
     A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, is of
     no categorical type and not named as categorical. It also remains categorical if it has at least two rows per value
-    on average.
+    on average. Columns that only identify the rows are left out, with a warning: unless `keep` is True or names them,
+    their cells are missing in the matrix.
     """
     given = TableSchema.learn(X, categorical_features)
-    if derived is None or not is_frame(X):
+    if not is_frame(X) or (derived is None and keep is True):
         return given
     frame = open_frame(X)
     chosen = categorical_mask(categorical_features, given.names, given.n_features)
     weights = np.ones(len(frame)) if weights is None else weights
     names, found, categories = set(given.explained), list[Derived](), list(given.categories)
+    reasons: dict[int, str] = {}
+    kept = set() if isinstance(keep, bool) else set(check_names(keep, given.names or (), "keep_identifiers"))
     for j, name in enumerate(frame.columns):
         one: Derived | None = None
-        if derived != "text" and _holds_dates(given, j):
+        own = chosen is not None and bool(chosen[j])
+        if derived not in (None, "text") and _holds_dates(given, j):
             one = _date_columns(j, Column.read(frame[name], given.column(j)).numbers()[nonzero_weights(weights)])
-        elif derived != "dates" and len(categories[j] or ()) >= FEWEST_TEXTS and (chosen is None or not chosen[j]):
+        elif derived not in (None, "dates") and len(categories[j] or ()) >= FEWEST_TEXTS and not own:
             column = Column.read(frame[name], given.column(j))
             if column.kind == "text" and not column.declared:
                 one, often = _text_columns(j, column_texts(column), weights)
                 categories[j] = categories[j] if often else ()
         if one is not None and names.isdisjoint(one.names(given.column(j))):
             found.append(one)
-    return DerivedTable.of(replace(given, categories=tuple(categories)), found) if found else given
+        elif keep is not True and not own and given.column(j) not in kept:
+            reason = identifier_reason(Column.read(frame[name], given.column(j)), weights)
+            reasons |= {} if reason is None else {j: reason}
+    reasons = reasons if len(reasons) < given.n_features else {}  # the only columns stay
+    for j, reason in reasons.items():
+        categories[j] = None if categories[j] is None else ()
+        shown = given.column(j)
+        warn_user(f"column {shown!r} is left out: it {reason}; keep_identifiers=[{shown!r}] learns from it.")
+    given = replace(given, categories=tuple(categories))
+    return DerivedTable.of(given, found, tuple(reasons)) if found or reasons else given
+
+
+def identifier_reason(column: Column, weights: F64) -> str | None:
+    """Return why a column identifies the rows with weight, None if it does not; see `committee.data.identifiers`.
+
+    Rows of a larger weight than their mean count as repeated rows, in which no value is unique.
+    """
+    rows = nonzero_weights(weights)
+    n = float(weights[rows].sum())
+    if column.declared or n > (1.0 + 1e-6) * np.count_nonzero(rows):
+        return None
+    if column.kind == "text":
+        texts = [text for text, weighs in zip(column_texts(column), rows, strict=True) if weighs and text is not None]
+        return text_reason(len(set(texts)), n)
+    if column.kind != "number" or not column.series.dtype.is_integer() or column.missing().any():
+        return None
+    cells = column.series.to_numpy()
+    return whole_number_reason(column.name, cells[rows]) if cells.dtype.kind in "iu" else None
 
 
 def _date_columns(j: int, seconds: F64) -> DateColumns | None:
@@ -227,9 +279,9 @@ def _have_letters(texts: Collection[str]) -> bool:
     return 2 * sum(any(map(str.isalpha, text)) for text in texts) > len(texts)
 
 
-def _added(numbers: F64, places: Sequence[int], axis: int) -> F64:
-    """Add up the first numbers along an axis by place, and keep those behind them."""
-    moved, n = np.moveaxis(numbers, axis, 0), max(places) + 1
+def _added(numbers: F64, places: Sequence[int], n: int, axis: int) -> F64:
+    """Add up the first numbers along an axis by their places, of which there are `n`, and keep those behind them."""
+    moved = np.moveaxis(numbers, axis, 0)
     added = np.zeros((n + len(moved) - len(places), *moved.shape[1:]))
     np.add.at(added, np.asarray(places), moved[: len(places)])
     added[n:] = moved[len(places) :]
@@ -247,13 +299,21 @@ def read_schema(stored: Any) -> TableSchema:
         return TableSchema.from_json(stored)
     matrix = TableSchema.from_json({key: value for key, value in stored.items() if key != "derived"})
     derived = stored["derived"]
-    if not isinstance(derived, dict) or set(derived) != {"table", *_KINDS}:
+    if not isinstance(derived, dict) or set(derived).difference({"left_out"}) != {"table", *_KINDS}:
         raise ValueError("derived columns must be an object with 'table', 'dates' and 'texts', and nothing else")
     if not all(isinstance(derived[key], list) for key in _KINDS):
         raise ValueError("'dates' and 'texts' of derived columns must be lists")
     given = TableSchema.from_json(derived["table"])
     found = [kind.from_json(each, given) for key, kind in _KINDS.items() for each in derived[key]]
-    made = DerivedTable.of(given, sorted(found, key=lambda one: one.column))
+    made = DerivedTable.of(given, sorted(found, key=lambda one: one.column), _left_out(derived, given))
     if matrix.names != made.names:
         raise ValueError("the names of a table schema are not those of its columns and derived columns")
     return made.of_matrix(matrix)
+
+
+def _left_out(stored: dict[str, Any], given: TableSchema) -> list[int]:
+    found = stored.get("left_out", [])
+    places = [j for j in range(given.n_features) if isinstance(found, list) and j in found]
+    if found != places or any(type(j) is not int for j in found) or len(found) == given.n_features:
+        raise ValueError(f"'left_out' of derived columns is {found!r}; it must be ascending numbers of some columns")
+    return places

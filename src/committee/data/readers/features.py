@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from committee.data.dates import infer_time_format, kind_of_format, parse_seconds, restore_times
+from committee.data.identifiers import text_reason, whole_number_reason
 from committee.data.readers.cell_forms import convert_columns, find_time_formats
 from committee.data.readers.cells import (
     COMMA,
@@ -31,16 +32,9 @@ if TYPE_CHECKING:
 
 
 LONGEST_CATEGORY = 1_000  # most characters of a category, all of which a model stores
-LEAST_ROWS = 20  # in smaller tables few measurements may all differ, and be sorted
-DISTINCT_TEXT = 0.95  # text with a larger share of distinct values identifies the rows
 FEWEST_WORDS = 3.0  # shorter text that is mostly distinct identifies rows: names, codes
 MOST_UNITS = 8  # more distinct endings are no units: house numbers such as 12a are no quantities
 
-_NAME = re.compile(
-    r"(^|[^a-z])(id|ids|uuid|guid|pk)([^a-z]|$)"
-    r"|(^|[^a-z])(no|nr|number|key)[^a-z]*$"  # a number of something is a count
-    r"|^(row.?)?(index|idx)$"
-)
 _SIGNS = "|".join(map(re.escape, CURRENCIES))
 _QUANTITY = rf"^[+-]?\s*({_SIGNS})?\s*[+-]?(\d[\d.,\s']*)\s*([^\d\s.,+-][^\d\s]{{0,9}})?$"
 _ORDINALS = ("st", "nd", "rd", "th")
@@ -122,35 +116,20 @@ def _is_of_numbers(column: pl.Series) -> bool:
 def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
     """Return the columns that identify the rows, each with the reason.
 
-    These are distinct integers that count the rows in equal steps, permute consecutive numbers or have a name such as
-    ``id`` or ``customer_no``, and text that is mostly distinct.
+    See `committee.data.identifiers`.
     """
-    if frame.height < LEAST_ROWS:
-        return {}
     reasons = {column.name: _reason(column) for column in frame.get_columns()}
     return {name: reason for name, reason in reasons.items() if reason is not None}
-
-
-def is_named_like_an_identifier(name: str) -> bool:
-    """Return whether a column has the name of an identifier, such as pandas' name of row numbers."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return not name or name.startswith("Unnamed: ") or _NAME.search(words) is not None
 
 
 def _reason(column: pl.Series) -> str | None:
     import polars as pl
 
-    n = len(column)
     if is_text(column):
-        distinct = column.drop_nulls().n_unique()
-        return f"is text with {distinct:,} different values in {n:,} rows" if distinct > DISTINCT_TEXT * n else None
-    if not column.dtype.is_integer() or column.null_count() or column.n_unique() != n:
+        return text_reason(column.drop_nulls().n_unique(), len(column))
+    if not column.dtype.is_integer() or column.dtype in (pl.Int128, pl.UInt128) or column.null_count():
         return None
-    if column.cast(pl.Int128).diff().drop_nulls().n_unique() == 1:
-        return "counts the rows"
-    if int(column.max()) - int(column.min()) == n - 1:  # type: ignore[arg-type]
-        return f"holds each of {n:,} consecutive numbers once"
-    return f"has another number in each of the {n:,} rows" if is_named_like_an_identifier(column.name) else None
+    return whole_number_reason(column.name, column.to_numpy())
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         values mostly differ is no category then. "auto": both. None: none. Contributions and importances of a column
         include those of its derived columns. Tables in chunks have none.""",
     )
+    keep_identifiers: bool | Sequence[str] = parameter(
+        False,
+        """Whether to learn from columns of a data frame that only identify the rows: whole numbers that count the rows,
+        permute consecutive numbers or all differ under a name such as ``customer_id``, and text that differs in more
+        than 95 % of at least 20 rows and does not resemble other text. False: they are left out with a warning, as
+        they tell nothing of new rows. Names: these columns are kept. Columns of a categorical type, or named in
+        `categorical_features`, always are.""",
+        "array-like",
+        type_words="bool or sequence of str",
+    )
     random_state: Any = shared.random_state("the members")
     n_jobs: int | None = shared.n_jobs("Threads of each member")
 
@@ -289,7 +299,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         from committee.data.derived.derived_table import learn_table  # with scikit-learn's readers of text
 
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return learn_table(X, self.categorical_features, self.derived_columns, weights)
+        return learn_table(X, self.categorical_features, self.derived_columns, weights, self.keep_identifiers)
 
     def _numbered(self, rows: R, of: str) -> R:
         return rows  # category codes stay, from which each fit learns its own target statistics
