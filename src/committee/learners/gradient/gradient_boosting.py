@@ -33,7 +33,7 @@ from committee.learners.base.parameters import (
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
-from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower, leaves_by_rows
+from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
@@ -42,6 +42,8 @@ from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory,
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import LossBoosting, Target, refits, scores_after
 from committee.learners.gradient.trials import (
+    FEATURES_OF_NODE,
+    ROWS_OF_ROUND,
     WITHOUT_TRIALS,
     RoundSettings,
     results_of_trials,
@@ -60,16 +62,11 @@ from committee.objectives.losses import (
 )
 from committee.objectives.losses.base import PlainGradient
 from committee.vote.committee import Committee, RegressionCommittee
-from committee.voters.growing import features_per_tree_and_node
 from committee.voters.linear_leaves import LinearLeaves
 
 LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
 OF_THE_TREE = "They are among those of `max_features_tree`."
-ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5
-"""Shares of rows and columns where the parameters are "auto" and trials do not show that all are better."""
 AUTO_DRAWS = """"auto": all if the trials of `learning_rate` show that draws do harm, else"""
-FEW_ROWS = 500
-"""Fewer rows have no trials of larger trees."""
 
 
 def rows_of_round(default: float | Literal["auto"]) -> float | Literal["auto"]:
@@ -259,8 +256,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
         no_trials = self.learning_rate != "auto" or self.line_search or parted or earlier
         trials = [] if no_trials or isinstance(given, Derivatives) else rows_of_trials(rows, seed, threads)
         units = parted.units if parted else trials[0].units if trials else None
-        of_tree, of_node = self._features_of_tree_and_node(rows.X.shape[1])
-        weights = drawn_feature_weights(self, of_tree, of_node)
+        of_tree, settings = RoundSettings.of(self, rows, earlier)
+        weights = drawn_feature_weights(self, of_tree, settings.max_features)
 
         def run(parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
             nonlocal units
@@ -294,36 +291,16 @@ class GradientBoosting(WarmStart, LeafRefitting):
                 target, scored, binned.bins, n_classes, intercept, earlier, self._shared_tree, draws, rate, search
             )
 
-        settings = self._settings(rows, of_node, earlier)
         rate = WITHOUT_TRIALS if self.learning_rate == "auto" else self.learning_rate
         if trials:
-            others = replace(settings, **self._without_draws(weights))
-            more_leaves = self.max_leaf_nodes == "auto" and rows.count >= FEW_ROWS
-            best, results = results_of_trials(trials, run, settings, others, more_leaves=more_leaves)
+            best, results = results_of_trials(trials, run, settings, *settings.others(self, rows))
             settings, rate = best.settings, best.learning_rate(self.n_estimators)
         if earlier is None or self.learning_rate != "auto":
             self.learning_rate_ = rate
+        if earlier is None:
+            self.trials_ = table_of_trials(results) if trials else None
         self.max_leaf_nodes_, self.subsample_, self.max_features_ = astuple(settings)
-        self.trials_ = table_of_trials(results) if trials else None
         return run(parted, self.learning_rate_, settings)
-
-    def _features_of_tree_and_node(self, p: int) -> tuple[int, int]:
-        of_node = FEATURES_OF_NODE if self.max_features == "auto" else self.max_features
-        return features_per_tree_and_node(self.max_features_tree, of_node, p)
-
-    def _settings(self, rows: Rows | TargetRows, of_node: int, earlier: Any) -> RoundSettings:
-        """Settings without trials; those of an earlier fit, where "auto" leaves the choice."""
-        leaves = leaves_by_rows(rows.count) if self.max_leaf_nodes == "auto" else self.max_leaf_nodes or 0
-        share = ROWS_OF_ROUND if self.subsample == "auto" else self.subsample
-        found: dict[str, Any] = {"max_leaf_nodes": leaves, "subsample": share, "max_features": of_node}
-        for name in found:
-            if earlier is not None and getattr(self, name) == "auto" and hasattr(self, f"{name}_"):
-                found[name] = getattr(self, f"{name}_")
-        return RoundSettings(**found)
-
-    def _without_draws(self, feature_weights: Any) -> dict[str, Any]:
-        free: dict[str, Any] = {"subsample": 1.0} if self.subsample == "auto" else {}
-        return free | ({"max_features": 0} if self.max_features == "auto" and feature_weights is None else {})
 
     def _earlier_intercept(
         self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int, *, lines: bool

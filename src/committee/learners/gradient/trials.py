@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.gradient.growth import DOUBLINGS
+from committee.learners.gradient.growth import DOUBLINGS, leaves_by_rows
 from committee.learners.gradient.rounds import GradientRun
 from committee.learners.gradient.validation import PartedRows
+from committee.voters.growing import features_per_tree_and_node
 
 TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
 N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evaluated on the other
@@ -22,6 +23,8 @@ MORE_ROWS = 1.2  # factor of the total step, as the fit has a third more rows th
 LARGEST_RATE = 0.5
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
+FEW_ROWS = 500  # fewer have no trials of more leaves
+ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5  # shares that "auto" draws
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,26 @@ class RoundSettings:
     max_leaf_nodes: int
     subsample: float
     max_features: int
+
+    @classmethod
+    def of(cls, learner: Any, rows: Rows | TargetRows, earlier: Any) -> tuple[int, RoundSettings]:
+        """Number of columns of a tree, and the settings without trials; for "auto" those of an `earlier` fit."""
+        node = FEATURES_OF_NODE if learner.max_features == "auto" else learner.max_features
+        of_tree, of_node = features_per_tree_and_node(learner.max_features_tree, node, rows.X.shape[1])
+        leaves = leaves_by_rows(rows.count) if learner.max_leaf_nodes == "auto" else learner.max_leaf_nodes or 0
+        share = ROWS_OF_ROUND if learner.subsample == "auto" else learner.subsample
+        found: dict[str, Any] = {"max_leaf_nodes": leaves, "subsample": share, "max_features": of_node}
+        for name in found:
+            if earlier is not None and getattr(learner, name) == "auto":
+                found[name] = getattr(learner, f"{name}_", found[name])  # files of earlier versions have none
+        return of_tree, cls(**found)
+
+    def others(self, learner: Any, rows: Rows | TargetRows) -> tuple[RoundSettings, bool]:
+        """The same without the draws that are "auto", and whether more leaves are to be tried."""
+        share = 1.0 if learner.subsample == "auto" else self.subsample
+        drawn = learner.max_features != "auto" or learner.feature_weights is not None
+        without_draws = replace(self, subsample=share, max_features=self.max_features if drawn else 0)
+        return without_draws, learner.max_leaf_nodes == "auto" and rows.count >= FEW_ROWS
 
 
 Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
@@ -109,7 +132,7 @@ def tried(
 
 
 def results_of_trials(
-    parted: list[PartedRows], trial: Trial, first: RoundSettings, without_draws: RoundSettings, *, more_leaves: bool
+    parted: list[PartedRows], trial: Trial, first: RoundSettings, without_draws: RoundSettings, more_leaves: bool
 ) -> tuple[TrialResult, list[TrialResult]]:
     """Return the result of the chosen settings, and all results in the order of trial.
 
