@@ -49,13 +49,13 @@ from committee import report
 from committee.data.examples import load_example
 from committee.data.readers.table_reader import read_table
 from committee.report.page import Section, render_page
-from committee.report.grid import Grid, rich_table
+from committee.report.grid import Grid, rich_tables
 X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
 trees = committee.SBPMTClassifier(n_estimators=2, random_state=0).fit(X, y)
 calls = {
     "lp": [lambda: committee.LPBoostClassifier().fit(X, y)],
     "plots": [lambda: report.MarginDisplay({"a": [0.1]}).plot()],
-    "cli": [lambda: render_page("A", [Section("B", ["c"])]), lambda: rich_table(Grid("", (), (), ""), 80)],
+    "cli": [lambda: render_page("A", [Section("B", ["c"])]), lambda: rich_tables(Grid("", (), (), ""), 80)],
     "polars": [lambda: load_example("iris"), lambda: read_table("a.csv"), lambda: committee.scan("a.csv"),
                lambda: trees.leaf_models_],
 }

@@ -29,6 +29,7 @@ from committee.data.examples import load_example
 from committee.data.readers.table_reader import read_table
 from committee.data.readers.tables import split_target
 from committee.report import ContributionDisplay
+from committee.report.models import PEERS
 from tests.cli.calls import COMMITTEE, READ_PREDICTIONS, fail, fails, run, run_process, sample_table, succeed
 from tests.patience import PATIENCE
 from tests.small_portfolio import use_small_members
@@ -82,8 +83,9 @@ def test_compare_writes_report_and_json(table, tmp_path):
     document = json.loads(figures.read_text("utf-8"))
     assert document["settings"] == {
         "folds": 3, "repeats": 2, "seed": 5, "jobs": 1, "metric": "log_loss", "task": "classes", "level": 0.05,
-        "parameters": {},
+        "parameters": {}, "assignment": "", "weighted": False,
     }  # fmt: skip
+    assert [model["name"] for model in document["models"]].count("baseline") == 1, "which is always there"
     assert document["table"]["categorical"] == 2
     assert len(document["models"][0]["folds"]) == 6
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
@@ -96,17 +98,60 @@ def test_compare_goes_on_from_a_checkpoint_and_removes_it_when_all_is_written(ta
     json, checkpoint = tmp_path / "figures.json", tmp_path / "finished.jsonl"
     arguments = ("compare", table, "-t", "label", "--models", "adaboost", "--folds", 3, "--checkpoint", checkpoint)
     succeed(*arguments)
-    assert len(checkpoint.read_text("utf-8").splitlines()) == 4
+    assert len(checkpoint.read_text("utf-8").splitlines()) == 1 + 3 * 2, "of the model and the baseline"
     succeed(*arguments, "--json", json)
     assert json.exists() and not checkpoint.exists()
 
 
-def test_compare_example_and_default_models():
-    result = succeed("compare", "--example", "iris", "--folds", 2)
-    for name in ("gradient_boosting", "sbpmt", "tree", "scikit-learn:random_forest"):
+def test_compare_example_and_default_models(monkeypatch):
+    use_small_members(monkeypatch)
+    monkeypatch.setattr("committee.report.models.find_spec", lambda package: package == "sklearn" or None)
+    result = succeed("compare", "--example", "iris", "--folds", 2, "-p", "sbpmt:n_estimators=2")
+    for name in ("committee", "gradient_boosting", "sbpmt", "tree", "scikit-learn:random_forest", "baseline"):
         assert name in result.stdout
     assert "matryoshka" not in result.stdout, "a handful; --models all has every one"
     assert "ROC AUC" in result.stdout and "MCC" not in result.stdout
+
+
+def test_compare_by_groups_in_order_of_time_and_with_weights(tmp_path):
+    path = tmp_path / "sales.csv"
+    frame = sample_table(120).drop("id", "price")
+    days = [f"2024-0{1 + i // 28}-{1 + i % 28:02}" for i in range(120)]
+    frame.with_columns(sold=pl.Series(days), w=pl.Series([0, 1, 2, 3] * 30)).write_csv(path)
+    command = ("compare", path, "-t", "label", "--models", "tree", "--folds", 2)
+
+    def words(*options):
+        return " ".join(succeed(*command, *options).stdout.split())
+
+    shown = words("--time", "sold", "--weight", "w")
+    assert "90 rows, 4 columns" in shown, "rows of weight 0 are absent"
+    assert "2 folds in order of 'sold', seed 0, weighted rows" in shown
+    shown = words("--time", "sold", "--drop", "sold")
+    assert "120 rows, 4 columns" in shown and "in order of 'sold'" in shown
+    shown = words("--group", "code", "--drop", "w", "--sample", 110)
+    assert "110 rows, 3 columns" in shown and "whole groups of 'code'" in shown
+    assert "column 'sold' holds dates, and the folds are drawn at random" in succeed(*command).stderr
+    cases = [
+        ("--group and --time do not go together", "--group", "code", "--time", "sold"),
+        ("--weight 'label' is the target", "--weight", "label"),
+        ("--group 'code' is left out by --drop", "--group", "code", "--drop", "code"),
+        ("--group and --weight both name 'code'", "--group", "code", "--weight", "code"),
+        ("--time 'color' is missing in", "--time", "color"),
+        ("--group 'shop' is not a column", "--group", "shop"),
+        ("weight 'size' is -", "--weight", "size"),
+        ("code has 3 groups, fewer than --folds 4; use --folds 3", "--group", "code", "--folds", 4),
+        ("--repeats 2 does not go with time", "--time", "sold", "--repeats", 2),
+    ]
+    fails(command, cases)
+    frame.with_columns(day=pl.Series(["late", "soon"] * 60)).write_csv(path)
+    assert "--time 'day' is text, such as 'late'" in fail(*command, "--time", "day")
+
+
+def test_models_are_listed_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = succeed("models").stdout
+    assert all(name.rpartition(":")[2] in shown for name in (*committee.MODELS, *PEERS))
+    assert re.search(r"catboost +CatBoostClassifier of catboost", shown)
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
@@ -114,7 +159,7 @@ def test_lines_of_progress_are_tenths_of_the_work(repeats):
     options = ("compare", "--example", "iris", "--folds", 10, "--repeats", repeats, "--models", "adaboost")
     assert repeats > 1 or "fits done" not in succeed(*options).stderr
     lines = succeed(*options, "--progress").stderr.splitlines()
-    done = [f"{repeats * i}/{repeats * 10} fits done" for i in range(1, 11)]
+    done = [f"{repeats * i}/{repeats * 20} fits done" for i in range(2, 21, 2)]
     assert [line.partition(", ")[0] for line in lines] == done
     assert all(re.fullmatch(r"\d+/\d+ fits done, \d+:\d\d elapsed, about \d+:\d\d left", line) for line in lines)
 
@@ -137,7 +182,7 @@ def test_a_terminal_has_a_bar_of_progress():
     with process:
         assert b"has the highest mean accuracy" in process.stdout.read()
     assert process.returncode == 0
-    for words in (b"comparing", b"4/4", b"abstaining_stump"):  # how it ends; what is between depends on the speed
+    for words in (b"comparing", b"6/6", b"abstaining_stump"):  # how it ends; what is between depends on the speed
         assert words in shown
     assert b"fits done" not in shown
 
@@ -248,7 +293,7 @@ def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkey
     assert result.exit_code == 130
     assert "Stopped by an interrupt after 2 of 4 folds; the models are compared on these." in result.stdout
     assert "Stopped by an interrupt after 2 of 4 folds" in page.read_text("utf-8")
-    assert len(checkpoint.read_text("utf-8").splitlines()) == 3, "the same command goes on from it"
+    assert len(checkpoint.read_text("utf-8").splitlines()) == 1 + 2 * 2, "the same command goes on from it"
     fits[:] = [1, 1]
     result = run(*options, "--report", tmp_path / "none.html")
     assert result.exit_code == 130 and not (tmp_path / "none.html").exists()
@@ -480,7 +525,7 @@ def test_every_command_is_in_the_help():
 
 def test_help_names_the_files_that_are_taken(monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
-    helps = {name: succeed(name, "--help").stdout for name in COMMANDS if name not in ("papers", "convert")}
+    helps = {name: succeed(name, "--help").stdout for name in COMMANDS if name not in ("papers", "convert", "models")}
     for name, said in helps.items():
         assert "--drop" in said and ("--keep" in said) == (name in ("fit", "compare", "prune")), name
     kinds = "JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip; -"

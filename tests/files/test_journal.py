@@ -165,7 +165,7 @@ def test_what_results_depend_on():
     assert {"committee.papers.quadboost.methods", "committee.learners.quadboost.quadboost"} <= of_cells
     of_functions = {"committee.objectives.programs.linear_programs", "committee.data.packages"}
     assert of_functions <= of_cells, "imports of functions too"
-    assert "committee.report.crossvalidation" in of_cells, "which draws the folds"
+    assert "committee.report.folds" in of_cells, "which draws the folds"
     assert "committee.report.models" in dependencies("committee.papers.sbpmt.rivals"), "which encodes columns"
     others = ("cli", "dask", "report.displays", "learners.nesting", "learners.blend")
     assert not [name for name in of_cells if name.startswith(tuple(f"committee.{other}" for other in others))]

@@ -35,7 +35,8 @@ from committee.data.table_schema import TableSchema
 from committee.report.comparison import SCHEMA, Comparison, TableSummary, compare, rank_models, summarise_folds
 from committee.report.comparison_page import render_report
 from committee.report.comparison_tables import grids, measures, quality_grid, table_sentence, verdict
-from committee.report.crossvalidation import FoldResult, Limits, is_over, stratified_folds
+from committee.report.crossvalidation import FoldResult, Limits, is_over
+from committee.report.folds import stratified_folds
 from committee.report.metrics import METRICS, OF_POSITIVE_CLASS, Metric, metric_words, ranking_metrics
 from committee.report.models import (
     PEERS,
@@ -45,6 +46,7 @@ from committee.report.models import (
     compared_models,
     default_models,
     installed_peers,
+    weight_argument,
 )
 from committee.report.statistics import corrected_paired_t_test, holm
 
@@ -407,7 +409,8 @@ def test_json_layout_is_stable():
         "classes": {str(c): int((y == c).sum()) for c in np.unique(y)},
         "numbers": None,
     }
-    assert set(document["settings"]) == {"folds", "repeats", "seed", "jobs", "metric", "task", "level", "parameters"}
+    keys = "folds repeats seed jobs metric task level parameters assignment weighted"
+    assert " ".join(document["settings"]) == keys
     model, second = document["models"]
     keys = "name own place average_rank against_best error warnings summary folds margin_quantiles"
     assert " ".join(model) == keys
@@ -417,7 +420,7 @@ def test_json_layout_is_stable():
     assert set(document["versions"]) == {"python", "committee", "numpy", "scikit-learn"}
 
 
-@pytest.mark.parametrize("name", list(PEERS))
+@pytest.mark.parametrize("name", [name for name in PEERS if name != "baseline"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_peers_learn_categories_and_count_their_trees(name, n_classes):
     if not PEERS[name].installed:
@@ -429,10 +432,13 @@ def test_peers_learn_categories_and_count_their_trees(name, n_classes):
     schema = TableSchema.learn(frame)
     matrix = schema.encode(frame)
     peer = PEERS[name]
-    model = peer.make(schema, 0, 1).fit(matrix, codes)
+    made = peer.make(schema, 0, 1)
+    if name == "catboost":
+        made[-1].set_params(iterations=100)
+    model = made.fit(matrix, codes)
     assert model.score(matrix, codes) > 0.95
     voters, nodes = peer.size(model)
-    rounds = 100 * (n_classes if n_classes > 2 and "forest" not in name else 1)
+    rounds = 100 * (n_classes if n_classes > 2 and name not in ("catboost", "scikit-learn:random_forest") else 1)
     assert voters == rounds
     assert nodes >= 3 * voters * 0.9
     if isinstance(model[-1] if "forest" in name else None, RandomForestClassifier):
@@ -441,6 +447,10 @@ def test_peers_learn_categories_and_count_their_trees(name, n_classes):
         assert any("{" in tree for tree in model.get_booster().get_dump())  # a set of categories in a split
     voting, seen = peer.voting_part(model, matrix)
     np.testing.assert_array_equal(voting.predict(seen), model.predict(matrix))
+    weights = np.r_[np.zeros(100), np.ones(140)]
+    some = peer.make(schema, 0, 1)
+    some.fit(matrix, codes, **weight_argument(some, weights))
+    assert some.score(matrix[100:], codes[100:]) > 0.9 >= some.score(matrix[:100], codes[:100]) - 0.09
 
 
 def test_lightgbm_is_told_of_categories_as_its_fit_would_be():
@@ -456,7 +466,8 @@ def test_lightgbm_is_told_of_categories_as_its_fit_would_be():
 
 def test_peers_are_silent(capfd):
     frame, y = mixed_table()
-    compare(frame, y, installed_peers(), folds=2)
+    catboost = {"catboost": {"iterations": 5}} if PEERS["catboost"].installed else None
+    compare(frame, y, installed_peers(), folds=2, parameters=catboost)
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
 
@@ -599,8 +610,8 @@ def test_numbers_have_the_errors_of_scikit_learn():
 def test_all_models_of_numbers_learn_categories(tmp_path):
     frame, labels = mixed_table(120)
     y = np.where(labels == "yes", 10.0, 20.0) + frame["noise"].to_numpy()
-    names = [name for name in all_models(numbers=True) if name != "committee"]
-    assert set(default_models(numbers=True)) <= set(names)
+    assert set(default_models(numbers=True)) <= set(all_models(numbers=True))
+    names = [name for name in all_models(numbers=True) if name not in ("committee", "catboost", "baseline")]
     result = compare(
         frame, y, names, folds=2, parameters={"gradient_boosting": {"n_estimators": 20}}, checkpoint=tmp_path / "fits"
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from committee.cli.model_rows import check_columns
 from committee.cli.options import TableOptions, TrainingOptions
 from committee.cli.progress import with_progress
+from committee.cli.row_columns import RowColumns, take_row_columns
 from committee.cli.terminal import info, print_notes
 from committee.cli.training_table import TrainingTable, part_of
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
@@ -365,11 +366,13 @@ def sample_rows(
     table: TrainingOptions,
     sample: int,
     progress: bool | None,
+    columns: RowColumns,
 ) -> tuple[TrainingTable, list[Path]]:
     """Draw rows of files, stratified by class, and return them and the files."""
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")
-    found = detect_formats(open_chunks(data, table, text=categorical), target, table, categorical, SHOWN_ROWS)
+    pieces = open_chunks(data, columns.to_read(table), text=categorical)
+    found = detect_formats(pieces, target, table, categorical, SHOWN_ROWS)
     marks: dict[str, Counter[str]] = {}
     files, pieces = found.pieces.files, with_progress(found.pieces, "reading", wanted=progress)
     source, blanks = replace(found, pieces=pieces).checked(None if table.strict else target, table, marks)
@@ -382,10 +385,13 @@ def sample_rows(
     of_marks = (missing_marks_note(name, counts) for name, counts in marks.items())
     notes = (*found.notes, *of_target, *of_marks, *blanks_note(blanks))
     given, y = split_target(frame, target)
-    learned = learned_features(given, table.dates, table.kept, (), categorical, free_text=False)
+    with columns.named_in_errors():
+        keep = (*table.kept, *columns.named.values())
+        learned = learned_features(given, table.dates, keep, columns.numeric, categorical, free_text=False)
     notes += learned.notes
     print_notes(notes)
-    X, known = learned.X, dict[str, Any](notes=notes, forms=learned.forms, missing=table.form.missing)
+    X, values = take_row_columns(learned.X, columns, table.dropped)
+    known = dict[str, Any](notes=notes, forms=learned.forms, missing=table.form.missing, values=values)
     return TrainingTable(X, y, X, **known), file_paths(pieces)
 
 

@@ -22,8 +22,9 @@ from committee.cli.options import (
     split_names,
     takes_options,
 )
+from committee.cli.row_columns import Group, RowColumns, Time, Weight
 from committee.cli.terminal import INTERRUPTED, Debug, error_lines, info, notes_on_warnings, print_comparison
-from committee.report.models import PEERS
+from committee.report.models import BASELINE, PEERS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +48,7 @@ class CompareOptions:
         typer.Option(
             metavar="A,B",
             help=f"Models out of {', '.join([*MODELS, *PEERS])}; all: every one except abstaining_stump. Default: a"
-            " small selection.",
+            " small selection. The baseline (most frequent class, or mean) is added. committee models describes them.",
         ),
     ] = None
     parameter: Annotated[
@@ -60,7 +61,9 @@ class CompareOptions:
     sample: Annotated[int | None, typer.Option(help="Compare on a sample of this many rows, stratified by class.")] = (
         None
     )
-    folds: Annotated[int, typer.Option(help="Cross-validation folds, stratified by class.")] = 10
+    folds: Annotated[
+        int, typer.Option(help="Cross-validation folds, stratified by class unless --group or --time is given.")
+    ] = 10
     repeats: Annotated[int, typer.Option(help="Repeats of the cross-validation with other folds.")] = 1
     seed: Annotated[int, typer.Option(help="Seed of the folds and of every model.")] = 0
     jobs: Annotated[int, typer.Option(help="Processes; with more than one, measured times are less exact.")] = 1
@@ -68,11 +71,14 @@ class CompareOptions:
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="Metrics to show; the first ranks and tests the models. Classes: accuracy (default),"
-            " balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision; for two classes also f1,"
-            " precision and recall of the second. Numbers: rmse (default), mae, r2.",
+            help="Metrics to show; the first ranks and tests the models. Classes: accuracy (default; for rare classes"
+            " roc_auc or log_loss), balanced_accuracy, f1_macro, mcc, log_loss, brier, roc_auc, average_precision; for"
+            " two classes also f1, precision and recall of the second. Numbers: rmse (default), mae, r2.",
         ),
     ] = None
+    group: Group = None
+    time: Time = None
+    weight: Weight = None
     categorical: Categorical = None
     report: Annotated[Path | None, typer.Option(help="File of an HTML report.")] = None
     json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None
@@ -84,6 +90,11 @@ class CompareOptions:
         typer.Option(help="Seconds after which no fit starts; models are compared on their common finished folds."),
     ] = None
     progress: Progress = None
+
+    @property
+    def columns(self) -> RowColumns:
+        """Columns of groups, times and weights."""
+        return RowColumns(self.group, self.time, self.weight)
 
 
 @takes_options
@@ -107,9 +118,11 @@ def compare(
     Example: committee compare patients.csv --target outcome --report report.html
     """
     with error_lines(debug, options.report, options.json, options.checkpoint):
+        import numpy as np
+
         from committee.cli.progress import comparison_progress
         from committee.report.comparison import compare as run
-        from committee.report.metrics import chosen_metrics
+        from committee.report.metrics import chosen_metrics, default_metrics
         from committee.report.models import compared_models
 
         data = data or []
@@ -120,11 +133,18 @@ def compare(
         chosen, metrics = list(split_names(options.models)) or None, list(split_names(options.metric)) or None
         settings = parameters_of_models(options.parameter or [])
         known = None if options.task is None else options.task == "numbers"
+        options.columns.check(options.target, () if options.example else table.dropped)
         chosen_metrics(metrics, known)
+        if chosen is not None and BASELINE not in chosen and chosen != ["all"]:
+            chosen.append(BASELINE)
         compared_models(chosen, numbers=known, parameters=settings)
         rows, target, name = _read(data, table, options)
         task = _task(target, rows.y, options.task)
+        if metrics is None and task == "classes":
+            counts = np.unique(rows.y, return_counts=True)[1].tolist()
+            metrics = list(default_metrics(counts, options.folds, at_random=not (options.group or options.time)))
         metrics = list(chosen_metrics(metrics, task == "numbers"))
+        values = rows.values
         names = [each.name for each in compared_models(chosen, numbers=task == "numbers", parameters=settings)]
         with notes_on_warnings(), comparison_progress(options.progress, names, metrics[0]) as hook:
             result = run(
@@ -138,6 +158,9 @@ def compare(
                 seed=options.seed,
                 jobs=options.jobs,
                 metric=metrics,
+                groups=values.groups,
+                time=values.time,
+                sample_weight=values.weights,
                 name=name,
                 target=target,
                 progress=hook,
@@ -149,6 +172,7 @@ def compare(
 
 
 def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> tuple[TrainingTable, str, str]:
+    from committee.cli.row_columns import take_row_columns
     from committee.cli.training_table import TrainingTable, whole_table
 
     example, target, sample = options.example, options.target, options.sample
@@ -162,17 +186,18 @@ def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> 
             raise ValueError("--sample is for DATA; leave out --sample or --example")
         target = target or "target"
         X, y = split_target(_example(example, categorical, table.dropped), target)
-        return TrainingTable(X, y, X), target, example
+        X, values = take_row_columns(X, options.columns)
+        return TrainingTable(X, y, X, values=values), target, example
     if target is None:
         raise ValueError("--target is missing: name the column of the labels or numbers")
     if sample is not None:
         from committee.cli.chunks import sample_rows
 
-        rows, files = sample_rows(data, target, categorical, table, sample, options.progress)
+        rows, files = sample_rows(data, target, categorical, table, sample, options.progress, options.columns)
         return rows, target, table_name(files)
     if reads_in_chunks(data):
         raise ValueError("several files, a folder or a pattern are compared on a sample; add, e.g., --sample 100000")
-    return whole_table(data[0], target, table, categorical), target, table_name(data)
+    return whole_table(data[0], target, table, categorical, columns=options.columns), target, table_name(data)
 
 
 def _example(example: str, categorical: tuple[str, ...], drop: tuple[str, ...]) -> pl.DataFrame:

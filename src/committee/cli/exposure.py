@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.row_columns import numbers_of
 from committee.cli.terminal import note
 
 if TYPE_CHECKING:
@@ -32,24 +33,11 @@ def check_exposure_model(learner: Any) -> None:
 
 def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
     """Take the exposure out of a table; return the other columns and the exposure of each row, ``(n,)``."""
-    import polars as pl
-
     from committee.data.text import suggest_names
 
     if name not in frame.columns:
         raise ValueError(f"--exposure {name!r} is not a column; {suggest_names(name, frame.columns)}")
-    column = frame[name]
-    if not (column.dtype.is_numeric() or column.dtype == pl.String):
-        raise ValueError(f"exposure {name!r} holds {column.dtype}; it must be a number above 0 in every row")
-    numbers = column.cast(pl.Float64, strict=False)
-    sound = (numbers.is_finite() & (numbers > 0.0)).fill_null(False)
-    if not sound.all():
-        row = int((~sound).arg_max() or 0)
-        raise ValueError(
-            f"exposure {name!r} is {column[row]!r} in row {row:,}; it must be a number above 0 in every row. Correct"
-            " it, or leave the row out"
-        )
-    return frame.drop(name), numbers.to_numpy()
+    return frame.drop(name), numbers_of(frame[name], "exposure", positive=True)
 
 
 def fitted_exposure(learner: Any, given: str | None) -> str | None:

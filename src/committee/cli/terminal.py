@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from committee.data.packages import MissingExtraError
-from committee.data.text import printable
+from committee.data.text import merge_alike, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,7 @@ OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("delta", "effort", "folds", "level", "max_loss", "max_nodes", "max_voters", "memory_limit", "metric"),
-        *("min_gain", "objective", "on", "quantile", "scratch", "task", "time_limit"),
+        *("min_gain", "objective", "on", "quantile", "repeats", "scratch", "task", "time", "time_limit"),
     )
 } | {"categorical_features": "--categorical"}
 """Parameters of the library that have an option of their own; others are set by ``-p``."""
@@ -133,8 +133,8 @@ def note(text: str) -> None:
 
 
 def print_notes(texts: Iterable[str]) -> None:
-    """Print several notes, each once."""
-    for text in dict.fromkeys(texts):
+    """Print several notes, each once, and those of columns that are alike as one."""
+    for text in merge_alike(texts):
         note(text)
 
 
@@ -197,19 +197,22 @@ def notes_on_warnings() -> Iterator[None]:
 
 def print_tables(grids: list[Grid]) -> None:
     """Print tables one below the other."""
-    from committee.report.grid import rich_table
+    from committee.report.grid import rich_tables
 
     terminal = console()
     for i, grid in enumerate(grids):
         if i:
             terminal.print()
         terminal.print(printable(grid.title), style="bold")
-        terminal.print(rich_table(grid, terminal.width))
+        for k, part in enumerate(rich_tables(grid, terminal.width)):
+            if k:
+                terminal.print()
+            terminal.print(part)
 
 
 def print_comparison(result: Comparison) -> None:
     """Print the tables, the findings, the parameters set and the warnings of a comparison."""
-    from committee.report.comparison_tables import grids, parameters_set, table_sentence, verdict
+    from committee.report.comparison_tables import grids, model_warnings, parameters_set, table_sentence, verdict
 
     terminal = console()
     terminal.print(printable(table_sentence(result)))
@@ -220,6 +223,5 @@ def print_comparison(result: Comparison) -> None:
         terminal.print(printable(sentence), style="red" if " failed in " in sentence else None)
     for name, values in parameters_set(result):
         terminal.print(printable(f"Parameters of {name}: {values}."))
-    for model in result.models:
-        for text in model.warnings:
-            note(f"{model.name} warned: {with_options(text)}")
+    for text in model_warnings(result):
+        note(with_options(text))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.options import TrainingOptions
+from committee.cli.row_columns import NO_COLUMNS, RowColumns, RowValues, take_row_columns
 from committee.cli.terminal import print_notes
 from committee.data.readers.table_reader import TableReader
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class TrainingTable:
     """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
+
+    `values` are the groups, times and weights of the rows.
 
     `rows` is a frame of all rows, or of the first ones of a table in chunks. `files` are the states of files in chunks
     before the target was read. `marks` counts the marks for missing cells in the last pass over chunks. `blanks` has,
@@ -41,6 +44,7 @@ class TrainingTable:
     marks: dict[str, Counter[str]] = field(default_factory=dict)
     exposure: F64 | None = None
     blanks: dict[str, str] = field(default_factory=dict)
+    values: RowValues = field(default_factory=RowValues)
 
     @property
     def offset(self) -> dict[str, Any]:
@@ -97,8 +101,11 @@ def whole_table(
     numbers: bool = False,
     exposure: str | None = None,
     free_text: bool = False,
+    columns: RowColumns = NO_COLUMNS,
 ) -> TrainingTable:
     """Read a table into memory, print notes on it, and leave out identifiers.
+
+    The columns of groups, times and weights are `columns`.
 
     With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences.
     """
@@ -106,23 +113,25 @@ def whole_table(
 
     if exposure == target:
         raise ValueError(f"--exposure {exposure!r} is the target; name another column")
-    numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure])]
+    numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure]), *columns.numeric]
     reader = PrintingReader(
         target,
         **table.reader_settings,
         categorical=categorical,
         numeric=numeric,
-        drop=table.dropped,
-        keep=table.kept,
+        drop=columns.to_read(table).dropped,
+        keep=(*table.kept, *columns.named.values()),
         strict=table.strict,
         free_text=free_text,
     )
-    X, y = reader.fit_read(data)
+    with columns.named_in_errors():
+        X, y = reader.fit_read(data)
     exposed = None
     if exposure is not None:
         X, exposed = take_exposure(X, exposure)
-    forms = {name: form for name, form in reader.forms_.items() if name != exposure}
-    known: dict[str, Any] = {"missing": table.form.missing, "target_form": reader.target_form_}
+    X, values = take_row_columns(X, columns, table.dropped)
+    forms = {name: form for name, form in reader.forms_.items() if name in X.columns}
+    known: dict[str, Any] = {"missing": table.form.missing, "target_form": reader.target_form_, "values": values}
     return TrainingTable(X, y, X, notes=reader.notes_, forms=forms, exposure=exposed, **known)
 
 

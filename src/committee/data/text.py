@@ -12,6 +12,9 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories of controls, formats such as right-to-left overrides, lone surrogates and line separators."""
 _JOINERS = "\u200c\u200d"  # format characters that words of some languages need
 
+MOST_NAMED = 12
+"""Columns that a merged note names; further ones are counted."""
+
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
@@ -63,6 +66,35 @@ def printable(text: str) -> str:
 def _shown(character: str) -> str:
     hidden = character not in _JOINERS and unicodedata.category(character) in _HIDDEN
     return repr(character)[1:-1] if hidden else character
+
+
+_OF_COLUMN = re.compile(r"column ('[^']*'|\"[^\"]*\")")
+_OPTION_VALUE = re.compile(r"(--[a-z-]+) ('[^']*'|[^\s;,]+)")
+_VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*\d|\d")
+
+
+def merge_alike(notes: Iterable[str], least: int = 3) -> list[str]:
+    """Merge `least` or more notes on columns that differ only in names, values and numbers into the first of them.
+
+    >>> merge_alike([f"column {name!r} has 2 cells" for name in "abc"])
+    ["column 'a' has 2 cells; and similarly for the columns 'b', 'c'"]
+    """
+    alike: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        alike.setdefault(_template(note) if _OF_COLUMN.match(note) else note, []).append(note)
+    merged = []
+    for same in alike.values():
+        if len(same) < least:
+            merged += same
+            continue
+        names = [found[1] for each in same[1:] if (found := _OF_COLUMN.match(each))]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        merged.append(f"{same[0]}; and similarly for the columns {', '.join(names[:MOST_NAMED])}{more}")
+    return merged
+
+
+def _template(note: str) -> str:
+    return re.sub(r"\?[?,() ]*", "?", _VALUES.sub("?", _OPTION_VALUE.sub(r"\1 ?", note)))
 
 
 def shortened(text: str, most: int = 28) -> str:

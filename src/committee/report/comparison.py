@@ -16,19 +16,17 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from committee.data.labels import Task
+from committee.report.compared_rows import ComparedRows, Numbers, Table
 from committee.report.crossvalidation import (
     Cells,
     FoldResult,
     Limits,
-    Numbers,
-    Table,
     checkpointed_fits,
-    read_target,
     run_folds,
-    stratified_folds,
 )
-from committee.report.metrics import Reliability, chosen_metrics, known_metric, metric_words
-from committee.report.models import ComparedModel, compared_models
+from committee.report.folds import Folds, Split
+from committee.report.metrics import Reliability, chosen_metrics, default_metrics, known_metric, metric_words
+from committee.report.models import BASELINE, ComparedModel, compared_models, weight_argument
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm
 
 Progress: TypeAlias = Callable[[int, int, str, FoldResult], None]
@@ -140,7 +138,8 @@ class TableSummary:
 class Comparison:
     """Outcome of `compare`, models by place and those without a place last.
 
-    The first of `metrics` ranks the models. `stopped` is "an interrupt" or "the time limit" if the run ended early, and
+    The first of `metrics` ranks the models. `assignment` is how rows are assigned to folds, empty for random folds, and
+    `weighted` is True if rows have weights. `stopped` is "an interrupt" or "the time limit" if the run ended early, and
     `folds_done` the number of folds that all models finished then.
     """
 
@@ -157,6 +156,8 @@ class Comparison:
     stopped: str | None = None
     folds_done: int | None = None
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)
+    assignment: str = ""
+    weighted: bool = False
 
     @property
     def metric(self) -> str:
@@ -185,7 +186,8 @@ class Comparison:
         return {
             "schema": SCHEMA,
             "table": asdict(self.table),
-            "settings": settings | {"level": LEVEL, "parameters": self.parameters},
+            "settings": settings
+            | {"level": LEVEL, "parameters": self.parameters, "assignment": self.assignment, "weighted": self.weighted},
             "stopped": self.stopped,
             "folds_done": self.folds * self.repeats if self.folds_done is None else self.folds_done,
             "versions": self.versions,
@@ -206,6 +208,9 @@ def compare(
     seed: int = 0,
     jobs: int = 1,
     metric: str | Iterable[str] | None = None,
+    groups: Any = None,
+    time: Any = None,
+    sample_weight: Any = None,
     name: str = "table",
     target: str | None = None,
     progress: Progress | None = None,
@@ -213,7 +218,7 @@ def compare(
     time_limit: float | None = None,
     on_interrupt: Literal["raise", "keep"] = "raise",
 ) -> Comparison:
-    """Compare models on the same cross-validation folds, stratified by class.
+    """Compare models on the same cross-validation folds, by default at random and stratified by class.
 
     Every model is fitted on one thread. Learners of this library take the frame; all others take the matrix of a
     `committee.data.table_schema.TableSchema` learned on the training rows of the fold. So categories that occur only in
@@ -240,7 +245,17 @@ def compare(
         Number of processes. Metrics do not depend on it; measured times are less exact with more than one.
     metric : str or iterable of str, default=None
         Names of `committee.report.metrics.METRICS` or `METRICS_OF_NUMBERS`. The first ranks and tests the models, the
-        others get columns; all are measured. `None`: "accuracy", or "rmse".
+        others get columns; all are measured. `None`: "rmse"; "accuracy", or for rare classes
+        (`committee.report.metrics.default_metrics`) "roc_auc" or "log_loss", followed by accuracy.
+    groups : array-like of shape (n_samples,) or str, default=None
+        Groups, such as patients, whose rows are in one fold: StratifiedGroupKFold of classes, GroupKFold of numbers. A
+        name is that of a column, which is then no feature.
+    time : array-like of shape (n_samples,) or str, default=None
+        Numbers or dates. Fold k of ``folds`` tests part k + 1 of the rows in this order by fits on parts 1 to k. A name
+        is that of a column, which stays a feature.
+    sample_weight : array-like of shape (n_samples,) or str, default=None
+        Row weights in fits and metrics. Rows of weight 0 are left out. A name is that of a column, which is then no
+        feature.
     name, target : str, default="table" and None
         Names of the table and of the target, the latter that of ``y`` by default.
     progress : callable ``(done, total, model, result)``, default=None
@@ -261,13 +276,14 @@ def compare(
     Warns
     -----
     UserWarning
-        If a class has fewer rows than ``folds``: some folds test without it.
+        If a class has fewer rows than ``folds``: some folds test without it. If the frame has columns of dates, and the
+        folds are at random.
 
     Notes
     -----
     Each model is tested against the best by the corrected resampled t-test
-    (`committee.report.statistics.corrected_paired_t_test`, test/train ratio :math:`1/(k-1)`), with p-values adjusted by
-    Holm's rule. The best is selected on the same folds, so its lead is slightly optimistic.
+    (`committee.report.statistics.corrected_paired_t_test`, mean test/train ratio of the folds), with p-values adjusted
+    by Holm's rule. The best is selected on the same folds, so its lead is slightly optimistic.
 
     Examples
     --------
@@ -278,8 +294,6 @@ def compare(
     >>> round(compare(X, y, {"bayes": GaussianNB()}, folds=5)["bayes"].mean("accuracy"), 3)
     0.96
     """
-    from committee.data.columns import is_frame
-
     for setting, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{setting} must be an integer of at least {least}; got {value!r}")
@@ -287,21 +301,20 @@ def compare(
         raise ValueError(f"time_limit must be a number of seconds above 0; got {time_limit!r}")
     if on_interrupt not in ("raise", "keep"):
         raise ValueError(f"on_interrupt={on_interrupt!r} is neither 'raise' nor 'keep'")
-    labels = read_target(y, target, task)
-    numbers = isinstance(labels, Numbers)
+    rows = ComparedRows.of(frame, y, task, target, groups=groups, time=time, sample_weight=sample_weight)
+    table, numbers = rows.table, isinstance(rows.table.labels, Numbers)
+    plan = rows.folds(folds, repeats, seed)
+    labels = table.labels
+    if metric is None and not numbers:
+        metric = default_metrics(np.bincount(labels.codes).tolist(), folds, at_random=not plan.words)
     metrics = chosen_metrics(metric, numbers, labels.classes.size)
-    chosen = compared_models(models, numbers=numbers, parameters=parameters)
-    table = Table(frame if is_frame(frame) else np.asarray(frame), labels)
-    notes = labels.check_folds(folds)
+    chosen = compared_models(models, numbers=numbers, parameters=_of_baseline(parameters, models, metrics))
+    notes = rows.notes(plan)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
-    for model in chosen:
-        if model.parameters:  # invalid parameters are refused before the first fit
-            made = model.make(table.encoded()[0], seed)
-            if model.own:
-                made._validate_params()
-    splits = stratified_folds(labels.codes, folds, repeats, seed)
-    settings = {"folds": folds, "repeats": repeats, "seed": seed}
+    _check_models(chosen, table, seed)
+    splits = plan.splits(labels.codes, of_classes=not numbers)
+    settings = {"folds": folds, "repeats": repeats, "seed": seed, **({"order": plan.digest} if plan.digest else {})}
     versions = _versions(chosen)
     with checkpointed_fits(checkpoint, table, chosen, settings, versions) as (finished, finish):
         cells, stopped = run_folds(
@@ -321,7 +334,7 @@ def compare(
         summarise_folds(model, {f: cells[m, f] for f in used if (m, f) in cells}) for m, model in enumerate(chosen)
     ]
     if done or stopped is None:
-        results = rank_models(results, metrics[0], test_train_ratio=1.0 / (folds - 1))
+        results = rank_models(results, metrics[0], test_train_ratio=_test_train_ratio(plan, splits))
     else:  # models that ran are not better than those that did not
         results.sort(key=lambda result: not result.fold_results)
     return Comparison(
@@ -342,7 +355,36 @@ def compare(
             for model in chosen
             if model.parameters
         },
+        assignment=plan.words,
+        weighted=table.weights is not None,
     )
+
+
+def _of_baseline(
+    parameters: Mapping[str, Mapping[str, Any]] | None, models: Any, metrics: tuple[str, ...]
+) -> Mapping[str, Mapping[str, Any]] | None:
+    # the median has the least absolute error
+    compared = models is None or (not isinstance(models, Mapping) and BASELINE in models)
+    if metrics[0] != "mae" or not compared or BASELINE in (parameters or {}):
+        return parameters
+    return {**(parameters or {}), BASELINE: {"strategy": "median"}}
+
+
+def _check_models(chosen: list[ComparedModel], table: Table, seed: int) -> None:
+    # invalid parameters and unknown weights are refused before the first fit
+    for model in chosen:
+        if not model.parameters and table.weights is None:
+            continue
+        made = model.make(table.encoded()[0], seed)
+        weight_argument(made, table.weights)
+        if model.own and model.parameters:
+            made._validate_params()
+
+
+def _test_train_ratio(plan: Folds, splits: list[Split]) -> float:
+    if not plan.words:
+        return 1.0 / (plan.folds - 1)
+    return float(np.mean([len(test) / len(train) for train, test in splits]))
 
 
 def _fold_of_most_models(cells: Cells) -> list[int]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from committee.data.text import merge_alike
 from committee.report.comparison_tables import (
     cost_grid,
     difference_grid,
     failures_grid,
     measures,
+    model_warnings,
     parameters_set,
     quality_grid,
     size_text,
@@ -39,7 +41,6 @@ MOST_FOLDS = 20
 
 def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
     """Render a comparison and `notes` as one HTML page; the same comparison gives the same text."""
-    warnings = [f"{model.name} warned: {text}" for model in comparison.models for text in model.warnings]
     parameters = parameters_set(comparison)
     return render_page(
         f"Comparison on {comparison.table.name}",
@@ -53,7 +54,7 @@ def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
         ],
         lead=table_sentence(comparison) + ".",
         verdict=verdict(comparison),
-        notes=[*comparison.notes, *notes, *warnings],
+        notes=merge_alike([*comparison.notes, *notes, *model_warnings(comparison)]),
         choices=[model.name for model in comparison.ranked],
     )
 

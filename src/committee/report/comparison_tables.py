@@ -10,7 +10,8 @@ import numpy as np
 from committee.data.text import pluralize
 from committee.report.comparison import LEVEL, AgainstBest, Comparison, ModelResult
 from committee.report.grid import BLANK, Grid
-from committee.report.metrics import Metric, averaged, known_metric, metrics_of
+from committee.report.metrics import Metric, averaged, default_metrics, known_metric, metrics_of
+from committee.report.models import BASELINE
 
 MOST_DEVIATIONS = 3
 """Number of metrics above which the table of scores shows means without standard deviations."""
@@ -114,10 +115,11 @@ def cost_grid(comparison: Comparison) -> Grid:
 
 
 def _metrics(table: str, comparison: Comparison) -> dict[str, Metric]:
+    known = metrics_of(comparison.task == "numbers")
     return {
-        name: metric
-        for name, metric in metrics_of(comparison.task == "numbers").items()
-        if metric.table == table and (metric.shown or name in comparison.metrics)
+        name: known[name]
+        for name in dict.fromkeys((*comparison.metrics, *known))
+        if known[name].table == table and (known[name].shown or name in comparison.metrics)
     }
 
 
@@ -137,10 +139,13 @@ def table_sentence(comparison: Comparison) -> str:
     if table.numbers is not None:
         target = f"numbers of {table.target!r} from {table.numbers[0]:.6g} to {table.numbers[2]:.6g}"
     repeats = f" x {comparison.repeats} repeats" if comparison.repeats > 1 else ""
+    assigned = comparison.assignment and f" {comparison.assignment}"
+    stratified = " stratified" if table.classes and not assigned else ""
     return (
         f"{table.name}: {pluralize(table.rows, 'row')}, {pluralize(table.columns, 'column')} ({numeric:,} numeric,"
         f" {table.categorical:,} categorical), {target}, {missing};"
-        f" {comparison.folds}{' stratified' if table.classes else ''} folds{repeats}, seed {comparison.seed}"
+        f" {comparison.folds}{stratified} folds{assigned}{repeats}, seed {comparison.seed}"
+        f"{', weighted rows' if comparison.weighted else ''}"
     )
 
 
@@ -169,9 +174,12 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         ]
         for table in ("quality", "cost")
     )
+    compared = any(model.name == BASELINE for model in comparison.models)
+    shares = "; its probabilities are the shares of the classes" if comparison.task == "classes" else ""
     jobs = comparison.jobs
     run = "one fit at a time" if jobs == 1 else f"{jobs} fits in parallel, which makes times less exact"
     return [
+        *([(BASELINE, f"Always predicts {constant_prediction(comparison)}{shares}.")] if compared else []),
         *quality,
         ("rank", f"Rank by {words} among the models within each fold (1 is best, ties averaged), averaged."),
         (
@@ -201,10 +209,12 @@ def verdict(comparison: Comparison) -> list[str]:
     """Return the findings in sentences: best model, differences and their significance, failed models."""
     sentences = _stopped(comparison)
     if comparison.ranked:
+        sentences += _rare(comparison)
         best, *others = comparison.ranked
         sentences.append(_best(comparison, best, others))
         tested = [(each, each.against_best) for each in others if each.against_best is not None]
         sentences += _tested(comparison, best, tested)
+        sentences += _against_baseline(comparison, best)
     for model in comparison.models:
         if model.error is not None:
             fold = model.error.partition(":")[0]
@@ -264,6 +274,43 @@ def _tested(comparison: Comparison, best: ModelResult, tested: list[tuple[ModelR
     return sentences
 
 
+def _against_baseline(comparison: Comparison, best: ModelResult) -> list[str]:
+    base = next((model for model in comparison.ranked if model.name == BASELINE), None)
+    if base is None:
+        return []
+    words, always = comparison.metric_words, constant_prediction(comparison)
+    if best is base:
+        return [f"No model has a better mean {words} than the baseline, which always predicts {always}."]
+    if base.against_best is not None and not base.against_best.significant:
+        return [f"{best.name} is not significantly better than the baseline, which always predicts {always}."]
+    accuracy, constant = best.mean("accuracy"), base.mean("accuracy")
+    if comparison.metric == "accuracy" or accuracy is None or constant is None or accuracy > constant:
+        return []
+    return [
+        f"By accuracy {best.name} is no better than always predicting {always} ({accuracy:.4f} and {constant:.4f}): its"
+        f" gain is in {words}, and another threshold of the probabilities predicts the rare class more often."
+    ]
+
+
+def constant_prediction(comparison: Comparison) -> str:
+    """Return in words what the baseline predicts."""
+    if comparison.task == "numbers":
+        return f"the {comparison.parameters.get(BASELINE, {}).get('strategy', 'mean')} of the training rows"
+    counts = comparison.table.classes
+    return f"{max(counts, key=lambda label: counts[label])!r}, the most frequent class"
+
+
+def _rare(comparison: Comparison) -> list[str]:
+    counts = comparison.table.classes
+    if not counts or comparison.metric not in ("roc_auc", "log_loss"):
+        return []
+    if default_metrics(counts.values(), comparison.folds)[0] == "accuracy":
+        return []
+    label = min(counts, key=lambda label: counts[label])
+    share = counts[label] / sum(counts.values())
+    return [f"Ranked by {comparison.metric_words}, as class {label!r} has {share:.1%} of the rows."]
+
+
 def _is_large(comparison: Comparison, best: ModelResult, model: ModelResult) -> bool:
     metric = comparison.metric
     first, other = best.mean(metric), model.mean(metric)
@@ -285,6 +332,15 @@ def _differences(comparison: Comparison, tested: list[tuple[ModelResult, Against
         sign = "" if p.startswith("<") else "= "
         texts.append(f"{model.name} by {size_text(comparison, test.difference)} ({low} to {high}; p {sign}{p})")
     return ", ".join(texts)
+
+
+def model_warnings(comparison: Comparison) -> list[str]:
+    """Return the warnings of the models, each with the models that gave it."""
+    by_text: dict[str, list[str]] = {}
+    for model in comparison.models:
+        for text in model.warnings:
+            by_text.setdefault(text, []).append(model.name)
+    return [f"{_listed(names)} warned: {text}" for text, names in by_text.items()]
 
 
 def _listed(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Cross-validation of the models of a comparison: targets, folds, parallel fits, and their checkpoint."""
+"""Cross-validation of the models of a comparison: parallel fits, and their checkpoint."""
 
 from __future__ import annotations
 
@@ -17,20 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.columns import open_frame
-from committee.data.labels import MOST_NUMERIC_CLASSES, Task, infer_task
-from committee.data.number_types import F64
 from committee.data.parallel import completed_results, member_executor
-from committee.data.text import pluralize, quoted
+from committee.report.compared_rows import Numbers, Table
+from committee.report.folds import Split
 from committee.report.metrics import FittedFold, Reliability, metrics_of
-from committee.report.models import ComparedModel
+from committee.report.models import ComparedModel, weight_argument
 
 if TYPE_CHECKING:
     from committee.data.table_schema import TableSchema
     from committee.files.journal import Journal
-
-Rows: TypeAlias = NDArray[np.intp]
-Split: TypeAlias = tuple[Rows, Rows]
 
 TIMED_ROWS = 4096
 """Least rows on which prediction is timed (test rows, repeated), so that a small fold does not time overhead."""
@@ -42,137 +37,7 @@ FITS = "committee.comparison/2"
 """Name and version of the format of fits in a checkpoint."""
 
 
-# --- targets ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Target of classes: distinct labels `classes` (K,), sorted, and their indices `codes` (n,)."""
-
-    classes: NDArray[Any]
-    codes: NDArray[np.intp]
-    name: str
-
-    @classmethod
-    def read(cls, y: Any, name: str | None = None) -> Labels:
-        return cls._of(*_one_column(y, name))
-
-    @classmethod
-    def _of(cls, values: NDArray[Any], name: str) -> Labels:
-        if values.dtype.kind == "O" and len({type(value) for value in values}) > 1:
-            raise ValueError(f"column {name!r} mixes types of labels; make them all text or all numbers")
-        classes, codes = np.unique(values, return_inverse=True)
-        if classes.size < 2:
-            n = pluralize(classes.size, "class", "classes")
-            raise ValueError(f"column {name!r} has {n}; a comparison needs at least two")
-        if values.dtype.kind in "iuf" and classes.size > MOST_NUMERIC_CLASSES:
-            raise ValueError(
-                f"column {name!r} is numeric with {classes.size} distinct values, too many for classes (at most"
-                f" {MOST_NUMERIC_CLASSES}): predict numbers, bin them, or name another target"
-            )
-        return cls(classes, codes.astype(np.intp), name)
-
-    def check_folds(self, folds: int) -> list[str]:
-        """Refuse folds that cannot be stratified, and return notes on classes with fewer rows than folds."""
-        counts = np.bincount(self.codes)
-        rare = {str(c): int(k) for c, k in zip(self.classes, counts, strict=True) if k < folds}
-        single = [c for c, k in rare.items() if k == 1]
-        if single:
-            raise ValueError(
-                f"class(es) {quoted(single)} of column {self.name!r} have 1 row each, which cannot be both trained on"
-                " and tested; drop those rows or merge the classes"
-            )
-        if counts.max() < folds:
-            raise ValueError(
-                f"folds={folds} is more than any class of column {self.name!r} has rows; use at most {counts.max()}"
-            )
-        if not rare:
-            return []
-        named = ", ".join(f"{c!r} ({k} rows)" for c, k in list(rare.items())[:5]) + (", ..." if len(rare) > 5 else "")
-        return [
-            f"column {self.name!r} has classes with fewer rows than folds={folds}, so some folds test without"
-            f" them: {named}; use folds={min(rare.values())}, or merge classes"
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers(Labels):
-    """Target of numbers `values` (n,): no classes, and folds that are not stratified."""
-
-    values: F64
-
-    @classmethod
-    def _of(cls, values: NDArray[Any], name: str) -> Numbers:
-        if values.dtype.kind not in "biuf":
-            raise ValueError(f"column {name!r} holds text, which cannot be predicted as numbers; predict classes")
-        numbers = values.astype(np.float64)
-        if not np.isfinite(numbers).all():
-            raise ValueError(f"column {name!r} holds infinite numbers; drop those rows first")
-        if np.ptp(numbers) == 0.0:
-            raise ValueError(f"column {name!r} holds {numbers[0]:g} in all rows; there is nothing to predict")
-        return cls(np.empty(0), np.zeros(numbers.size, dtype=np.intp), name, numbers)
-
-    def check_folds(self, folds: int) -> list[str]:
-        if folds > self.values.size:
-            raise ValueError(f"folds={folds} is more than the {self.values.size} rows; use fewer")
-        return []
-
-
-def read_target(y: Any, name: str | None = None, task: Task | None = None) -> Labels:
-    """Read labels or numbers from a series or an array; the task is inferred by default."""
-    if task not in (None, "classes", "numbers"):
-        raise ValueError(f"task={task!r} is neither 'classes' nor 'numbers'")
-    values, name = _one_column(y, name)
-    kind = Numbers if (task or infer_task(values)) == "numbers" else Labels
-    return kind._of(values, name)
-
-
-def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
-    import narwhals as nw
-
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    name = name or str(getattr(y, "name", None) or "target")
-    missing = 0
-    if isinstance(series, nw.Series):
-        missing = int(series.is_null().sum())
-        values = np.asarray(series.to_list()) if missing == 0 else np.empty(len(series), dtype=object)
-    else:
-        values = np.asarray(y)
-    if values.ndim != 1:
-        raise ValueError(f"labels must be one column; got an array of shape {values.shape}")
-    if missing == 0 and values.dtype.kind in "fO":
-        missing = sum(value is None or value != value for value in values.tolist())
-    if missing:
-        labels = pluralize(missing, "missing label")
-        raise ValueError(f"column {name!r} has {labels} in {len(values)} rows; drop those rows first")
-    return values, name
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A frame or an array, and its target."""
-
-    frame: Any
-    labels: Labels
-
-    def __post_init__(self) -> None:
-        if len(self.frame) != self.labels.codes.size:
-            raise ValueError(f"the table has {len(self.frame)} rows but there are {self.labels.codes.size} labels")
-
-    def rows(self, rows: Rows) -> Any:
-        if isinstance(self.frame, np.ndarray):
-            return self.frame[rows]
-        return open_frame(self.frame)[rows.tolist()].to_native()
-
-    def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
-        """Return the schema and the encoded matrix of all rows."""
-        from committee.data.table_schema import TableSchema
-
-        schema = TableSchema.learn(self.frame)
-        return schema, schema.encode(self.frame)
-
-
-# --- folds -----------------------------------------------------------------------------------------------
+# --- results of a fold -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,17 +74,6 @@ class FoldResult:
         parts = values.get("reliability")  # journals of earlier versions have none
         reliability = None if parts is None else Reliability(*map(np.array, parts))
         return cls(figures, quantiles, values["error"], tuple(values["warnings"]), reliability)
-
-
-def stratified_folds(codes: NDArray[np.intp], folds: int, repeats: int, seed: int) -> list[Split]:
-    """Return training and test rows of every fold, as drawn by scikit-learn's RepeatedStratifiedKFold."""
-    from sklearn.model_selection import RepeatedStratifiedKFold
-
-    with warnings.catch_warnings():
-        # Labels.check_folds has named the classes that are too small for every fold
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-        return list(splitter.split(np.zeros((codes.size, 1)), codes))
 
 
 @dataclass(frozen=True)
@@ -330,7 +184,9 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
             result = FoldResult(
                 figures={name: metric.measure(fold) for name, metric in metrics.items()},
                 margin_quantiles=None if fold.margins is None else np.quantile(fold.margins, MARGIN_LEVELS),
-                reliability=None if p is None else Reliability.of(p, fold.classes[p.argmax(axis=1)] == fold.y_test),
+                reliability=None
+                if p is None
+                else Reliability.of(p, fold.classes[p.argmax(axis=1)] == fold.y_test, fold.weights),
             )
         except Exception as error:
             result = FoldResult(dict.fromkeys(metrics), error=f"{type(error).__name__}: {error}")
@@ -341,7 +197,7 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
 def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int) -> FittedFold:
     from committee.data.table_schema import TableSchema
 
-    labels, (train, test) = table.labels, split
+    labels, weights, (train, test) = table.labels, table.weights, split
     X_train, X_test = table.rows(train), table.rows(test)
     # learners of this library take the labels as they are; all others get codes, which every library accepts
     classes = labels.classes if model.own else np.arange(labels.classes.size)
@@ -356,7 +212,7 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
     fit_seconds = time.perf_counter() - start
     fitted = model.make(schema, seed)  # untimed: the first call imports the model's library
     start = time.perf_counter()
-    fitted.fit(given_train, y_train)
+    fitted.fit(given_train, y_train, **weight_argument(fitted, None if weights is None else weights[train]))
     fit_seconds += time.perf_counter() - start
 
     def given(X: Any) -> Any:
@@ -378,6 +234,7 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
         predict_microseconds=1e6 * seconds / len(batch),
         size=model.size(fitted, committee),
         margins=None if committee is None or not classes.size else committee.margins(rows, y_train),
+        weights=None if weights is None else weights[test],
     )
 
 
@@ -389,7 +246,7 @@ def checkpointed_fits(
     checkpoint: str | os.PathLike[str] | None,
     table: Table,
     models: list[ComparedModel],
-    settings: dict[str, int],
+    settings: dict[str, Any],
     versions: dict[str, str],
 ) -> Iterator[tuple[Cells, Callable[[int, int, FoldResult], None] | None]]:
     """Yield the fits of a checkpoint, by the indices of model and fold, and a function that adds one."""
@@ -408,6 +265,8 @@ def checkpointed_fits(
     labels = table.labels
     for array in (np.ascontiguousarray(matrix), labels.values if isinstance(labels, Numbers) else labels.codes):
         rows.update(array.data)
+    if table.weights is not None:
+        rows.update(table.weights.data)
     run = {
         "comparison": FITS,
         **settings,

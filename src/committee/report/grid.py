@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from committee.data.packages import require_package
@@ -11,6 +11,9 @@ from committee.data.text import printable
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+
+LEAST_TEXT = 32
+"""Characters of a column of text next to names of models, below which its table is divided."""
 
 BLANK = "-"
 """Cell without a figure."""
@@ -37,27 +40,59 @@ class Grid:
         assert len(self.keys) in (0, len(self.rows))
 
 
-def rich_table(grid: Grid, width: int) -> RichTable:
-    """Return a rich table without the title; a narrow one breaks names of models at their colon."""
+def rich_tables(grid: Grid, width: int) -> list[RichTable]:
+    """Return rich tables without the title: one, or several with the columns that fit the width below the models.
+
+    Names of models are whole; at less than 100 characters they are broken at their colon.
+    """
     require_package("rich", "a table of the terminal")
+    if "model" not in grid.columns:
+        return [_rich_table(grid, range(len(grid.columns)))]
+    place = grid.columns.index("model")
+    if width < 100:
+        rows = tuple((*row[:place], row[place].replace(":", ":\n"), *row[place + 1 :]) for row in grid.rows)
+        grid = replace(grid, rows=rows)
+    sizes = [2 + max(map(_longest_line, (_heading(name), *cells))) for name, cells in _columns(grid)]
+    for j in range(place + 1, len(sizes)):
+        if grid.justify[j] == "l":  # text, whose lines are broken
+            sizes[j] = min(sizes[j], LEAST_TEXT)
+    named = range(place + 1)
+    parts = [list(named)]
+    for j in range(place + 1, len(sizes)):
+        if len(parts[-1]) > len(named) and sum(sizes[k] for k in (*parts[-1], j)) - 2 > width:
+            parts.append(list(named))
+        parts[-1].append(j)
+    return [_rich_table(grid, part) for part in parts]
+
+
+def _columns(grid: Grid) -> Iterable[tuple[str, tuple[str, ...]]]:
+    return ((name, tuple(row[j] for row in grid.rows)) for j, name in enumerate(grid.columns))
+
+
+def _heading(name: str) -> str:
+    return printable(name).replace(" (", "\n(")  # units on a line of their own
+
+
+def _longest_line(text: str) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, printable(text).split("\n")))
+
+
+def _rich_table(grid: Grid, shown: Iterable[int]) -> RichTable:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False, show_header=any(grid.columns)
-    )
-    narrow = width < 100
-    for column, side in zip(grid.columns, grid.justify, strict=True):
+    places = list(shown)
+    headed = any(grid.columns)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False, show_header=headed)
+    for j in places:
+        name, side = grid.columns[j], grid.justify[j]
         justify: Literal["left", "right"] = "left" if side == "l" else "right"
-        least = 14 if column == "model" else None  # the model of a row stays readable
-        heading = printable(column).replace(" (", "\n(")  # units on a line of their own
-        table.add_column(Text(heading), justify=justify, no_wrap=side == "r", overflow="fold", min_width=least)
+        whole = side == "r" or name == "model"
+        table.add_column(Text(_heading(name)), justify=justify, no_wrap=whole, overflow="fold")
     for row in grid.rows:
         # Text, not markup: a name may hold square brackets.
-        broken = [
-            cell.replace(":", ":\n") if narrow and column == "model" else cell
-            for cell, column in zip(row, grid.columns, strict=True)
-        ]
-        table.add_row(*(Text(printable(cell)) for cell in broken))
+        table.add_row(*(Text(printable(row[j])) for j in places))
     return table

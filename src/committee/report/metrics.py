@@ -23,7 +23,7 @@ class FittedFold:
 
     Test rows `X_test` as the model takes them, their labels or numbers `y_test` (m,), all `classes` (K,), sorted and
     empty for numbers, `predicted` (m,), wall times of the fit and of a prediction per row, `size` (n_voters, n_nodes)
-    and training `margins` (n,); `None` where not available.
+    and training `margins` (n,); `None` where not available. Metrics are means over rows by `weights` (m,), if given.
     """
 
     model: Any
@@ -35,6 +35,7 @@ class FittedFold:
     predict_microseconds: float
     size: tuple[int, int] | None
     margins: F64 | None
+    weights: F64 | None = None
 
     @cached_property
     def probabilities(self) -> F64 | None:
@@ -96,7 +97,9 @@ def _of_probabilities(name: str) -> Callable[[FittedFold], float | None]:
         from sklearn import metrics
 
         p = fold.probabilities
-        return None if p is None else float(getattr(metrics, name)(fold.y_test, p, labels=fold.classes))
+        if p is None:
+            return None
+        return float(getattr(metrics, name)(fold.y_test, p, labels=fold.classes, sample_weight=fold.weights))
 
     return measure
 
@@ -116,7 +119,8 @@ def _mean_over_classes(name: str) -> Callable[[FittedFold], float | None]:
             return None
         score, ranked = getattr(metrics, name), ranked_classes(fold)
         among = ranked[-1:] if fold.classes.size == 2 else ranked
-        values = [float(score(fold.is_class[:, k], fold.scores[:, k])) for k in among]
+        w = fold.weights
+        values = [float(score(fold.is_class[:, k], fold.scores[:, k], sample_weight=w)) for k in among]
         return float(np.mean(values)) if values else None
 
     return measure
@@ -126,13 +130,14 @@ def _balanced_accuracy(fold: FittedFold) -> float:
     from sklearn.metrics import recall_score
 
     # balanced_accuracy_score, without its warning of predicted classes that have no test rows
-    return float(recall_score(fold.y_test, fold.predicted, labels=np.unique(fold.y_test), average="macro"))
+    y, labels = fold.y_test, np.unique(fold.y_test)
+    return float(recall_score(y, fold.predicted, labels=labels, average="macro", sample_weight=fold.weights))
 
 
 def _f1_macro(fold: FittedFold) -> float:
     from sklearn.metrics import f1_score
 
-    return float(f1_score(fold.y_test, fold.predicted, average="macro"))
+    return float(f1_score(fold.y_test, fold.predicted, average="macro", sample_weight=fold.weights))
 
 
 def _of_positive_class(name: str) -> Callable[[FittedFold], float | None]:
@@ -142,7 +147,7 @@ def _of_positive_class(name: str) -> Callable[[FittedFold], float | None]:
         if fold.classes.size != 2:
             return None
         true, predicted = (labels == fold.classes[1] for labels in (fold.y_test, fold.predicted))
-        return float(getattr(metrics, name)(true, predicted, zero_division=0.0))
+        return float(getattr(metrics, name)(true, predicted, zero_division=0.0, sample_weight=fold.weights))
 
     return measure
 
@@ -152,12 +157,13 @@ def _mcc(fold: FittedFold) -> float:
 
     if len({*fold.y_test.tolist(), *fold.predicted.tolist()}) == 1:
         return 0.0  # as scikit-learn, without its warning
-    return float(matthews_corrcoef(fold.y_test, fold.predicted))
+    return float(matthews_corrcoef(fold.y_test, fold.predicted, sample_weight=fold.weights))
 
 
 def _r2(fold: FittedFold) -> float | None:
-    spread = float(np.square(fold.y_test - fold.y_test.mean()).sum())
-    return 1.0 - float(np.square(fold.errors).sum()) / spread if spread > 0.0 else None
+    mean = np.average(fold.y_test, weights=fold.weights)
+    spread = float(np.average(np.square(fold.y_test - mean), weights=fold.weights))
+    return 1.0 - float(np.average(np.square(fold.errors), weights=fold.weights)) / spread if spread > 0.0 else None
 
 
 def _deviation(values: F64, form: str) -> str:
@@ -212,7 +218,7 @@ def _score(
 METRICS: dict[str, Metric] = {
     "accuracy": _score(
         "accuracy",
-        lambda fold: float(np.mean(fold.predicted == fold.y_test)),
+        lambda fold: float(np.average(fold.predicted == fold.y_test, weights=fold.weights)),
         "Share of test rows predicted correctly: mean over folds ± standard deviation over folds.",
         text=_mean_and_deviation,
         shown=True,
@@ -328,7 +334,7 @@ MACRO_OF_MORE = ("roc_auc", "average_precision")
 METRICS_OF_NUMBERS: dict[str, Metric] = {
     "rmse": _score(
         "RMSE",
-        lambda fold: float(np.sqrt(np.mean(np.square(fold.errors)))),
+        lambda fold: float(np.sqrt(np.average(np.square(fold.errors), weights=fold.weights))),
         "Root of the mean squared error on the test rows: mean over folds ± standard deviation over folds.",
         "lowest",
         text=four_digits,
@@ -336,7 +342,7 @@ METRICS_OF_NUMBERS: dict[str, Metric] = {
     ),
     "mae": _score(
         "MAE",
-        lambda fold: float(np.mean(np.abs(fold.errors))),
+        lambda fold: float(np.average(np.abs(fold.errors), weights=fold.weights)),
         "Mean absolute error on the test rows.",
         "lowest",
         text=four_digits,
@@ -379,6 +385,24 @@ def ranking_metrics(numbers: bool = False, n_classes: int = 2) -> list[str]:
     """Return the names of the metrics that models can be ranked by."""
     left_out = OF_TWO_CLASSES if n_classes > 2 else ()
     return [name for name, metric in metrics_of(numbers).items() if metric.best is not None and name not in left_out]
+
+
+RARE = 0.2
+"""A class is rare if it has less than this share of the rows, divided by the number of classes: 10 % of two."""
+
+
+def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:
+    """Return the metrics of classes with these numbers of rows: accuracy, or first one that suits rare ones.
+
+    The area under the ROC curve of two classes needs both in every fold: `folds` at random are stratified.
+
+    >>> default_metrics([60, 40], 5), default_metrics([95, 5], 5), default_metrics([95, 3, 2], 2)
+    (('accuracy',), ('roc_auc', 'log_loss', 'accuracy'), ('log_loss', 'accuracy'))
+    """
+    if min(counts) * len(counts) >= RARE * sum(counts):
+        return ("accuracy",)
+    has_auc = len(counts) == 2 and at_random and min(counts) >= folds
+    return (*(("roc_auc",) if has_auc else ()), "log_loss", "accuracy")
 
 
 def chosen_metrics(

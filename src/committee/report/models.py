@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from committee import MODELS, MODELS_OF_NUMBERS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from committee.data.table_schema import TableSchema
+    from committee.report.grid import Grid
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
@@ -29,16 +31,18 @@ Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
 BUILDING_BLOCKS = frozenset({"abstaining_stump"})
 """Models that are weak learners of ensembles, compared only when named."""
 
-DEFAULT_MODELS = (
-    *("gradient_boosting", "adaboost_trees", "random_forest", "sbpmt", "tree"),
-    *("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting"),
-)
-"""Default models of classes: different ones that fit small tables in seconds."""
+BASELINE = "baseline"
+"""Model that ignores the columns: the most frequent class and the shares of the classes; the mean of numbers."""
 
-DEFAULT_MODELS_OF_NUMBERS = (
-    *("gradient_boosting", "random_forest", "quadboost", "tree"),
-    *("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting"),
+OF_OTHERS = ("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting", "catboost", BASELINE)
+
+DEFAULT_MODELS = (
+    *("committee", "gradient_boosting", "adaboost_trees", "random_forest", "sbpmt", "tree"),
+    *OF_OTHERS,
 )
+"""Default models of classes: the committee, different single ones, and models of other libraries if installed."""
+
+DEFAULT_MODELS_OF_NUMBERS = ("committee", "gradient_boosting", "random_forest", "quadboost", "tree", *OF_OTHERS)
 
 
 # --- peers -----------------------------------------------------------------------------------------------
@@ -84,6 +88,29 @@ def _lightgbm(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
     return kind(n_jobs=jobs, random_state=seed, verbose=-1, **({"cat_feature": columns} if columns else {}))
 
 
+def _catboost(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    silent = {"verbose": False, "allow_writing_files": False}
+    columns = [j for j, is_category in enumerate(schema.categorical) if is_category]
+    if not columns:
+        return kind(thread_count=jobs, random_seed=seed, **silent)
+    booster = kind(cat_features=columns, thread_count=jobs, random_seed=seed, **silent)
+    return make_pipeline(FunctionTransformer(_codes_as_text, kw_args={"columns": columns}), booster)
+
+
+def _codes_as_text(X: Matrix, columns: list[int]) -> NDArray[Any]:
+    # CatBoost takes categories as text or integers, a missing one as a category
+    cells = X.astype(object)
+    cells[:, columns] = X[:, columns].astype(str)
+    return cells
+
+
+def _baseline(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+    return kind()
+
+
 def _forest_size(model: Any) -> tuple[int, int]:
     forest = model[-1] if hasattr(model, "steps") else model
     return len(forest.estimators_), sum(tree.tree_.node_count for tree in forest.estimators_)
@@ -104,6 +131,11 @@ def _lightgbm_size(model: Any) -> tuple[int, int]:
     return len(trees), sum(2 * tree["num_leaves"] - 1 for tree in trees)
 
 
+def _catboost_size(model: Any) -> tuple[int, int]:
+    leaves = (model[-1] if hasattr(model, "steps") else model).get_tree_leaf_counts()
+    return len(leaves), int(2 * leaves.sum() - len(leaves))
+
+
 def _voting_part(model: Any, X: Matrix) -> tuple[Any, Matrix]:
     if hasattr(model, "steps"):
         return model[-1], model[:-1].transform(X)
@@ -121,30 +153,33 @@ class Peer:
     make : callable ``(schema, seed, jobs) -> estimator``
         Unfitted classifier in the style of scikit-learn, for the encoded matrix of ``schema``.
     size : callable ``(fitted) -> (n_voters, n_nodes)``
-        Number of trees, and of nodes (inner ones and leaves) in all of them.
+        Number of trees, and of nodes (inner ones and leaves) in all of them; `None` for a model without trees.
     voting_part : callable ``(fitted, X) -> (fitted, X)``
         The part that votes, and the matrix it votes on. Default: the last step of a pipeline.
     make_of_numbers : callable ``(schema, seed, jobs) -> estimator``, default=None
         Unfitted regressor; `None` for a model of classes only.
+    kind : str, default=""
+        Module and class of the model, without "Classifier" or "Regressor".
     """
 
     module: str
     make: Maker
-    size: Callable[[Any], tuple[int, int]]
+    size: Callable[[Any], tuple[int, int] | None]
     voting_part: Callable[[Any, Matrix], tuple[Any, Matrix]] = _voting_part
     make_of_numbers: Maker | None = None
+    kind: str = ""
 
     @property
     def installed(self) -> bool:
         return find_spec(self.module) is not None
 
 
-def _peer(module: str, kind: str, make: Callable[..., Any], size: Callable[[Any], tuple[int, int]]) -> Peer:
+def _peer(module: str, kind: str, make: Callable[..., Any], size: Callable[[Any], tuple[int, int] | None]) -> Peer:
     def maker(suffix: str) -> Maker:
         package, _, name = kind.rpartition(".")
         return lambda schema, seed, jobs: make(getattr(import_module(package), name + suffix), schema, seed, jobs)
 
-    return Peer(module, maker("Classifier"), size, make_of_numbers=maker("Regressor"))
+    return Peer(module, maker("Classifier"), size, make_of_numbers=maker("Regressor"), kind=kind)
 
 
 PEERS: dict[str, Peer] = {
@@ -154,12 +189,33 @@ PEERS: dict[str, Peer] = {
     ),
     "xgboost": _peer("xgboost", "xgboost.XGB", _xgboost, _xgboost_size),
     "lightgbm": _peer("lightgbm", "lightgbm.LGBM", _lightgbm, _lightgbm_size),
+    "catboost": _peer("catboost", "catboost.CatBoost", _catboost, _catboost_size),
+    BASELINE: _peer("sklearn", "sklearn.dummy.Dummy", _baseline, lambda model: None),
 }
 """Peers by their names on the command line."""
 
 
 def installed_peers() -> list[str]:
     return [name for name, peer in PEERS.items() if peer.installed]
+
+
+def models_grid() -> Grid:
+    """Describe all models: name, task, and the learner or the class of another library."""
+    from committee import learner as learner_class
+    from committee.report.grid import Grid
+
+    rows = []
+    for name, (learner, parameters) in MODELS.items():
+        summary = (learner_class(learner).__doc__ or "").strip().partition("\n")[0].replace(" [1]_", "")
+        given = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        task = "classes, numbers" if name in MODELS_OF_NUMBERS else "classes"
+        rows.append((name, task, f"{learner}({given}). {summary}"))
+    for name, peer in PEERS.items():
+        task = "classes" if peer.make_of_numbers is None else "classes, numbers"
+        module, _, name_of_class = peer.kind.rpartition(".")
+        missing = "" if peer.installed else f", not installed: pip install {peer.module}"
+        rows.append((name, task, f"{name_of_class}Classifier of {module}, only for committee compare{missing}."))
+    return Grid("Models", ("model", "predicts", "learner"), tuple(rows), "lll")
 
 
 # --- models of a comparison ------------------------------------------------------------------------------
@@ -216,7 +272,7 @@ class ComparedModel:
         return model
 
     def _set_parameters(self, model: Any) -> None:
-        known = model.get_params()
+        known = {**model.get_params(), **signature(type(model)).parameters}  # CatBoost's has only those that are set
         for name in self.parameters:
             if name not in known:
                 raise ValueError(f"{self.name} has no parameter {name!r}; {suggest_names(name, list(known))}")
@@ -242,8 +298,29 @@ class ComparedModel:
         return None if committee is None else (committee.n_voters, committee.n_nodes)
 
 
+def weight_argument(model: Any, weights: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Return the argument of `fit` for row weights: that of the last step of a pipeline.
+
+    Raises
+    ------
+    ValueError
+        If the model takes no weights.
+    """
+    if weights is None:
+        return {}
+    from sklearn.utils.validation import has_fit_parameter
+
+    step = model.steps[-1][0] + "__" if hasattr(model, "steps") else ""
+    last = model[-1] if step else model
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(f"{type(last).__name__} takes no row weights; leave it out, or compare without weights")
+    return {f"{step}sample_weight": weights}
+
+
 def default_models(numbers: bool = False) -> list[str]:
-    return list(DEFAULT_MODELS_OF_NUMBERS if numbers else DEFAULT_MODELS)
+    """Return the names of the default models that are installed."""
+    names = DEFAULT_MODELS_OF_NUMBERS if numbers else DEFAULT_MODELS
+    return [name for name in names if name not in PEERS or PEERS[name].installed]
 
 
 def all_models(numbers: bool = False) -> list[str]:

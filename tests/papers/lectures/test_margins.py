@@ -21,7 +21,7 @@ from committee.papers.lectures.margins import (
 )
 from committee.papers.lectures.simulations import FULL
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
-from committee.report.crossvalidation import stratified_folds
+from committee.report.folds import stratified_folds
 
 
 def test_the_full_plan_is_the_lecture_notes():

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from committee.papers.shared.tables import Fold, NamedTable
-from committee.report.crossvalidation import Labels, Table
+from committee.report.compared_rows import Labels, Table
 
 
 @pytest.fixture(scope="session")

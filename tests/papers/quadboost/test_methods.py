@@ -21,7 +21,7 @@ from committee.papers.quadboost.tables import (
     METHODS,
     VANILLA,
 )
-from committee.report.crossvalidation import stratified_folds
+from committee.report.folds import stratified_folds
 
 
 def test_grids_are_the_documents():

@@ -15,7 +15,8 @@ from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.sbpmt.table2 import FOREST, OURS
 from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
-from committee.report.crossvalidation import Labels, Table, stratified_folds
+from committee.report.compared_rows import Labels, Table
+from committee.report.folds import stratified_folds
 from committee.report.statistics import poisson_binomial_test
 
 

@@ -15,7 +15,7 @@ from committee.papers.sbpmt import rivals, simulation
 from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.shared.pages import save
 from committee.papers.shared.tables import mease_wyner
-from committee.report.crossvalidation import Labels, Table
+from committee.report.compared_rows import Labels, Table
 
 SHORT = simulation.Simulation(300, 500, 4, (0.3, 1.0))
 """The simulation in miniature."""

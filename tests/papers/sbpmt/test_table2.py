@@ -15,7 +15,7 @@ from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.shared.cells import finished_cells
 from committee.papers.shared.pages import save
 from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
-from committee.report.crossvalidation import stratified_folds
+from committee.report.folds import stratified_folds
 from tests.papers.rebuilding import reverse_rows
 
 

@@ -18,7 +18,7 @@ from committee.papers.shared.tables import (
     load_source_table,
     mease_wyner,
 )
-from committee.report.crossvalidation import Labels, Table
+from committee.report.compared_rows import Labels, Table
 
 
 @pytest.fixture

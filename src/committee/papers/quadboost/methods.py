@@ -34,7 +34,7 @@ from committee.papers.quadboost.tables import (
 )
 from committee.papers.shared.cells import timed
 from committee.papers.shared.pages import packed
-from committee.report.crossvalidation import Split, stratified_folds
+from committee.report.folds import Split, stratified_folds
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Logistic
 from committee.voters.stump_dictionary import StumpDictionary

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.papers.shared.tables import Folder, check_rows, digest_of, document_numbers, labels_of, read_from_folder
-from committee.report.crossvalidation import Rows, Split
+from committee.report.folds import Rows, Split
 
 L1, L2, LINF, VANILLA = "QuadBoost-L1", "QuadBoost-L2", "QuadBoost-Linf", "QuadBoost"
 LPBOOST, ADABOOST = "LPBoost", "AdaBoost"

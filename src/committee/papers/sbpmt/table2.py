@@ -22,7 +22,8 @@ from committee.papers.shared.tables import (
     labels_of,
     load_source_table,
 )
-from committee.report.crossvalidation import Split, Table, stratified_folds
+from committee.report.compared_rows import Table
+from committee.report.folds import Split, stratified_folds
 from committee.report.grid import BLANK, Grid
 
 if TYPE_CHECKING:

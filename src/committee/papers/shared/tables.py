@@ -19,7 +19,8 @@ from committee.data.number_types import F64, Mask
 from committee.data.table_schema import TableSchema
 from committee.data.text import quoted, suggest_names
 from committee.papers.shared.options import DATA_VARIABLE
-from committee.report.crossvalidation import Labels, Split, Table
+from committee.report.compared_rows import Labels, Table
+from committee.report.folds import Split
 
 if TYPE_CHECKING:
     import polars as pl
