@@ -93,6 +93,21 @@ class VoterLosses:
         return W >= 0.5 - ROUNDING if self.wrong is None else self.wrong
 
     @property
+    def error(self) -> float:
+        """Share of rows whose Gibbs loss, of the voters that count for the row, is 1/2 or more.
+
+        For two classes that is the held-out or out-of-bag error of the vote, and for more classes no less. It is an
+        estimate: no bound on the vote follows from out-of-bag rows. NaN if no voter counts for any row.
+        """
+        shares: list[F64] = []
+        for loss, counts in loss_blocks(self.least, self.unseen):
+            weight = np.full(len(loss), self.weights.sum()) if counts is None else counts @ self.weights
+            known = weight > 0.0
+            shares.append((loss @ self.weights)[known] / weight[known])
+        W = np.concatenate(shares)
+        return float((W >= 0.5 - ROUNDING).mean()) if len(W) else float("nan")
+
+    @property
     def n_rows(self) -> int:
         """Number of rows n."""
         return len(self.least)

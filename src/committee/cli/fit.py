@@ -346,6 +346,7 @@ def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
 
 def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float, folds: int) -> Estimate | None:
     """Print size, time and quality of a fitted model, and return the estimate of its quality on unseen rows."""
+    from committee.report.evaluation import baseline_comment
     from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate
 
     vote, members = learner.committee_, has_members(learner)
@@ -353,6 +354,8 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
     if members:
         info(estimate(learner, table.y))
         found = stored_estimate(learner, table.y)
+        if found is not None and (comment := baseline_comment(found.figures)) is not None:
+            note(comment)
     elif model == "committee":  # all rows are of one class
         info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
     else:
@@ -398,6 +401,8 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int) -> Estimate
         info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
         return None
     info(f"on rows not seen in training ({folds} folds): {found.brief()}")
+    if (comment := found.comment) is not None:
+        note(comment)
     figures = {each.name: each.value for each in found.figures if isfinite(each.value)}
     return Estimate(f"{folds} folds", found.n_rows, figures)
 

@@ -14,6 +14,7 @@ from committee.cli.exposure import take_exposure
 from committee.cli.files import name_of_data, reads_in_chunks
 from committee.cli.model_rows import note_unknown_categories, read_for_model, select_features
 from committee.cli.options import LabelledOptions
+from committee.cli.row_columns import RowColumns, take_row_columns
 from committee.cli.terminal import note, print_notes
 from committee.data.labels import all_integers
 from committee.data.readers.learned_columns import LearnedColumns
@@ -29,6 +30,7 @@ class LabelledRows:
     y: NDArray[Any]
     target: str
     offset: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
 
 
 def read_labelled_rows(
@@ -37,35 +39,39 @@ def read_labelled_rows(
     target: str | None,
     table: LabelledOptions,
     exposure: str | None = None,
+    weight: str | None = None,
 ) -> LabelledRows:
     """Read the columns that a model uses and the target; several files are put together in memory.
 
-    The column `exposure` becomes an offset. `target` is by default the target of the model's training, or else the only
-    column that the model does not use.
+    The column `exposure` becomes an offset, and `weight` holds row weights. `target` is by default the target of the
+    model's training, or else the only column that the model does not use.
     """
     from committee.data.readers.tables import split_target
 
     used = set(LearnedColumns.of_model(learner).used)
     if target in used:
         raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")
+    if weight in used:
+        raise ValueError(f"--weight {weight!r} is a column that the model uses; name another column")
     made = getattr(learner, "provenance_", None)
     trained_on: str | None = None if made is None else made.target
 
     def target_of(names: list[str]) -> str:
         if target:
             return target
-        return trained_on if trained_on is not None and trained_on in names else _only_unused(used, names)
+        return trained_on if trained_on is not None and trained_on in names else _only_unused(used, names, weight)
 
     paths = [data] if isinstance(data, Path) else list(data)
     if reads_in_chunks(paths):
-        if exposure is not None:
-            raise ValueError("--exposure is for a table that is read whole; give one file")
+        for option, name in (("--exposure", exposure), ("--weight", weight)):
+            if name is not None:
+                raise ValueError(f"{option} is for a table that is read whole; give one file")
         from committee.cli.chunks import read_all_chunks
 
         frame, target = read_all_chunks(learner, paths, table, target_of)
     else:
         answers = [] if hasattr(learner, "classes_") else [target or trained_on or ""]
-        answers += [] if exposure is None else [exposure]
+        answers += [name for name in (exposure, weight) if name is not None]
         frame = read_for_model(learner, paths[0], table, answers=answers)
         target = target_of(frame.columns)
     frame, notes = drop_unlabelled(frame, target, strict=table.strict)
@@ -74,19 +80,29 @@ def read_labelled_rows(
     if exposure is not None:
         frame, exposed = take_exposure(frame, exposure)
         offset = np.log(exposed)
+    frame, weights = _take_weights(frame, weight, target)
     others, y = split_target(frame, target)
     X = select_features(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
     note_unknown_categories(learner, X)
     if (classes := getattr(learner, "classes_", None)) is not None:
-        return LabelledRows(X, match_classes(y, classes, target), target)
+        return LabelledRows(X, match_classes(y, classes, target), target, weights=weights)
     if y.dtype.kind not in "iuf":
         kind = "boolean" if y.dtype.kind == "b" else "text"
         raise ValueError(f"target {target!r} is {kind}, and the model predicts numbers; name a column of numbers")
-    return LabelledRows(X, y, target, offset)
+    return LabelledRows(X, y, target, offset, weights)
 
 
-def _only_unused(used: set[str], columns: list[str]) -> str:
-    unused = [name for name in columns if name not in used] if used else []
+def _take_weights(frame: Any, weight: str | None, target: str) -> tuple[Any, NDArray[np.float64] | None]:
+    if weight is None:
+        return frame, None
+    columns = RowColumns(weight=weight)
+    columns.check(target)
+    rest, values = take_row_columns(frame, columns)
+    return rest, values.weights
+
+
+def _only_unused(used: set[str], columns: list[str], weight: str | None) -> str:
+    unused = [name for name in columns if name not in used and name != weight] if used else []
     if len(unused) != 1:
         among = f": one of {quoted(unused)}" if unused else ""
         raise ValueError(f"--target is missing: name the column of the labels{among}")

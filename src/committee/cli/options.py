@@ -89,6 +89,13 @@ RowsAre = Annotated[
         " validation: rows not used in training; train: training rows, predicted by all voters.",
     ),
 ]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        help="Two classes: predict the second in order where its probability is at least this (0 to 1). Default: the"
+        " class with the larger probability."
+    ),
+]
 Progress = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="Show progress. Default: if stderr is a terminal.")
 ]

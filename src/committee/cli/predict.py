@@ -22,7 +22,7 @@ from committee.cli.files import (
     reads_in_chunks,
     write_predictions,
 )
-from committee.cli.options import ModelFile, Progress, TableOptions, split_names, takes_options
+from committee.cli.options import ModelFile, Progress, TableOptions, Threshold, split_names, takes_options
 from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_notes
 from committee.data.text import printable
 
@@ -46,6 +46,7 @@ class PredictOptions:
     safe_cells: Annotated[
         bool, typer.Option("--safe-cells", help="Put ' before text that a spreadsheet would run as a formula.")
     ] = False
+    threshold: Threshold = None
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -62,6 +63,10 @@ class PredictOptions:
     def check(self, learner: Any, model: Path) -> None:
         """Refuse options that the learner of a model file cannot fulfil."""
         kind, alpha = type(learner).__name__, self.alpha
+        if self.threshold is not None:
+            from committee.report.thresholds import check_threshold
+
+            check_threshold(learner, self.threshold)
         if self.proba and not hasattr(learner, "predict_proba"):
             raise ValueError(f"{model} holds a {kind}, which predicts numbers; leave out --proba")
         if alpha is None:
@@ -104,6 +109,10 @@ def predict(
         options.check(learner, model)
         names = tuple(dict.fromkeys(split_names(options.ids)))
         exposure = fitted_exposure(learner, options.exposure)
+        if options.threshold is not None:
+            from committee.report.thresholds import ThresholdModel
+
+            learner = ThresholdModel(learner, options.threshold)
         predictions = Predictions(learner, options.proba, options.safe_cells, names, options.alpha)
         if exposure is not None and reads_in_chunks(data):
             raise ValueError("--exposure is for a table that is read whole; give one file")

@@ -26,11 +26,13 @@ from committee.cli.options import (
     ModelFile,
     RowsAre,
     TableOptions,
+    Threshold,
     check_choice,
     split_names,
     takes_options,
 )
-from committee.cli.terminal import Debug, error_lines, info, note, print_sentences, print_tables
+from committee.cli.row_columns import Weight
+from committee.cli.terminal import Debug, error_lines, info, note, print_sentences, print_tables, with_options
 from committee.data.text import pluralize
 
 if TYPE_CHECKING:
@@ -39,6 +41,41 @@ if TYPE_CHECKING:
     from committee.bounds.result import Bound
     from committee.learners.certificates.certificates import Certificate
     from committee.report.grid import Grid
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Options of ``committee evaluate`` besides those of its tables."""
+
+    target: LabelColumn = None
+    threshold: Threshold = None
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FALSE_ALARM,MISS",
+            help="Two classes: costs of a row of the first class that is predicted as the second, and of the reverse,"
+            " such as 1,10. Shows the mean cost at several thresholds.",
+        ),
+    ] = None
+    weight: Weight = None
+    exposure: ModelExposure = None
+    report: Annotated[Path | None, typer.Option(help="File of an HTML page with errors and their causes.")] = None
+    json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None
+
+    @property
+    def parsed_costs(self) -> tuple[float, float] | None:
+        """The two costs as numbers."""
+        from committee.report.thresholds import check_costs
+
+        if self.costs is None:
+            return None
+        try:
+            return check_costs([float(each) for each in self.costs.split(",")])
+        except ValueError as error:
+            raise ValueError(
+                f"--costs {self.costs!r} must be two numbers of at least 0, not both 0: of a false alarm and of a miss,"
+                " such as --costs 1,10"
+            ) from error
 
 
 @takes_options
@@ -52,10 +89,7 @@ def evaluate(
         ),
     ],
     table: LabelledOptions,
-    target: LabelColumn = None,
-    exposure: ModelExposure = None,
-    report: Annotated[Path | None, typer.Option(help="File of an HTML page with errors and their causes.")] = None,
-    json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None,
+    options: EvaluateOptions,
     debug: Debug = False,
 ) -> None:
     """Evaluate a saved model on labelled rows.
@@ -65,23 +99,32 @@ def evaluate(
 
     Example: committee evaluate model.safetensors new.csv --target price
     """
+    report, json = options.report, options.json
     with error_lines(debug, report, json):
         from committee.cli.labelled_rows import read_labelled_rows
         from committee.report.evaluation import evaluate as run
         from committee.report.provenance import known_rows, known_rows_sentence
+        from committee.report.thresholds import check_threshold
 
         check_writable(report, json, read=[model, *data])
-        learner = load_learner(model)
-        exposure = fitted_exposure(learner, exposure)
-        if exposure is not None and report is not None:
-            raise ValueError("--report has no pages of models with an exposure; leave it out")
-        rows = read_labelled_rows(learner, data, target, table, exposure)
+        costs, learner = options.parsed_costs, load_learner(model)
+        if costs is not None or options.threshold is not None:
+            check_threshold(learner, 0.5 if options.threshold is None else options.threshold)
+        exposure = fitted_exposure(learner, options.exposure)
+        unpaged = {"--exposure": exposure, "--weight": options.weight, "--threshold": options.threshold}
+        for option, value in unpaged.items():
+            if value is not None and report is not None:
+                raise ValueError(f"--report does not go with {option}; leave one of them out")
+        rows = read_labelled_rows(learner, data, options.target, table, exposure, options.weight)
         if hasattr(learner, "classes_"):
             info(f"target {rows.target!r}: {pluralize(len(learner.classes_), 'class', 'classes')}")
         else:
             info(f"target {rows.target!r}: numbers from {rows.y.min():.6g} to {rows.y.max():.6g}")
-        found = run(learner, rows.X, rows.y, offset=rows.offset)
+        chosen: dict[str, Any] = {"threshold": options.threshold, "costs": costs, "sample_weight": rows.weights}
+        found = run(learner, rows.X, rows.y, offset=rows.offset, **chosen)
         print_tables(found.grids())
+        if options.threshold is None and (comment := found.comment) is not None:
+            note(comment)
         if known := known_rows_sentence(learner, known_rows(learner, rows.X), found):
             note(known)
         if report is not None:
@@ -311,7 +354,7 @@ def certify(
             )
         except TypeError as error:
             raise ValueError(f"{model} cannot be certified: {error}") from error
-        sentences = [*found.sentences(f" of {data}"), _baselines(found.headline, rows.y)]
+        sentences = [*map(with_options, found.sentences(f" of {data}")), _baselines(found.headline, rows.y)]
         if found.test_error is not None:
             sentences.append(f"The error on the further rows is {found.test_error:.4f}.")
         print_sentences([*sentences, ""])

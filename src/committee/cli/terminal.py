@@ -33,7 +33,8 @@ OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("delta", "effort", "folds", "level", "max_loss", "max_nodes", "max_voters", "memory_limit", "metric"),
-        *("min_gain", "objective", "on", "quantile", "repeats", "scratch", "task", "time", "time_limit"),
+        *("min_gain", "objective", "on", "quantile", "repeats", "scratch", "task", "threshold", "time"),
+        "time_limit",
     )
 } | {"categorical_features": "--categorical"}
 """Parameters of the library that have an option of their own; others are set by ``-p``."""

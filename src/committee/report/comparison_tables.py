@@ -302,10 +302,10 @@ def constant_prediction(comparison: Comparison) -> str:
 
 def _rare(comparison: Comparison) -> list[str]:
     counts = comparison.table.classes
-    if not counts or comparison.metric not in ("roc_auc", "log_loss"):
+    if not counts or comparison.metric == "accuracy":
         return []
-    if default_metrics(counts.values(), comparison.folds)[0] == "accuracy":
-        return []
+    if comparison.metrics != default_metrics(counts.values(), comparison.folds, at_random=not comparison.assignment):
+        return []  # chosen by the user
     label = min(counts, key=lambda label: counts[label])
     share = counts[label] / sum(counts.values())
     return [f"Ranked by {comparison.metric_words}, as class {label!r} has {share:.1%} of the rows."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Self
@@ -10,7 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.columns import is_frame
+from committee.data.number_types import F64
+from committee.data.rows import checked_weights
 from committee.data.text import pluralize, shortened
+from committee.report.compared_rows import rows_of
 from committee.report.figures import (
     Measured,
     accuracy_interval,
@@ -22,6 +27,7 @@ from committee.report.figures import (
 from committee.report.grid import BLANK, Grid
 from committee.report.metrics import MACRO_OF_MORE, METRICS, N_BINS, FittedFold, Reliability, metric_words
 from committee.report.prediction_sets import CoveredRows, model_inside
+from committee.report.thresholds import ThresholdModel, Thresholds, check_costs, check_threshold
 
 OVER_CLASSES = {
     "balanced_accuracy": "mean over the classes of the recall",
@@ -42,18 +48,19 @@ LEAST_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Confusion matrix: `counts` (K, K) by true and predicted class."""
+    """Confusion matrix: `counts` (K, K) of rows, or their weights, by true and predicted class."""
 
     classes: NDArray[Any]
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
 
     @classmethod
-    def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike) -> Self:
+    def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count rows by their labels and the predicted ones, all of which are among the classes."""
         from sklearn.metrics import confusion_matrix
 
         labels = np.asarray(classes)
-        return cls(labels, np.asarray(confusion_matrix(y, predicted, labels=labels), dtype=np.int64))
+        counts = np.asarray(confusion_matrix(y, predicted, labels=labels, sample_weight=sample_weight))
+        return cls(labels, counts.astype(np.int64 if sample_weight is None else np.float64))
 
     @property
     def recall(self) -> NDArray[np.float64]:  # NaN for a class without rows
@@ -70,14 +77,15 @@ class Confusion:
 
     def matrix_grid(self) -> Grid:
         names = [shortened(str(label), 16) for label in self.classes]
-        rows = tuple((name, *(f"{n:,}" for n in line)) for name, line in zip(names, self.counts.tolist(), strict=True))
+        lines = zip(names, self.counts.tolist(), strict=True)
+        rows = tuple((name, *(_amount(n) for n in line)) for name, line in lines)
         return Grid("Confusion matrix (rows: true, columns: predicted)", ("", *names), rows, "l" + "r" * len(names))
 
     def mistakes_grid(self) -> Grid:
         wrong = self.counts - np.diag(np.diag(self.counts))
         order = [k for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_MISTAKES] if wrong.flat[k]]
         names, n = [shortened(str(label), 24) for label in self.classes], len(self.classes)
-        rows = tuple((names[k // n], names[k % n], f"{wrong.flat[k]:,}") for k in order)
+        rows = tuple((names[k // n], names[k % n], _amount(wrong.flat[k])) for k in order)
         return Grid(f"Most frequent mistakes of {n} classes", ("true", "predicted", "rows"), rows, "llr")
 
     def classes_grid(self) -> Grid:
@@ -86,7 +94,7 @@ class Confusion:
         shown = np.argsort(-rows_of, kind="stable")[: 2 * MOST_IN_MATRIX].tolist()
         recall, precision = self.recall, self.precision
         rows = tuple(
-            (shortened(str(self.classes[k]), 24), f"{rows_of[k]:,}", _share(recall[k]), _share(precision[k]))
+            (shortened(str(self.classes[k]), 24), _amount(rows_of[k]), _share(recall[k]), _share(precision[k]))
             for k in shown
         )
         n = len(self.classes)
@@ -97,18 +105,26 @@ class Confusion:
         return {"classes": self.classes.tolist(), "counts": self.counts.tolist()}
 
 
-def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> F64:
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)
+
+
+def _amount(n: Any) -> str:
+    return f"{n:,}" if isinstance(n, int | np.integer) else f"{n:,.6g}"  # rows, or a sum of weights
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics of a model on `n_rows` that were not used in training; `confusion` and `reliability` of classes."""
+    """Metrics of a model on `n_rows` that were not used in training; `confusion` and `reliability` of classes.
+
+    `thresholds` are of two classes, if a threshold or costs were given.
+    """
 
     n_rows: int
     figures: tuple[Measured, ...]
     confusion: Confusion | None = None
     reliability: Reliability | None = None
+    thresholds: Thresholds | None = None
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -116,6 +132,11 @@ class Evaluation:
     @property
     def _values(self) -> dict[str, float]:
         return {figure.name: figure.value for figure in self.figures}
+
+    @property
+    def comment(self) -> str | None:
+        """Sentence on a model that is no better than a constant prediction; `None` for others."""
+        return baseline_comment(self._values)
 
     def brief(self, *, with_baseline: bool = True) -> str:
         """Return the main figures in a line."""
@@ -140,6 +161,8 @@ class Evaluation:
         grids = [Grid(f"Metrics on {pluralize(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
             grids += self.confusion.grids()
+        if self.thresholds is not None:
+            grids.append(self.thresholds.grid())
         if self.reliability is not None:
             grids.append(_reliability_grid(self.reliability))
         return [grid for grid in grids if grid.rows]
@@ -154,10 +177,21 @@ class Evaluation:
             document["confusion"] = self.confusion.to_json()
         if self.reliability is not None:
             document["reliability"] = {name: each.tolist() for name, each in vars(self.reliability).items()}
+        if self.thresholds is not None:
+            document["thresholds"] = self.thresholds.to_json()
         return document
 
 
-def evaluate(model: Any, X: Any, y: ArrayLike, *, offset: ArrayLike | None = None) -> Evaluation:
+def evaluate(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    offset: ArrayLike | None = None,
+    threshold: float | None = None,
+    costs: Sequence[float] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Evaluation:
     """Evaluate a fitted model on labelled rows.
 
     Parameters
@@ -170,6 +204,19 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, offset: ArrayLike | None = Non
         Labels, with the values of the model's classes (others count as wrong), or numbers.
     offset : array-like (n,), default=None
         Offset of each row, for a regressor whose `predict` takes one.
+    threshold : float, default=None
+        For two classes: the second is predicted where its probability is at least this. None: by `predict`.
+    costs : (float, float), default=None
+        For two classes: costs of a false alarm (the second class is predicted for a row of the first) and of a miss.
+        The evaluation then has the mean cost of a row, also at the cheapest thresholds.
+    sample_weight : array-like (n,), default=None
+        Weights of the rows in all metrics, which then have no confidence intervals. Rows of weight 0 are left out.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels and weights do not fit, `threshold` is outside [0, 1], `costs` are negative, or either is given
+        for a model that is not of two classes.
 
     Examples
     --------
@@ -184,48 +231,86 @@ def evaluate(model: Any, X: Any, y: ArrayLike, *, offset: ArrayLike | None = Non
     truth = np.asarray(y)
     if truth.ndim != 1 or not len(truth):
         raise ValueError(f"y has shape {truth.shape}; give one label or number for each of at least one row.")
+    if threshold is not None:
+        model = ThresholdModel(model, threshold)
+    if costs is not None:
+        check_threshold(model, 0.5 if threshold is None else threshold)
+        costs = check_costs(costs)
+    weights: F64 | None = None
+    if sample_weight is not None:
+        weights = np.asarray(checked_weights(sample_weight, np.empty((len(truth), 0)), warn=False))
+        if not weights.all():
+            counted = np.flatnonzero(weights)
+            X, truth, weights = rows_of(X if is_frame(X) else np.asarray(X), counted), truth[counted], weights[counted]
+            offset = None if offset is None else np.asarray(offset)[counted]
     predicted = np.asarray(model.predict(X, **_given(offset)))
     if len(predicted) != len(truth):
         values, rows = pluralize(len(truth), "value"), pluralize(len(predicted), "row")
         raise ValueError(f"y has {values} and X has {rows}; give one value for each row.")
     if hasattr(model, "classes_"):
-        found = _of_classes(model, X, truth, predicted)
+        found = _of_classes(model, X, truth, predicted, weights)
+        if threshold is not None or costs is not None:
+            positive, p = model.classes_[1], model.predict_proba(X)[:, 1]
+            both = None if costs is None else (costs[0], costs[1])
+            found = replace(
+                found, thresholds=Thresholds.of(truth == positive, p, str(positive), threshold, both, weights)
+            )
     else:
-        found = _of_numbers(model, truth, predicted)
-    covered = CoveredRows.of(model, X, truth)
+        found = _of_numbers(model, truth, predicted, weights)
+    covered = CoveredRows.of(model, X, truth, weights)
     return found if covered is None else replace(found, figures=(*found.figures, *covered.figures()))
 
 
-def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
+def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any], weights: F64 | None = None) -> Evaluation:
     classes = np.union1d(model.classes_, y)
-    fold = FittedFold(model, X, y, classes, predicted, 0.0, 0.0, None, None)
+    fold = FittedFold(model, X, y, classes, predicted, 0.0, 0.0, None, None, weights)
     figures = []
     for name, metric in METRICS.items():
         if metric.table == "quality" and (value := metric.measure(fold)) is not None:
             if name == "accuracy":
-                interval = accuracy_interval(y, predicted)
-                figures += [Measured(name, metric_words(name), value, interval=interval), _most_frequent(y)]
+                interval = accuracy_interval(y, predicted) if weights is None else None
+                figures += [Measured(name, metric_words(name), value, interval=interval), _most_frequent(y, weights)]
             else:
                 remark = "" if classes.size == 2 and name in MACRO_OF_MORE else OVER_CLASSES.get(name, "")
-                between = interval_of_classes(name, value, fold)
+                between = interval_of_classes(name, value, fold) if weights is None else None
                 figures.append(Measured(name, metric_words(name, classes.tolist()), value, remark, between))
     reliability = None
     if fold.probabilities is not None:
         p = fold.probabilities
-        reliability = Reliability.of(p, classes[p.argmax(axis=1)] == y)
+        reliability = Reliability.of(p, classes[p.argmax(axis=1)] == y, weights)
         remark = "mean difference of probability and share right"
         figures.append(Measured("calibration_error", "calibration error", reliability.calibration_error, remark))
-    return Evaluation(len(y), tuple(figures), Confusion.of(y, predicted, classes), reliability)
+    return Evaluation(len(y), tuple(figures), Confusion.of(y, predicted, classes, weights), reliability)
 
 
-def _most_frequent(y: NDArray[Any]) -> Measured:
-    labels, counts = np.unique(y, return_counts=True)
-    share, label = float(counts.max() / len(y)), str(labels[counts.argmax()])
+def baseline_comment(figures: Mapping[str, float]) -> str | None:
+    """Return a sentence if accuracy, or R2, is no better than that of a constant prediction; `None` otherwise.
+
+    >>> baseline_comment({"accuracy": 0.9, "accuracy_of_most_frequent": 0.8})
+    >>> baseline_comment({"r2": -0.01})
+    'the model is no better than always predicting the mean (R2 -0.0100)'
+    """
+    accuracy, constant = figures.get("accuracy"), figures.get("accuracy_of_most_frequent")
+    if accuracy is not None and constant is not None and accuracy <= constant:
+        return (
+            "by accuracy the model is no better than always predicting the most frequent class"
+            f" ({accuracy:.4f} and {constant:.4f}). ROC AUC and log loss measure its probabilities; for two classes"
+            " evaluate --costs shows what mistakes cost at other thresholds"
+        )
+    if (r2 := figures.get("r2", 1.0)) <= 0.0:
+        return f"the model is no better than always predicting the mean (R2 {r2:.4f})"
+    return None
+
+
+def _most_frequent(y: NDArray[Any], weights: F64 | None = None) -> Measured:
+    labels, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes, weights)
+    share, label = float(counts.max() / counts.sum()), str(labels[counts.argmax()])
     remark = f"accuracy of always predicting {label!r}"
     return Measured("accuracy_of_most_frequent", "most frequent class", share, remark)
 
 
-def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluation:
+def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any], weights: F64 | None = None) -> Evaluation:
     if y.dtype.kind not in "biuf" or not np.isfinite(y).all():
         raise ValueError(f"y holds {y.dtype}, or numbers that are not finite; a {type(model).__name__} needs numbers.")
     truth, columns = y.astype(np.float64), predicted.reshape(len(y), -1).astype(np.float64)
@@ -233,10 +318,10 @@ def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Evaluat
     if not levels:
         if columns.shape[1] > 1:
             raise ValueError(f"model predicts {columns.shape[1]} numbers of each row; evaluate a model of one target.")
-        return Evaluation(len(y), tuple(number_figures(truth, columns[:, 0])))
-    figures = quantile_figures(truth, columns, levels)
+        return Evaluation(len(y), tuple(number_figures(truth, columns[:, 0], weights)))
+    figures = quantile_figures(truth, columns, levels, weights)
     if 0.5 in levels:  # a median is a prediction of the number itself
-        figures += number_figures(truth, columns[:, levels.index(0.5)])
+        figures += number_figures(truth, columns[:, levels.index(0.5)], weights)
     return Evaluation(len(y), tuple(figures))
 
 

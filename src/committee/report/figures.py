@@ -46,22 +46,38 @@ class Measured:
 # --- numbers ---------------------------------------------------------------------------------------------
 
 
-def number_figures(y: F64, predicted: F64) -> list[Measured]:
-    """Return RMSE, MAE, median absolute error and R2."""
+def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[Measured]:
+    """Return RMSE, MAE, median absolute error and R2, over rows by `weights` (n,) if given, then without intervals."""
     from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
 
-    by_mean = f"{float(np.std(y)):.4g} for always predicting the mean"
-    by_median = f"{float(np.mean(np.abs(y - np.median(y)))):.4g} for always predicting the median"
+    mean, median = np.average(y, weights=weights), weighted_quantile(y, 0.5, weights)
+    spread = np.sqrt(np.average((y - mean) ** 2, weights=weights))
+    by_mean = f"{float(spread):.4g} for always predicting the mean"
+    by_median = f"{float(np.average(np.abs(y - median), weights=weights)):.4g} for always predicting the median"
+    w = {"sample_weight": weights}
     figures = [
-        Measured("rmse", "RMSE", float(root_mean_squared_error(y, predicted)), by_mean),
-        Measured("mae", "MAE", float(mean_absolute_error(y, predicted)), by_median),
-        Measured("median_absolute_error", "median absolute error", float(median_absolute_error(y, predicted))),
+        Measured("rmse", "RMSE", float(root_mean_squared_error(y, predicted, **w)), by_mean),
+        Measured("mae", "MAE", float(mean_absolute_error(y, predicted, **w)), by_median),
+        Measured("median_absolute_error", "median absolute error", float(median_absolute_error(y, predicted, **w))),
     ]
     if len(y) > 1 and np.ptp(y) > 0.0:
         figures.append(
-            Measured("r2", "R2", float(r2_score(y, predicted)), "1 without an error, 0 for always predicting the mean")
+            Measured(
+                "r2", "R2", float(r2_score(y, predicted, **w)), "1 without an error, 0 for always predicting the mean"
+            )
         )
+    if weights is not None:
+        return figures
     return [replace(each, interval=interval_of_number(each.name, each.value, y, predicted)) for each in figures]
+
+
+def weighted_quantile(y: F64, level: float, weights: F64 | None = None) -> float:
+    """Return a quantile of numbers (n,), of the rows by their weights if given: the least that has enough weight."""
+    if weights is None:
+        return float(np.quantile(y, level))
+    order = np.argsort(y, kind="stable")
+    reached = np.cumsum(weights[order])
+    return float(y[order[min(int(np.searchsorted(reached, level * reached[-1])), len(y) - 1)]])
 
 
 def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
@@ -76,15 +92,19 @@ def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
     return tuple(getattr(loss, "levels", ())) if of_quantiles else ()
 
 
-def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[Measured]:
+def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...], weights: F64 | None = None) -> list[Measured]:
     """Return pinball loss and coverage of each quantile, and of the outer two as an interval; `predicted` is (n, q)."""
     from sklearn.metrics import mean_pinball_loss
 
     figures = []
     for level, column in zip(levels, predicted.T, strict=True):
-        loss = float(mean_pinball_loss(y, column, alpha=level))
-        alone = float(mean_pinball_loss(y, np.full(len(y), np.quantile(y, level)), alpha=level))
-        share, meant = float(np.mean(y <= column)), f"share of rows at or below it; the target is {level:g}"
+        loss = float(mean_pinball_loss(y, column, alpha=level, sample_weight=weights))
+        constant = np.full(len(y), weighted_quantile(y, level, weights))
+        alone = float(mean_pinball_loss(y, constant, alpha=level, sample_weight=weights))
+        share, meant = (
+            float(np.average(y <= column, weights=weights)),
+            f"share of rows at or below it; the target is {level:g}",
+        )
         figures += [
             Measured(
                 f"pinball_{level:g}",
@@ -96,11 +116,12 @@ def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...]) -> list[
         ]
     if len(levels) > 1:
         low, high = predicted[:, 0], predicted[:, -1]
-        inside, between = float(np.mean((low <= y) & (y <= high))), f"{levels[0]:g} to {levels[-1]:g}"
+        covered = (low <= y) & (y <= high)
+        inside, between = float(np.average(covered, weights=weights)), f"{levels[0]:g} to {levels[-1]:g}"
         meant = f"share of rows in the interval; the target is {levels[-1] - levels[0]:g}"
         figures += [
             Measured("interval_coverage", f"coverage of {between}", inside, meant),
-            Measured("interval_width", f"mean width of {between}", float(np.mean(high - low))),
+            Measured("interval_width", f"mean width of {between}", float(np.average(high - low, weights=weights))),
         ]
     return figures
 

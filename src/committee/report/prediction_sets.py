@@ -124,7 +124,7 @@ class CoveredRows:
     """Coverage and size of the sets or intervals of a conformal model on labelled rows.
 
     `asked` is the target coverage; `inside` (n,) is True where the true value is covered; `sizes` (n,) are the numbers
-    of classes in sets, `intervals` (n, 2) the ends of intervals.
+    of classes in sets, `intervals` (n, 2) the ends of intervals. Means are weighted by `weights` (n,), if given.
     """
 
     asked: float
@@ -132,9 +132,10 @@ class CoveredRows:
     inside: Mask
     sizes: Index | None = None
     intervals: F64 | None = None
+    weights: F64 | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: NDArray[Any]) -> Self | None:
+    def of(cls, model: Any, X: Any, y: NDArray[Any], weights: F64 | None = None) -> Self | None:
         """Predict sets or intervals; `None` for other models, or if the groups of the rows are unknown."""
         if not is_conformal(model) or _needs_groups(model):
             return None
@@ -143,10 +144,13 @@ class CoveredRows:
             warnings.simplefilter("ignore")  # the fit has warned of too few rows
             found = model.predict_set(X) if hasattr(model, "predict_set") else model.predict_interval(X)
         if not hasattr(model, "predict_set"):
-            return cls(asked, y, (found[:, 0] <= y) & (y <= found[:, 1]), intervals=found)
+            return cls(asked, y, (found[:, 0] <= y) & (y <= found[:, 1]), intervals=found, weights=weights)
         place = {label: k for k, label in enumerate(model.classes_.tolist())}
         inside = np.array([label in place and found[i, place[label]] for i, label in enumerate(y.tolist())], dtype=bool)
-        return cls(asked, y, inside, sizes=found.sum(axis=1))
+        return cls(asked, y, inside, sizes=found.sum(axis=1), weights=weights)
+
+    def _mean(self, values: NDArray[Any]) -> float:
+        return float(np.average(values, weights=self.weights))
 
     @property
     def sentence(self) -> str:
@@ -158,18 +162,18 @@ class CoveredRows:
         return f"The intervals contain the number of {covered}; their median width is {width:.4g}."
 
     def figures(self) -> list[Measured]:
-        covered, target = float(self.inside.mean()), f"target: {self.asked:.4g}"
+        covered, target = self._mean(self.inside), f"target: {self.asked:.4g}"
         if self.intervals is not None:
-            width = float((self.intervals[:, 1] - self.intervals[:, 0]).mean())
+            width = self._mean(self.intervals[:, 1] - self.intervals[:, 0])
             return [
                 Measured("interval_coverage", "coverage of the intervals", covered, target),
                 Measured("interval_width", "mean width of the intervals", width),
             ]
         assert self.sizes is not None
-        empty = float((self.sizes == 0).mean())
+        empty = self._mean(self.sizes == 0)
         return [
             Measured("set_coverage", "coverage of the sets", covered, target),
-            Measured("set_size", "mean size of the sets (classes)", float(self.sizes.mean())),
-            Measured("set_of_one", "sets of one class", float((self.sizes == 1).mean())),
+            Measured("set_size", "mean size of the sets (classes)", self._mean(self.sizes)),
+            Measured("set_of_one", "sets of one class", self._mean(self.sizes == 1)),
             Measured("set_empty", "empty sets", empty, "no class is likely enough at this alpha"),
         ]

@@ -312,7 +312,16 @@ def test_a_certificate_out_of_bag():
     first, how, needs = found.sentences()
     assert text.splitlines()[:3] == [first, how, needs]
     most = ceil(found.best.value * 1000) / 10
-    assert first == f"With probability 95 % at most {most:g} % of new rows are misclassified."
+    proved, _, expected = first.partition(" About ")
+    assert proved == f"With probability 95 % at most {most:g} % of new rows are misclassified."
+    wrong = 1.0 - model.oob_score_
+    plan = found.held_out
+    assert (plan.rows, plan.share) == (85, 0.2) and plan.error == losses.error == pytest.approx(wrong, abs=1e-9)
+    assert plan.value == pytest.approx(beta.ppf(0.95, 85 * wrong + 1, 85 * (1 - wrong)))
+    assert expected.startswith(
+        f"{percent(plan.value)} are to be expected from 85 held-out rows ({wrong:.1%} wrong out of bag): fit"
+    )
+    assert expected.endswith("fit with reserve=0.2, or give rows that had no part in the fit, with on='validation'.")
     assert f"426 rows, each judged by the voters that were not trained on it: {found.best.name}, the least of 4" in how
     assert "the training draws do not depend on the labels" in needs
     assert f"Test error {found.test_error:.4f}." in text and "second order (tandem)" in text and "max_samples" in text
@@ -336,6 +345,7 @@ def test_a_certificate_on_held_out_rows():
     by_pairs = certify(model, new, labels, bounds=("tandem",))
     assert by_pairs.headline is by_pairs["tandem"] and "to train the voters" in by_pairs.sentences()[2]
     assert 1 - model.score(new, labels) < found.best.value < 0.12
+    assert found.held_out is None and "to be expected" not in found.sentences()[0]
     assert "held-out rows" in str(found) and "test error" not in str(found)
     assert found.n_untouched == 0
     theirs = certify(Committee.from_estimator(TheirForest(20, random_state=0).fit(X, y)), new, labels)

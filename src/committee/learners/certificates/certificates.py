@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from typing import Any, Literal, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.bounds.held_out_rows import held_out_errors, unlabelled_margins
+from committee.bounds.held_out_rows import HeldOutPlan, held_out_errors, unlabelled_margins
 from committee.bounds.margin_moments import c_bound_pac_bayes
 from committee.bounds.pac_bayes import binomial, first_order, tandem
 from committee.bounds.result import Bound, check_delta
@@ -21,6 +21,7 @@ from committee.data.number_types import F64
 from committee.data.text import pluralize
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.base.estimator import BaseClassifier
+from committee.learners.blend.committees import CommitteeClassifier
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter
 from committee.learners.trained_ensembles.out_of_bag import (
     check_oob_votes,
@@ -176,6 +177,11 @@ class Certificate:
         Error on rows that the bounds do not use.
     n_untouched : int, default=0
         Out-of-bag rows that no voter was trained on, which "test_set" and "binomial" use.
+    held_out : HeldOutPlan or None
+        Held-out rows, and the bound that they would give at the out-of-bag error of the vote, if it is below
+        `headline`.
+    takes_reserve : bool, default=False
+        True if the ensemble has a parameter ``reserve`` that holds rows out.
     """
 
     ensemble: str
@@ -187,6 +193,8 @@ class Certificate:
     test_error: float | None = None
     n_untouched: int = 0
     votes: Votes = "own"
+    held_out: HeldOutPlan | None = None
+    takes_reserve: bool = False
 
     def __getitem__(self, name: str) -> Bound:
         return self.bounds[name]
@@ -215,8 +223,21 @@ class Certificate:
         ]
 
     def sentences(self, source: str = "") -> tuple[str, str, str]:
-        """Return the headline, how it was found, and its assumptions; `source` is the origin, such as " of new.csv"."""
-        return self._number(), self._how(source), self._needs()
+        """Return the headline, how it was found, and its assumptions; `source` is the origin, such as " of new.csv".
+
+        The first sentence adds what would give a smaller bound, if held-out rows are expected to.
+        """
+        return self._number() + self._remedy(), self._how(source), self._needs()
+
+    def _remedy(self) -> str:
+        plan = self.held_out
+        if plan is None:
+            return ""
+        how = f"fit with reserve={plan.share:g}, or give" if self.takes_reserve else "give"
+        return (
+            f" About {percent(plan.value)} are to be expected from {pluralize(plan.rows, 'held-out row')}"
+            f" ({plan.error:.1%} wrong out of bag): {how} rows that had no part in the fit, with on='validation'."
+        )
 
     def _number(self) -> str:
         most = percent(self.headline.value)
@@ -331,8 +352,8 @@ def certify(
     """Return upper bounds on the error of a trained ensemble on new rows: a headline, and a table of all bounds.
 
     The headline is the test-set bound, with all of delta, where rows are new to the whole vote; else the least bound of
-    the table, whose bounds share delta evenly. The ensemble's absolute weights are the posterior, equal weights the
-    prior.
+    the table, whose bounds share delta evenly, and what held-out rows are expected to give. The ensemble's absolute
+    weights are the posterior, equal weights the prior.
 
     Parameters
     ----------
@@ -433,9 +454,16 @@ def certify(
         headline = CERTIFICATES[HEADLINE](losses.of_untouched(), delta=delta)
     else:
         headline = min(by_name.values(), key=lambda bound: bound.value)
-    return Certificate(
-        type(ensemble).__name__, on, losses.n_rows, delta, headline, by_name, test_error, n_untouched, votes
-    )
+    kind, plan = type(ensemble).__name__, _plan(losses, headline, delta)
+    found = Certificate(kind, on, losses.n_rows, delta, headline, by_name, test_error, n_untouched, votes, plan)
+    return replace(found, takes_reserve=isinstance(ensemble, RandomForestClassifier | CommitteeClassifier))
+
+
+def _plan(losses: VoterLosses, headline: Bound, delta: float) -> HeldOutPlan | None:
+    if losses.unseen is None or "wrong" in headline.terms or np.isnan(error := losses.error):
+        return None
+    plan = HeldOutPlan.of(error, losses.n_rows, delta)
+    return plan if plan.value < min(headline.value, headline.trivial) else None
 
 
 def _possible(losses: VoterLosses, unlabelled: bool, *, bounded: bool) -> tuple[str, ...]:
