@@ -281,10 +281,12 @@ class ComparedModel:
 
     def committee(self, fitted: Any, X: Any) -> tuple[Any, Any]:
         """Return the committee of a fitted model, `None` if its votes are not available, and the rows it votes on."""
-        from committee.vote.committee import Committee
-
         if self.own:
             return fitted.committee_, X
+        if self.peer is not None and self.name == BASELINE:
+            return None, X
+        from committee.vote.committee import Committee
+
         voting, rows = (fitted, X) if self.peer is None else self.peer.voting_part(fitted, X)
         try:
             return Committee.from_estimator(voting), rows
