@@ -137,7 +137,7 @@ def test_compare_by_groups_in_order_of_time_and_with_weights(tmp_path):
         ("--group 'code' is left out by --drop", "--group", "code", "--drop", "code"),
         ("--group and --weight both name 'code'", "--group", "code", "--weight", "code"),
         ("--time 'color' is missing in", "--time", "color"),
-        ("--group 'shop' is not a column", "--group", "shop"),
+        ("--group names 'shop', which is not there", "--group", "shop"),
         ("weight 'size' is -", "--weight", "size"),
         ("code has 3 groups, fewer than --folds 4; use --folds 3", "--group", "code", "--folds", 4),
         ("--repeats 2 does not go with time", "--time", "sold", "--repeats", 2),

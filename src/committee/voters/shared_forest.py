@@ -16,6 +16,7 @@ from committee.voters.forest import Forest, read_vote
 from committee.voters.protocol import VoterIndex
 from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
 
+
 MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
 """Limit of the nodes of trees in a file: a constant, or a multiple of the file's entries if larger."""
 
