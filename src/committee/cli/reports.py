@@ -111,8 +111,9 @@ def evaluate(
         if costs is not None or options.threshold is not None:
             check_threshold(learner, 0.5 if options.threshold is None else options.threshold)
         exposure = fitted_exposure(learner, options.exposure)
-        unpaged = {"--exposure": exposure, "--weight": options.weight, "--threshold": options.threshold}
-        for option, value in unpaged.items():
+        if exposure is not None and report is not None:
+            raise ValueError("--report has no pages of models with an exposure; leave it out")
+        for option, value in (("--weight", options.weight), ("--threshold", options.threshold), ("--costs", costs)):
             if value is not None and report is not None:
                 raise ValueError(f"--report does not go with {option}; leave one of them out")
         rows = read_labelled_rows(learner, data, options.target, table, exposure, options.weight)
