@@ -39,9 +39,10 @@ _LEAST_LOSS = 1e-300
 def log_loss_weights(p: F64, weights: F64) -> F64:
     """Weights w of the mixture ``sum_k w_k p_k`` of least mean log loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
-    `p` ``(m, n)`` are the members' probabilities of the classes of held-out rows; `weights` v are in numbers of rows. c
-    = `PRIOR` rows that all m members predict equally well join them. Then the loss ``- sum_i v_i log sum_k w_k p_ki - c
-    / m sum_k log w_k`` is convex, with its only minimum inside the simplex, which damped Newton steps find.
+    `p` ``(m, n)`` are the members' probabilities of the classes of held-out rows; `weights` v are in numbers of rows.
+    For each member, c / m rows are added, c = `PRIOR`, to which it alone gives a probability above 0. Then the
+    loss ``- sum_i v_i log sum_k w_k p_ki - c / m sum_k log w_k`` is convex, with its only minimum inside the simplex,
+    which damped Newton steps find.
 
     Equation: blend-weights (docs/theory.md).
 

@@ -17,8 +17,8 @@ def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_
     """Temperature T with the least log loss of p_k = exp(z_k / T) / sum_j exp(z_j / T).
 
     `evidence` z ``(n, K)``, class numbers ``(n,)`` and weights ``(n,)`` belong to held-out rows that count as `n_rows`.
-    One row of mean evidence with a uniform class is added, so that T stays above 0 if all rows are right. The loss is
-    convex in 1 / T; T is a power of 2^(1/16). T is 1 if the evidence is constant.
+    Each row is added once more, with 1 / n_rows of its weight and all classes equally likely, so that T stays above 0
+    if all rows are right. The loss is convex in 1 / T; T is a power of 2^(1/16). T is 1 if the evidence is constant.
 
     C. Guo, G. Pleiss, Y. Sun, K. Weinberger (2017). On calibration of modern neural networks. ICML.
 
