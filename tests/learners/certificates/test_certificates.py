@@ -312,15 +312,14 @@ def test_a_certificate_out_of_bag():
     first, how, needs = found.sentences()
     assert text.splitlines()[:3] == [first, how, needs]
     most = ceil(found.best.value * 1000) / 10
-    proved, _, expected = first.partition(" About ")
+    proved, _, expected = first.partition(" From ")
     assert proved == f"With probability 95 % at most {most:g} % of new rows are misclassified."
     wrong = 1.0 - model.oob_score_
     plan = found.held_out
     assert (plan.rows, plan.share) == (85, 0.2) and plan.error == losses.error == pytest.approx(wrong, abs=1e-9)
     assert plan.value == pytest.approx(beta.ppf(0.95, 85 * wrong + 1, 85 * (1 - wrong)))
-    assert expected.startswith(
-        f"{percent(plan.value)} are to be expected from 85 held-out rows ({wrong:.1%} wrong out of bag): fit"
-    )
+    words = f"85 held-out rows about {percent(plan.value)} are to be expected, as {100 * wrong:.1f} % are wrong"
+    assert expected.startswith(words)
     assert expected.endswith("fit with reserve=0.2, or give rows that had no part in the fit, with on='validation'.")
     assert f"426 rows, each judged by the voters that were not trained on it: {found.best.name}, the least of 4" in how
     assert "the training draws do not depend on the labels" in needs

@@ -235,8 +235,9 @@ class Certificate:
             return ""
         how = f"fit with reserve={plan.share:g}, or give" if self.takes_reserve else "give"
         return (
-            f" About {percent(plan.value)} are to be expected from {pluralize(plan.rows, 'held-out row')}"
-            f" ({plan.error:.1%} wrong out of bag): {how} rows that had no part in the fit, with on='validation'."
+            f" From {pluralize(plan.rows, 'held-out row')} about {percent(plan.value)} are to be expected, as"
+            f" {100.0 * plan.error:.1f} % are wrong out of bag: {how} rows that had no part in the fit, with"
+            " on='validation'."
         )
 
     def _number(self) -> str:
