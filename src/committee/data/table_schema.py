@@ -239,6 +239,10 @@ class TableSchema:
             return None
         return form if form in KNOWN_TIME_FORMATS else None
 
+    def date_part(self, j: int) -> str | None:
+        """Return ``"month"``, ``"weekday"`` or ``"hour"`` if matrix column ``j`` is that part of a date, else None."""
+        return None
+
     def format_number(self, j: int, number: float, digits: int = 6) -> str:
         """Return a number of column ``j`` as text: a date or time if it stands for one."""
         form = self.time_format(j)

@@ -112,11 +112,12 @@ class Effect:
     """Partial dependence and accumulated local effects of one column.
 
     `places` is the grid of column values: increasing numbers, or 0, 1, ... for the categories in `names`. Dates and
-    times are seconds there, and `form` is their format. `dependence` is the partial dependence and `local` are the
-    accumulated local effects, both of shape (places, K). `missing`, shape (K,), is the partial dependence at the
-    missing values of a numeric column, or `None`; those of categories are the last of `names`. `n_rows` is the number
-    of averaged rows, 0 if the training record of the trees was used instead. `seen` contains some of the rows' values
-    of the column. `individual` are the predictions of at most `MOST_LINES` rows, shape (places, rows, K).
+    times are seconds there, and `form` is their format, or the part of a date that the values are. `dependence` is the
+    partial dependence and `local` are the accumulated local effects, both of shape (places, K). `missing`, shape (K,),
+    is the partial dependence at the missing values of a numeric column, or `None`; those of categories are the last of
+    `names`. `n_rows` is the number of averaged rows, 0 if the training record of the trees was used instead. `seen`
+    contains some of the rows' values of the column. `individual` are the predictions of at most `MOST_LINES` rows,
+    shape (places, rows, K).
     """
 
     column: str
@@ -173,7 +174,7 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
             predictions = tree_expectations(model.committee_, j, places)
         except (TypeError, ValueError):  # other voters, or trees without a record
             return []
-        form = model.table_.time_format(j)
+        form = model.table_.time_format(j) or model.table_.date_part(j)
         found.append(Effect(model.table_.quantity(j), names, places, predictions, None, None, 0, places[:0], form))
     return found
 

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 
 import committee
 from committee.data.dates import SECONDS_PER_DAY
-from committee.data.derived.date_parts import PERIODS, DateEncoder, date_part, part_columns, varying_parts
+from committee.data.derived.date_parts import PERIODS, DateEncoder, date_part, part_columns, part_text, varying_parts
 from tests.examples import examples
 
 MOMENTS = pd.to_datetime(
@@ -138,3 +138,20 @@ def test_rows_must_have_the_columns_of_training():
 
 def test_it_is_a_public_name():
     assert committee.DateEncoder is DateEncoder
+
+
+@pytest.mark.parametrize(
+    ("value", "part", "text"),
+    [
+        (1.0, "month", "Jan"),
+        (2.5, "month", "Feb 16"),
+        (12.99, "month", "Dec 31"),
+        (13.0, "month", None),
+        (5.0, "weekday", "Fri"),
+        (5.5, "weekday", "Fri"),
+        (0.5, "weekday", None),
+        (7.0, "hour", None),
+    ],
+)
+def test_months_and_weekdays_in_words(value: float, part: str, text: str | None) -> None:
+    assert part_text(value, part) == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -18,6 +19,9 @@ DatePart: TypeAlias = Literal["month", "weekday", "hour"]
 
 PERIODS: dict[DatePart, float] = {"month": 12.0, "weekday": 7.0, "hour": 24.0}
 """Parts of dates, with the number of their units in one cycle."""
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _MOST_SECONDS = 1e14  # about 3 million years, within what NumPy's days and months hold
 
@@ -41,6 +45,19 @@ def date_part(seconds: F64, part: DatePart) -> F64:
         first, end = (each.astype("M8[D]").astype(np.int64) for each in (month, month + 1))
         found = month.astype(np.int64) % 12 + 1.0 + (moments / SECONDS_PER_DAY - first) / (end - first)
     return np.where(known, found, np.nan)
+
+
+def part_text(value: float, part: str) -> str | None:
+    """Return a month or weekday in words, such as ``Feb``, ``Feb 15`` (of an average month) and ``Fri``, else None.
+
+    Thresholds between weekdays are named by the earlier one, as rows at or below it.
+    """
+    names = {"month": _MONTHS, "weekday": _WEEKDAYS}.get(part, ())
+    place = math.floor(value) - 1
+    if not 0 <= place < len(names):
+        return None
+    day = 1 + math.floor(30.44 * (value % 1.0))
+    return names[place] if part == "weekday" or day == 1 else f"{names[place]} {day}"
 
 
 def varying_parts(seconds: F64) -> tuple[DatePart, ...]:

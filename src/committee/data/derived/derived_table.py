@@ -17,7 +17,7 @@ from committee.data.columns import (
     open_frame,
 )
 from committee.data.dates import kind_of_format
-from committee.data.derived.date_parts import PERIODS, DatePart, part_columns, part_names, varying_parts
+from committee.data.derived.date_parts import PERIODS, DatePart, part_columns, part_names, part_text, varying_parts
 from committee.data.derived.text_terms import TextTerms, column_texts
 from committee.data.identifiers import text_reason, whole_number_reason
 from committee.data.number_types import F64
@@ -138,6 +138,18 @@ class DerivedTable(TableSchema):
     @property
     def n_derived(self) -> int:
         return self.n_features - len(self._kept)
+
+    def date_part(self, j: int) -> str | None:
+        parts: list[str | None] = [None] * len(self._kept)
+        for one in self.derived:
+            own = [None] * len(one.names("")) if isinstance(one, TextColumns) else list(one.parts)
+            parts += own if isinstance(one, TextColumns) else [each for part in own for each in (part, None, None)]
+        return parts[j]
+
+    def format_number(self, j: int, number: float, digits: int = 6) -> str:
+        part = self.date_part(j)
+        words = None if part is None else part_text(number, part)
+        return super().format_number(j, number, digits) if words is None else words
 
     def matrix_columns(self, j: int) -> list[int]:
         place = {name: k for k, name in enumerate(self.names or ())}

@@ -27,6 +27,7 @@ class FittedLearner(NamedCalls, ABC):
     """Base of learners whose predictions and explanations are those of their committee."""
 
     committee_: Committee | RegressionCommittee
+    n_features_in_: int
     n_jobs: int | None
 
     @abstractmethod
@@ -81,7 +82,7 @@ class FittedLearner(NamedCalls, ABC):
             "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
             `predict_proba` with ``calibrate=None``. "prediction": numbers that are a sum or a mean over the trees.
         parts : bool, default=False
-            Whether parts of dates (see `DateEncoder`) are columns of their own, with the names ``table_.explained``.
+            Whether parts of dates (see `DateEncoder`) are columns of their own; `contribution_names` names them.
 
         Returns
         -------
@@ -102,6 +103,32 @@ class FittedLearner(NamedCalls, ABC):
         rows = self.validate_rows(X)
         shares = tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
         return self._by_part(shares, parts=parts)
+
+    def contribution_names(self, *, parts: bool = False) -> NDArray[Any]:
+        """Names of the columns of `contributions`, ``(p,)``, without the expectation, which is last.
+
+        Parameters
+        ----------
+        parts : bool, default=False
+            As in `contributions`: the parts of dates follow the columns of the table.
+
+        Returns
+        -------
+        array of str (p,)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from committee import GradientBoostingClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> GradientBoostingClassifier(n_estimators=2).fit(X, y).contribution_names().tolist()[:2]
+        ['sepal length (cm)', 'sepal width (cm)']
+        """
+        check_is_fitted(self)
+        table = self.committee_.table
+        if table is None:
+            return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
+        return np.array(table.explained if parts else table.source.explained, dtype=object)
 
     def interventional_contributions(self, X: Any, background: Any, *, output: Output = "score") -> Any:
         """Interventional Shapley values: features outside a coalition have the values of background rows.

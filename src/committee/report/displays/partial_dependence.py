@@ -14,7 +14,7 @@ from committee.data.text import suggest_names
 from committee.report.column_effects import MOST_ROWS, Effect, effects, sampled_rows
 from committee.report.displays.base import PanelsDisplay, check_most
 from committee.report.drawing.chart import Chart, Curve, Dots, Mark, Rug
-from committee.report.drawing.scale import Scale, TimeScale
+from committee.report.drawing.scale import DatePartScale, Scale, TimeScale
 from committee.report.explanation import MOST_EFFECTS, Explanation
 
 if TYPE_CHECKING:
@@ -192,8 +192,10 @@ class PartialDependenceDisplay(PanelsDisplay):
         x = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
         if effect.are_years:
             x = replace(x, whole=True, years=True)
-        if effect.form is not None:
-            x = TimeScale(x.low, x.high, form=effect.form)
+        if effect.form in ("month", "weekday"):
+            x = DatePartScale(x.low, x.high, part=effect.form)
+        elif effect.form not in (None, "hour"):
+            x = TimeScale(x.low, x.high, form=str(effect.form))
         marks: list[Mark] = [] if effect.names else [Rug(effect.seen)]
         lines = self._lines(effect)
         for i, line in enumerate([] if lines is None else lines.T):

@@ -138,7 +138,8 @@ def _category_condition(column: str, bits: NDArray[np.uint32], known: list[str],
 
 
 def _threshold(table: TableSchema, j: int, c: float) -> str:
-    return _number(c) if table.time_format(j) is None else table.format_number(j, c)
+    plain = table.time_format(j) is None and table.date_part(j) is None
+    return _number(c) if plain else table.format_number(j, c)
 
 
 def _number(value: float, digits: int = 4) -> str:

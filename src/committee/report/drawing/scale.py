@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from committee.data.dates import DURATION_FORMAT, SECONDS_PER_DAY, duration_unit, format_seconds, is_whole_days
+from committee.data.derived.date_parts import part_text
 from committee.data.number_types import F64
 
 # mantissas of logarithmic ticks; the first row with few enough ticks is used
@@ -160,6 +161,27 @@ class TimeScale(Scale):
         if span > 6.0 * 366.0 * SECONDS_PER_DAY:
             return text[:4]
         return text[:7] if span > 150.0 * SECONDS_PER_DAY else text[:10] if span > 4.0 * SECONDS_PER_DAY else text[5:]
+
+
+@dataclass(frozen=True)
+class DatePartScale(Scale):
+    """Scale of months or weekdays, whose ticks are their names.
+
+    Examples
+    --------
+    >>> scale = DatePartScale(1.0, 7.0, part="weekday")
+    >>> [scale.text(tick) for tick in scale.ticks(4)]
+    ['Mon', 'Wed', 'Fri', 'Sun']
+    """
+
+    part: str = "month"
+
+    def ticks(self, most: int) -> list[float]:
+        whole = [float(k) for k in range(math.ceil(self.low), math.floor(self.high) + 1)]
+        return whole[:: max(1, math.ceil(len(whole) / max(1, most)))]
+
+    def text(self, value: float) -> str:
+        return part_text(value, self.part) or super().text(value)
 
 
 def format_number(value: float, digits: int = 4) -> str:
