@@ -141,7 +141,7 @@ class Effect:
 def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:
     """Effects of columns by number, averaged over rows with `weights`; constant columns are left out."""
     schema, n = model.table_.source, len(TableRows(X))
-    rows = _WeightedRows(TableRows(X), predict, np.ones(n) if weights is None else weights)
+    rows = _WeightedRows(TableRows(X), predict, predict(X), np.ones(n) if weights is None else weights)
     encoded = schema.encode(model.validate_rows(X))
     found = [
         _of_numbers(schema, rows, j, encoded[:, j]) if schema.categories[j] is None else _of_categories(schema, rows, j)
@@ -181,10 +181,11 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
 
 @dataclass(frozen=True, eq=False)
 class _WeightedRows:
-    """Rows, their weights, and the model's predictions of rows."""
+    """Rows, the model, its predictions of the rows, and their weights."""
 
     table: TableRows
     predict: Predict
+    predictions: F64
     weights: F64
 
     def changed(self, j: int, at: Index) -> F64:
@@ -215,14 +216,16 @@ def _of_numbers(schema: Any, rows: _WeightedRows, j: int, values: F64) -> Effect
     at = at[np.unique(values[at], return_index=True)[1]]
     if len(at) < 2:
         return None
-    predictions, missing = rows.changed(j, at), np.flatnonzero(np.isnan(values))
+    missing = np.flatnonzero(np.isnan(values))[:1]
+    changed = rows.changed(j, np.append(at, missing))
+    predictions, at_missing = changed[: len(at)], changed[len(at) :]
     return Effect(
         schema.column(j),
         (),
         values[at],
         rows.mean(predictions),
-        _local_effects(rows, j, at, values),
-        rows.mean(rows.changed(j, missing[:1]))[0] if len(missing) else None,
+        _local_effects(rows, predictions, at, values),
+        rows.mean(at_missing)[0] if len(missing) else None,
         len(values),
         rows.seen(values),
         schema.time_format(j),
@@ -255,16 +258,16 @@ def _of_categories(schema: Any, rows: _WeightedRows, j: int) -> Effect | None:
     )
 
 
-def _local_effects(rows: _WeightedRows, j: int, at: Index, values: F64) -> F64:
+def _local_effects(rows: _WeightedRows, predictions: F64, at: Index, values: F64) -> F64:
     known = np.flatnonzero(np.isfinite(values))
     weights = rows.weights[known]
     step = np.clip(np.searchsorted(values[at], values[known], side="left"), 1, len(at) - 1)
-    upper, lower = (rows.predict(rows.table.with_column(known, j, at[step - back])) for back in (0, 1))
+    upper, lower = predictions[step, known], predictions[step - 1, known]
     change = np.zeros((len(at), upper.shape[1]))
     np.add.at(change, step, weights[:, None] * (upper - lower))
     in_step = np.bincount(step, weights, minlength=len(at))[:, None]
     total = np.cumsum(np.divide(change, in_step, out=np.zeros_like(change), where=in_step > 0.0), axis=0)
     # the mean over rows of the curve, taken in the middle of each step, is made the mean prediction
     middle = np.average((total[step] + total[step - 1]) / 2.0, axis=0, weights=weights)
-    mean = np.average(rows.predict(rows.table.taken(known)), axis=0, weights=weights)
+    mean = np.average(rows.predictions[known], axis=0, weights=weights)
     return np.asarray(total - middle + mean)
