@@ -122,6 +122,8 @@ def encode_numbers(values: NDArray[Any], categories: Sequence[Category], name: s
     wide = values.astype(np.float64)
     reject_infinity(wide, name)
     keys = np.array([float(category) for category in categories])
+    if (keys == np.arange(len(keys))).all():  # codes, as within a committee of ensembles
+        return np.where((wide >= 0.0) & (wide < len(keys)) & (wide == np.floor(wide)), wide + 0.0, np.nan)
     order = np.argsort(keys)
     keys = keys[order]
     place = np.minimum(np.searchsorted(keys, wide), len(keys) - 1)

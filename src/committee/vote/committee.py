@@ -183,6 +183,10 @@ class Committee(WeightedVotes):
         """
         return self._probability(self._settled(votes), self.total_weight)
 
+    def answer_of(self, data: Any, n_threads: int = 1) -> Scores:
+        """Return class probabilities ``(n, K)`` of rows as `encode` returns them."""
+        return self._probability(self._tally(data, n_threads), self.total_weight)
+
     def votes(self, X: Any, *, n_threads: int = 1) -> NDArray[np.int8] | NDArray[np.int16] | Scores:
         """Return the votes of each voter on each row.
 
@@ -445,6 +449,11 @@ class RegressionCommittee(WeightedVotes):
             f"{n} {what}" + "s" * (n != 1) for n, what in ((self.n_voters, "voter"), (self.n_outputs, "output"))
         )
         return f"RegressionCommittee({voters}, {outputs}, {self.link.name} link{self._size})"
+
+    def answer_of(self, data: Any, n_threads: int = 1) -> Scores:
+        """Return predictions ``(n, D)`` of rows as `encode` returns them."""
+        tally = self._tally(data, n_threads)
+        return np.asarray(self._answer(self._scores(tally), self.total_weight)).reshape(len(tally), -1)
 
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
         """Return the votes of each voter, ``(n, T)`` for one output, else ``(n, T, D)``, without the intercept.

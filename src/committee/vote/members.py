@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, ClassVar
@@ -89,13 +89,26 @@ class MemberCommittees:
     def tally(self, X: Matrix, weights: F64 | None = None, n_threads: int = 1) -> F64:
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = np.zeros((len(X), self.n_outputs))
-        for weight, one in zip(w.tolist(), self.members, strict=True):
-            if weight != 0.0:
-                total += weight * _answer(one, X, n_threads)
+        voting = [t for t, weight in enumerate(w.tolist()) if weight != 0.0]
+        for t, answer in zip(voting, self._answers(voting, X, n_threads), strict=True):
+            total += w[t] * answer
         return total
 
     def votes(self, X: Matrix, n_threads: int = 1) -> F64:
-        return np.stack([_answer(one, X, n_threads) for one in self.members], axis=1)
+        return np.stack(list(self._answers(range(len(self)), X, n_threads)), axis=1)
+
+    def _answers(self, chosen: Iterable[int], X: Matrix, n_threads: int) -> Iterator[F64]:
+        # members with equal tables share a matrix
+        encoded: dict[TableSchema | None, Any] = {}
+        for t in chosen:
+            one = self.members[t]
+            if isinstance(X, SparseMatrix) and not one.takes_sparse:
+                blocks = X.blocks(np.arange(X.n_columns), n_threads)
+                yield np.concatenate([one.answer_of(one.encode(rows), n_threads) for rows in blocks])
+                continue
+            if one.table not in encoded:
+                encoded[one.table] = one.encode(X)
+            yield one.answer_of(encoded[one.table], n_threads)
 
     def to_document(self, tensors: Tensors) -> Document:
         members = [one.to_document(tensors.member(number)) for number, one in enumerate(self.members)]
@@ -128,12 +141,3 @@ def _of_document(document: Document, arrays: Arrays) -> MemberCommittees:
 
 def _answers(one: Committee | RegressionCommittee) -> Any:
     return tuple(one.classes.tolist()) if isinstance(one, Committee) else one.n_outputs
-
-
-def _answer(one: Committee | RegressionCommittee, X: Matrix, n_threads: int) -> F64:
-    if isinstance(X, SparseMatrix) and not one.takes_sparse:
-        blocks = X.blocks(np.arange(X.n_columns), n_threads)
-        return np.concatenate([_answer(one, rows, n_threads) for rows in blocks])
-    if isinstance(one, Committee):
-        return one.predict_proba(X, n_threads=n_threads)
-    return np.asarray(one.predict(X, n_threads=n_threads), dtype=np.float64).reshape(len(X), -1)

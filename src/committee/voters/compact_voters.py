@@ -1,7 +1,7 @@
-"""Voters in the form that takes the fewest bytes in files: equal parts stored once, single precision where it is enough.
+"""Voters in the form that takes the fewest bytes in files: equal parts once, single precision where it is enough.
 
-Numbers of leaves, splits gains and lines are rounded to float32 if their error is below `TOLERANCE` of their spread. Files
-then hold them as float32, and a loaded model has the bits of the saved one.
+Votes of leaves, gains of splits and lines are rounded to float32 if their error is below `TOLERANCE` of their spread.
+Files then hold them as float32, and a loaded model has the bits of the saved one.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from committee.voters.forest import Forest, read_vote
 from committee.voters.protocol import VoterIndex
 from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
 
-
 MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
 """Limit of the nodes of trees in a file: a constant, or a multiple of the file's entries if larger."""
 
@@ -383,7 +382,7 @@ class SharedForest(Forest):
 
 
 def read_forest(document: Document, tensors: Tensors, vote: str, of: str) -> Forest:
-    """Forest of either kind whose leaves have a "label" or a "value"; ``ValueError`` for other trees `of` these voters."""
+    """Forest of either kind with a "label" or a "value" in leaves; ``ValueError`` for other trees `of` the voters."""
     kinds: dict[str, type[Forest]] = {"forest": Forest, "shared_forest": SharedForest}
     kind = kinds.get(field(document, "kind", str))
     if kind is None or field(document, "vote", str) != vote:

@@ -15,7 +15,8 @@ from committee import CommitteeClassifier, CommitteeRegressor, load, prune
 from committee.learners.blend import distillation as module
 from committee.learners.blend import portfolio, reduction
 from committee.learners.blend.distillation import STUDENTS, Boosting, ClassDistillation, munged_rows, students
-from committee.learners.blend.reduction import _counts_of_parts, _PrunableMember, most_nodes
+from committee.learners.blend.model_size import MemberParts, counts_of_parts
+from committee.learners.blend.reduction import most_nodes
 from tests.small_portfolio import BOTH, FAST, answers, rows_for, use_small_members
 from tests.subjects import noisy_scores, numbers
 
@@ -293,19 +294,19 @@ def test_half_of_the_nodes_keeps_two_of_four_fits(large):
     sizes = [np.array([7] * 50 + [5] * 50), np.array([97, 98, 101, large])]
     most = 0.5 * sum(int(one.sum()) for one in sizes)
     for weights in (np.array([0.6, 0.4]), np.array([0.1, 0.9])):
-        trees, fits = _counts_of_parts(sizes, weights, most)
+        trees, fits = counts_of_parts(sizes, weights, most)
         assert fits == 2 and 40 <= trees <= 50
         assert most - 7 < sizes[0][:trees].sum() + sizes[1][:fits].sum() <= most
-    assert _counts_of_parts(sizes, weights, 103) is None
-    assert _counts_of_parts(sizes, weights, 104) == [1, 1]
-    assert _counts_of_parts(sizes, weights, 2 * most) == [100, 4]
-    assert _counts_of_parts([np.full(3, 9)], np.ones(1), 27) == [3]
+    assert counts_of_parts(sizes, weights, 103) is None
+    assert counts_of_parts(sizes, weights, 104) == [1, 1]
+    assert counts_of_parts(sizes, weights, 2 * most) == [100, 4]
+    assert counts_of_parts([np.full(3, 9)], np.ones(1), 27) == [3]
 
 
 @BOTH
 def test_members_go_where_one_part_of_each_is_too_much(kind, tmp_path):
     model, X, _ = with_four_fits(kind)
-    least = sum(int(_PrunableMember(name, fits).sizes[0]) for name, _, fits in fits_of_members(model))
+    least = sum(int(MemberParts(name, fits).nodes[0]) for name, _, fits in fits_of_members(model))
     assert model.prune(least).member_names_ == model.member_names_
     small = model.prune(least - 1)
     gone = [name for name in model.member_names_ if name not in small.member_names_]

@@ -32,6 +32,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
 from committee.learners.blend.members import Candidate, Effort, LeftOut, Member, members_table, predict_times
+from committee.learners.blend.model_size import SizeLimit, default_size
 from committee.learners.blend.out_of_fold import (
     ValidationRows,
     default_n_folds,
@@ -143,6 +144,18 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         """Memory that the fit may take, with its rows as it encodes them: bytes, or text such as "3 GB". By estimates
         of what candidates need, forests and SBPMT draw fewer rows, or candidates are left out, so that the fit stays
         below. None: any.""",
+        Interval(Real, 0.0, None, closed="neither"),
+        str,
+        None,
+        type_words="float, str or None",
+    )
+    max_size: float | str | None = parameter(
+        "auto",
+        """Most bytes of the model's file: a number, or text such as "3 MB". If it is too large, fewer trees of a forest
+        stay, but as many as vote on an out-of-bag row; then members whose gain is within a standard error are left out,
+        the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 400
+        bytes per row of the fit (80 and 1,600 if the effort is "fast" and "best"), 1 MB at least, as many at most as
+        for 37,500 rows, and K / 2 times as many for K classes. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         str,
         None,
@@ -308,6 +321,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         super()._check_parameters()
         if self.memory_limit is not None:
             parse_bytes(self.memory_limit)
+        if self.max_size is not None and self.max_size != "auto":
+            parse_bytes(self.max_size, "max_size")
 
     def _most_tasks(self, X: Any) -> int:
         return len(self._wanted())
@@ -369,6 +384,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
                     f"time_limit={self.time_limit:g} s leaves no candidate its time on {len(run.fits.rows)} rows: the "
                     f"only member is {run.in_haste.name!r}, trained on few of them. Give more seconds, or fewer rows."
                 )
+            if (limit := self._size_limit(run.fits.rows)) is not None:
+                limit.check(run.members)
             return run.fitted()
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or not run.members:
@@ -401,6 +418,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         )
         nothing = np.full(1, np.nan)
         vote = WeightedVote([fits.without_validation(alone)], np.ones(1), nothing, nothing, np.nan, np.nan)
+        if (limit := self._size_limit(fits.rows)) is not None:
+            limit.check(vote.members)
+            vote = limit.within(vote)
         return self._described(vote, [], 0)
 
     def _described(self, vote: WeightedVote, left_out: Sequence[LeftOut], n_folds: int) -> dict[str, Any]:
@@ -440,19 +460,32 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         return not (self.cv is None or isinstance(self.cv, Integral))
 
     def _weighed(self, members: Sequence[Member], rows: Any, validation: ValidationRows) -> WeightedVote:
-        known = common_rows(members)
+        limit = self._size_limit(rows)
+        suited = list(members) if limit is None else limit.fitting(members)
+        known = common_rows(suited)
         validation = validation.take(known)
         with one_blas_thread():  # the number of threads would change the last bits of sums over rows
             vote = select_members(
-                members,
+                suited,
                 known,
                 self.min_gain,
                 validation.weights,
                 losses=lambda predictions: self._losses(predictions, rows, validation),
                 weigh=lambda predictions: self._weights(predictions, rows, validation),
                 score=lambda predictions: self._score(predictions, rows, validation),
+                **({} if limit is None else {"too_large": limit.too_large}),
             )
-        return replace(vote, row=validation.row)
+        too_large = [LeftOut(one.name, "size", seconds=one.seconds) for one in members if one not in suited]
+        vote = replace(vote, row=validation.row, left_out=[*vote.left_out, *too_large])
+        return vote if limit is None else limit.within(vote)
+
+    def _size_limit(self, rows: Rows | TargetRows) -> SizeLimit | None:
+        if self.max_size is None:
+            return None
+        if self.max_size != "auto":
+            return SizeLimit(parse_bytes(self.max_size, "max_size"))
+        n_classes = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
+        return SizeLimit(default_size(self.effort, len(rows), n_classes), given=False)
 
     @property
     def _fits(self) -> Iterator[tuple[float, Any]]:

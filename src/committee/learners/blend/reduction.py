@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,13 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.named_calls import NamedCalls
 from committee.data.number_types import F64, is_number, is_whole
-from committee.vote.links.mean import Average
-from committee.vote.links.probability import Share
+from committee.learners.blend.model_size import MemberParts, counts_of_parts
 from committee.vote.members import MemberCommittees
 
 if TYPE_CHECKING:
     from committee.learners.blend.distillation import Distilled
-    from committee.vote.committee import Committee, RegressionCommittee
 
 LEAST_NODES = 100
 """Smallest limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers in each."""
@@ -132,73 +130,25 @@ def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
     return float(max_nodes) if whole else max(max_nodes * n_nodes, min(float(least), n_nodes))
 
 
-@dataclass(frozen=True, eq=False)
-class _PrunableMember:
-    # its parts are its fits, or of a single fit whose vote is a mean, as a forest's, the voters
-    name: str
-    fits: Sequence[Committee | RegressionCommittee]
-
-    @property
-    def has_voters(self) -> bool:
-        return len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Nodes of each part, in the order in which parts are kept."""
-        if self.has_voters:
-            return np.asarray(self.fits[0].voters.n_nodes, dtype=np.int64)
-        return np.sort([one.n_nodes for one in self.fits])
-
-    def kept(self, count: int) -> Sequence[Committee | RegressionCommittee]:
-        if self.has_voters:
-            return self.fits if count == len(self.sizes) else [self.fits[0][:count]]
-        smallest = np.argsort([one.n_nodes for one in self.fits], kind="stable")[:count]
-        return [self.fits[k] for k in sorted(smallest.tolist())]
-
-
 def _pruned(blend: Any, most: float) -> Any:
     ends = np.cumsum(blend.member_sizes_).tolist()
     fits = blend.committee_.voters.members
     members = [
-        _PrunableMember(name, fits[end - size : end])
+        MemberParts(name, fits[end - size : end])
         for name, end, size in zip(blend.member_names_, ends, blend.member_sizes_.tolist(), strict=True)
     ]
     left = np.arange(len(members))
-    while (counts := _counts_of_parts([members[k].sizes for k in left], blend.member_weights_[left], most)) is None:
+    while (counts := counts_of_parts([members[k].nodes for k in left], blend.member_weights_[left], most)) is None:
         if len(left) == 1:
             raise ValueError(
                 f"max_nodes allows {most:.4g} nodes, and a part of the member {members[left[0]].name!r} has "
-                f"{members[left[0]].sizes[0]}; allow more, or train one small learner by distil."
+                f"{members[left[0]].nodes[0]}; allow more, or train one small learner by distil."
             )
         left = np.delete(left, np.argmin(blend.member_weights_[left]))
     return _of_parts(blend, members, left, counts)
 
 
-def _counts_of_parts(sizes: Sequence[NDArray[np.int64]], weights: F64, most: float) -> list[int] | None:
-    # parts of each member; None if one part of each has too many nodes
-    totals = [np.cumsum(one) for one in sizes]
-
-    def counts_of(share: float) -> list[int]:
-        return [max(1, int(share * len(one) + 0.5 + 1e-9)) for one in sizes]
-
-    def nodes(counts: Sequence[int]) -> int:
-        return sum(int(total[count - 1]) for count, total in zip(counts, totals, strict=True))
-
-    shares = np.unique(np.concatenate([(np.arange(len(one)) + 0.5) / len(one) for one in sizes]))[::-1]
-    counts = next((each for each in map(counts_of, shares.tolist()) if nodes(each) <= most), None)
-    if counts is None:
-        return None
-    room = most - nodes(counts)
-    while True:  # a part more of the member with the least share that has room for it, the heaviest of equals
-        fitting = [k for k, one in enumerate(sizes) if counts[k] < len(one) and one[counts[k]] <= room]
-        if not fitting:
-            return counts
-        k = min(fitting, key=lambda k: (counts[k] / len(sizes[k]), -weights[k]))
-        room -= int(sizes[k][counts[k]])
-        counts[k] += 1
-
-
-def _of_parts(blend: Any, members: Sequence[_PrunableMember], left: NDArray[np.intp], counts: Sequence[int]) -> Any:
+def _of_parts(blend: Any, members: Sequence[MemberParts], left: NDArray[np.intp], counts: Sequence[int]) -> Any:
     kept = [members[k].kept(count) for k, count in zip(left, counts, strict=True)]
     weights: F64 = blend.member_weights_[left]
     if weights.size < blend.member_weights_.size:  # those of all sum to one but for rounding, and stay as they are

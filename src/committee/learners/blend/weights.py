@@ -288,11 +288,13 @@ def select_members(
     losses: Callable[[F64], F64],
     weigh: Callable[[Sequence[F64]], F64],
     score: Callable[[F64], float],
+    too_large: Callable[[Sequence[Member], F64, F64], int | None] = lambda *_: None,
 ) -> WeightedVote:
     """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
 
-    A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors. `losses` (of
-    rows) and `score` take predictions ``(n, K)`` of the vote; `weigh` takes those of each member.
+    A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors, and
+    `too_large`, of the members, their gains and standard errors, does not choose it. `losses` (of rows) and `score`
+    take predictions ``(n, K)`` of the vote; `weigh` takes those of each member.
     """
 
     def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:
@@ -304,6 +306,7 @@ def select_members(
     chosen = [one for one in members if np.isfinite(one.predictions[known, 0]).all()]
     predictions = [one.predictions[known] for one in chosen]
     alone = {one.name: float(share @ losses(each)) for one, each in zip(chosen, predictions, strict=True)}
+    reasons: dict[str, str] = {}
     while True:
         weights, mean = vote(predictions)
         if len(chosen) == 1:
@@ -315,10 +318,16 @@ def select_members(
         errors = unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
         least = int(np.argmin(gains))
         if gains[least] > min_gain * errors[least]:
-            break
+            largest = too_large(chosen, gains, errors)
+            if largest is None:
+                break
+            least = largest
+            reasons[chosen[least].name] = "size"
         del chosen[least], predictions[least]
     others = [
-        LeftOut(one.name, "no weight", alone.get(one.name, np.nan), one.seconds) for one in members if one not in chosen
+        LeftOut(one.name, reasons.get(one.name, "no weight"), alone.get(one.name, np.nan), one.seconds)
+        for one in members
+        if one not in chosen
     ]
     of_chosen = np.array([alone[one.name] for one in chosen])
     return WeightedVote(chosen, weights, of_chosen, gains, float(share @ losses(mean)), score(mean), others, mean)

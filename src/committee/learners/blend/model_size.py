@@ -1,0 +1,186 @@
+"""Size of a committee of ensembles in a file: its limit, and the fits and trees of the members that fit into it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.number_types import F64
+from committee.data.text import byte_text
+from committee.learners.blend.members import Effort, Member
+from committee.learners.blend.weights import WeightedVote
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.links.mean import Average
+from committee.vote.links.probability import Share
+
+ROW_BYTES: dict[Effort, float] = {"fast": 80.0, "default": 400.0, "best": 1600.0}
+"""Bytes per row of the default limit."""
+LEAST_SIZE, MOST_ROWS = 1e6, 37_500
+"""Least default limit in bytes, and the rows from which it does not rise."""
+OWN_BYTES, OWN_SHARE = 4000.0, 1.02
+"""Bytes of a file besides those of its members, and their size in the file by that in files of their own."""
+OUT_OF_BAG = math.exp(-1.0)
+"""Share of a forest's trees that vote on an out-of-bag row."""
+FEW_VOTERS = 100
+"""Number of voters below which each counts: those of SBPMT, but not those of a forest."""
+
+
+def default_size(effort: Effort, n_rows: int, n_classes: int) -> float:
+    """Limit of a committee's file in bytes, unless one is given; K / 2 times as much for K classes.
+
+    >>> [default_size("default", n, 2) / 1e6 for n in (1000, 36_600, 10**6)], default_size("fast", 8000, 40) / 1e6
+    ([1.0, 14.64, 15.0], 20.0)
+    """
+    of_rows: float = max(LEAST_SIZE, ROW_BYTES[effort] * min(n_rows, MOST_ROWS))
+    return of_rows * max(1.0, n_classes / 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class MemberParts:
+    """Parts of a member: its fits, or of a single fit whose vote is a mean, as a forest's, the voters."""
+
+    name: str
+    fits: Sequence[Committee | RegressionCommittee]
+
+    @property
+    def has_voters(self) -> bool:
+        return len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average)
+
+    @property
+    def nodes(self) -> NDArray[np.int64]:
+        """Nodes of each part, in the order in which parts are kept."""
+        if self.has_voters:
+            return np.asarray(self.fits[0].voters.n_nodes, dtype=np.int64)
+        return np.sort([one.n_nodes for one in self.fits])
+
+    @cached_property
+    def file_bytes(self) -> F64:
+        """Bytes of each part in a file, in the order in which parts are kept; of voters by their nodes."""
+        if self.has_voters:
+            return np.asarray(self.fits[0].file_bytes * self.nodes / self.nodes.sum())
+        order = np.argsort([one.n_nodes for one in self.fits], kind="stable")
+        return np.array([float(self.fits[k].file_bytes) for k in order])
+
+    @property
+    def n_measured(self) -> int:
+        """Fewest parts without a measurable loss: as many trees of a forest as vote on an out-of-bag row, else all."""
+        n = len(self.nodes)
+        return max(min(n, FEW_VOTERS), math.ceil(OUT_OF_BAG * n)) if self.has_voters else n
+
+    def kept(self, count: int) -> Sequence[Committee | RegressionCommittee]:
+        """The first parts: the first voters, or the fits with the fewest nodes."""
+        if self.has_voters:
+            return self.fits if count == len(self.nodes) else [self.fits[0][:count]]
+        smallest = np.argsort([one.n_nodes for one in self.fits], kind="stable")[:count]
+        return [self.fits[k] for k in sorted(smallest.tolist())]
+
+
+def counts_of_parts(sizes: Sequence[NDArray[np.number]], weights: F64, most: float) -> list[int] | None:
+    """Number of parts of each member, about the same share of all; None if one part of each is too much.
+
+    `sizes` has an array per member, the sizes of its parts in the order in which they are kept.
+    """
+    totals = [np.cumsum(one) for one in sizes]
+
+    def counts_of(share: float) -> list[int]:
+        return [max(1, int(share * len(one) + 0.5 + 1e-9)) for one in sizes]
+
+    def size(counts: Sequence[int]) -> float:
+        return float(sum(total[count - 1] for count, total in zip(counts, totals, strict=True)))
+
+    shares = np.unique(np.concatenate([(np.arange(len(one)) + 0.5) / len(one) for one in sizes]))[::-1]
+    counts = next((each for each in map(counts_of, shares.tolist()) if size(each) <= most), None)
+    if counts is None:
+        return None
+    room = most - size(counts)
+    while True:  # a part more of the member with the least share that has room for it, the heaviest of equals
+        fitting = [k for k, one in enumerate(sizes) if counts[k] < len(one) and one[counts[k]] <= room]
+        if not fitting:
+            return counts
+        k = min(fitting, key=lambda k: (counts[k] / len(sizes[k]), -weights[k]))
+        room -= sizes[k][counts[k]].item()
+        counts[k] += 1
+
+
+@dataclass(frozen=True)
+class SizeLimit:
+    """Most bytes of a committee in a file; `given` by the user, or a default, which the smallest member may exceed."""
+
+    size: float
+    given: bool = True
+
+    @property
+    def most(self) -> float:
+        """Bytes that the members may take; the vote has a table and names of its own."""
+        return (self.size - OWN_BYTES) / OWN_SHARE
+
+    def fitting(self, members: Sequence[Member]) -> list[Member]:
+        """Members of which one part fits, or all of them if there is none."""
+        return [one for one in members if self._least(one) <= self.most] or list(members)
+
+    def check(self, members: Sequence[Member]) -> None:
+        """Raise ``ValueError`` if no part of any member fits into a given limit."""
+        least = [self._least(one) for one in members]
+        if self.given and least and min(least) > self.most:
+            needed = byte_text(OWN_SHARE * min(least) + OWN_BYTES)
+            raise ValueError(
+                f"max_size={byte_text(self.size)} leaves no member room: a file with the smallest part of "
+                f"{members[int(np.argmin(least))].name!r} takes {needed}. Give that much."
+            )
+
+    def _least(self, member: Member) -> float:
+        return float(_parts(member).file_bytes[0])
+
+    def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
+        """Number of the member to leave out, None if all fit: that of the least gain per byte.
+
+        Members go whose gain is within its standard error, and others only if one part of each is too much.
+        """
+        parts = [_parts(one) for one in members]
+        sizes = np.array([one.file_bytes[: one.n_measured].sum() for one in parts])
+        if sizes.sum() <= self.most:
+            return None
+        may_go = gains <= errors
+        if not may_go.any():
+            may_go |= sum(one.file_bytes[0] for one in parts) > self.most
+        return int(np.argmin(np.where(may_go, gains / sizes, np.inf))) if may_go.any() else None
+
+    def within(self, vote: WeightedVote) -> WeightedVote:
+        """The vote of fewer parts of each member, as far as they are too much.
+
+        First only as many trees of a forest may stay as vote on an out-of-bag row: the held-out loss is that of no
+        more. Then about the same share of each member's parts stays.
+        """
+        parts = [_parts(one) for one in vote.members]
+        counts = [len(one.nodes) for one in parts]
+        for share in (*_SHARES, 0.0):
+            members = [
+                replace(one, committees=each.kept(count))
+                for one, each, count in zip(vote.members, parts, counts, strict=True)
+            ]
+            if sum(one.file_bytes for each in members for one in each.committees) <= self.most:
+                break
+            counts = self._counts(parts, vote.weights, share * self.most)
+        return replace(vote, members=members)
+
+    def _counts(self, parts: Sequence[MemberParts], weights: F64, most: float) -> list[int]:
+        least = [one.file_bytes[: one.n_measured] for one in parts]
+        size = sum(float(one.sum()) for one in least)
+        if size > most:
+            return counts_of_parts(least, weights, most) or [1] * len(parts)
+        more = sum(float(one.file_bytes.sum()) for one in parts) - size
+        share = min(1.0, (most - size) / more) if more > 0.0 else 1.0
+        return [one.n_measured + int(share * (len(one.nodes) - one.n_measured)) for one in parts]
+
+
+_SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
+"""Shares of the limit that are tried one after the other, as fewer trees have fewer parts in common."""
+
+
+def _parts(member: Member) -> MemberParts:
+    return MemberParts(member.name, member.committees)
