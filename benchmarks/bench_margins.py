@@ -154,7 +154,7 @@ def several_classes(findings: Findings, n: int) -> None:
     X, y = make_classification(n, 20, n_informative=10, n_classes=5, flip_y=0.05, random_state=0)
     ensembles: dict[str, tuple[Any, Any]] = {
         "a forest of 100 trees": (RandomForestClassifier(100, random_state=0), "oob"),
-        "100 rounds of AdaBoost": (AdaBoostClassifier(100), "train"),
+        "100 rounds of AdaBoost": (AdaBoostClassifier(100, vote="discrete"), "train"),
         "200 rounds of gradient boosting": (GradientBoostingClassifier(), "train"),
     }
     for name, (ensemble, on) in ensembles.items():

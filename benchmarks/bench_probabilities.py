@@ -49,7 +49,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "SBPMT, hard": lambda: SBPMTClassifier(voting="hard"),
     "subagging": SubaggingClassifier,
     "AdaBoost": AdaBoostClassifier,
-    "AdaBoost, 200 trees of depth 3": lambda: AdaBoostClassifier(200, max_depth=3),
+    "AdaBoost, 200 trees of depth 3": lambda: AdaBoostClassifier(200, max_depth=3, vote="discrete"),
     "AdaBoost, confidence": lambda: AdaBoostClassifier(vote="confidence"),
     "AdaBoost, abstaining": lambda: AdaBoostClassifier(vote="abstaining"),
     "arc-gv": ArcGVClassifier,

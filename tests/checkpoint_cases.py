@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
     "gradient, line search": ("numbers", lambda: c.GradientBoostingRegressor(n_estimators=20, line_search=True)),
     "gradient, quantiles": (
         "numbers",
-        lambda: c.GradientBoostingRegressor("quantile", n_estimators=8, quantile=[0.1, 0.9]),
+        lambda: c.GradientBoostingRegressor(n_estimators=8, loss="quantile", quantile=[0.1, 0.9]),
     ),
     "forest": ("two", lambda: c.RandomForestClassifier(20, oob_score=True, random_state=None)),
     "forest, enough trees": ("three", lambda: c.RandomForestClassifier("oob", max_estimators=60, random_state=1)),

@@ -144,11 +144,11 @@ def test_a_link_is_a_class_and_a_line(patients, forest, tmp_path, monkeypatch):
 def test_a_loss_is_a_class_and_a_line(tmp_path, monkeypatch):
     X, y = load_diabetes(return_X_y=True)
     y = (y - y.mean()) / y.std()
-    unnamed = committee.GradientBoostingRegressor(LogCosh(), n_estimators=20, random_state=0).fit(X, y)
+    unnamed = committee.GradientBoostingRegressor(loss=LogCosh(), n_estimators=20, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match="LogCosh"):
         unnamed.save(tmp_path / "model")
     monkeypatch.setitem(REGRESSION_LOSSES, "log_cosh", LogCosh)
-    model = committee.GradientBoostingRegressor("log_cosh", n_estimators=20, random_state=0).fit(X, y)
+    model = committee.GradientBoostingRegressor(n_estimators=20, loss="log_cosh", random_state=0).fit(X, y)
     assert_array_equal(model.predict(X), unnamed.predict(X))
     assert model.score(X, y) > 0.4
     for number, saved in enumerate((model, unnamed)):

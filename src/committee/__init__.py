@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from committee.data.packages import lazy_attributes, stub_imports
+
+T = TypeVar("T")
 
 _NAMES = stub_imports(__file__)
 
@@ -65,10 +68,11 @@ def learner(name: str) -> type[Any]:
 
     Raises
     ------
-    KeyError
+    ValueError
         If there is none.
     """
-    return getattr(import_module(LEARNERS[name]), name)
+    found: type[Any] = getattr(import_module(_named(LEARNERS, name, "learner")), name)
+    return found
 
 
 def model(name: str, numbers: bool = False) -> Any:
@@ -83,8 +87,8 @@ def model(name: str, numbers: bool = False) -> Any:
 
     Raises
     ------
-    KeyError
-        If there is none of that name.
+    ValueError
+        If there is none of that name; it has the names that resemble it.
 
     Examples
     --------
@@ -92,8 +96,17 @@ def model(name: str, numbers: bool = False) -> Any:
     >>> committee.model("adaboost_confidence")
     AdaBoostClassifier(n_estimators=200, vote='confidence')
     """
-    class_name, parameters = (MODELS_OF_NUMBERS if numbers else MODELS)[name]
+    known, kind = (MODELS_OF_NUMBERS, "model of numbers") if numbers else (MODELS, "model")
+    class_name, parameters = _named(known, name, kind)
     return learner(class_name)(**parameters)
+
+
+def _named(known: Mapping[str, T], name: str, kind: str) -> T:
+    if name in known:
+        return known[name]
+    from committee.data.text import suggest_names
+
+    raise ValueError(f"there is no {kind} {name!r}; {suggest_names(str(name), list(known))}")
 
 
 # imported when first used, so that `import committee` costs little

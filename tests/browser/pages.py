@@ -86,7 +86,7 @@ def evaluation_of_numbers() -> str:
 
 
 def evaluation_of_quantiles() -> str:
-    quantiles = GradientBoostingRegressor("quantile", n_estimators=20, quantile=[0.1, 0.5, 0.9], random_state=0)
+    quantiles = GradientBoostingRegressor(n_estimators=20, loss="quantile", quantile=[0.1, 0.5, 0.9], random_state=0)
     return evaluation_page(quantiles.fit(PATIENTS[LEARNT], PROGRESSION[LEARNT]), PATIENTS[NEW], PROGRESSION[NEW])
 
 

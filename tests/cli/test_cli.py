@@ -501,7 +501,7 @@ def test_models_of_numbers_are_read(tmp_path):
     frame.write_csv(rows)
     number = GradientBoostingRegressor(n_estimators=5).fit(frame, y)
     number.save(one)
-    GradientBoostingRegressor("quantile", 5, quantile=[0.25, 0.75]).fit(frame, y).save(three)
+    GradientBoostingRegressor(5, loss="quantile", quantile=[0.25, 0.75]).fit(frame, y).save(three)
     succeed("predict", one, rows, "-o", out)
     assert pl.read_csv(out)["prediction"].to_list() == number.predict(frame).tolist()
     succeed("predict", three, rows, "-o", out)

@@ -33,7 +33,7 @@ def model(claims):
 def test_fit_predict_and_evaluate(claims, model, tmp_path):
     frame, fitted = pl.read_csv(claims), load(model)
     X, y, offset = frame.select("age", "zone"), frame["claims"].to_numpy(), np.log(frame["years"].to_numpy())
-    same = GradientBoostingRegressor("poisson", 3, random_state=0).fit(X, y, offset=offset)
+    same = GradientBoostingRegressor(3, loss="poisson", random_state=0).fit(X, y, offset=offset)
     assert_array_equal(fitted.predict(X), same.predict(X))
     assert fitted.provenance_.exposure == "years"
     expected = same.predict(X, offset=offset)

@@ -177,7 +177,7 @@ def test_models_of_arrays_and_of_numbers_answer_pieces(folder, frame):
     drop = ("--drop", "id,color,label,price")
     whole = succeed("predict", path, folder / "whole.csv", *drop).stdout
     assert succeed("predict", path, folder / "csv", *drop).stdout == whole
-    GradientBoostingRegressor("quantile", 5, quantile=[0.25, 0.75]).fit(numbers, frame["price"]).save(path)
+    GradientBoostingRegressor(5, loss="quantile", quantile=[0.25, 0.75]).fit(numbers, frame["price"]).save(path)
     whole = succeed("predict", path, folder / "whole.csv", *drop).stdout
     assert whole.startswith("prediction:0.25,prediction:0.75\n")
     assert succeed("predict", path, folder / "parquet", *drop).stdout == whole

@@ -33,7 +33,7 @@ def files(tmp_path_factory):
     AdaBoostClassifier(10).fit(X, np.array(["a", "b"])[frame["code"][:200]]).save(folder / "words.st")
     y = frame["price"][:200].to_numpy()
     GradientBoostingRegressor(n_estimators=10).fit(X, y).save(folder / "numbers.st")
-    GradientBoostingRegressor("quantiles", 10).fit(X, y).save(folder / "quantiles.st")
+    GradientBoostingRegressor(10, loss="quantiles").fit(X, y).save(folder / "quantiles.st")
     return folder
 
 
@@ -197,7 +197,7 @@ def iris_models(tmp_path_factory):
     RandomForestClassifier(10, random_state=0).fit(frame, np.array(["a", "b", "c"])[y]).save(folder / "classes.st")
     RandomForestClassifier(10, random_state=0).fit(frame, y == 0).save(folder / "two.st")
     AdaBoostClassifier(5).fit(frame, y == 0).save(folder / "scores.st")
-    GradientBoostingRegressor("quantile", 8, quantile=[0.4, 0.5, 0.6]).fit(frame, X.iloc[:, 1]).save(
+    GradientBoostingRegressor(8, loss="quantile", quantile=[0.4, 0.5, 0.6]).fit(frame, X.iloc[:, 1]).save(
         folder / "quantiles.st"
     )
     GradientBoostingRegressor(n_estimators=10).fit(frame, 1000.0 * X.iloc[:, 0]).save(folder / "numbers.st")

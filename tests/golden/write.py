@@ -192,8 +192,8 @@ SMALL = {"max_depth": 2, "random_state": 0}
 HALF = {"softness": 0.5, "random_state": 0}
 
 # forests of labels and of values
-add("adaboost", "plain", "text 2", AdaBoostClassifier(4, random_state=0))
-add("adaboost_three", "mixed", "text 3", AdaBoostClassifier(4, learning_rate=0.5, **SMALL))
+add("adaboost", "plain", "text 2", AdaBoostClassifier(4, vote="discrete", random_state=0))
+add("adaboost_three", "mixed", "text 3", AdaBoostClassifier(4, vote="discrete", learning_rate=0.5, **SMALL))
 add("adaboost_confidence", "gaps", "integers 3", AdaBoostClassifier(4, vote="confidence", **SMALL))
 add("adaboost_abstaining", "mixed", "truth 2", AdaBoostClassifier(4, vote="abstaining"))
 add("arc_gv", "gaps", "truth 2", ArcGVClassifier(5, random_state=0))
@@ -211,7 +211,7 @@ add("forest_calibrated", "mixed", "text 3", RandomForestClassifier(9, max_depth=
 add("forest_oob", "plain", "text 2", RandomForestClassifier(4, oob_score=True, reserve=0.2, **SMALL))
 add("forest_auto", "gaps", "text 2", RandomForestClassifier("oob", max_estimators=8, **SMALL))
 add("forest_regressor", "gaps", "number", RandomForestRegressor(4, oob_score=True, **SMALL))
-add("selection", "plain", "text 2", selected(AdaBoostClassifier(4, random_state=0)))
+add("selection", "plain", "text 2", selected(AdaBoostClassifier(4, vote="discrete", random_state=0)))
 
 # rounds, intercepts, losses
 for _loss in ("log_loss", "exponential", "probit", "squared_hinge"):
@@ -248,7 +248,12 @@ add("quadboost_regressor_trees", "gaps", "number", QuadBoostRegressor("l2", n_es
 add("quadboost_regressor_learners", "gaps", "number", QuadBoostRegressor(n_estimators=2, dictionary=TreeVoter(**SMALL)))
 
 # learners as voters
-add("adaboost_of_trees", "mixed", "text 3", AdaBoostClassifier(2, voter=TreeVoter(**SMALL), random_state=0))
+add(
+    "adaboost_of_trees",
+    "mixed",
+    "text 3",
+    AdaBoostClassifier(2, vote="discrete", voter=TreeVoter(**SMALL), random_state=0),
+)
 add("subagging", "mixed", "text 3", SubaggingClassifier(None, 2, oob_score=True, max_samples=0.5, random_state=0))
 add(
     "subagging_soft",
@@ -260,7 +265,7 @@ add(
     "subagging_nested",
     "plain",
     "text 2",
-    SubaggingClassifier(SubaggingClassifier(AdaBoostClassifier(2), 2), 2, random_state=0),
+    SubaggingClassifier(SubaggingClassifier(AdaBoostClassifier(2, vote="discrete"), 2), 2, random_state=0),
 )
 add(
     "subagging_of_rounds",
@@ -320,7 +325,12 @@ for _objective in ("variance", "min_margin", "soft_margin", "mincq", "doom"):
     add(f"reweighted_{_objective}", "gaps", "text 2", reweighted(FOREST, _objective))
 add("reweighted_range", "gaps", "text 2", reweighted(FOREST, "range", xi=0.005))
 add("reweighted_tandem", "gaps", "text 2", reweighted(FOREST, "tandem", on="oob"))
-add("reweighted_free", "plain", "integers 3", reweighted(AdaBoostClassifier(4, **SMALL), "variance", form="free"))
+add(
+    "reweighted_free",
+    "plain",
+    "integers 3",
+    reweighted(AdaBoostClassifier(4, vote="discrete", **SMALL), "variance", form="free"),
+)
 add("reweighted_rounds", "mixed", "text 3", reweighted(gradient("log_loss", "text 3"), "doom", steepness=3.0))
 add("reweighted_quad", "plain", "text 2", reweighted(QuadBoostClassifier(n_estimators=6), "mincq"))
 add("reweighted_theirs", "plain", "text 3", reweighted(TheirForest(5, max_depth=3, random_state=0), "soft_margin"))
@@ -366,7 +376,7 @@ def shared(model: Any) -> Make:
 
 
 # equal sub-trees stored once
-add("shared_labels", "mixed", "text 2", shared(AdaBoostClassifier(5, max_depth=2, random_state=0)))
+add("shared_labels", "mixed", "text 2", shared(AdaBoostClassifier(5, vote="discrete", max_depth=2, random_state=0)))
 add("shared_shares", "gaps", "text 3", shared(RandomForestClassifier(6, max_depth=3, random_state=0)))
 add("shared_rounds", "mixed", "text 3", shared(gradient("log_loss", "text 3")))
 

@@ -123,7 +123,7 @@ def test_figures_of_numbers_are_scikit_learns(numbers):
 
 def test_quantiles_have_pinball_loss_and_coverage(numbers):
     X, y, X_new, y_new = numbers
-    model = GradientBoostingRegressor("quantile", 20, quantile=[0.2, 0.5, 0.9]).fit(X, y)
+    model = GradientBoostingRegressor(20, loss="quantile", quantile=[0.2, 0.5, 0.9]).fit(X, y)
     found, predicted = evaluate(model, X_new, y_new), model.predict(X_new)
     for level, column in zip((0.2, 0.5, 0.9), predicted.T, strict=True):
         loss = np.where(y_new >= column, level * (y_new - column), (1 - level) * (column - y_new)).mean()
@@ -132,9 +132,9 @@ def test_quantiles_have_pinball_loss_and_coverage(numbers):
     assert found["interval_coverage"] == ((predicted[:, 0] <= y_new) & (y_new <= predicted[:, 2])).mean()
     assert found["interval_width"] == pytest.approx((predicted[:, 2] - predicted[:, 0]).mean())
     assert found["mae"] == pytest.approx(2 * found["pinball_0.5"])  # of the median
-    upper = evaluate(GradientBoostingRegressor(Quantile(0.9), 20).fit(X, y), X_new, y_new)
+    upper = evaluate(GradientBoostingRegressor(20, loss=Quantile(0.9)).fit(X, y), X_new, y_new)
     assert [figure.name for figure in upper.figures] == ["pinball_0.9", "coverage_0.9"]
-    assert quantile_levels(GradientBoostingRegressor("quantiles"), 3) == (0.1, 0.5, 0.9)
+    assert quantile_levels(GradientBoostingRegressor(loss="quantiles"), 3) == (0.1, 0.5, 0.9)
 
 
 def test_what_is_refused(numbers):
@@ -258,7 +258,7 @@ def test_numbers_and_quantiles():
     model = GradientBoostingRegressor(n_estimators=10, random_state=0)
     expected = cross_val_predict(model, X, y, cv=KFold(5, shuffle=True, random_state=0))
     assert out_of_fold(model, X, y)["rmse"] == pytest.approx(np.sqrt(((expected - y) ** 2).mean()))
-    quantiles = out_of_fold(GradientBoostingRegressor("quantiles", 10), pl.DataFrame(X), y)
+    quantiles = out_of_fold(GradientBoostingRegressor(10, loss="quantiles"), pl.DataFrame(X), y)
     assert quantiles.brief().startswith("pinball loss ") and "; coverage 0." in quantiles.brief()
     assert 0.0 < quantiles["coverage_0.1"] < quantiles["coverage_0.9"] < 1.0
 

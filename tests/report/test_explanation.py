@@ -131,7 +131,7 @@ def test_page_of_an_evaluation_says_what_was_asked():
 def test_page_of_numbers_and_of_quantiles(loss, words):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     quantile = {"quantile": [0.1, 0.5, 0.9]} if loss == "quantile" else {}
-    model = GradientBoostingRegressor(loss, n_estimators=10, **quantile).fit(X[::2], y[::2])
+    model = GradientBoostingRegressor(n_estimators=10, loss=loss, **quantile).fit(X[::2], y[::2])
     page = evaluation_page(model, X[1::2], y[1::2])
     assert words in page and "Residuals by prediction" in page and "Rows of the largest errors" in page
     first = page[page.index('class="verdict"') :].split("</p>")[0]

@@ -67,7 +67,7 @@ def _refusal(method: Any, self: Any, args: tuple[Any, ...], keywords: dict[str, 
     if (unknown := next((each for each in keywords if each not in signature.parameters), None)) is not None:
         hint = kind._keyword_hint(name, unknown) if isinstance(self, NamedCalls) else ""
         hint = hint or (f"there are {quoted(each.name for each in known)}" if known else "it has none")
-        return f"{called}() got an unexpected keyword argument {unknown!r}; {hint}."
+        return f"{called}() got an unexpected keyword argument {unknown!r}; {hint}{'.' * (hint[-1] != '?')}"
     if reason == "too many positional arguments":
         by_place = [each.name for each in known if each.kind is each.POSITIONAL_OR_KEYWORD]
         only = f"only {', '.join(by_place)} may have no name" if by_place else "all need names"

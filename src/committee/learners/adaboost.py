@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from committee import _core
 from committee.data.number_types import F64
@@ -69,6 +70,13 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
     True
     """
 
+    first_parameters: ClassVar[tuple[str, ...]] = (
+        "max_depth",
+        "learning_rate",
+        "vote",
+        "early_stopping",
+        "random_state",
+    )
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("estimator_errors_", "normalisers_", "validation_errors_", "validation_scores_", "evals_result_"),
@@ -80,12 +88,12 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
     max_depth: int | None = shared.max_depth(1, "1: stumps.")
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
     learning_rate: float = shared.learning_rate(1.0)
-    vote: Literal["discrete", "confidence", "abstaining"] = parameter(
-        "discrete",
-        """"discrete": a leaf votes for its heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME).
-        "confidence": a leaf votes c = 1/2 ln((W_+ + eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-);
-        with K > 2 classes AdaBoost.MH. "abstaining": stumps whose sides may abstain. eps = 1 / (2 n), with
-        AdaBoost.MH 1 / (2 n K).""",
+    vote: Literal["auto", "discrete", "confidence", "abstaining"] = parameter(
+        "auto",
+        """"auto": "discrete" for two classes and for any `voter`, else "confidence". "discrete": a leaf votes for its
+        heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME). "confidence": a leaf votes c = 1/2 ln((W_+ +
+        eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-); with K > 2 classes AdaBoost.MH.
+        "abstaining": stumps whose sides may abstain. eps = 1 / (2 n), with AdaBoost.MH 1 / (2 n K).""",
     )
     voter: Any = shared.voter()
     criterion: Literal["gini", "entropy", "error"] = parameter(
@@ -113,9 +121,17 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
                 f"vote='abstaining' boosts stumps; max_depth is {self.max_depth!r} and max_leaf_nodes is "
                 f"{self.max_leaf_nodes!r}. Set max_depth=1 and max_leaf_nodes=None."
             )
-        if self.voter is not None and self.vote != "discrete":
+        if self.voter is not None and self.vote not in ("auto", "discrete"):
             raise ValueError(f"vote={self.vote!r} needs the native trees; set voter=None, or vote='discrete'.")
         super()._check_parameters()
+
+    @property
+    def vote_(self) -> Literal["discrete", "confidence", "abstaining"]:
+        """Vote of the fit: `vote`, or what "auto" chose."""
+        check_is_fitted(self, "classes_")
+        if self.vote != "auto":
+            return self.vote
+        return "discrete" if self.voter is not None or len(self.classes_) < 3 else "confidence"
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> AdaBoostRun:
         seed = int(random.randint(2**31 - 1))
@@ -129,7 +145,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
             return float(sum(abs(step.alpha) for step in run.steps[:t]))
 
         votes = self._added_votes(run, held_out).after
-        return HeldOutVotes(votes, total_weight, run.link, names_classes=self.vote == "discrete")
+        return HeldOutVotes(votes, total_weight, run.link, names_classes=self.vote_ == "discrete")
 
     @staticmethod
     def _added_votes(run: AdaBoostRun, held_out: Rows) -> StagedLoss:
@@ -206,7 +222,7 @@ class TreeRun(AdaBoostRun):
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
         super().__init__(model, rows)
         self.seed, self.threads = seed, n_threads(model.n_jobs)
-        self.rule = RULES[model.vote](self.n_classes, rows.count, model.learning_rate)
+        self.rule = RULES[model.vote_](self.n_classes, rows.count, model.learning_rate)
         self.link = self.rule.link
         if self.rule.one_versus_rest:
             self.row_weights = np.repeat(self.row_weights[:, None] / self.n_classes, self.n_classes, axis=1)

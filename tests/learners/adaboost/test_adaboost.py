@@ -85,7 +85,7 @@ def test_discrete_is_samme(table, learning_rate, criterion):
     K = y.max() + 1
     given_weights = np.ones(len(y)) if w is None else w
     steps = until_tie(oracle.samme(X, y, given_weights, K, learning_rate, 8, criterion))
-    model = fit(table, n_estimators=8, learning_rate=learning_rate, criterion=criterion)
+    model = fit(table, n_estimators=8, learning_rate=learning_rate, criterion=criterion, vote="discrete")
     assert_same_rounds(model, steps)
     assert_same_scores(model, steps, X, lambda F: F[:, 1] - F[:, 0] if K == 2 else F)
 
@@ -140,13 +140,29 @@ def test_same_rounds_as_scikit_learn(learning_rate, n_classes, tree, criterion):
     theirs = TheirAdaBoost(
         DecisionTreeClassifier(**tree), n_estimators=30, learning_rate=learning_rate, random_state=0
     ).fit(X, y, w)
-    ours = fit(table, n_estimators=30, learning_rate=learning_rate, **tree)
+    ours = fit(table, n_estimators=30, learning_rate=learning_rate, vote="discrete", **tree)
     T = ours.committee_.n_voters
     assert T == len(theirs.estimators_) > 3
     assert_allclose(ours.estimator_errors_, theirs.estimator_errors_[:T], rtol=1e-7)
     assert_allclose(ours.committee_.weights, theirs.estimator_weights_[:T], rtol=1e-7)
     for mine, other in zip(ours.staged_predict(X), theirs.staged_predict(X), strict=True):
         assert_array_equal(mine, other)
+
+
+def test_votes_are_discrete_for_two_classes_and_any_voter_and_confident_for_several():
+    two, five = coarse(2, 2), coarse(5, 5)
+    for table, params, vote in (
+        (two, {}, "discrete"),
+        (five, {}, "confidence"),
+        (five, {"voter": GaussianNB()}, "discrete"),
+    ):
+        auto = fit(table, n_estimators=10, **params)
+        assert (auto.vote, auto.vote_) == ("auto", vote)
+        assert_array_equal(
+            auto.predict_proba(table[0]), fit(table, n_estimators=10, vote=vote, **params).predict_proba(table[0])
+        )
+    assert fit(five).score(*five) > fit(five, vote="discrete").score(*five)
+    assert fit(five, vote="discrete").vote_ == "discrete"
 
 
 def test_any_voter_gives_the_rounds_of_scikit_learn():

@@ -189,7 +189,7 @@ def test_paths_and_intervals_are_checked(tmp_path, path):
 
 def test_parameters_that_cannot_be_compared_are_refused(tmp_path):
     X, y = tables()["numbers"]
-    model = c.GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)))
+    model = c.GradientBoostingRegressor(loss=lambda y, F: (F - y, np.ones_like(F)))
     with pytest.raises(ValueError, match=r"loss=<function.*cannot be compared with that of an earlier attempt"):
         model.fit(X, y, checkpoint=tmp_path / "fit")
 

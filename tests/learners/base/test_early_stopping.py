@@ -283,14 +283,14 @@ CLASSIFIERS = [
     QuadBoostClassifier("l2", n_estimators=12, dictionary="trees", reweight="fully_corrective", **STOPPED),
     QuadBoostClassifier(None, n_estimators=12, fit_intercept=False, **STOPPED),
     GradientBoostingClassifier(**SMALL),
-    GradientBoostingClassifier("exponential", 20, min_samples_leaf=2, tree="shared", line_search=True, **STOPPED),
+    GradientBoostingClassifier(20, loss="exponential", min_samples_leaf=2, tree="shared", line_search=True, **STOPPED),
     FunctionalGradientBoostingClassifier(n_estimators=12, learning_rate=0.5, **STOPPED),
 ]
 REGRESSORS = [
     QuadBoostRegressor(n_estimators=20, **STOPPED),
     GradientBoostingRegressor(**SMALL),
     FunctionalGradientBoostingRegressor(n_estimators=12, learning_rate=0.5, **STOPPED),
-    GradientBoostingRegressor("poisson", **SMALL),
+    GradientBoostingRegressor(loss="poisson", **SMALL),
 ]
 each_booster = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=words)
 OF_ERRORS = (AdaBoostClassifier, ArcGVClassifier, MDBoostClassifier, DOOMBoostClassifier)
@@ -704,7 +704,9 @@ def test_curves_that_are_not_there():
             each.fit(X, y if each is model else np.zeros(len(y)))
         with pytest.raises(ValueError, match="there are no curves; fit with early_stopping=True, X_val, or return_tra"):
             each.evals_frame()
-    bare = GradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)), n_estimators=2, return_train_score=True)
+    bare = GradientBoostingRegressor(
+        loss=lambda y, F: (F - y, np.ones_like(F)), n_estimators=2, return_train_score=True
+    )
     with pytest.raises(ValueError, match="gives derivatives but no value, which early stopping, curves of training"):
         bare.fit(*noisy_scores())
 

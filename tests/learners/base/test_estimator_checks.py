@@ -85,12 +85,12 @@ LEARNERS = [
     c.TreeRegressor(max_depth=3, max_bins=8),
     c.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, random_state=0),
     c.GradientBoostingClassifier(
-        "probit", 5, min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01, random_state=0
+        5, loss="probit", min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01, random_state=0
     ),
     c.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, tree="shared", line_search=True, random_state=0),
     c.GradientBoostingRegressor(n_estimators=5, learning_rate=0.5, min_samples_leaf=1, random_state=0),
     c.GradientBoostingRegressor(
-        "absolute_error", 10, learning_rate=0.5, min_samples_leaf=1, subsample=0.7, random_state=0
+        10, loss="absolute_error", learning_rate=0.5, min_samples_leaf=1, subsample=0.7, random_state=0
     ),
     c.GradientBoostingRegressor(
         n_estimators=5, extra_trees=True, interaction_constraints="pairwise", min_samples_leaf=1, random_state=0

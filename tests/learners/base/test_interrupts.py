@@ -85,7 +85,7 @@ OF_ITS_OWN: list[Any] = [
 ]
 STUMP = VoterOfUser(max_depth=1)
 OF_USERS: list[Any] = [
-    committee.GradientBoostingClassifier(LogisticOfUser(), **GRADIENT),
+    committee.GradientBoostingClassifier(loss=LogisticOfUser(), **GRADIENT),
     committee.AdaBoostClassifier(3, voter=STUMP),
     committee.SubaggingClassifier(STUMP, 3, random_state=0),
     committee.LPBoostClassifier(0.8, dictionary=STUMP),

@@ -70,7 +70,7 @@ def test_no_method_of_a_public_class_names_a_base_of_it(kind):
         ),
         (
             lambda: GradientBoostingClassifier(n_estimator=9),
-            "unexpected keyword argument 'n_estimator'; did you mean 'n_estimators'",
+            "unexpected keyword argument 'n_estimator'; did you mean 'n_estimators'?",
         ),
         (lambda: AdaBoostClassifier(verbose=1), "'verbose'; a fit prints nothing;"),
         (lambda: CommitteeClassifier(time_budget=9), "'time_budget'; here it is time_limit."),
@@ -82,7 +82,7 @@ def test_a_wrong_argument_has_a_remedy(call, message):
 
 
 def test_set_params_has_the_same_remedy():
-    with pytest.raises(ValueError, match=r"Invalid parameter 'iterations' .*'iterations': here it is n_estimators\."):
+    with pytest.raises(ValueError, match=r"Invalid parameter 'iterations' .*'iterations': here it is n_estimators"):
         GradientBoostingClassifier().set_params(iterations=9)
 
 

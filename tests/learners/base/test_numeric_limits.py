@@ -23,8 +23,8 @@ MAGNITUDES = ((-9, 9), (-140, -139), (100, 140), (-50, 50), (-3, 3))
 LEARNERS: list[Any] = [
     *(model for kind, model in FIRST.items() if not kind.__name__.startswith(("Conformal", "Functional"))),
     committee.AdaBoostClassifier(4, vote="confidence", early_stopping=True, random_state=0),
-    committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1, random_state=0),
-    committee.GradientBoostingRegressor("absolute_error", 5, min_samples_leaf=1, line_search=True, random_state=0),
+    committee.GradientBoostingRegressor(5, loss="huber", min_samples_leaf=1, random_state=0),
+    committee.GradientBoostingRegressor(5, loss="absolute_error", min_samples_leaf=1, line_search=True, random_state=0),
     committee.LogitBoostClassifier(5, early_stopping=True, random_state=0),
     committee.LogitBoostClassifier(5, learner="stump"),
     committee.ProbitBoostClassifier(5, early_stopping=True, random_state=0),
@@ -86,7 +86,7 @@ def test_early_stopping_of_lines_in_one_column(kind, seed):
 def test_huber_of_targets_beside_which_delta_is_nothing(scale):
     X, y = np.arange(41.0)[:, None], scale * np.random.default_rng(0).normal(size=41)
     assert abs(huber_location(y, np.ones(41), 1.0) - np.median(y)) <= 1.0 + 1e-15 * scale
-    model = committee.GradientBoostingRegressor("huber", 5, min_samples_leaf=1, random_state=0).fit(X, y)
+    model = committee.GradientBoostingRegressor(5, loss="huber", min_samples_leaf=1, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
 
 

@@ -164,7 +164,8 @@ class Chosen(AdaBoostClassifier):
 
 def test_a_learner_may_add_parameters():
     names = list(signature(Chosen))
-    assert names[:6] == ["n_estimators", "mode", "max_depth", "max_leaf_nodes", "learning_rate", "power"]
+    assert names[:7] == ["n_estimators", "mode", *AdaBoostClassifier.first_parameters]
+    assert names[7:9] == ["power", "max_leaf_nodes"]
     assert signature(Chosen)["max_depth"].default == 2
     assert signature(Chosen)["mode"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert signature(Chosen)["power"].kind is inspect.Parameter.KEYWORD_ONLY
@@ -193,7 +194,9 @@ def test_an_added_parameter_is_checked_and_searched():
         Chosen(power=-1.0).fit(X, y)
     with pytest.raises(InvalidParameterError, match="'mode' parameter of Chosen must be a str among"):
         Chosen(mode="c").fit(X, y)
-    search = GridSearchCV(Chosen(n_estimators=3), {"power": [0.5, 1.0], "max_depth": [1, 3]}, cv=2).fit(X, y)
+    search = GridSearchCV(
+        Chosen(n_estimators=3, vote="discrete"), {"power": [0.5, 1.0], "max_depth": [1, 3]}, cv=2
+    ).fit(X, y)
     assert search.best_params_["max_depth"] == 3
     assert search.best_estimator_.used_power_ == search.best_params_["power"]
     again = pickle.loads(pickle.dumps(search.best_estimator_))

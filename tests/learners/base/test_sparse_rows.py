@@ -42,11 +42,13 @@ LEARNERS = [
     AdaBoostClassifier(8, vote="abstaining"),
     AdaBoostClassifier(8, max_leaf_nodes=5, max_depth=None, early_stopping=True, random_state=0),
     GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2, random_state=0),
-    GradientBoostingClassifier("log_loss", 3, min_samples_leaf=1, tree="shared", growth="depth", max_depth=4),
+    GradientBoostingClassifier(3, loss="log_loss", min_samples_leaf=1, tree="shared", growth="depth", max_depth=4),
     GradientBoostingClassifier(n_estimators=4, min_samples_leaf=1, early_stopping=True, random_state=0),
     # leaves with lines are for dense rows
-    GradientBoostingRegressor("squared_error", 5, leaf="constant", min_samples_leaf=1, subsample=0.6, max_features=0.7),
-    GradientBoostingRegressor("absolute_error", 4, min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1]),
+    GradientBoostingRegressor(
+        5, loss="squared_error", leaf="constant", min_samples_leaf=1, subsample=0.6, max_features=0.7
+    ),
+    GradientBoostingRegressor(4, loss="absolute_error", min_samples_leaf=3, monotonic_constraints=[1, 0, -1, 0, 0, 1]),
     GradientBoostingRegressor(
         n_estimators=4, leaf="constant", extra_trees=True, interaction_constraints="pairwise", random_state=0
     ),
@@ -201,7 +203,7 @@ def test_stages_and_a_held_out_table():
 def test_warm_starts_and_checkpoints(tmp_path):
     X = table(150, 0)
     y = targets(X, 0, 2)
-    model = GradientBoostingClassifier("log_loss", 9, learning_rate=0.1, min_samples_leaf=2, random_state=0)
+    model = GradientBoostingClassifier(9, loss="log_loss", learning_rate=0.1, min_samples_leaf=2, random_state=0)
     whole = clone(model).fit(X, y, checkpoint=tmp_path / "fit")
     short = clone(model).set_params(n_estimators=4, warm_start=True).fit(X, y)
     assert_same_bits(short.set_params(n_estimators=9).fit(X, y), clone(model).fit(X.toarray(), y), X.toarray())

@@ -353,6 +353,32 @@ def test_groups_are_judged_by_fits_that_saw_none_of_them(kind, fits):
     assert set(model.member_sizes_) == {3}
 
 
+@BOTH
+def test_groups_without_a_splitter_are_kept_whole_by_every_fold(kind, fits):
+    X, y = rows_for(kind)
+    groups = np.random.default_rng(0).integers(0, 12, len(y))
+    model = kind(**FAST | {"cv": 3}).fit(X, y, groups=groups)
+    held = {place % 3: set(groups) - set(groups[index]) for place, (_, index) in enumerate(fits)}
+    assert sum(map(len, held.values())) == 12 == len(set().union(*held.values()))
+    assert all(set(groups) - set(groups[index]) == held[place % 3] for place, (_, index) in enumerate(fits))
+    assert model.n_folds_ == 3
+    frame = pl.DataFrame(X).with_columns(of=groups)
+    named = kind(**FAST | {"cv": 3}).fit(frame, y, groups="of")
+    assert_array_equal(named.member_losses_, model.member_losses_)
+
+
+def test_groups_are_not_folds_of_fewer_than_two_or_without_a_class():
+    X, y = rows_for(CommitteeClassifier)
+    two = np.arange(len(y)) % 2
+    assert CommitteeClassifier(**FAST).fit(X, y, groups=two).n_folds_ == 2
+    with pytest.raises(ValueError, match="one group only, where several are needed"):
+        CommitteeClassifier(**FAST).fit(X, y, groups=np.ones(len(y)))
+    with pytest.raises(ValueError, match=r"without a training row of class .*, which has rows in 1 group;"):
+        CommitteeClassifier(**FAST).fit(X, y, groups=np.where(y == y[0], 9, two))
+    with pytest.raises(ValueError, match=r"reserve=0\.2 is drawn without regard to groups .* the folds respect"):
+        CommitteeClassifier(**FAST, reserve=0.2).fit(X, y, groups=two)
+
+
 def test_groups_that_have_one_answer_each_are_not_judged_by_their_own():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(30), 8)
@@ -361,13 +387,13 @@ def test_groups_that_have_one_answer_each_are_not_judged_by_their_own():
     X += 0.01 * rng.normal(size=X.shape)
     assert CommitteeClassifier(**FAST).fit(X, y).oof_score_ > 0.9
     assert CommitteeClassifier(**FAST | {"cv": GroupKFold(5)}).fit(X, y, groups=groups).oof_score_ < 0.7
+    assert CommitteeClassifier(**FAST).fit(X, y, groups=groups).oof_score_ < 0.7
 
 
 @pytest.mark.parametrize(
     ("cv", "n", "message"),
     [
-        (None, 120, r"groups need a splitter, and cv=.*GroupKFold"),
-        (3, 120, r"groups need a splitter, and cv=.*GroupKFold"),
+        (None, 119, "groups has shape"),
         (GroupKFold(2), 119, "inconsistent numbers of samples"),
     ],
 )

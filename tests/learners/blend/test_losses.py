@@ -278,7 +278,7 @@ def test_the_page_shows_what_there_is(loss, label):
 def test_a_quantile_is_beaten_by_no_quantile_alone():
     X, y = amounts(600)
     model = CommitteeRegressor(random_state=0, loss="quantile", quantile=0.9).fit(X[:300], y[:300])
-    alone = GradientBoostingRegressor("quantile", quantile=0.9, random_state=0).fit(X[:300], y[:300])
+    alone = GradientBoostingRegressor(loss="quantile", quantile=0.9, random_state=0).fit(X[:300], y[:300])
     ours, theirs = (metrics.mean_pinball_loss(y[300:], one.predict(X[300:]), alpha=0.9) for one in (model, alone))
     assert ours < 1.05 * theirs
     assert abs(np.mean(y[300:] <= model.predict(X[300:])) - 0.9) < 0.07

@@ -182,5 +182,5 @@ def test_a_line_for_a_candidate_that_fails(monkeypatch):
     CommitteeClassifier(**FAST).set_callbacks(MemberLines(lines.append)).fit(*numbers(2))
     assert lines[0].startswith("sbpmt: left out; 1 of 5 candidates")
     assert lines[-1].startswith("sbpmt: left out (The 'n_estimators' parameter")
-    with pytest.raises(KeyError, match="MemberLines"):
+    with pytest.raises(ValueError, match="there is no learner 'MemberLines'"):
         committee.learner("MemberLines")

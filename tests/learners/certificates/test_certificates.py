@@ -72,7 +72,7 @@ def test_a_row_that_the_vote_gets_wrong_has_a_gibbs_loss_of_half(model, table):
     X, y = table
     X = X + np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0)
     if len(np.unique(y)) > 2 and getattr(model, "vote", "") == "abstaining":
-        model = AdaBoostClassifier(n_estimators=15)
+        model = AdaBoostClassifier(n_estimators=15, vote="discrete")
     half = len(y) // 2
     order = np.random.default_rng(1).permutation(len(y))
     fit, new = order[:half], order[half:]
@@ -111,7 +111,7 @@ def test_negative_weights_turn_votes_round_and_cost_a_larger_prior():
 @pytest.mark.parametrize(("table", "named"), [(CANCER, True), (WINE, False)], ids=["two", "three"])
 def test_a_turned_voter_votes_against_its_class(table, named):
     X, y = table
-    committee = AdaBoostClassifier(n_estimators=5).fit(X, y).committee_
+    committee = AdaBoostClassifier(n_estimators=5, vote="discrete").fit(X, y).committee_
     signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     losses = voter_losses(committee.select(np.arange(5), weights=committee.weights * signs), X, y)
     votes = np.stack([committee.select([t]).predict(X) for t in range(5)], axis=1)
@@ -278,7 +278,7 @@ def test_rows_by_which_weights_were_found_are_no_test_set_and_the_voters_are_tho
     ("model", "table", "votes", "named"),
     [
         (AdaBoostClassifier(n_estimators=5), CANCER, "own", True),
-        (AdaBoostClassifier(n_estimators=5), WINE, "own", True),
+        (AdaBoostClassifier(n_estimators=5, vote="discrete"), WINE, "own", True),
         (AdaBoostClassifier(n_estimators=15, vote="abstaining"), WINE, "own", False),
         (RandomForestClassifier(5, max_depth=3, random_state=0), WINE, "own", False),
         (RandomForestClassifier(5, max_depth=3, random_state=0), WINE, "labels", True),

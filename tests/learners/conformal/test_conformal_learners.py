@@ -263,7 +263,10 @@ def test_estimators_of_other_libraries_are_not_saved(tmp_path):
         (ConformalClassifier("forest"), "estimator='forest' is no estimator"),
         (ConformalClassifier(FOREST, 1.0), "The 'alpha' parameter of ConformalClassifier must be"),
         (ConformalRegressor(Ridge(), nonconformity="quantile"), "needs an estimator that predicts a lower and an"),
-        (ConformalRegressor(c.GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9])), "estimator predicts 2"),
+        (
+            ConformalRegressor(c.GradientBoostingRegressor(3, loss="quantile", quantile=[0.1, 0.9])),
+            "estimator predicts 2",
+        ),
         (ConformalRegressor(Ridge(), nonconformity="normalised", method="plus"), "expected errors without each row"),
         (ConformalRegressor(Ridge(), difficulty=Ridge()), "difficulty is for nonconformity='normalised'"),
     ],

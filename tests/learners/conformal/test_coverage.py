@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*rows are scored")  # a rare cl
 
 ALPHA, N_TRAIN, N_NEW = 0.2, 80, 60
 DIFFICULTY = RandomForestRegressor(10, max_samples=0.6, min_samples_leaf=5)
-QUANTILES = GradientBoostingRegressor("quantile", 5, quantile=[0.1, 0.9], max_leaf_nodes=4, learning_rate=0.5)
+QUANTILES = GradientBoostingRegressor(5, loss="quantile", quantile=[0.1, 0.9], max_leaf_nodes=4, learning_rate=0.5)
 
 
 def classes(rng, n):

@@ -258,7 +258,7 @@ def test_a_class_rises_where_all_others_fall(seed, loss):
     X, y = noisy(200, seed, missing=False)
     constraints = {"high": [1, 0, 0], "low": [-1, 0, 0], "middle": [-1, 0, 0]}
     settings = SMALL | {"n_estimators": 10, "learning_rate": 0.5, "monotonic_constraints": constraints}
-    model = GradientBoostingClassifier(loss, **settings).fit(X, y)
+    model = GradientBoostingClassifier(loss=loss, **settings).fit(X, y)
     moved = lines(0, X, seed)
     probability = model.predict_proba(moved.reshape(-1, N_COLUMNS)).reshape(20, 30, K)
     assert (np.diff(probability[:, :, 0], axis=1) >= -1e-12).all()
@@ -318,7 +318,7 @@ def test_targets_with_trees_of_their_own(loss, constraints):
     Y = np.column_stack([rng.poisson(np.exp(np.sin(3 * X[:, j]) + 0.3 * X[:, 2])) for j in (0, 1)]).astype(float)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     settings = PLAIN | {"n_estimators": 20, "tree": "per_target", "monotonic_constraints": constraints}
-    model = GradientBoostingRegressor(loss, **settings).fit(frame, Y)
+    model = GradientBoostingRegressor(loss=loss, **settings).fit(frame, Y)
     signs = [[1, 0, 0], [0, -1, 1]] if len(constraints) == 2 and isinstance(constraints, list) else [[1, 0, -1]] * 2
     signs = np.array(signs)
     for j in range(N_COLUMNS):
@@ -334,7 +334,7 @@ def test_quantiles_in_order_are_monotone_too():
     X = np.round(rng.normal(size=(300, N_COLUMNS)), 1)
     y = np.sin(3 * X[:, 0]) + (1 + X[:, 1] ** 2) * rng.normal(size=300)
     model = GradientBoostingRegressor(
-        "quantile", 20, quantile=[0.2, 0.5, 0.8], tree="per_target", monotonic_constraints=[1, 0, 0], **PLAIN
+        20, loss="quantile", quantile=[0.2, 0.5, 0.8], tree="per_target", monotonic_constraints=[1, 0, 0], **PLAIN
     ).fit(X, y)
     predicted = model.predict(lines(0, X, 0).reshape(-1, N_COLUMNS)).reshape(20, 30, 3)
     assert (np.diff(predicted, axis=1) >= 0).all()
@@ -382,7 +382,7 @@ IN_TARGETS = [
             "needs a tree for each score, but the 3 of a row share theirs; set tree='per_class'",
         ),
         (
-            *(GradientBoostingRegressor("quantile", quantile=[0.2, 0.8]), "numbers", [1, 0, 0], ValueError),
+            *(GradientBoostingRegressor(loss="quantile", quantile=[0.2, 0.8]), "numbers", [1, 0, 0], ValueError),
             "needs a tree for each score, but the 2 of a row share theirs; set tree='per_target'",
         ),
     ],

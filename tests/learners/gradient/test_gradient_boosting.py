@@ -25,7 +25,7 @@ from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, numb
 @pytest.mark.parametrize("tree", ["per_class", "shared"])
 def test_every_loss_learns_every_number_of_classes(loss, n_classes, tree):
     X, y = table(400, n_classes)
-    model = GradientBoostingClassifier(loss, 15, tree=tree, **SMALL | {"learning_rate": 0.3}).fit(X, y)
+    model = GradientBoostingClassifier(15, loss=loss, tree=tree, **SMALL | {"learning_rate": 0.3}).fit(X, y)
     assert model.score(X, y) > (0.8 if n_classes == 2 else 0.65)
     P = model.predict_proba(X)
     assert_allclose(P.sum(axis=1), 1.0)
@@ -102,7 +102,7 @@ def test_with_line_search_the_objective_never_rises(seed, loss, n_classes, l0, l
     X, y = table(80, n_classes, seed, noise=1.0)
     w = scaled_weights(np.random.default_rng(seed).exponential(size=80)) if weighted else None
     prices = {"leaf_l0": l0, "leaf_l1": l1, "leaf_l2": l2, "learning_rate": learning_rate}
-    model = GradientBoostingClassifier(loss, 5, line_search=True, **SMALL | prices).fit(X, y, w)
+    model = GradientBoostingClassifier(5, loss=loss, line_search=True, **SMALL | prices).fit(X, y, w)
     found = objectives(model, X, y, model._chosen_loss(), LeafPenalty(l0, l1, l2), w)
     assert_allclose(model.training_objectives_, found[: len(model.training_objectives_)], rtol=1e-9)
     assert (np.diff(found) <= 1e-12).all()

@@ -22,7 +22,7 @@ def noisy_numbers(n=400, seed=0, noise=0.3):
 
 def fit(loss, X, y, w=None, **params):
     settings = PLAIN | {"n_estimators": 30, "max_leaf_nodes": 8, "min_samples_leaf": 5, "learning_rate": 0.3}
-    return GradientBoostingRegressor(loss, **settings | {"leaf_l2": 5.0} | params).fit(X, y, w)
+    return GradientBoostingRegressor(loss=loss, **settings | {"leaf_l2": 5.0} | params).fit(X, y, w)
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile", "huber"])
@@ -206,7 +206,7 @@ def test_monotone_probabilities(loss):
     X = rng.normal(size=(300, 2))
     y = (np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=300) > 0).astype(int)
     model = GradientBoostingClassifier(
-        loss, 20, monotonic_constraints=[1, 0], min_samples_leaf=5, max_leaf_nodes=8
+        20, loss=loss, monotonic_constraints=[1, 0], min_samples_leaf=5, max_leaf_nodes=8
     ).fit(X, y)
     lines = along(0, 2, rng)
     P = model.predict_proba(lines.reshape(-1, 2))[:, 1].reshape(lines.shape[:2])

@@ -80,7 +80,7 @@ def test_leaves_are_refitted_on_all_rows(loss, weighted):
     w = np.random.default_rng(0).integers(1, 4, len(y)).astype(float) if weighted else None
     made = GradientBoostingClassifier if loss == "log_loss" else GradientBoostingRegressor
     settings = SMALL | {"early_stopping": True, "n_estimators": 12, "random_state": 0}
-    model, grown = (made(loss, **settings, warm_start=on).fit(X, y, w) for on in (False, True))
+    model, grown = (made(loss=loss, **settings, warm_start=on).fit(X, y, w) for on in (False, True))
     forest, before = model.committee_.voters, grown.committee_.voters
     assert_array_equal(forest.feature, before.feature)
     assert_array_equal(forest.threshold, before.threshold)

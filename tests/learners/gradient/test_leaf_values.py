@@ -275,7 +275,7 @@ def test_constraints_that_constrain_nothing_leave_the_lines(leaf, free):
 def test_every_loss_takes_lines_or_says_why_not():
     X, y = data("numbers")
     for name, loss in REGRESSION_LOSSES.items():
-        model = GradientBoostingRegressor(name, 5, leaf="linear", random_state=0)
+        model = GradientBoostingRegressor(5, loss=name, leaf="linear", random_state=0)
         if refits(loss()):
             with pytest.raises(ValueError, match="leaf='constant'"):
                 model.fit(X, np.exp(y))
@@ -296,7 +296,7 @@ def test_lines_serve_numbers_alone_unless_asked_for(kind):
     X, y = data(kind)
     model = (GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor)(n_estimators=5).fit(X, y)
     assert isinstance(model.committee_.voters, Forest if kind == "classes" else LinearLeaves)
-    medians = GradientBoostingRegressor("absolute_error", n_estimators=5).fit(X, y)
+    medians = GradientBoostingRegressor(n_estimators=5, loss="absolute_error").fit(X, y)
     assert isinstance(medians.committee_.voters, Forest)
 
 

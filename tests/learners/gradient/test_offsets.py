@@ -38,10 +38,10 @@ def test_totals_with_a_log_exposure_are_rates_weighted_by_powers_of_it(loss, pow
     y += power == 2.0
     weights = e ** (2.0 - power)
     settings = SMALL | {"n_estimators": 4, "leaf": leaf, "max_depth": 2}
-    model = GradientBoostingRegressor(loss, **settings).fit(X, y, offset=np.log(e))
+    model = GradientBoostingRegressor(loss=loss, **settings).fit(X, y, offset=np.log(e))
     of_mean = weights.mean() if power == 1.5 else 1.0  # whole weights are counts, others have a mean of 1
     settings |= {"leaf_l2": settings["leaf_l2"] / of_mean, "min_hessian_leaf": 1e-3 / of_mean}
-    rates = GradientBoostingRegressor(loss, **settings).fit(X, y / e, weights)
+    rates = GradientBoostingRegressor(loss=loss, **settings).fit(X, y / e, weights)
     assert_allclose(model.predict(X), rates.predict(X), rtol=1e-9)
     assert_allclose(model.predict(X, offset=np.log(e)), e * rates.predict(X), rtol=1e-9)
 
@@ -60,8 +60,8 @@ def test_totals_over_any_base_learner():
 def test_equal_offsets_move_the_intercept_alone(loss, newton):
     X, z = numbers(150)
     y = np.exp(z / 2)
-    model = GradientBoostingRegressor(loss, newton=newton, **SMALL | {"n_estimators": 3}).fit(X, y)
-    moved = GradientBoostingRegressor(loss, newton=newton, **SMALL | {"n_estimators": 3})
+    model = GradientBoostingRegressor(loss=loss, newton=newton, **SMALL | {"n_estimators": 3}).fit(X, y)
+    moved = GradientBoostingRegressor(loss=loss, newton=newton, **SMALL | {"n_estimators": 3})
     moved.fit(X, y, offset=np.full(len(X), 0.75))
     assert_allclose(moved.predict(X, offset=np.full(len(X), 0.75)), model.predict(X), rtol=1e-8)
     assert_allclose(moved.committee_.intercept, model.committee_.intercept - 0.75, rtol=1e-8)
@@ -74,8 +74,8 @@ def test_offsets_of_residual_losses_are_taken_off_the_target(loss, several):
     o = np.random.default_rng(1).normal(size=(200, 2) if several else 200)
     y = np.stack([y, -y], axis=1) if several else y
     settings = SMALL | {"n_estimators": 4}
-    model = GradientBoostingRegressor(loss, **settings).fit(X, y, offset=o)
-    rest = GradientBoostingRegressor(loss, **settings).fit(X, y - o)
+    model = GradientBoostingRegressor(loss=loss, **settings).fit(X, y, offset=o)
+    rest = GradientBoostingRegressor(loss=loss, **settings).fit(X, y - o)
     assert_allclose(model.predict(X), rest.predict(X), rtol=1e-9, atol=1e-9)
     assert_allclose(model.predict(X, offset=o), rest.predict(X) + o, rtol=1e-9, atol=1e-9)
 
@@ -83,7 +83,7 @@ def test_offsets_of_residual_losses_are_taken_off_the_target(loss, several):
 def test_offsets_of_several_quantiles():
     X, y = numbers(200)
     o = np.tile(np.random.default_rng(1).normal(size=(200, 1)), 2)
-    model = GradientBoostingRegressor("quantile", quantile=[0.2, 0.8], **SMALL | {"n_estimators": 4})
+    model = GradientBoostingRegressor(loss="quantile", quantile=[0.2, 0.8], **SMALL | {"n_estimators": 4})
     assert_allclose(model.fit(X, y, offset=o).predict(X, offset=o) - o, model.fit(X, y - o[:, 0]).predict(X), rtol=1e-9)
 
 
@@ -92,7 +92,7 @@ def test_offsets_of_several_quantiles():
 def test_the_intercept_is_the_best_shift_of_the_offset(loss, n_classes):
     X, y = table(200, n_classes)
     o = 0.5 * np.random.default_rng(1).normal(size=200 if n_classes == 2 else (200, 3))
-    model = GradientBoostingClassifier(loss, **SMALL | {"n_estimators": 1}).fit(X, y, offset=o)
+    model = GradientBoostingClassifier(loss=loss, **SMALL | {"n_estimators": 1}).fit(X, y, offset=o)
     which = classification_loss(loss)
 
     def risk(shift):
@@ -220,10 +220,10 @@ def test_rows_in_another_order_or_repeated_or_left_out():
 def test_sparse_rows_and_pieces():
     X, e, y = claims()
     settings = SMALL | {"n_estimators": 3}
-    model = GradientBoostingRegressor("poisson", **settings).fit(X, y, offset=np.log(e))
-    sparse = GradientBoostingRegressor("poisson", **settings).fit(csr_array(X), y, offset=np.log(e))
+    model = GradientBoostingRegressor(loss="poisson", **settings).fit(X, y, offset=np.log(e))
+    sparse = GradientBoostingRegressor(loss="poisson", **settings).fit(csr_array(X), y, offset=np.log(e))
     assert_array_equal(sparse.predict(csr_array(X), offset=np.log(e)), model.predict(X, offset=np.log(e)))
-    pieces = GradientBoostingRegressor("poisson", **settings).fit(scan(X), y, offset=np.log(e))
+    pieces = GradientBoostingRegressor(loss="poisson", **settings).fit(scan(X), y, offset=np.log(e))
     assert_array_equal(pieces.predict(X), model.predict(X))
     for call in (model.predict, lambda X, offset: model.score(X, y, offset=offset)):
         with pytest.raises(ValueError, match="offset needs rows in memory"):
@@ -233,7 +233,7 @@ def test_sparse_rows_and_pieces():
 def test_offsets_are_routed():
     X, e, y = claims()
     with sklearn.config_context(enable_metadata_routing=True):
-        model = GradientBoostingRegressor("poisson", **SMALL | {"n_estimators": 3})
+        model = GradientBoostingRegressor(loss="poisson", **SMALL | {"n_estimators": 3})
         model.set_fit_request(offset=True).set_score_request(offset=True)
         found = cross_validate(
             model, X, y, cv=3, params={"offset": np.log(e)}, return_estimator=True, return_indices=True

@@ -145,7 +145,7 @@ def test_boosters(booster):
 @pytest.mark.parametrize(
     "booster",
     [
-        GradientBoostingRegressor("quantile", 40, quantile=Q, random_state=0),
+        GradientBoostingRegressor(40, loss="quantile", quantile=Q, random_state=0),
         lightgbm.LGBMRegressor(n_estimators=40, objective="quantile", alpha=Q, verbose=-1),
         xgboost.XGBRegressor(n_estimators=40, objective="reg:quantileerror", quantile_alpha=Q),
     ],
@@ -216,7 +216,7 @@ def test_the_loss_increase_is_estimated_without_bias():
 
 
 def two_quantiles():
-    return GradientBoostingRegressor("quantile", 3, quantile=[0.1, 0.9]).fit(X, y)
+    return GradientBoostingRegressor(3, loss="quantile", quantile=[0.1, 0.9]).fit(X, y)
 
 
 def poisson():
@@ -264,5 +264,5 @@ def test_each_kind_has_its_class():
         LeafReweighter(RandomForestRegressor(3, random_state=0).fit(X, y)).fit(X, y)
     scores = prune(poisson(), X, y, on="train", max_nodes=0.5)
     assert (scores.predict(X_new) > 0.0).all() and r2_score(poisson().predict(X_new), scores.predict(X_new)) > 0.9
-    assert quantile_level(GradientBoostingRegressor("absolute_error")) == 0.5
+    assert quantile_level(GradientBoostingRegressor(loss="absolute_error")) == 0.5
     assert quantile_level(PeerForest(criterion="absolute_error")) is None

@@ -114,7 +114,7 @@ class Underestimates(Squared):
 def test_derivatives_of_a_subclass_are_asked_for() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = np.round(4 * X / X.std(axis=0))  # so few values that weights move no edge of a bin
-    own = GradientBoostingClassifier(MissedPositives(), 15, **PLAIN).fit(X, y)
+    own = GradientBoostingClassifier(15, loss=MissedPositives(), **PLAIN).fit(X, y)
     weighted = GradientBoostingClassifier(n_estimators=15, **PLAIN).fit(X, y, np.where(y == 1, IMPORTANT, 1.0))
     plain = GradientBoostingClassifier(n_estimators=15, **PLAIN).fit(X, y)
     np.testing.assert_allclose(own.decision_function(X), weighted.decision_function(X), rtol=1e-6)
@@ -123,7 +123,7 @@ def test_derivatives_of_a_subclass_are_asked_for() -> None:
 
 def test_derivatives_of_a_subclass_of_numbers_are_asked_for() -> None:
     X, y = load_diabetes(return_X_y=True)
-    own = GradientBoostingRegressor(Underestimates(), n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
+    own = GradientBoostingRegressor(loss=Underestimates(), n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
     plain = GradientBoostingRegressor(n_estimators=50, learning_rate=0.1, random_state=0).fit(X, y)
     assert own.predict(X).mean() > plain.predict(X).mean() + 5
 
@@ -153,7 +153,7 @@ def softmax_loss(y: Any, F: Any) -> tuple[Any, Any]:
 def test_a_function_of_two_classes_is_the_log_loss() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    own = clone(GradientBoostingClassifier(log_loss, n_estimators=10, learning_rate=0.1, random_state=0)).fit(
+    own = clone(GradientBoostingClassifier(loss=log_loss, n_estimators=10, learning_rate=0.1, random_state=0)).fit(
         X, y, weight
     )
     native = GradientBoostingClassifier(n_estimators=10, learning_rate=0.1, random_state=0).fit(X, y, weight)
@@ -162,7 +162,7 @@ def test_a_function_of_two_classes_is_the_log_loss() -> None:
 
 def test_a_function_of_several_classes() -> None:
     X, y = load_iris(return_X_y=True)
-    model = GradientBoostingClassifier(softmax_loss, n_estimators=30, learning_rate=0.1, random_state=0).fit(X, y)
+    model = GradientBoostingClassifier(loss=softmax_loss, n_estimators=30, learning_rate=0.1, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.95
     assert model.committee_.intercept.tolist() == [0.0, 0.0, 0.0]
 
@@ -170,7 +170,7 @@ def test_a_function_of_several_classes() -> None:
 def test_a_function_of_numbers() -> None:
     X, y = load_diabetes(return_X_y=True)
     own = GradientBoostingRegressor(
-        lambda y, F: (F - y, np.ones_like(F)), n_estimators=10, learning_rate=0.1, random_state=0
+        loss=lambda y, F: (F - y, np.ones_like(F)), n_estimators=10, learning_rate=0.1, random_state=0
     ).fit(X, y)
     native = GradientBoostingRegressor(n_estimators=10, learning_rate=0.1, random_state=0).fit(X, y)
     np.testing.assert_allclose(own.predict(X), native.predict(X), rtol=1e-6)
@@ -195,14 +195,14 @@ def test_early_stopping_needs_a_value() -> None:
         ValueError, match="no value, which early stopping, curves of training rows and line_search need"
     ):
         GradientBoostingRegressor(
-            lambda y, F: (F - y, np.ones_like(F)), early_stopping=True, learning_rate=0.1, random_state=0
+            loss=lambda y, F: (F - y, np.ones_like(F)), early_stopping=True, learning_rate=0.1, random_state=0
         ).fit(X, y)
 
 
 def test_a_function_is_no_part_of_a_file(tmp_path: Any) -> None:
     X, y = load_diabetes(return_X_y=True)
     model = GradientBoostingRegressor(
-        lambda y, F: (F - y, np.ones_like(F)), n_estimators=3, learning_rate=0.1, random_state=0
+        loss=lambda y, F: (F - y, np.ones_like(F)), n_estimators=3, learning_rate=0.1, random_state=0
     ).fit(X, y)
     with pytest.raises(TypeError, match="loss"):
         model.save(tmp_path / "model.committee")

@@ -156,7 +156,7 @@ def test_contributions_of_categories_gaps_lists_and_plain_numbers():
 
 def test_contributions_to_quantiles(iris):
     X, y, _ = iris
-    several = GradientBoostingRegressor("quantile", n_estimators=5, quantile=[0.25, 0.75]).fit(X, y)
+    several = GradientBoostingRegressor(n_estimators=5, loss="quantile", quantile=[0.25, 0.75]).fit(X, y)
     display = ContributionDisplay.from_estimator(several, X, 7, label=0.75)
     assert display.contributions.sum() == pytest.approx(several.predict(X)[7, 1])
     with pytest.raises(ValueError, match=r"label=0.3 is not a quantile of the estimator, which has 0.25, 0.75"):
@@ -172,7 +172,7 @@ def test_contributions_to_numbers_end_at_the_prediction_and_leave_zero_out():
         assert display.contributions.sum() == pytest.approx(model.predict(X)[7])
         assert display.ax_.get_xlabel() == "prediction" and display.ax_.get_xlim()[0] > 990.0
         assert {f"predicted {model.predict(X)[7]:.4g}", "prediction"} <= set(texts_inside(display))
-    counts = GradientBoostingRegressor("poisson", n_estimators=5).fit(X, far)
+    counts = GradientBoostingRegressor(n_estimators=5, loss="poisson").fit(X, far)
     display = ContributionDisplay.from_estimator(counts, X, 7)
     assert np.exp(display.contributions.sum()) == pytest.approx(counts.predict(X)[7])
     assert display.ax_.get_xlabel() == "score: the logarithm of the prediction"

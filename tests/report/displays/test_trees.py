@@ -59,7 +59,7 @@ SMALL_ENSEMBLES = [
     committee.GradientBoostingClassifier(**TINY_BOOSTED),
     committee.GradientBoostingClassifier(**TINY_BOOSTED, tree="shared"),
     committee.GradientBoostingRegressor(**TINY_BOOSTED),
-    committee.GradientBoostingRegressor("poisson", **TINY_BOOSTED),
+    committee.GradientBoostingRegressor(loss="poisson", **TINY_BOOSTED),
 ]
 
 

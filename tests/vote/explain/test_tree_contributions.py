@@ -193,7 +193,7 @@ def test_those_of_predictions_add_up_to_predictions():
 
 def test_what_is_no_sum_over_trees_is_refused():
     X, y = noisy_scores()
-    positive = GradientBoostingRegressor("poisson", n_estimators=3, random_state=0).fit(X, y)
+    positive = GradientBoostingRegressor(n_estimators=3, loss="poisson", random_state=0).fit(X, y)
     abstaining = replace(one_number(0.0), value=None, label=np.array([-1, 1, -1], np.int32))
     for model, output, data in [
         (positive, "prediction", X),
@@ -209,7 +209,7 @@ def test_an_output_of_the_other_kind_of_learner_is_refused():
     forest, rows = forest_of(3)
     of_numbers = RandomForestRegressor(2).fit(X, y)
     boosted = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X3, Y3)
-    positive = GradientBoostingRegressor("poisson", n_estimators=3, random_state=0).fit(X, y)
+    positive = GradientBoostingRegressor(n_estimators=3, loss="poisson", random_state=0).fit(X, y)
     for model, output, data, remedy in [
         (of_numbers, "probability", X, "'probability' is not what a regressor has; take 'score' or 'prediction'"),
         (forest, "prediction", rows, "'prediction' is not what a classifier has; take 'score' or 'probability'"),

@@ -58,6 +58,9 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
 
     reserve = 0.0  # a parameter of the classifier
     voters_called = "trees"
+    first_parameters: ClassVar[tuple[str, ...]] = (
+        *("max_features", "min_samples_leaf", "oob_score", "random_state", "n_jobs"),
+    )
 
     seed_: int = fitted(
         "With `warm_start`: `random_state`, or a seed drawn from it, by which a further fit draws the same rows.", "int"

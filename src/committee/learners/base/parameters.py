@@ -9,10 +9,10 @@
         shrinkage: float = parameter(0.1, "Factor of every step.", POSITIVE)
 
 The decorator derives from these lines what scikit-learn requires of an estimator: an ``__init__`` that only assigns,
-its signature in the order of the lines, ``_parameter_constraints``, and the docstring's section "Parameters". Fitted
-attributes that a class or its bases declare are added to the section "Attributes". Type checkers read the lines as
-those of a dataclass. The learner itself is not a dataclass, because libraries that meet a dataclass read its fields
-alone (Dask gives a fitted and an unfitted model the same key).
+its signature in the order of the lines, behind the `first_parameters` of its class, ``_parameter_constraints``, and
+the docstring's section "Parameters". Fitted attributes that a class or its bases declare are added to the
+section "Attributes". Type checkers read the lines as those of a dataclass. The learner itself is not a dataclass,
+because libraries that meet a dataclass read its fields alone (Dask gives a fitted and an unfitted model the same key).
 """
 
 from __future__ import annotations
@@ -156,13 +156,15 @@ def _in_order(learner: type, own: dict[str, Parameter]) -> dict[str, Parameter]:
     positional = [name for name, each in parameters.items() if not each.keyword_only]
     new = [name for name, each in own.items() if each.keyword_only and name not in inherited]
     names = [name for name in new if own[name].after is None]
-    names += [name for name in inherited if parameters[name].keyword_only]
+    names += [name for name in inherited if parameters[name].keyword_only and name not in names]
     for name in new:
         after = own[name].after
         if after in names:
             names.insert(names.index(after) + 1, name)
         elif after is not None:
             raise TypeError(f"{learner.__name__}.{name} cannot follow {after!r}: there is no such parameter.")
+    first: tuple[str, ...] = getattr(learner, "first_parameters", ())
+    names.sort(key=lambda name: first.index(name) if name in first else len(first))
     return {name: parameters[name] for name in positional + names}
 
 

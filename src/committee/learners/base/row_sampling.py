@@ -5,6 +5,7 @@ A row of weight k is sampled as k equal rows are.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -419,12 +420,20 @@ def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
     return found
 
 
-def group_folds(group: Index, weights: F64, n_folds: int) -> Iterator[Fold]:
-    """Yield folds of whole groups, of about as many rows each, at most one for each group."""
-    from sklearn.model_selection import GroupKFold  # few rows have groups
+def group_folds(group: Index, weights: F64, n_folds: int, labels: NDArray[np.uint16] | None = None) -> Iterator[Fold]:
+    """Yield folds of whole groups, of about as many rows each, at most one for each group.
 
-    splitter = GroupKFold(min(n_folds, int(group.max()) + 1))
-    for train, test in splitter.split(group, groups=group):
+    With class numbers `labels` each fold has about the same share of each class, as far as groups allow.
+    """
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # few rows have groups
+
+    n_folds = min(n_folds, int(group.max()) + 1)
+    stratifies = labels is not None and n_folds <= np.bincount(labels).max()
+    splitter = StratifiedGroupKFold(n_folds) if stratifies else GroupKFold(n_folds)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        folds = list(splitter.split(group, labels if stratifies else None, group))
+    for train, test in folds:
         yield Fold(train, weights[train], test, weights[test], len(test))
 
 

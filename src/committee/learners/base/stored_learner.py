@@ -54,6 +54,8 @@ else:
 class StoredLearner(Storable, BaseEstimator):
     """Reading and writing of the library's learners."""
 
+    first_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters that matter first: the first keywords of the signature, and of the documentation."""
     stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a model file has."""
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
@@ -85,7 +87,7 @@ class StoredLearner(Storable, BaseEstimator):
             unknown = next((name for name in params if name.partition("__")[0] not in known), None)
             if unknown is None:
                 raise
-            raise ValueError(f"{error} {unknown!r}: {self._keyword_hint('__init__', unknown)}.") from None
+            raise ValueError(f"{error} {unknown!r}: {self._keyword_hint('__init__', unknown)}") from None
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the fitted learner into a model file, without metadata requests and output settings.

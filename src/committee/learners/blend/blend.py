@@ -15,7 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.columns import DerivedColumns, take_named
+from committee.data.columns import DerivedColumns
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
@@ -36,6 +36,7 @@ from committee.learners.blend.model_size import SizeLimit, default_size
 from committee.learners.blend.out_of_fold import (
     ValidationRows,
     default_n_folds,
+    folds_of_groups,
     oob_is_held_out,
     predictions_of_all,
     splitter_folds,
@@ -66,6 +67,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     """Base of the committees of ensembles."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("members",)
+    first_parameters: ClassVar[tuple[str, ...]] = ("loss", "time_limit", "cv", "class_weight", "random_state", "n_jobs")
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "member_names_",
         "member_weights_",
@@ -123,9 +125,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     cv: Any = parameter(
         None,
         """Held-out rows of the members: a number of folds, or one of scikit-learn's splitters whose test sets share no
-        row, as `GroupKFold` with the `groups` of `fit`. Then every member is trained on folds, as out-of-bag rows
-        ignore groups and time. None: 8 folds up to 10,000 rows, 5 up to 100,000 and then 3, dealt by the rows'
-        contents; half as many if the effort is "fast".""",
+        row. With a splitter, or `groups` in `fit`, every member is trained on folds, as out-of-bag rows ignore groups
+        and time. None: 8 folds up to 10,000 rows, 5 up to 100,000 and then 3, half as many if the effort is "fast".
+        Folds hold whole groups if `groups` are given (`GroupKFold`, for classes `StratifiedGroupKFold`), else rows are
+        dealt to them by their contents.""",
         "cv_object",
         type_words="int, splitter, iterable of splits or None",
     )
@@ -222,7 +225,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
         groups : array-like (n,) or str, default=None
-            Groups of the rows, for a `cv` that uses them, or the name of their column.
+            Groups of the rows, such as patients, or the name of their column: rows of a group are in one fold, unless a
+            splitter `cv` has other folds.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -234,7 +238,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         ------
         ValueError
             If rows or targets are invalid, no member can be trained, `memory_limit` leaves no candidate room, `groups`
-            comes without a `cv`, or the splits of `cv` share rows or lack a class.
+            are fewer than two or cannot be divided so that every fit has all classes, or the splits of `cv` share rows
+            or lack a class.
 
         Warns
         -----
@@ -242,19 +247,14 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             If `y` holds one class only, rows are too few for folds, many rows are copies of others, or the fit is
             interrupted and `on_interrupt` is "keep".
         """
-        if groups is not None and not self._has_splitter:
-            raise ValueError(
-                f"groups need a splitter, and cv={self.cv!r}; give one, such as sklearn.model_selection.GroupKFold(5)."
-            )
-        X, groups = take_named(X, groups=groups)
-        with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
+        with self._one_fit(X, y, sample_weight, checkpoint, groups=groups) as (tasks, rows):
             for name in (*OOF_ATTRIBUTES, *RESERVE_ATTRIBUTES):  # of an earlier fit
                 self.__dict__.pop(name, None)
             tasks.begin()
             found = self._constant(rows)
             if not found:
                 rows, counted, reserve = self._reserved(rows, tasks)
-                found = self._trained(rows, counted, groups, tasks)
+                found = self._trained(rows, counted, tasks)
                 found["member_predict_times_"] = predict_times(
                     found["committee_"].voters, found["member_sizes_"], rows.cells
                 )
@@ -327,13 +327,13 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _most_tasks(self, X: Any) -> int:
         return len(self._wanted())
 
-    def _trained(self, rows: Any, counted: Mask, groups: ArrayLike | None, tasks: FitTasks) -> dict[str, Any]:
-        folds = self._folds(rows, counted, groups, tasks)
+    def _trained(self, rows: Any, counted: Mask, tasks: FitTasks) -> dict[str, Any]:
+        folds, by_user = self._folds(rows, counted, tasks), self._has_splitter or tasks.groups is not None
         wanted, left_out = self._suited(self._wanted(len(rows)), rows)
-        copied = None if self._has_splitter or not folds else copied_rows(rows, n_threads(self.n_jobs))
+        copied = None if by_user or not folds else copied_rows(rows, n_threads(self.n_jobs))
         if copied is not None:
             warn_of_copies(copied)
-        if self._has_splitter or copied is not None or not oob_is_held_out(rows, self.table_, folds):
+        if by_user or copied is not None or not oob_is_held_out(rows, self.table_, folds):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
         fits = FoldTrainer(rows, folds, categorical, int(tasks.random(rows).randint(2**30)), self.n_jobs)
@@ -447,13 +447,15 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         every = scatter_rows(predictions_of_all(rows, vote.row, vote.predictions, n_threads(self.n_jobs)), counted)
         return {OOF_ATTRIBUTES[1]: every[:, 0]} if self._numbers else {OOF_ATTRIBUTES[0]: every}
 
-    def _folds(self, rows: Rows | TargetRows, counted: Mask, groups: ArrayLike | None, tasks: FitTasks) -> list[Fold]:
+    def _folds(self, rows: Rows | TargetRows, counted: Mask, tasks: FitTasks) -> list[Fold]:
         # none if the rows are too few
-        if not self._has_splitter:
-            k = default_n_folds(len(rows), self.effort) if self.cv is None else int(self.cv)
-            folds = list(Folds.of(rows, k, n_threads(self.n_jobs)))
-            return folds if len(folds) > 1 else []
-        return splitter_folds(self.cv, rows, tasks.y, groups, counted)
+        if self._has_splitter:
+            return splitter_folds(self.cv, rows, tasks.y, tasks.groups, counted)
+        k = default_n_folds(len(rows), self.effort) if self.cv is None else int(self.cv)
+        if (group := tasks.group_of(rows)) is not None:
+            return folds_of_groups(group, rows, k, getattr(self, "classes_", None))
+        folds = list(Folds.of(rows, k, n_threads(self.n_jobs)))
+        return folds if len(folds) > 1 else []
 
     @property
     def _has_splitter(self) -> bool:

@@ -77,6 +77,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
 
     stored_attributes: ClassVar[tuple[str, ...]] = (*Blend.stored_attributes, *RESERVE_ATTRIBUTES)
 
+    _: KW_ONLY
     reserve: float = parameter(
         0.0,
         """Share of the rows that the fit does not use: neither in training, nor for temperatures and weights.
@@ -96,9 +97,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
         rows, counted, _ = super()._reserved(rows, tasks)
         if not self.reserve:
             return rows, counted, None
-        if self._has_splitter:
+        if self._has_splitter or tasks.groups is not None:
+            which = f"cv={self.cv!r} may respect" if self._has_splitter else "the folds respect"
             raise ValueError(
-                f"reserve={self.reserve} is drawn without regard to groups or time, which cv={self.cv!r} may respect; "
+                f"reserve={self.reserve} is drawn without regard to groups or time, which {which}; "
                 "leave one of them out, or hold rows back yourself and certify with on='validation'."
             )
         refuse_balanced_weights(self.class_weight, self.reserve)

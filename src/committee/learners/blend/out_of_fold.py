@@ -16,7 +16,8 @@ from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
-from committee.learners.base.row_sampling import Fold, content_digests
+from committee.data.text import pluralize
+from committee.learners.base.row_sampling import Fold, content_digests, group_folds
 from committee.learners.blend.members import Effort
 
 
@@ -106,6 +107,22 @@ def splitter_folds(
         raise ValueError(f"cv={cv!r} has a row in several test sets; use a splitter with disjoint test sets.")
     if isinstance(rows, Rows):
         _check_classes(cv, folds, rows, y, place)
+    return folds
+
+
+def folds_of_groups(group: Index, rows: Rows | TargetRows, n_folds: int, classes: NDArray[Any] | None) -> list[Fold]:
+    """Folds of whole groups, by their numbers ``(n,)``; ``ValueError`` if a training set lacks one of the classes."""
+    folds = list(group_folds(group, rows.weights, n_folds, rows.class_numbers))
+    for fold in folds if classes is not None else ():
+        assert isinstance(rows, Rows) and classes is not None
+        absent = np.setdiff1d(rows.labels, rows.labels[fold.train])
+        if len(absent):
+            several = len(np.unique(group[rows.labels == absent[0]]))
+            raise ValueError(
+                f"groups leave a fold without a training row of class {classes[absent[0]].item()!r}, which has rows in "
+                f"{pluralize(several, 'group')}; every member needs all classes. Each class must have rows in at least "
+                "two groups: leave such a class out, or give a splitter as cv."
+            )
     return folds
 
 

@@ -153,16 +153,16 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
     theta = check_number("theta", theta, -1.0, 1.0)
     alpha, K = model.committee_.weights, len(model.classes_)
     errors = model.estimator_errors_
-    if model.vote == "discrete":
+    if model.vote_ == "discrete":
         classical = K == 2 and model.learning_rate == 1.0 and errors.min() > 0.0 and errors.max() <= 0.5
         return margin_product(errors, theta) if classical else exponential_loss(errors, alpha, theta)
-    if model.vote == "abstaining" and K > 2:
+    if model.vote_ == "abstaining" and K > 2:
         raise ValueError(
             f"model has vote='abstaining' and {K} classes; the Z_t of such votes bound no share of rows. "
             "Use vote='discrete' or 'confidence'."
         )
     total = float(np.abs(alpha) @ model.committee_.voters.spread)
-    total *= 1.0 if model.vote == "confidence" and K == 2 else 0.5
+    total *= 1.0 if model.vote_ == "confidence" and K == 2 else 0.5
     Z = model.normalisers_
     product, factor, classes = float(Z.prod()), exp(theta * total), K / 2
     return Bound(
@@ -256,7 +256,7 @@ def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> t
         native, outputs = type(tree) is TreeVoter, len(model.classes_)
     else:
         tree, native = model, model.voter is None
-        outputs = len(model.classes_) + (model.vote == "abstaining")
+        outputs = len(model.classes_) + (model.vote_ == "abstaining")
     if not native or (tree.max_depth is None and tree.max_leaf_nodes is None):
         voters = "trees of unlimited growth" if native else "classifiers that the library does not know"
         raise ValueError(

@@ -91,6 +91,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     voter_kinds: ClassVar[tuple[str, ...] | None] = None
     trained_parameters: ClassVar[tuple[str, ...]] = ("estimator",)
+    first_parameters: ClassVar[tuple[str, ...]] = ("method", "cv", "random_state", "n_jobs")
     _default_estimator: ClassVar[type]
 
     estimator_: Any = fitted("The estimator fitted to all rows, or the given trained model.", "estimator")

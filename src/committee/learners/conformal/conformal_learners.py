@@ -339,7 +339,7 @@ class ConformalRegressor(Conformal, BaseRegressor):
         if self.nonconformity == "quantile" and n < 2:
             raise ValueError(
                 'nonconformity="quantile" needs an estimator that predicts a lower and an upper quantile, such as '
-                'GradientBoostingRegressor("quantile", quantile=[0.05, 0.95]); this one predicts a number.'
+                'GradientBoostingRegressor(loss="quantile", quantile=[0.05, 0.95]); this one predicts a number.'
             )
         if self.nonconformity != "quantile" and n != 1:
             raise ValueError(

@@ -80,6 +80,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
     """Base of the classifier and the regressor: parameters, rounds, held-out rows and warm starts."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
+    first_parameters: ClassVar[tuple[str, ...]] = (
+        *("loss", "learning_rate", "max_leaf_nodes", "early_stopping", "random_state"),
+    )
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *LossBoosting.stored_attributes,
         *("seed_", "learning_rate_", "max_leaf_nodes_", "subsample_", "max_features_", "trials_"),
@@ -424,6 +427,7 @@ class GradientBoostingClassifier(OffsetClassifier, GradientBoosting):
     True
     """
 
+    _: KW_ONLY
     loss: LossChoice = parameter(
         "log_loss",
         """Loss that is boosted, and with it the link from scores to probabilities. Two classes have one score,
@@ -432,7 +436,6 @@ class GradientBoostingClassifier(OffsetClassifier, GradientBoosting):
         *(str, Loss, callable),
         type_words='{"log_loss", "exponential", "probit", "squared_hinge"}, Loss or callable',
     )
-    _: KW_ONLY
     tree: Literal["per_class", "shared"] = parameter(
         "per_class",
         """With more than two classes: a tree for each of them in every round, or one whose leaves hold a number for
@@ -464,12 +467,13 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     >>> from sklearn.datasets import load_diabetes
     >>> from committee import GradientBoostingRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = GradientBoostingRegressor("quantile", 50, quantile=[0.1, 0.5, 0.9]).fit(X, y)
+    >>> model = GradientBoostingRegressor(50, loss="quantile", quantile=[0.1, 0.5, 0.9]).fit(X, y)
     >>> low, middle, high = model.predict(X).T
     >>> bool((low <= middle).all() and (middle <= high).all())
     True
     """
 
+    _: KW_ONLY
     loss: LossChoice = parameter(
         "squared_error",
         """"squared_error" (mean), "absolute_error" (median), "quantile", "huber"; "poisson" (counts), "gamma" (amounts)
@@ -479,7 +483,6 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
         *(str, Loss, callable),
         type_words="str, Loss or callable",
     )
-    _: KW_ONLY
     leaf_l2: float = parameter(20.0, LEAF_L2, NOT_NEGATIVE)
     subsample: float | Literal["auto"] = rows_of_round(ROWS_OF_ROUND)
     max_features: int | float | str | None = shared.max_features(more=OF_THE_TREE)

@@ -318,7 +318,7 @@ def quantile_level(ensemble: Any) -> float | None:
     """Return the quantile that a trained ensemble predicts by its parameters; `None` for means.
 
     >>> from committee import GradientBoostingRegressor
-    >>> quantile_level(GradientBoostingRegressor("quantile", quantile=0.9))
+    >>> quantile_level(GradientBoostingRegressor(loss="quantile", quantile=0.9))
     0.9
     """
     known = getattr(ensemble, "quantile_", None)

@@ -45,6 +45,10 @@ class TreeParameters:
 
     committee_: Any = fitted("A committee of one.", "Committee or RegressionCommittee")
 
+    first_parameters: ClassVar[tuple[str, ...]] = (
+        *("max_depth", "min_samples_leaf", "max_leaf_nodes", "class_weight", "criterion", "random_state"),
+    )
+
     _: KW_ONLY
     max_depth: int | None = shared.max_depth()
     max_leaf_nodes: int | None = shared.max_leaf_nodes()
