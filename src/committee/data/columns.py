@@ -360,6 +360,16 @@ def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
     return frame.drop(*set(names.values())).to_native(), *(vectors | taken).values()
 
 
+def without_named(X: Any, named: Mapping[str, str], learned: Iterable[str]) -> Any:
+    """Return a frame without the columns that a fit took as vectors, such as its target, as far as it has them.
+
+    `learned` are the columns that the model has learned, which stay.
+    """
+    frame = open_frame(X)
+    extra = [name for name in dict.fromkeys(named.values()) if name in frame.columns and name not in learned]
+    return frame.drop(extra).to_native() if extra else X
+
+
 def warn_of_other_order(X: Any, table: str = "X", **vectors: Any) -> None:
     """Warn if a vector has the index of a pandas frame, named `table`, in another order: rows match by position."""
     index: Any = getattr(X, "index", None)

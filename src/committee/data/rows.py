@@ -305,9 +305,10 @@ def checked_weights(
         weights: F64 = _check_sample_weight(sample_weight, rows, dtype=np.float64, allow_all_zero_weights=True)
     except OverflowError as error:
         raise ValueError(f"{name} holds a number of more than 300 digits; scale the weights.") from error
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         shape, n = np.shape(cast("Any", sample_weight)), _num_samples(rows)
         if shape == (n,):
+            _reject_text(cast("Any", sample_weight), name)
             raise
         raise ValueError(f"{name} has shape {shape}; {n} rows need one weight each.") from error
     if (weights < 0).any():
@@ -327,6 +328,12 @@ def checked_weights(
             "to avoid this warning, divide the weights by their mean."
         )
     return weights
+
+
+def _reject_text(weights: Any, name: str) -> None:
+    for row, value in enumerate(np.asarray(weights, dtype=object).tolist()):
+        if value is None or isinstance(value, str):
+            raise ValueError(f"{name} holds {value!r} in row {row}; give a number for each row, 0 to leave it out.")
 
 
 def _moderate(weights: F64) -> F64:

@@ -171,7 +171,7 @@ class Forest(FlatTrees):
         if kind == "count":
             return np.ones(len(self.feature))
         if kind != "cover":
-            raise ValueError(f"kind={kind!r} is unknown; choose 'gain', 'count' or 'cover'.")
+            raise ValueError(f"kind={kind!r} is unknown; choose 'gain', 'count' (of the splits) or 'cover'.")
         if not self.weight[self.offset[:-1]].all():
             raise ValueError(
                 "these trees have no weights of their training rows, which kind='cover' sums; take 'gain' or "

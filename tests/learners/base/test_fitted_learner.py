@@ -155,7 +155,7 @@ def test_weights_count_trees_and_a_tree_without_a_split_has_no_important_column(
 
 def test_importances_that_cannot_be():
     model, _ = fitted("forest")
-    with pytest.raises(ValueError, match="kind='split' is unknown; choose 'gain', 'count' or 'cover'"):
+    with pytest.raises(ValueError, match="kind='split' is unknown; choose 'gain', 'count'"):
         model.feature_importances("split")
     forest: Forest = model.committee_.voters
     without = replace(model.committee_, voters=replace(forest, weight=np.zeros_like(forest.weight)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
-from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order
+from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order, without_named
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import (
     Matrix,
@@ -132,20 +132,23 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
         reject_path(X)
-        X, y, sample_weight, groups = take_named(X, y=y, sample_weight=sample_weight, groups=groups)
-        warn_of_other_order(X, y=y, sample_weight=sample_weight, groups=groups)
+        offset = None if offsets is None else offsets.training
+        given = {"y": y, "sample_weight": sample_weight, "groups": groups, "offset": offset}
+        X, y, sample_weight, groups, offset = take_named(X, **given)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight, groups=groups, offset=offset)
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
         # underflow to 0 is harmless here, even if the caller has NumPy raise on it
         with np.errstate(under="ignore"), self._as_before_if_it_fails(), ExitStack() as scratch:
             self.__dict__.pop("provenance_", None)  # of an earlier fit
+            self._remember_named(given)
             if not getattr(self, "warm_start", False):
                 for name in ("committee_", *self.stored_attributes):  # of an earlier fit, on other rows
                     self.__dict__.pop(name, None)
             with FitTasks(self, context, X, y, sample_weight, groups) as tasks:
                 self._check_parameters()
-                tasks.offsets = offsets
+                tasks.offsets = None if offsets is None else replace(offsets, training=offset)
                 if is_out_of_core(X):
                     from committee.learners.base.pieced_rows import training_pieces  # few tables come in pieces
 
@@ -325,8 +328,20 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             # the first check is for what must not become a number, the second for the width
             matrix = numeric_matrix(X, self.table_.source.names)
             return validate_data(self, matrix, reset=False, ensure_all_finite=False)
+        if named := getattr(self, "named_columns_", {}):
+            X = without_named(X, named, getattr(self, "feature_names_in_", ()))
         _check_columns(self, X, reset=False)
         return X
+
+    def _remember_named(self, given: Mapping[str, Any]) -> None:
+        self.__dict__.pop("named_columns_", None)
+        if named := {key: value for key, value in given.items() if isinstance(value, str)}:
+            self.named_columns_ = named
+
+    def _target_of(self, X: Any, y: Any) -> Any:
+        # the column that the fit took as its target, if a score is given none
+        name = getattr(self, "named_columns_", {}).get("y")
+        return name if y is None and is_frame(X) else y
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -465,9 +480,13 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return len(self.classes_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
+        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
+
+        Without `y` it is the column of `X` that ``fit`` took by its name.
+        """
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
+        y = self._target_of(X, y)
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
         return super().score(*take_named(X, y=y, sample_weight=sample_weight))
 
@@ -521,9 +540,13 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return self._answers(X, "predict")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
+        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
+
+        Without `y` it is the column of `X` that ``fit`` took by its name.
+        """
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
+        y = self._target_of(X, y)
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
         return super().score(*take_named(X, y=y, sample_weight=sample_weight))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.columns import take_named
 from committee.data.matrices import is_matrix, is_out_of_core
 from committee.data.named_calls import NamedCalls
 from committee.data.parallel import n_threads
@@ -35,9 +36,11 @@ class FittedLearner(NamedCalls, ABC):
         """Check names and number of columns; return X as the committee takes it."""
 
     def _answers(
-        self, X: Any, method: str, targets: TargetCollector | None = None, offset: ArrayLike | None = None
+        self, X: Any, method: str, targets: TargetCollector | None = None, offset: ArrayLike | str | None = None
     ) -> NDArray[Any]:
         # the result of a method of the committee; labels and weights of rows in pieces are gathered in `targets`
+        if isinstance(offset, str):
+            X, offset = take_named(X, offset=offset)
         if "committee_" not in self.__dict__:
             check_is_fitted(self)  # takes as long as the vote on one row, as it collects all tags of the learner
         predict = getattr(self.committee_, method)
@@ -322,8 +325,10 @@ class FittedLearner(NamedCalls, ABC):
     def __bool__(self) -> bool:
         return True  # also before the fit, where there is no length
 
-    def _staged(self, X: Any, method: str, offset: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
+    def _staged(self, X: Any, method: str, offset: ArrayLike | str | None = None) -> Iterator[NDArray[Any]]:
         check_is_fitted(self)
+        if isinstance(offset, str):
+            X, offset = take_named(X, offset=offset)
         given = {} if offset is None else {"offset": offset}
         stages: Iterator[NDArray[Any]] = getattr(self.committee_, method)(
             self.validate_rows(X), n_threads=n_threads(self.n_jobs), **given

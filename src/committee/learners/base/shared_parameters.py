@@ -71,7 +71,7 @@ def max_leaf_nodes(more: str = "") -> int | None:
 
 
 def min_samples_leaf(default: int = 1, more: str = "") -> int:
-    return parameter(default, f"Fewest training rows of a leaf. {more}", ROWS)
+    return parameter(default, f"Fewest training rows of a leaf; a row counts once, whatever it weighs. {more}", ROWS)
 
 
 def min_weight_leaf(of: str = "total weight") -> float:

@@ -66,6 +66,11 @@ class StoredLearner(Storable, BaseEstimator):
     n_features_in_: int = fitted()
     classes_: NDArray[Any] = fitted()
     table_: TableSchema = fitted("Columns of the training table: names, kinds and categories.", "TableSchema")
+    named_columns_: dict[str, str] = fitted(
+        """Columns of `X` that ``fit`` took by name, by its parameters: predictions pass over them, and ``score``
+        without `y` takes its own. Only after such a fit.""",
+        "dict of str",
+    )
     committee_: Committee | RegressionCommittee = fitted()
 
     @classmethod
@@ -111,6 +116,7 @@ class StoredLearner(Storable, BaseEstimator):
         return {
             **describe_unfitted(model, left_out=model.trained_parameters),
             **header.to_document(),
+            **({"named_columns": model.named_columns_} if hasattr(model, "named_columns_") else {}),
             "link": votes["link"],
             "voters": votes["voters"],
             "attributes": describe_attributes(model.stored_values(), tensors.part("attributes")),
@@ -138,6 +144,11 @@ class StoredLearner(Storable, BaseEstimator):
             model.classes_ = header.classes
         if header.names is not None:
             model.feature_names_in_ = header.names
+        if "named_columns" in document:
+            named = field(document, "named_columns", dict)
+            if not all(isinstance(each, str) for each in (*named, *named.values())):
+                raise ValueError("named_columns must hold texts alone")
+            model.named_columns_ = named
         committee = resolve_name(COMMITTEES["RegressionCommittee" if regresses else "Committee"])
         model.committee_ = committee.votes_from_document(document, tensors, header)
         model._check_voters(document["voters"]["kind"])

@@ -124,7 +124,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
     growth: Literal["leaf", "depth"] = parameter(
         "leaf", "Node that is split next while `max_leaf_nodes` allows: the one that gains most, or level by level."
     )
-    min_samples_leaf: int = shared.min_samples_leaf(5, "Each counts once, whatever it weighs.")
+    min_samples_leaf: int = shared.min_samples_leaf(5)
     min_hessian_leaf: float = parameter(
         1e-3, "Least sum of hessians of a leaf. For losses whose hessian is 1 it is a weight of rows.", NOT_NEGATIVE
     )

@@ -14,54 +14,59 @@ from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 
 
 class OffsetClassifier(BaseClassifier):
-    """Classifier whose methods take an `offset` ``(n,)`` of the score of two classes, or ``(n, n_classes)``."""
+    """Classifier whose methods take an `offset`.
 
-    def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> F64:
+    It has shape ``(n,)`` for the score of two classes, else ``(n, n_classes)``; a text names its column.
+    """
+
+    def decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``.
 
         The `offset` is added to the score. None means 0, even if the model was trained with offsets.
         """
         return self._answers(X, "decision_function", offset=offset)
 
-    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> NDArray[Any]:
         """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
         return self._answers(X, "predict", offset=offset)
 
-    def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> F64:
+    def predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
         return self._answers(X, "predict_proba", offset=offset)
 
-    def predict_log_proba(self, X: Any, *, offset: ArrayLike | None = None) -> F64:
+    def predict_log_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Logarithms of `predict_proba` ``(n, n_classes)``; minus infinity where a probability is 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset=offset))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
+    ) -> float:
         """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if offset is None:
             return super().score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score
 
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight, offset = take_named(X, y=self._target_of(X, y), sample_weight=sample_weight, offset=offset)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
-    def staged_decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> Iterator[F64]:
+    def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Score after each voter."""
         return self._staged(X, "staged_decision_function", offset)
 
-    def staged_predict(self, X: Any, *, offset: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[NDArray[Any]]:
         """Elected classes after each voter."""
         return self._staged(X, "staged_predict", offset)
 
-    def staged_predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> Iterator[F64]:
+    def staged_predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Class probabilities after each voter."""
         return self._staged(X, "staged_predict_proba", offset)
 
 
 class OffsetRegressor(BaseRegressor):
-    """Regressor whose methods take an `offset` ``(n,)`` of the score, or ``(n, D)`` of D scores."""
+    """Regressor whose methods take an `offset`: ``(n,)``, or ``(n, D)`` of D scores; a text names its column."""
 
-    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> F64:
+    def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them.
 
         The offset is added to the score, before the link: with a log link the logarithm of an exposure multiplies the
@@ -69,15 +74,17 @@ class OffsetRegressor(BaseRegressor):
         """
         return self._answers(X, "predict", offset=offset)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
+    ) -> float:
         """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if offset is None:
             return super().score(X, y, sample_weight)
         from sklearn.metrics import r2_score
 
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight, offset = take_named(X, y=self._target_of(X, y), sample_weight=sample_weight, offset=offset)
         return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
-    def staged_predict(self, X: Any, *, offset: ArrayLike | None = None) -> Iterator[F64]:
+    def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Predictions after each voter."""
         return self._staged(X, "staged_predict", offset)

@@ -145,7 +145,7 @@ class LeafRefitting(LossBoosting):
         y: ArrayLike,
         sample_weight: ArrayLike | str | None = None,
         *,
-        offset: ArrayLike | None = None,
+        offset: ArrayLike | str | None = None,
         decay_rate: float = 0.9,
     ) -> Self:
         """Return a copy of the trained model whose leaf values are refitted on other rows.
@@ -165,7 +165,7 @@ class LeafRefitting(LossBoosting):
             Labels, all of them classes of the model, or numbers; a text names the column of `X` that holds them.
         sample_weight : array-like (n,) or str, default=None
             Row weights, as in `fit`.
-        offset : array-like (n,) or (n, D), default=None
+        offset : array-like (n,) or (n, D) or str, default=None
             Offsets of the scores, as in `fit`.
         decay_rate : float, default=0.9
             Share of the present values, in [0, 1]; 0 gives those of the new rows alone.
@@ -203,7 +203,7 @@ class LeafRefitting(LossBoosting):
             raise ValueError("refit changes the leaf values of boosted trees, and this model has one class; fit anew.")
         if is_out_of_core(X):
             raise ValueError("refit takes rows in memory, and X is read in pieces; give a table.")
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight, offset = take_named(X, y=y, sample_weight=sample_weight, offset=offset)
         warn_of_other_order(X, y=y, sample_weight=sample_weight, offset=offset)
         weights = self.fit_weights(y, sample_weight)
         rows = Offsets(offset).of_training(self._validation_rows(X, y, None, y, None, name="y"), None)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
 from committee import _core
-from committee.data.columns import warn_of_other_order
+from committee.data.columns import take_named
 from committee.data.number_types import F64
 from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
@@ -242,8 +242,8 @@ class LossBoosting(Boosting):
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | str | None = None,
         groups: ArrayLike | str | None = None,
-        offset: ArrayLike | None = None,
-        offset_val: ArrayLike | None = None,
+        offset: ArrayLike | str | None = None,
+        offset_val: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Run the rounds. A fit that fails leaves the estimator unchanged.
@@ -265,12 +265,13 @@ class LossBoosting(Boosting):
         groups : array-like (n,) or str, default=None
             Groups of the training rows, such as patients, or the name of their column. Rows of a group are held out
             together: by early stopping, for calibration, and in trials of the learning rate.
-        offset : array-like (n,) or (n, D), default=None
+        offset : array-like (n,) or (n, D) or str, default=None
             Known part of each row's score, which the rounds add to: the logarithm of an exposure, for losses with a
             log link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two
-            classes. The model does not keep it: give it to `predict` too, which else adds nothing.
-        offset_val : array-like, default=None
-            Offsets of the rows of `X_val`.
+            classes; a text names their column. The model does not keep it: give it to `predict` too, which else adds
+            nothing.
+        offset_val : array-like or str, default=None
+            Offsets of the rows of `X_val`, or the name of their column there.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 
@@ -291,7 +292,8 @@ class LossBoosting(Boosting):
         """
         if offset_val is not None and X_val is None:
             raise ValueError("offset_val is of the rows of X_val, which are missing; give X_val and y_val.")
-        warn_of_other_order(X, offset=offset)
+        if isinstance(offset_val, str):
+            X_val, offset_val = take_named(X_val, offset_val=offset_val)
         validation = ValidationSet(X_val, y_val, sample_weight_val)
         return self._fit(X, y, sample_weight, checkpoint, validation, groups, Offsets(offset, offset_val))
 

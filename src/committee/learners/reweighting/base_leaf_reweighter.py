@@ -184,7 +184,8 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._validate_params()
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
+        named = {"y": y, "sample_weight": sample_weight}
+        X, y, sample_weight = take_named(X, **named)
         if self.max_loss is not None:
             check_max_loss(self.max_loss, self.min_gain, self.on)
         committee, threads = self._committee_of(self.trained), n_threads(self.n_jobs)
@@ -207,6 +208,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         if chosen is None:
             self._warn_kept_whole(path)
         with self._as_before_if_it_fails():
+            self._remember_named(named)
             table = self._take_columns(self.trained, committee, X)
             small: Any = committee
             self.voters_ = np.arange(committee.n_voters)

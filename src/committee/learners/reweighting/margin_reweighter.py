@@ -144,7 +144,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._validate_params()
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
+        named = {"y": y, "sample_weight": sample_weight}
+        X, y, sample_weight = take_named(X, **named)
         objective = self._objective()
         if self.on == "train" and objective.on_unseen_rows:
             raise ValueError(
@@ -171,6 +172,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         with self._as_before_if_it_fails():
             for name in ("pruning_path_", "lost_", "lost_error_"):
                 self.__dict__.pop(name, None)
+            self._remember_named(named)
             table = self._take_columns(ensemble, committee, X)
             committee, weighed = replace(committee, table=table), replace(weighed, table=table)
             self.objective_, self.classes_ = objective, committee.classes

@@ -18,7 +18,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import N_FOLDS
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor
+from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import Folds
@@ -63,8 +63,27 @@ class TreeParameters:
     n_jobs: int | None = shared.n_jobs()
 
 
+class OneTree(CommitteeEstimator):
+    """Base of learners of one tree."""
+
+    def decision_path(self, X: Any) -> Any:
+        """Nodes that each row passes, as scikit-learn's trees return them.
+
+        Parameters
+        ----------
+        X : table or array-like (n, p)
+            Rows.
+
+        Returns
+        -------
+        sparse array (n, nodes)
+            1 where a row passes a node, from the root to the leaf.
+        """
+        return super().decision_path(X)[0]
+
+
 @with_parameters
-class TreeVoter(BaseClassifier, TreeParameters):
+class TreeVoter(OneTree, BaseClassifier, TreeParameters):
     """A classification tree, alone or as a voter.
 
     Splits maximise the decrease of the weighted impurity over at most `max_bins` thresholds a column [1]_. Missing
@@ -157,7 +176,7 @@ class TreeVoter(BaseClassifier, TreeParameters):
 
 
 @with_parameters
-class TreeRegressor(BaseRegressor, TreeParameters):
+class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
     """A regression tree: a leaf predicts the weighted mean of its training rows.
 
     Splits maximise the decrease of the weighted squared error,

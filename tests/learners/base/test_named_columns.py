@@ -1,0 +1,90 @@
+"""Columns that a fit takes by name: predictions pass over them, and a score without a target takes its own."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.tree import DecisionTreeClassifier
+
+import committee
+from committee import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    MarginReweighter,
+    RandomForestClassifier,
+    TreeRegressor,
+    TreeVoter,
+)
+
+
+def table(n=80):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "w": rng.exponential(size=n)})
+    return frame.assign(base=0.5 * rng.normal(size=n), y=(frame.a + 0.5 * rng.normal(size=n) > 0).astype(int))
+
+
+@pytest.mark.parametrize("kind", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
+def test_a_table_with_the_columns_of_the_fit_is_predicted(kind, tmp_path):
+    frame = table()
+    whole, X = kind(frame), kind(frame[["a", "b"]])
+    model = RandomForestClassifier(3, random_state=0).fit(kind(frame[["a", "b", "w", "y"]]), "y", "w")
+    assert model.named_columns_ == {"y": "y", "sample_weight": "w"}
+    model.save(tmp_path / "model")
+    for one in (model, committee.load(tmp_path / "model")):
+        assert_array_equal(one.predict_proba(kind(frame[["a", "b", "w", "y"]])), model.predict_proba(X))
+        assert one.score(kind(frame[["a", "b", "w", "y"]])) == one.score(X, frame["y"])
+        assert_array_equal(one.contributions(kind(frame[["w", "a", "b"]])), model.contributions(X))
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- base"):
+        model.predict(whole)
+    again = model.fit(X, frame["y"])
+    assert not hasattr(again, "named_columns_")
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- w"):
+        again.predict(kind(frame[["a", "b", "w"]]))
+
+
+def test_an_offset_may_be_a_column_of_every_table():
+    frame = table()
+    X, settings = frame[["a", "b"]], {"random_state": 0, "learning_rate": 0.3}
+    given = {"X_val": X, "y_val": frame.y, "offset": frame.base, "offset_val": frame.base}
+    plain = GradientBoostingClassifier(3, **settings).fit(X, frame.y, **given)
+    named = {"X_val": frame.drop(columns="w"), "y_val": "y", "offset": "base", "offset_val": "base"}
+    model = GradientBoostingClassifier(3, **settings).fit(frame.drop(columns="w"), "y", **named)
+    assert_array_equal(model.validation_losses_, plain.validation_losses_)
+    rows = frame.drop(columns="w")
+    assert_array_equal(model.predict_proba(rows, offset="base"), plain.predict_proba(X, offset=frame.base))
+    assert_array_equal(model.predict_proba(rows), plain.predict_proba(X))
+    assert model.score(rows, offset="base") == plain.score(X, frame.y, offset=frame.base)
+    for one, other in zip(
+        model.staged_predict(rows, offset="base"), plain.staged_predict(X, offset=frame.base), strict=True
+    ):
+        assert_array_equal(one, other)
+    rates = GradientBoostingRegressor(3, **settings).fit(frame[["a", "base", "b"]], frame.w, offset="base")
+    other = GradientBoostingRegressor(3, **settings).fit(X, frame.w, offset=frame.base)
+    assert rates.score(frame[["a", "b", "base"]], frame.w, offset="base") == other.score(X, frame.w, offset=frame.base)
+    with pytest.raises(ValueError, match="offset names 'bas', which is not there; did you mean 'base'"):
+        model.predict(rows, offset="bas")
+
+
+def test_a_reweighted_ensemble_passes_over_its_target():
+    frame = table()[["a", "b", "y"]]
+    forest = RandomForestClassifier(5, random_state=0).fit(frame, "y")
+    small = MarginReweighter(forest, "variance").fit(frame, "y")
+    assert_array_equal(small.predict(frame), small.predict(frame[["a", "b"]]))
+
+
+@pytest.mark.parametrize(("bad", "message"), [(["a"] * 80, "holds 'a' in row 0"), ([1.0, None] * 40, "None in row 1")])
+def test_weights_of_text_are_named(bad, message):
+    frame = table()
+    with pytest.raises(ValueError, match=f"sample_weight .*{message}; give a number for each row"):
+        RandomForestClassifier(3).fit(frame[["a", "b"]], frame.y, bad)
+
+
+def test_the_path_through_one_tree_is_that_of_scikit_learn():
+    frame = table()
+    X, kinds = frame[["a", "b"]], {"max_depth": 2, "min_samples_leaf": 5}
+    theirs, ours = DecisionTreeClassifier(**kinds).fit(X, frame.y), TreeVoter(**kinds, calibrate=None).fit(X, frame.y)
+    path, expected = ours.decision_path(X), theirs.decision_path(X)
+    assert path.shape == expected.shape and (path.sum(axis=1) == expected.sum(axis=1).A1).all()
+    assert_array_equal(np.sort(path.sum(axis=0)), np.sort(expected.sum(axis=0).A1))
+    assert TreeRegressor(max_depth=1).fit(X, frame.w).decision_path(X).shape == (80, 3)
