@@ -34,7 +34,7 @@ from committee.data.columns import (
 from committee.data.dates import KNOWN_TIME_FORMATS, format_seconds
 from committee.data.matrices import SparseMatrix, numeric_matrix
 from committee.data.number_types import F64
-from committee.data.text import is_unicode
+from committee.data.text import byte_text, is_unicode
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 Rounding: TypeAlias = Literal["floor", "trunc"]
 
 _COLUMNS = 32  # columns that are copied at a time, which bounds the second copies in memory
+
+MOST_TEXT = 1_000_000
+"""Most characters of the categories of a column, unless they are short."""
+LONG_TEXT = 200
+"""Mean length from which texts are no names of categories."""
 
 _OPTIONAL = {
     "refuses_unknown": "",
@@ -294,6 +299,17 @@ class TableSchema:
 
                 check_text_categories(texts)
         return cls.of_columns(names, learned, [column.form for column in columns])
+
+    def check_texts(self) -> None:
+        """Raise ``ValueError`` for a column of long texts, which as categories would be a large part of a model."""
+        for j, categories in enumerate(self.categories):
+            lengths = [len(each) for each in categories or () if isinstance(each, str)]
+            if sum(lengths) > max(MOST_TEXT, LONG_TEXT * len(lengths)):
+                raise ValueError(
+                    f"column {self.column(j)!r} holds {len(lengths):,} different texts of up to {max(lengths):,} "
+                    f"characters, {byte_text(sum(lengths))} in all, which are no categories and would all be part of "
+                    "the model. Leave the column out, or make numbers of it, as by committee.TextEncoder."
+                )
 
     @classmethod
     def of_columns(

@@ -16,11 +16,10 @@ from committee.report.figures import quantile_levels
 from committee.report.grid import Grid
 from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.rules import missing_condition
-from committee.vote.links.mean import Average, Identity, Log, Ordered
-from committee.vote.links.probability import Share
+from committee.vote.explain.tree_contributions import default_output
+from committee.vote.links.mean import Log, Ordered
 from committee.vote.members import MemberCommittees
 from committee.voters.committees import BoostedCommittees
-from committee.voters.forest import Forest
 
 MOST_NAMED = 3
 MOST_LETTERS = 40
@@ -149,11 +148,8 @@ def explains_probabilities(estimator: Any) -> bool:
     Of other classifiers they add up to scores.
     """
     votes = estimator.committee_
-    averages = isinstance(votes.voters, Forest) and isinstance(votes.link, Share) and votes.total_weight > 0.0
-    abstain = (
-        averages and votes.voters.label is not None and bool((votes.voters.label[votes.voters.feature < 0] < 0).any())
-    )
-    return hasattr(estimator, "classes_") and (isinstance(votes.voters, MemberCommittees) or (averages and not abstain))
+    is_of_classes = hasattr(estimator, "classes_")
+    return is_of_classes and (isinstance(votes.voters, MemberCommittees) or default_output(votes) == "probability")
 
 
 def check_explained(estimator: Any) -> None:
@@ -178,8 +174,7 @@ def contributions_of_rows(estimator: Any, X: Any) -> tuple[F64, str]:
         shares = probability_contributions(estimator.committee_, estimator.validate_rows(X))
         return shares if table is None else table.by_part(shares, 1), "probability"
     by_part = {} if table is None or table.source is table else {"parts": True}
-    is_sum = not is_of_classes and isinstance(estimator.committee_.link, (Identity, Average))
-    total = "prediction" if is_sum else "score"
+    total = "score" if is_of_classes else default_output(estimator.committee_)
     found: F64 = estimator.contributions(X, output=total, **by_part)
     return found, total
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from committee import CommitteeClassifier, CommitteeRegressor, load, scan, to_onnx
+from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, load, scan, to_onnx
 from committee.report.column_effects import stored_effects
 from committee.report.displays.mean_contributions import MeanContributionDisplay
 from committee.report.explanation import Explanation
@@ -271,3 +271,20 @@ def test_the_command_line_learns_the_parts_of_dates_in_files(tmp_path):
     succeed("predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
     predicted = pl.read_csv(tmp_path / "p.csv")["prediction"].to_numpy()
     assert_allclose(predicted, read.predict(X), rtol=1e-6)
+
+
+def test_texts_are_in_a_file_once_and_long_ones_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abcdefgh"), 300)) for _ in range(20)]
+    frame = pl.DataFrame({"text": texts * 4, "day": [dt.date(2024, 1, 1) + dt.timedelta(3 * i) for i in range(80)]})
+    y = np.arange(80) // 4 % 2
+    model = CommitteeClassifier("fast", cv=2, random_state=0).fit(frame, y)
+    model.save(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    assert all(content.count(text.encode()) == 1 for text in texts)
+    assert_array_equal(load(tmp_path / "model").predict_proba(frame), model.predict_proba(frame))
+    long = pl.DataFrame({"text": [text * 250 for text in texts] * 4})
+    with pytest.raises(ValueError, match=r"'text' holds 20 different texts of up to 75,000 characters, 1.5 MB in all"):
+        RandomForestClassifier(2).fit(long, y)
+    names = pl.DataFrame({"name": [f"{i:0150d}" for i in range(8000)]})  # 1.2 million characters of short texts
+    assert RandomForestClassifier(2, random_state=0).fit(names, np.arange(8000) % 2).n_features_in_ == 1

@@ -377,8 +377,8 @@ def test_of_two_classes_and_of_numbers_they_are_absolute_values(of_numbers):
 
 def test_mean_contributions_of_every_kind_of_learner(iris):
     X, y, model_trees = iris
-    several = GradientBoostingRegressor("quantile", n_estimators=2, quantile=[0.25, 0.75]).fit(X, y)
-    counts = GradientBoostingRegressor("poisson", n_estimators=2).fit(X, y + 1.0)
+    several = GradientBoostingRegressor(2, loss="quantile", quantile=[0.25, 0.75]).fit(X, y)
+    counts = GradientBoostingRegressor(2, loss="poisson").fit(X, y + 1.0)
     two = GradientBoostingRegressor(n_estimators=2).fit(X, np.column_stack([y, -2.0 * y]))
     forest = RandomForestClassifier(2, calibrate=None, random_state=0).fit(X, y)
     boosted = AdaBoostClassifier(2).fit(X, y)

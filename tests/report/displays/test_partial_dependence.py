@@ -120,7 +120,7 @@ def test_outputs_that_are_drawn(mixed):
     assert PartialDependenceDisplay.from_estimator(three, X, 2, target="many").outputs == [(0, "many")]
     numbers = X["rooms"] + 1.0
     for model, target, subject in (
-        (GradientBoostingRegressor("quantile", n_estimators=2, quantile=[0.1, 0.9]), 0.9, "prediction, quantile 0.9"),
+        (GradientBoostingRegressor(2, loss="quantile", quantile=[0.1, 0.9]), 0.9, "prediction, quantile 0.9"),
         (ConformalRegressor(GradientBoostingRegressor(n_estimators=2), cv=2), None, "prediction"),
     ):
         fitted = model.fit(X, numbers)

@@ -133,7 +133,8 @@ def test_those_of_a_forest_in_probabilities_add_up_to_its_probabilities(n_classe
     assert_allclose(shares.sum(axis=1), forest.predict_proba(X), rtol=0, atol=1e-13)
     assert_allclose(shares[:, -1].sum(axis=1), 1.0, atol=1e-13)  # what is expected is a distribution
     assert_allclose(shares[:, :-1].sum(axis=2), 0.0, atol=1e-13)  # what one class gains the others lose
-    scores = forest.contributions(X) / 7.0
+    assert_array_equal(shares, forest.contributions(X))
+    scores = forest.contributions(X, output="score") / 7.0
     assert_allclose(shares if n_classes > 2 else shares[:, :, 1] - shares[:, :, 0], scores, rtol=0, atol=1e-13)
 
 
@@ -186,7 +187,8 @@ def test_those_of_predictions_add_up_to_predictions():
     forest = RandomForestRegressor(7, random_state=0).fit(X, y)
     shares = forest.contributions(X, output="prediction")
     assert_allclose(shares.sum(axis=1), forest.predict(X), rtol=1e-13)
-    assert_allclose(shares, forest.contributions(X) / 7.0, rtol=1e-12, atol=1e-13)
+    assert_array_equal(shares, forest.contributions(X))
+    assert_allclose(shares, forest.contributions(X, output="score") / 7.0, rtol=1e-12, atol=1e-13)
     boosted = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, y)
     assert_array_equal(tree_contributions(boosted, X, output="prediction"), boosted.contributions(X))
 
@@ -352,7 +354,7 @@ def test_what_is_refused_is_said():
     deep = RandomForestClassifier(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"tree \d has \d+ leaves, and interactions are of trees of at most 64"):
         deep.interactions(X)
-    assert deep.interventional_contributions(X[:5], X[:20]).shape == (5, 4)
+    assert deep.interventional_contributions(X[:5], X[:20]).shape == (5, 4, 2)
     lines = QuadBoostClassifier(n_estimators=5).fit(X2, Y2)
     blend = CommitteeClassifier("fast", cv=2, random_state=0).fit(X3, Y3)
     for call in (blend.interactions, lambda X: blend.interventional_contributions(X, X)):
@@ -384,20 +386,29 @@ def test_shap_draws_it(picture):
     shap = pytest.importorskip("shap", reason="needs committee[shap] (2026-11-24)")
     plt = pytest.importorskip("matplotlib.pyplot", reason="needs committee[plots] (2026-11-24)")
     frame, y = mixed_table()
-    found = RandomForestClassifier(20, random_state=0).fit(frame, y).explanation(frame, output="probability")[..., 1]
+    found = RandomForestClassifier(20, random_state=0).fit(frame, y).explanation(frame)
     rows = {"waterfall": found[0], "scatter": found[:, "age"]}.get(picture, found)
     getattr(shap.plots, picture)(rows, show=False)
     assert plt.gcf().axes
     plt.close("all")
 
 
-def test_all_that_have_contributions_have_explanations():
+def test_all_that_have_contributions_have_explanations_of_one_shape():
     pytest.importorskip("shap", reason="needs committee[shap] (2026-11-24)")
     for model in (
+        RandomForestClassifier(5, random_state=0),
+        committee.TreeVoter(max_depth=2),
+        committee.AdaBoostClassifier(5),
+        GradientBoostingClassifier(n_estimators=2),
         committee.SBPMTClassifier(n_estimators=2, random_state=0),
         committee.ProbitModelTreeClassifier(),
         CommitteeClassifier("fast", cv=2, random_state=0),
         ConformalClassifier(RandomForestClassifier(20, oob_score=True, random_state=0)),
     ):
         found = model.fit(X3, Y3).explanation(X3[:5])
-        assert found.values.shape[:2] == (5, 4) and len(found.feature_names) == 4
+        assert found.values.shape == (5, 4, 3) and len(found.feature_names) == 4
+        assert found.base_values.shape == (5, 3) and found.output_names == ["0", "1", "2"]
+        two = model.fit(X3, Y3 == 1).explanation(X3[:5])
+        assert two.values.shape == (5, 4) and two.base_values.shape == (5,)
+        total = model.contributions(X3[:5])
+        assert_allclose(two.values, total[:, :-1, -1] if total.ndim == 3 else total[:, :-1])

@@ -200,6 +200,8 @@ class DerivedTable(TableSchema):
 
     def to_json(self) -> dict[str, Any]:
         derived: dict[str, Any] = {"table": self.given.to_json()}
+        if self.categories[: self.given.n_features] == self.given.categories:
+            del derived["table"]["categories"]  # long texts would be in the file twice
         for key, kind in _KINDS.items():
             derived[key] = [one.to_json() for one in self.derived if isinstance(one, kind)]
         if self.left_out:
@@ -315,7 +317,11 @@ def read_schema(stored: Any) -> TableSchema:
         raise ValueError("derived columns must be an object with 'table', 'dates' and 'texts', and nothing else")
     if not all(isinstance(derived[key], list) for key in _KINDS):
         raise ValueError("'dates' and 'texts' of derived columns must be lists")
-    given = TableSchema.from_json(derived["table"])
+    table = derived["table"]
+    if isinstance(table, dict) and "categories" not in table and isinstance(stored.get("categories"), list):
+        names = table.get("names")
+        table = {**table, "categories": stored["categories"][: len(names) if isinstance(names, list) else 0]}
+    given = TableSchema.from_json(table)
     found = [kind.from_json(each, given) for key, kind in _KINDS.items() for each in derived[key]]
     made = DerivedTable.of(given, sorted(found, key=lambda one: one.column), _left_out(derived, given))
     if matrix.names != made.names:

@@ -410,7 +410,7 @@ class SBPMTClassifier(SubsampledVote):
         return leaf_models(self._committees, self.classes_, self.table_)
 
     def contributions(
-        self, X: Any, *, output: Output = "score", parts: bool = False, return_vote: bool = False
+        self, X: Any, *, output: Output | None = None, parts: bool = False, return_vote: bool = False
     ) -> F64 | tuple[F64, F64]:
         """Contributions of the features to a row's mean linear score over the trees.
 
@@ -421,7 +421,7 @@ class SBPMTClassifier(SubsampledVote):
         ----------
         X : table or array-like (n, p)
             Rows to explain.
-        output : {"score"}, default="score"
+        output : {"score"}, default=None
             Model trees explain scores alone.
         parts : bool, default=False
             Whether parts of dates are columns of their own, as for `FittedLearner.contributions`.
@@ -441,7 +441,7 @@ class SBPMTClassifier(SubsampledVote):
         ValueError
             If `output` is another than "score".
         """
-        require_score_output(output)
+        require_score_output(output or "score")
         if self.n_classes_ == 1:
             shares = super().contributions(X, parts=parts)
             return (shares, self.predict_proba(X)) if return_vote else shares

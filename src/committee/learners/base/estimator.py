@@ -246,6 +246,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             check_consistent_length(X, target)
             rows = encode_pieces(X, target, sample_weight, self._draws_rows)
             self.table_ = rows[0].table
+            self.table_.check_texts()
             return rows
         encoded: Matrix
         if is_sparse(X):
@@ -261,6 +262,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
                 checks: dict[str, Any] = {"ensure_all_finite": False, "multi_output": target.ndim == 2}
                 X, target = validate_data(self, numeric_matrix(X, None), target, **checks)
             self.table_ = self._learned_table(X, sample_weight)
+            self.table_.check_texts()
             encoded = self.table_.encode(X)
         uniform = sample_weight is None
         weights = np.ones(len(encoded)) if uniform else np.asarray(sample_weight, dtype=np.float64)

@@ -71,7 +71,7 @@ class FittedLearner(NamedCalls, ABC):
             raise ValueError("score needs labels: give y, the name of its column, or pieces that bring them")
         return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))
 
-    def contributions(self, X: Any, *, output: Output = "score", parts: bool = False) -> Any:
+    def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> Any:
         """Exact Shapley values of the features in the trees' output for each row.
 
         Where leaves have lines these are the Shapley values of the leaves' weights, and what a line adds beyond its
@@ -81,9 +81,10 @@ class FittedLearner(NamedCalls, ABC):
         ----------
         X : table or array-like (n, p)
             Rows to explain.
-        output : {"score", "probability", "prediction"}, default="score"
+        output : {"score", "probability", "prediction"}, default=None
             "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
             `predict_proba` with ``calibrate=None``. "prediction": numbers that are a sum or a mean over the trees.
+            None: "probability" for forests and trees of classes, "prediction" for such numbers, else "score".
         parts : bool, default=False
             Whether parts of dates (see `DateEncoder`) are columns of their own; `contribution_names` names them.
 
@@ -101,9 +102,9 @@ class FittedLearner(NamedCalls, ABC):
             If the learner's `output` is not a sum over its trees.
         """
         check_is_fitted(self)
-        from committee.vote.explain.tree_contributions import tree_contributions
+        from committee.vote.explain.tree_contributions import default_output, tree_contributions
 
-        rows = self.validate_rows(X)
+        rows, output = self.validate_rows(X), output or default_output(self.committee_)
         shares = tree_contributions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
         return self._by_part(shares, parts=parts)
 
@@ -133,7 +134,7 @@ class FittedLearner(NamedCalls, ABC):
             return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
         return np.array(table.explained if parts else table.source.explained, dtype=object)
 
-    def interventional_contributions(self, X: Any, background: Any, *, output: Output = "score") -> Any:
+    def interventional_contributions(self, X: Any, background: Any, *, output: Output | None = None) -> Any:
         """Interventional Shapley values: features outside a coalition have the values of background rows.
 
         Unlike in `contributions`, a column on which the output does not depend gets 0 even if trees split on it,
@@ -145,7 +146,7 @@ class FittedLearner(NamedCalls, ABC):
             Rows to explain.
         background : table or array-like (m, p)
             Rows, such as 100 drawn from the training table; the time grows with n times m.
-        output : {"score", "probability", "prediction"}, default="score"
+        output : {"score", "probability", "prediction"}, default=None
             As in `contributions`.
 
         Returns
@@ -169,23 +170,28 @@ class FittedLearner(NamedCalls, ABC):
         ((5, 11), True)
         """
         check_is_fitted(self)
-        from committee.vote.explain.tree_contributions import check_background, interventional_contributions
+        from committee.vote.explain.tree_contributions import (
+            check_background,
+            default_output,
+            interventional_contributions,
+        )
 
         check_background(background)
+        output = output or default_output(self.committee_)
         rows, others = self.validate_rows(X), self.validate_rows(background)
         threads = n_threads(self.n_jobs)
         return self._by_source(
             interventional_contributions(self.committee_, rows, others, output=output, n_threads=threads)
         )
 
-    def interactions(self, X: Any, *, output: Output = "score") -> Any:
+    def interactions(self, X: Any, *, output: Output | None = None) -> Any:
         """Shapley interaction values of trees of at most 64 leaves.
 
         Parameters
         ----------
         X : table or array-like (n, p)
             Rows to explain; the result holds n p^2 numbers for each output.
-        output : {"score", "probability", "prediction"}, default="score"
+        output : {"score", "probability", "prediction"}, default=None
             As in `contributions`.
 
         Returns
@@ -209,9 +215,9 @@ class FittedLearner(NamedCalls, ABC):
         (5, 10, 10)
         """
         check_is_fitted(self)
-        from committee.vote.explain.tree_contributions import tree_interactions
+        from committee.vote.explain.tree_contributions import default_output, tree_interactions
 
-        rows = self.validate_rows(X)
+        rows, output = self.validate_rows(X), output or default_output(self.committee_)
         pairs = tree_interactions(self.committee_, rows, output=output, n_threads=n_threads(self.n_jobs))
         return self._by_source(self._by_source(pairs), axis=2)
 
@@ -230,8 +236,9 @@ class FittedLearner(NamedCalls, ABC):
         Returns
         -------
         shap.Explanation
-            Values and base values, the columns' names, the encoded rows, and the rows as given in ``display_data``.
-            Several classes are its last axis, with their names.
+            Values ``(n, p)`` and base values ``(n,)``, of the second of two classes; of K > 2 classes or several
+            numbers ``(n, p, K)`` and ``(n, K)``, with the names of classes, for ``[..., k]``. Also the columns' names,
+            the encoded rows, and the rows as given in ``display_data``.
 
         Raises
         ------

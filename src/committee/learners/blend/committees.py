@@ -134,7 +134,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def _vote(self, vote: WeightedVote) -> Committee:
         return Committee(*vote.voters, self.classes_, Share(), self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "probability", parts: bool = False) -> F64:
+    def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> F64:
         """Contributions of the features to the probabilities: the members', weighted by the vote.
 
         Members that average class shares without a temperature have the Shapley values of their probabilities. Those of
@@ -146,9 +146,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
         ----------
         X : table or array-like (n, p)
             Rows to explain.
-        output : {"probability", "score"}, default="probability"
-            "score": of two classes the second's probability less the first's, `decision_function`; of more the
-            probabilities.
+        output : {"probability", "score"}, default=None
+            None: "probability". "score": of two classes the second's probability less the first's, `decision_function`;
+            of more the probabilities.
         parts : bool, default=False
             Whether parts of dates (see `DateEncoder`) are columns of their own, with the names ``table_.explained``.
 
@@ -165,7 +165,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         ValueError
             If `output` is another one.
         """
-        if output not in ("probability", "score"):
+        if output not in ("probability", "score", None):
             raise ValueError(f"output={output!r} is not available for a classifier; give 'probability' or 'score'.")
         check_is_fitted(self)
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
@@ -267,7 +267,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
     def _vote(self, vote: WeightedVote) -> RegressionCommittee:
         return RegressionCommittee(*vote.voters, Identity(), self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "prediction", parts: bool = False) -> F64:
+    def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> F64:
         """Shapley values of the features in the predictions: the members', weighted by the vote.
 
         Each member's are those of `committee.vote.explain.tree_contributions`.
@@ -276,8 +276,8 @@ class CommitteeRegressor(Blend, BaseRegressor):
         ----------
         X : table or array-like (n, p)
             Rows to explain.
-        output : {"prediction", "score"}, default="prediction"
-            Both are the number predicted.
+        output : {"prediction", "score"}, default=None
+            All are the number predicted.
         parts : bool, default=False
             Whether parts of dates (see `DateEncoder`) are columns of their own, with the names ``table_.explained``.
 
@@ -291,7 +291,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         ValueError
             If `output` is another one, or the loss has a log link, whose members' predictions are not sums.
         """
-        if output not in ("prediction", "score"):
+        if output not in ("prediction", "score", None):
             raise ValueError(f"output={output!r} is not available for a regressor; give 'prediction'.")
         check_is_fitted(self)
         if isinstance(self.number_loss.link, Log):

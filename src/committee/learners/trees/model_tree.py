@@ -125,14 +125,14 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
 
         return leaf_models(self._trees, self.classes_, self.table_)
 
-    def contributions(self, X: Any, *, output: Output = "score", parts: bool = False) -> F64:
+    def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> F64:
         """Return the exact share of each feature in a row's linear score; see `committee.vote.explain.contributions`.
 
         Parameters
         ----------
         X : table or array-like (n, p)
             Rows to explain.
-        output : {"score"}, default="score"
+        output : {"score"}, default=None
             Explained output; of model trees, scores alone.
         parts : bool, default=False
             Whether parts of dates are columns of their own, as for `FittedLearner.contributions`.
@@ -150,7 +150,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
         """
         from committee.vote.explain.contributions import contributions, require_score_output
 
-        require_score_output(output)
+        require_score_output(output or "score")
         if self.n_classes_ == 1:
             shares: F64 = super().contributions(X, parts=parts)
             return shares

@@ -274,7 +274,10 @@ def _refuse_abstentions(committee: Committee) -> None:
 
 
 def shap_explanation(learner: Any, X: Any, output: str | None = None, background: Any = None) -> Any:
-    """Contributions of a fitted learner as a ``shap.Explanation``; interventional if `background` is given."""
+    """Contributions of a fitted learner as a ``shap.Explanation``; interventional if `background` is given.
+
+    Values have the shape ``(n, p)``, of two classes those to the second, or ``(n, p, K)`` of K > 2 outputs.
+    """
     require_package("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
     import shap
 
@@ -283,6 +286,8 @@ def shap_explanation(learner: Any, X: Any, output: str | None = None, background
         shares: F64 = learner.contributions(X, **asked)
     else:
         shares = learner.interventional_contributions(X, background, **asked)
+    if shares.ndim == 3 and shares.shape[2] <= 2 and hasattr(learner, "classes_"):
+        shares = shares[:, :, -1]
     table = None if learner.table_ is None else learner.table_.source
     rows = learner.validate_rows(X)
     data = learner.committee_.encode(rows) if table is None else table.encode(rows)

@@ -56,6 +56,24 @@ class TreeScores:
         return cls(votes, forest, value, weights, n_outputs, intercept)
 
 
+def default_output(votes: WeightedVotes) -> Output:
+    """Return the output of a committee that contributions add up to by default.
+
+    It is "probability" for the mean of trees' class shares, "prediction" for numbers that are a sum or a mean over the
+    voters, else "score".
+    """
+    voters, link = votes.voters, votes.link
+    if not isinstance(votes, Committee):
+        return "prediction" if isinstance(link, (Identity, Average)) else "score"
+    if not isinstance(voters, Forest) or not isinstance(link, Share) or _abstains(voters):
+        return "score"
+    return "probability" if votes.total_weight > 0.0 else "score"
+
+
+def _abstains(forest: Forest) -> bool:
+    return forest.label is not None and bool((forest.label[forest.feature < 0] < 0).any())
+
+
 def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
     link, total = votes.link, votes.total_weight
     if output not in ("probability", "prediction"):
@@ -65,8 +83,7 @@ def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
         )
     if isinstance(votes, Committee):
         own, kind = "probability", "classifier"
-        abstains = forest.label is not None and (forest.label[forest.feature < 0] < 0).any()
-        adds_up = isinstance(link, Share) and not abstains and total > 0.0
+        adds_up = isinstance(link, Share) and not _abstains(forest) and total > 0.0
     else:
         own, kind = "prediction", "regressor"
         adds_up = isinstance(link, (Identity, Average))
