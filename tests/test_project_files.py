@@ -1,10 +1,15 @@
 """What a project has beside its code: how to cite it, forms for issues, and the list of requirements with its links."""
 
+import inspect
+import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import yaml
+
+import committee
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -42,3 +47,69 @@ def test_every_requirement_names_a_file_that_checks_it() -> None:
     for row in rows:
         links = re.findall(r"\]\(([^)]+)\)", row.rsplit("|", 2)[1])
         assert links and all((page.parent / link).is_file() for link in links), row
+
+
+RESULTS = ROOT / "benchmarks" / "results"
+AVX2 = "amd-epyc-family-25-model-17-vectors-of-32-bytes"
+
+
+def figures(name: str) -> list[dict[str, Any]]:
+    """Figures of a result of a benchmark: its last run, or a kept one of another processor."""
+    found: list[dict[str, Any]] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["figures"]
+    return found
+
+
+def least(name: str, work: str, against: str = "") -> str:
+    """Least median of the peers in a work, of two significant digits."""
+    found = [each["reached"]["median"] for each in figures(name) if each["work"] == work and against in each["against"]]
+    return f"{min(found):.0f}" if min(found) >= 9.95 else f"{min(found):.1f}"
+
+
+def test_the_first_pages_have_the_figures_of_the_results() -> None:
+    million, forest = "1,000,000 x 28, 100 rounds of 31 leaves, 1 thread: fit", "forest, 20 trees, 100,000 x 28: fit"
+    boosted = [least(name, million) for name in (f"processors/gradient_boosting, {AVX2}", "gradient_boosting")]
+    grown = [least(name, forest, "scikit-learn") for name in (f"processors/forest, {AVX2}", "forest")]
+    ranks = {
+        each["against"]: f"{each['reached']['median']:.2f}"
+        for each in figures("committee")
+        if each["work"] == "classes: rank by log loss, 25 tables"
+    }
+    readme, home = ((ROOT / page).read_text("utf-8") for page in ("README.md", "docs/index.md"))
+    assert f"one thread: {boosted[0]} (AVX2), {boosted[1]} (AVX-512) times as fast" in readme
+    assert f"trained {boosted[0]} times (AVX2; with AVX-512 {boosted[1]} times) as fast" in home
+    assert f"100,000 x 28: {grown[0]}, {grown[1]} times as fast" in readme
+    assert f"a forest {grown[0]} times ({grown[1]} times) as fast" in home
+    assert f"mean rank {ranks['committee']} by log loss" in readme and f"CatBoost {ranks['CatBoost']}," in readme
+    assert f"**{ranks['committee']}** is its mean rank" in home and f"has {ranks['CatBoost']}." in home
+
+
+def test_the_page_of_learners_has_each_once_and_the_reference_groups_them_so() -> None:
+    page, reference = ((ROOT / "docs" / name).read_text("utf-8") for name in ("which-learner.md", "reference.md"))
+    work, research = page.split("## Research")
+    assert len(re.findall(r"^\| (?!you want|-)", work.partition("|---|")[2], re.MULTILINE)) == 6
+    _, of_work, of_research, of_trained = re.split(
+        r"^## (?:Learners|Learners of research|Votes)$", reference, flags=re.M
+    )
+    for name in committee.LEARNERS:
+        parts = [of_work, of_research, of_trained]
+        assert [bool(re.search(rf"^   {name}$", part, re.MULTILINE)) for part in parts].count(True) == 1, name
+        place = next(k for k, part in enumerate(parts) if re.search(rf"^   {name}$", part, re.MULTILINE))
+        shown = name.removesuffix("Regressor") if name == "LeafReweighterRegressor" else name
+        assert (f"`{shown}`" in (research if place == 1 else work)) and page.count(f"`{name}`") <= 1, name
+
+
+def test_signatures_of_learners_for_work_begin_with_their_first_parameters() -> None:
+    for name in ("Committee", "GradientBoosting", "RandomForest", "AdaBoost"):
+        learner = committee.learner(f"{name}Classifier")
+        first = list(inspect.signature(learner).parameters)[:6]
+        known = [one for one in learner.first_parameters if one in learner.declared_parameters]
+        assert first == [first[0], *known][:6] and len(known) == 5
+
+
+def test_the_guide_installs_wheels_of_the_workflow() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "wheels.yml").read_text("utf-8"))
+    page = (ROOT / "docs" / "guide.md").read_text("utf-8").partition("## Install")[2].partition("\n## ")[0]
+    made = {f"wheels-{system}" for system in workflow["jobs"]["wheels"]["strategy"]["matrix"]["os"]}
+    assert set(re.findall(r"wheels-[\w.-]*\w", page)) == made
+    for page_of in ("README.md", "docs/index.md", "docs/tutorials/first-table.md"):
+        assert 'pip install "committee[all]"' not in (ROOT / page_of).read_text("utf-8")
