@@ -166,18 +166,15 @@ class PanelsDisplay(Display):
         return self
 
     def _put_legend(self, *, is_own: bool) -> None:
-        shown = {
-            label: handle
-            for each in reversed(self.axes_)
-            for handle, label in zip(*each.get_legend_handles_labels(), strict=True)
-        }
-        order = list(dict.fromkeys(label for each in self.axes_ for label in each.get_legend_handles_labels()[1]))
-        handles = [shown[label] for label in order]
+        drawn = [each.get_legend_handles_labels() for each in self.axes_]
+        handles = {label: handle for both in drawn for handle, label in zip(*both, strict=True)}
         if is_own:
-            n_columns = 8 if sum(map(len, order)) < 70 else 4 if max(map(len, order)) < 30 else 2
-            self.figure_.legend(handles, order, loc="outside upper left", ncols=n_columns, frameon=False)
+            n_columns = 8 if sum(map(len, handles)) < 70 else 4 if max(map(len, handles)) < 30 else 2
+            self.figure_.legend(
+                list(handles.values()), list(handles), loc="outside upper left", ncols=n_columns, frameon=False
+            )
         else:
-            self.ax_.legend(handles, order, frameon=False, fontsize="small")
+            self.ax_.legend(list(handles.values()), list(handles), frameon=False, fontsize="small")
 
     def _draw(self, ax: Axes | None) -> None:
         self.plot(ax)
