@@ -203,6 +203,16 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_displayed_equations_are_paragraphs(page):
+    """The website shows the source of an equation that has no empty line before and after it."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for equation in re.finditer(r"\$\$.*?\$\$", text, re.DOTALL):
+        before, after = text[: equation.start()], text[equation.end() :]
+        alone = re.search(r"(\A|\n) *\n *\Z", before) and re.match(r" *(\n *\n|\n*\Z)", after)
+        assert alone, f"{page.name}: no empty line around {equation.group()[:60]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
