@@ -15,6 +15,7 @@ import typer
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee.cli.exposure import REMEDY, check_exposure_model
 from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
+from committee.cli.fit_folds import FOLDS, check_folds, committee_folds, dates_note, folds_of_fit
 from committee.cli.options import (
     FILES,
     Categorical,
@@ -28,6 +29,7 @@ from committee.cli.options import (
     split_names,
     takes_options,
 )
+from committee.cli.row_columns import Group, RowColumns, Time, Weight
 from committee.cli.terminal import (
     Debug,
     error_lines,
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
 
     from committee.cli.training_table import TrainingTable
     from committee.files.documents import Estimate
-
-FOLDS = 5
-"""Folds for the estimate of a single learner."""
 
 _BATCH = 1000
 """Rows of the batch on which prediction is timed."""
@@ -107,6 +106,9 @@ class FitOptions:
             " logarithm is the offset of --model gradient_boosting -p loss=poisson, gamma or tweedie.",
         ),
     ] = None
+    group: Group = None
+    time: Time = None
+    weight: Weight = None
     seed: Annotated[int, typer.Option(help="random_state, unless set by -p.")] = 0
     categorical: Categorical = None
     conformal: Annotated[
@@ -144,6 +146,11 @@ class FitOptions:
     ] = None
 
     @property
+    def columns(self) -> RowColumns:
+        """Columns of groups, times and weights."""
+        return RowColumns(self.group, self.time, self.weight)
+
+    @property
     def model_name(self) -> str:
         """Name of the learner in `MODELS`."""
         return "committee" if self.model == "auto" else self.model
@@ -170,6 +177,9 @@ class FitOptions:
             raise ValueError(f"--exposure does not go with --model {self.model}; {REMEDY}")
         if self.exposure is not None and conformal is not None:
             raise ValueError("--exposure does not go with --conformal; leave one of them out")
+        for option, name in self.columns.named.items():
+            if conformal is not None and option != "--weight":
+                raise ValueError(f"{option} {name!r} does not go with --conformal, whose folds are at random")
         if conformal is not None and self.checkpoint is not None:
             raise ValueError("--checkpoint does not store the fits of --conformal; leave one of them out")
         if self.effort is not None:
@@ -200,6 +210,7 @@ def fit(
     output, checkpoint = options.output, options.checkpoint
     with error_lines(debug, output, checkpoint):
         options.check()
+        options.columns.check(target, table.dropped)
         check_writable(output, checkpoint, read=data)
         rows = _read(data, target, table, options)
         from committee.cli.progress import member_progress
@@ -227,7 +238,7 @@ def fit(
             note(f"resuming from {checkpoint}")
         start = time.perf_counter()
         with notes_on_warnings(), member_progress(learner, wanted=options.progress if model == "committee" else False):
-            learner = _fitted(learner, rows, options.conformal, checkpoint)
+            learner = _fitted(learner, rows, options, checkpoint)
         seconds = time.perf_counter() - start
         if rows.files is not None:
             rows.files.check_unchanged()
@@ -238,8 +249,7 @@ def fit(
         learner.provenance_ = provenance
         if output is not None:
             _save(learner, output, checkpoint)
-        folds = FOLDS if options.folds is None else options.folds
-        estimate = describe_fit(model_inside(learner), model, rows, seconds, folds)
+        estimate = describe_fit(model_inside(learner), options, rows, seconds)
         if (sets := sets_grid(learner)) is not None:
             print_tables([sets])
         if output is not None:
@@ -251,8 +261,8 @@ def fit(
 def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOptions) -> TrainingTable:
     categorical, memory_limit, scratch = split_names(options.categorical), options.memory_limit, options.scratch
     if reads_in_chunks(data, memory_limit, scratch):
-        if options.exposure is not None:
-            raise ValueError("--exposure is for a table that is read whole; give one file, without --memory-limit")
+        for option in (*options.columns.named, *([] if options.exposure is None else ["--exposure"])):
+            raise ValueError(f"{option} is for a table that is read whole; give one file, without --memory-limit")
         from committee.cli.chunks import training_chunks
 
         bar = options.model_name != "committee"  # which has a bar of its own
@@ -261,8 +271,8 @@ def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOpt
 
     exposure = options.exposure
     numbers = options.task == "numbers" or exposure is not None
-    free_text = options.model_name == "committee"
-    return whole_table(data[0], target, table, categorical, numbers=numbers, exposure=exposure, free_text=free_text)
+    how: dict[str, Any] = {"free_text": options.model_name == "committee", "columns": options.columns}
+    return whole_table(data[0], target, table, categorical, numbers=numbers, exposure=exposure, **how)
 
 
 def _predicts_numbers(target: str, y: NDArray[Any], model: str, task: str | None) -> bool:
@@ -305,18 +315,26 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
     return learner
 
 
-def _fitted(learner: Any, rows: TrainingTable, conformal: float | None, checkpoint: Path | None) -> Any:
+def _fitted(learner: Any, rows: TrainingTable, options: FitOptions, checkpoint: Path | None) -> Any:
+    conformal, given = options.conformal, rows.values.of_fit
+    if conformal is None and options.model_name == "committee":
+        with committee_folds(learner, options.columns, rows, of_classes=hasattr(learner, "predict_proba")):
+            return learner.fit(rows.X, rows.y, checkpoint=checkpoint, **given)
+    folds = FOLDS if options.folds is None else options.folds
+    check_folds(options.columns, rows, folds, of_classes=hasattr(learner, "predict_proba"))
     if conformal is None:
-        return learner.fit(rows.X, rows.y, checkpoint=checkpoint, **rows.offset)
+        if rows.values.groups is not None and getattr(learner, "early_stopping", False):
+            given |= {"groups": rows.values.groups.to_list()}
+        return learner.fit(rows.X, rows.y, checkpoint=checkpoint, **rows.offset, **given)
     import numpy as np
 
     from committee import ConformalClassifier, ConformalRegressor
 
     wrapper: Any = ConformalClassifier if hasattr(learner, "predict_proba") else ConformalRegressor
     several = getattr(learner, "loss", None) == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1
-    options = {"nonconformity": "quantile"} if several else {}
+    settings = {"nonconformity": "quantile"} if several else {}
     seed = learner.get_params().get("random_state")
-    return wrapper(learner, conformal, random_state=seed, **options).fit(rows.X, rows.y)
+    return wrapper(learner, conformal, random_state=seed, **settings).fit(rows.X, rows.y, **given)
 
 
 def _text_notes(learner: Any, kept: Sequence[str]) -> list[str]:
@@ -344,22 +362,25 @@ def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
 # --- the fitted model ------------------------------------------------------------------------------------
 
 
-def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float, folds: int) -> Estimate | None:
+def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, seconds: float) -> Estimate | None:
     """Print size, time and quality of a fitted model, and return the estimate of its quality on unseen rows."""
+    model, folds = options.model_name, FOLDS if options.folds is None else options.folds
     from committee.report.evaluation import baseline_comment
     from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate
 
     vote, members = learner.committee_, has_members(learner)
+    if folds or members:
+        print_notes(map(with_options, dates_note(options.columns, table)))
     found: Estimate | None = None
     if members:
-        info(estimate(learner, table.y))
-        found = stored_estimate(learner, table.y)
+        info(estimate(learner, table.y, table.values.weights))
+        found = stored_estimate(learner, table.y, table.values.weights)
         if found is not None and (comment := baseline_comment(found.figures)) is not None:
             note(comment)
     elif model == "committee":  # all rows are of one class
         info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
     else:
-        found = _cross_validated(learner, table, folds)
+        found = _cross_validated(learner, table, folds, options)
     held_out = len(getattr(learner, "reserved_rows_", ()))
     reserve = f"; {pluralize(held_out, 'row')} held out" if held_out else ""
     voters = pluralize(vote.n_voters, "fit" if members else "voter")
@@ -379,7 +400,7 @@ def describe_fit(learner: Any, model: str, table: TrainingTable, seconds: float,
     return found
 
 
-def _cross_validated(learner: Any, table: TrainingTable, folds: int) -> Estimate | None:
+def _cross_validated(learner: Any, table: TrainingTable, folds: int, options: FitOptions) -> Estimate | None:
     if folds == 0:
         info(f"{NOT_KNOWN}, as --folds is 0")
         return None
@@ -390,7 +411,9 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int) -> Estimate
     from committee.report.evaluation import out_of_fold
 
     try:
-        found = out_of_fold(learner, table.rows, table.y, folds=folds, **table.offset)
+        plan = folds_of_fit(options.columns, table, folds)
+        given = table.offset | table.values.of_fit
+        found = out_of_fold(learner, table.rows, table.y, folds=plan, **given)
     except KeyboardInterrupt:
         info(f"{NOT_KNOWN}, as the fits of the folds were interrupted; the model is complete")
         return None
@@ -400,11 +423,12 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int) -> Estimate
     if found is None:
         info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
         return None
-    info(f"on rows not seen in training ({folds} folds): {found.brief()}")
+    kind = f"{folds} folds {plan.words}".rstrip()
+    info(f"on rows not seen in training ({kind}): {found.brief()}")
     if (comment := found.comment) is not None:
         note(comment)
     figures = {each.name: each.value for each in found.figures if isfinite(each.value)}
-    return Estimate(f"{folds} folds", found.n_rows, figures)
+    return Estimate(kind, found.n_rows, figures)
 
 
 def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
@@ -424,7 +448,8 @@ def _training_figures(learner: Any, table: TrainingTable, *, with_score: bool) -
     from committee.report.inspection import describe_margins
 
     X, y = table.rows, table.y_of_rows
-    parts = [evaluate(learner, X, y, **table.offset).brief(with_baseline=False)] if with_score else []
+    given = table.offset | table.values.of_fit
+    parts = [evaluate(learner, X, y, **given).brief(with_baseline=False)] if with_score else []
     if hasattr(learner, "classes_"):
         margins = dict(describe_margins(learner.committee_.margins(X, y)))
         parts.append(f"margins: mean {margins['mean']}, median {margins['median']}, minimum {margins['minimum']}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Self
@@ -24,6 +24,7 @@ from committee.report.figures import (
     quantile_figures,
     quantile_levels,
 )
+from committee.report.folds import Folds, Split
 from committee.report.grid import BLANK, Grid
 from committee.report.metrics import MACRO_OF_MORE, METRICS, N_BINS, FittedFold, Reliability, metric_words
 from committee.report.prediction_sets import CoveredRows, model_inside
@@ -349,35 +350,58 @@ def _given(offset: ArrayLike | None, rows: Any = slice(None)) -> dict[str, Any]:
 
 
 def out_of_fold(
-    learner: Any, X: Any, y: ArrayLike, *, folds: int = 5, seed: int = 0, offset: ArrayLike | None = None
+    learner: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    folds: int | Folds = 5,
+    seed: int = 0,
+    offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Evaluation | None:
-    """Cross-validate copies of a learner, stratified by class; `None` if the rows are too few, or of one class.
+    """Cross-validate copies of a learner; `None` if the rows are too few, or of one class.
 
-    `offset` is for regressors whose `predict` takes one.
+    A number of `folds` is stratified by class; `Folds` are of all rows, and only tested rows are evaluated. `offset` is
+    for regressors whose `predict` takes one. Rows have weights in fits and metrics.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
     truth = np.asarray(y)
+    plan, folds = (folds, folds.folds) if isinstance(folds, Folds) else (Folds(folds), folds)
+    weights: F64 | None = None
+    if sample_weight is not None:
+        weights = np.asarray(checked_weights(sample_weight, np.empty((len(truth), 0)), warn=False))
+        counted = np.flatnonzero(weights)
+        X, truth, weights, plan = X[counted], truth[counted], weights[counted], plan.take(counted)
+        offset = None if offset is None else np.asarray(offset)[counted]
     of_classes = hasattr(learner, "predict_proba")
     classes, counts = np.unique(truth, return_counts=True)
     if len(truth) < max(LEAST_ROWS, folds) or (of_classes and (len(classes) < 2 or counts.max() < folds)):
         return None
-    splitter = (StratifiedKFold if of_classes else KFold)(folds, shuffle=True, random_state=seed)
+    if plan.words:
+        codes = np.searchsorted(classes, truth) if of_classes else np.zeros(len(truth), dtype=np.intp)
+        splits: Iterable[Split] = plan.splits(codes, of_classes=of_classes)
+    else:  # split below, where warnings are ignored
+        splitter = (StratifiedKFold if of_classes else KFold)(folds, shuffle=True, random_state=seed)
+        splits = splitter.split(np.zeros((len(truth), 1)), truth)
     tests, predictions = [], []
     probability = np.zeros((len(truth), len(classes))) if of_classes else np.empty(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows has shown them
-        for train, test in splitter.split(np.zeros((len(truth), 1)), truth):
-            fitted = clone(learner).fit(X[train], truth[train], **_given(offset, train))
+        for train, test in splits:
+            given = {} if weights is None else {"sample_weight": weights[train]}
+            fitted = clone(learner).fit(X[train], truth[train], **_given(offset, train), **given)
             tests.append(test)
             predictions.append(np.asarray(fitted.predict(X[test], **_given(offset, test))))
             if of_classes:  # a class that no training row has gets probability 0
                 probability[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(X[test])
-    predicted = np.concatenate(predictions)[np.argsort(np.concatenate(tests))]
+    tested = np.concatenate(tests)
+    order = np.argsort(tested)
+    tested, predicted = tested[order], np.concatenate(predictions)[order]
     model = SimpleNamespace(predict=lambda X: predicted)
     if of_classes:
-        model.classes_, model.predict_proba = classes, lambda X: probability
+        model.classes_, model.predict_proba = classes, lambda X: probability[tested]
     else:
         model.loss, model.quantile = getattr(learner, "loss", None), getattr(learner, "quantile", None)
-    return evaluate(model, X, truth)
+    return evaluate(model, X[tested], truth[tested], sample_weight=None if weights is None else weights[tested])

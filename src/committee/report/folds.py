@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self, TypeAlias
 
@@ -61,6 +61,11 @@ class Folds:
         return cls(
             folds, repeats, seed, numbers, None if time is None else _moments(time, time_name), group_name, time_name
         )
+
+    def take(self, rows: Rows) -> Self:
+        """Return the rules for some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, groups=groups, time=None if self.time is None else self.time[rows])
 
     @property
     def words(self) -> str:

@@ -84,7 +84,7 @@ def left_out_grid(model: Any) -> Grid:
     return Grid("Candidates left out", columns, tuple(rows), "lrrl")
 
 
-def estimate(model: Any, y: NDArray[Any]) -> str:
+def estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> str:
     """Return the out-of-fold score and loss of the vote in a sentence."""
     if not np.isfinite(model.oof_loss_):
         return "on rows not seen in training: not known, as there are too few rows to evaluate members"
@@ -96,17 +96,18 @@ def estimate(model: Any, y: NDArray[Any]) -> str:
     weighted = "" if model.class_weight is None else ", rows weighted by class_weight"
     return (
         f"on rows not seen in training: accuracy {model.oof_score_:.4f} (most frequent class:"
-        f" {_most_frequent(model, y):.4f}{weighted}), log loss {loss}"
+        f" {_most_frequent(model, y, sample_weight):.4f}{weighted}), log loss {loss}"
     )
 
 
-def stored_estimate(model: Any, y: NDArray[Any]) -> Estimate | None:
+def stored_estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> Estimate | None:
     """Return the figures of `estimate` for the model file."""
     loss, score = float(model.oof_loss_), float(model.oof_score_)
     if not np.isfinite(loss):
         return None
     if hasattr(model, "classes_"):
-        figures = {"accuracy": score, "accuracy_of_most_frequent": _most_frequent(model, y), "log_loss": loss}
+        constant = _most_frequent(model, y, sample_weight)
+        figures = {"accuracy": score, "accuracy_of_most_frequent": constant, "log_loss": loss}
     elif isinstance(model.number_loss, Squared):
         figures = {"r2": score, "rmse": loss**0.5}
     else:
@@ -115,8 +116,8 @@ def stored_estimate(model: Any, y: NDArray[Any]) -> Estimate | None:
     return Estimate("out of fold", len(y), known)
 
 
-def _most_frequent(model: Any, y: NDArray[Any]) -> float:
-    weights = compute_sample_weight(model.class_weight, y)
+def _most_frequent(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> float:
+    weights = compute_sample_weight(model.class_weight, y) * (1.0 if sample_weight is None else sample_weight)
     return float(np.bincount(np.unique(y, return_inverse=True)[1], weights).max() / weights.sum())
 
 

@@ -1,0 +1,75 @@
+"""Folds of ``committee fit``: those of a committee's members, or of the estimate of a single learner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from committee.report.folds import Folds, Split, date_columns, shuffled_note
+
+if TYPE_CHECKING:
+    from committee.cli.row_columns import RowColumns
+    from committee.cli.training_table import TrainingTable
+
+FOLDS = 5
+"""Folds for the estimate of a single learner, and of a committee by groups or time."""
+
+
+def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
+    """Return the rules of the folds; ``ValueError`` if groups or times are too few."""
+    values = rows.values
+    return Folds.of(
+        folds,
+        groups=values.groups,
+        time=values.time,
+        group_name=columns.group or "groups",
+        time_name=columns.time or "time",
+    )
+
+
+def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_classes: bool) -> list[Split]:
+    """Return the folds of groups or times, none for random folds; ``ValueError`` if there is no such division."""
+    if not (folds and (columns.group or columns.time)):
+        return []
+    codes = np.unique(rows.y, return_inverse=True)[1] if of_classes else np.zeros(len(rows.y), dtype=np.intp)
+    return folds_of_fit(columns, rows, folds).splits(codes, of_classes=of_classes)
+
+
+def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
+    """Return a note if rows of a table with dates are in folds at random."""
+    dates = [] if columns.group or columns.time else date_columns(rows.rows)
+    return [shuffled_note(dates)] if dates else []
+
+
+@contextmanager
+def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, of_classes: bool) -> Iterator[None]:
+    """Give a committee the folds of groups or times for a fit.
+
+    Afterwards `cv` is the number of folds again, as the numbers of rows belong to no model file.
+    """
+    if not (columns.group or columns.time):
+        yield
+        return
+    n = FOLDS if learner.cv is None else learner.cv
+    if not isinstance(n, int):
+        raise ValueError(f"-p cv={n!r} must be a number of folds, with --group or --time")
+    splits = check_folds(columns, rows, n, of_classes=of_classes)
+    if of_classes:
+        _check_classes(splits, rows, columns)
+    learner.set_params(cv=splits)
+    try:
+        yield
+    finally:
+        learner.set_params(cv=n)
+
+
+def _check_classes(splits: list[Split], rows: TrainingTable, columns: RowColumns) -> None:
+    for k, (train, _) in enumerate(splits):
+        if len(absent := np.setdiff1d(rows.y, rows.y[train])):
+            raise ValueError(
+                f"fold {k + 1} by {columns.group or columns.time!r} has no training row of class {str(absent[0])!r},"
+                " and every member needs all classes; use fewer folds by -p cv=NUMBER, or leave out rows of this class"
+            )

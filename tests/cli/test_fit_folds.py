@@ -1,0 +1,109 @@
+"""``committee fit`` with groups, times and weights, and thresholds of ``predict`` and ``evaluate``."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.model_selection import StratifiedGroupKFold
+
+from committee import GradientBoostingClassifier, load
+from committee.data.readers.table_reader import read_table
+from committee.report.evaluation import evaluate, out_of_fold
+from committee.report.folds import Folds, time_splits
+from tests.cli.calls import fail, fails, sample_table, succeed
+from tests.small_portfolio import use_small_members
+
+BOOSTING = ("-m", "gradient_boosting", "-p", "n_estimators=3")
+
+
+@pytest.fixture(scope="module")
+def sales(tmp_path_factory):
+    """A table of 120 rows with a shop, a day and a weight."""
+    path = tmp_path_factory.mktemp("sales") / "sales.csv"
+    days = [f"2024-0{1 + i // 28}-{1 + i % 28:02}" for i in range(120)]
+    shop = np.random.default_rng(0).integers(0, 12, 120)
+    frame = sample_table(120).drop("id", "price")
+    frame.with_columns(sold=pl.Series(days), shop=shop, w=pl.Series([0, 1, 2, 3] * 30)).write_csv(path)
+    return path
+
+
+def test_the_estimate_is_by_groups_or_in_the_order_of_time(sales, tmp_path):
+    model = tmp_path / "model.st"
+    said = succeed("fit", sales, "-t", "label", *BOOSTING, "--drop", "sold,w", "--group", "shop", "-o", model).stderr
+    assert "on rows not seen in training (5 folds of whole groups of 'shop'): accuracy" in said
+    fitted = load(model)
+    assert list(fitted.feature_names_in_) == ["size", "color", "code"]
+    frame = read_table(sales)
+    X, y, shop = frame.select("size", "color", "code"), frame["label"].to_numpy(), frame["shop"].to_numpy()
+    right = np.zeros(len(y))
+    numbers = np.unique(shop, return_index=True, return_inverse=True)
+    first = np.argsort(np.argsort(numbers[1]))[numbers[2]]  # groups are numbered by their first rows
+    for train, test in StratifiedGroupKFold(5, shuffle=True, random_state=0).split(X, y == "yes", first):
+        one = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X[train], y[train])
+        right[test] = one.predict(X[test]) == y[test]
+    estimate = fitted.provenance_.estimate
+    assert estimate.figures["accuracy"] == right.mean() and estimate.n_rows == 120
+    said = succeed("fit", sales, "-t", "label", *BOOSTING, "--drop", "sold", "--time", "sold", "--folds", 2).stderr
+    assert "(2 folds in order of 'sold')" in said and "drawn at random" not in said
+    assert (
+        "column 'sold' holds dates, and the folds are drawn at random"
+        in succeed("fit", sales, "-t", "label", *BOOSTING).stderr
+    )
+    assert "drawn at random" not in succeed("fit", sales, "-t", "label", *BOOSTING, "--folds", 0).stderr
+
+
+def test_weights_are_those_of_the_fit_and_of_its_scores(sales, tmp_path):
+    model, figures = tmp_path / "model.st", tmp_path / "figures.json"
+    succeed("fit", sales, "-t", "label", *BOOSTING, "--drop", "sold,shop", "--weight", "w", "-o", model)
+    frame = read_table(sales)
+    X, y, w = frame.select("size", "color", "code"), frame["label"].to_numpy(), frame["w"].to_numpy()
+    direct = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y, sample_weight=w)
+    np.testing.assert_array_equal(load(model).predict_proba(X), direct.predict_proba(X))
+    estimate = load(model).provenance_.estimate
+    assert estimate.figures["accuracy"] == out_of_fold(direct, X, y, sample_weight=w)["accuracy"]
+    options = ("--weight", "w", "--threshold", 0.3, "--costs", "1,5", "--json", figures)
+    shown = succeed("evaluate", model, sales, *options).stdout
+    assert "Metrics on 90 rows" in shown and "Thresholds of the probability of 'yes'" in shown
+    found = evaluate(direct, X, y, sample_weight=w, threshold=0.3, costs=(1, 5))
+    assert json.loads(figures.read_text("utf-8"))["figures"] == pytest.approx(found.to_json()["figures"])
+    predicted = succeed("predict", model, sales, "--threshold", 0.3).stdout.split()[1:]
+    assert predicted == np.where(direct.predict_proba(X)[:, 1] >= 0.3, "yes", "no").tolist()
+
+
+def test_members_of_a_committee_are_judged_by_groups_or_time(sales, tmp_path, monkeypatch):
+    use_small_members(monkeypatch)
+    model = tmp_path / "model.st"
+    command = ("fit", sales, "-t", "label", "--effort", "fast", "-p", "cv=3", "-o", model)
+    succeed(*command, "--time", "sold")
+    fitted = load(model)
+    assert (fitted.cv, fitted.n_folds_) == (3, 3)
+    succeed(*command, "--group", "shop", "--weight", "w")
+    fitted = load(model)
+    assert (fitted.cv, fitted.n_folds_) == (3, 3) and not {"shop", "w"} & set(fitted.feature_names_in_)
+    assert "-p cv='kfold' must be a number of folds" in fail(*command, "-p", "cv=kfold", "--time", "sold")
+
+
+def test_what_does_not_go_together_is_refused(sales, tmp_path):
+    cases = [
+        ("--group and --time do not go together", "--group", "shop", "--time", "sold"),
+        ("--group 'shop' does not go with --conformal", "--group", "shop", "--conformal", 0.1),
+        ("--time is for a table that is read whole", "--time", "sold", "--memory-limit", "1 GB"),
+        ("--weight 'label' is the target", "--weight", "label"),
+        ("--weight names 'wt', which is not there; did you mean", "--weight", "wt"),
+        ("code has 3 groups, fewer than --folds 5; use --folds 3 at most", "--group", "code"),
+    ]
+    fails(["fit", sales, "-t", "label", *BOOSTING], cases)
+    late = tmp_path / "late.csv"
+    frame = pl.read_csv(sales).sort("label")
+    frame.with_columns(sold=pl.Series(range(120))).write_csv(late)
+    said = fail("fit", late, "-t", "label", "--effort", "fast", "--time", "sold")
+    assert "the training rows of fold 1 in order of 'sold' are of one class; use fewer folds" in said
+
+
+def test_folds_of_some_rows_are_those_of_their_groups_and_times():
+    time = np.arange(20.0)
+    rows = np.arange(0, 20, 2)
+    some = Folds.of(3, time=time).take(rows).splits(np.arange(10) % 2, of_classes=True)
+    for (train, test), (past, future) in zip(some, time_splits(time[rows], 3), strict=True):
+        assert train.tolist() == past.tolist() and test.tolist() == future.tolist()
