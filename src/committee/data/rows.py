@@ -48,6 +48,7 @@ class WeightedRows:
     uniform: bool  # whether no weights are given, so that all are 1
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
     offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
+    response: NumberTarget | None  # target of statistics, if an offset is part of the rows' own
     group: NDArray[np.intp] | None  # number of the group of each row, ``(n,)``, which is held out as a whole
     categorical: Mask | None  # columns with categories, (p,); draws of rows do not depend on category names
 
@@ -116,7 +117,7 @@ class WeightedRows:
             return self, table
         from committee.data.target_statistics import target_statistics
 
-        numbers, values = target_statistics(self.levels, self.statistic, self.weights)
+        numbers, values = target_statistics(self.levels, self.response or self.statistic, self.weights)
         return self._with_columns(numbers), table.with_values(values)
 
     @property
@@ -169,6 +170,7 @@ class Rows(WeightedRows):
     uniform: bool
     levels: HighCardinality | None = None
     offset: NDArray[np.float64] | None = None
+    response: NumberTarget | None = None
     group: NDArray[np.intp] | None = None
     categorical: Mask | None = None
 
@@ -193,6 +195,7 @@ class TargetRows(WeightedRows):
     uniform: bool
     levels: HighCardinality | None = None
     offset: NDArray[np.float64] | None = None
+    response: NumberTarget | None = None
     group: NDArray[np.intp] | None = None
     categorical: Mask | None = None
 

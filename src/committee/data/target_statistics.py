@@ -93,6 +93,20 @@ class NumberTarget:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class WeightedTarget(NumberTarget):
+    """Numbers to predict ``(n,)`` with weights of their own ``(n,)``, by which those of the rows are multiplied."""
+
+    weight: F64
+
+    def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
+        return type(self)(self.target[index], self.weight[index])
+
+    def sums(self, cells: Cells, weights: F64, row: float) -> Sums:
+        own = weights * self.weight
+        return super().sums(cells, own * (float(weights.sum()) / float(own.sum())), row)
+
+
 class SeveralTargets(NumberTarget):
     """Several targets ``(n, q)``, projected on the axis on which the folds agree most."""
 

@@ -46,6 +46,61 @@ def test_totals_with_a_log_exposure_are_rates_weighted_by_powers_of_it(loss, pow
     assert_allclose(model.predict(X, offset=np.log(e)), e * rates.predict(X), rtol=1e-9)
 
 
+def claims_of_models(n=400):
+    """Rows with a column of 40 car models, whose exposures and claims differ."""
+    X, e, _ = claims(n)
+    rng = np.random.default_rng(1)
+    model = rng.integers(0, 40, n)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=rng.normal(size=n), model=[f"m{k}" for k in model])
+    e = e * (1 + model % 3)
+    return frame, e, rng.poisson(e * np.exp(0.3 * (model % 7) - 1.0)).astype(float)
+
+
+def coarsely(**more):
+    return SMALL | {"n_estimators": 2, "max_depth": 2, "leaf": "constant"} | more
+
+
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1.0), (Tweedie(1.5), 1.5), ("gamma", 2.0)], ids=str)
+def test_target_statistics_of_totals_are_those_of_rates(loss, power):
+    frame, e, y = claims_of_models()
+    y += power == 2.0
+    weights = e ** (2.0 - power)
+    weights /= weights.mean() if power == 1.5 else 1.0
+    model = GradientBoostingRegressor(loss=loss, **coarsely(leaf_l2=0.0)).fit(frame, y, offset=np.log(e))
+    rates = GradientBoostingRegressor(loss=loss, **coarsely(leaf_l2=0.0)).fit(frame, y / e, weights)
+    ours, theirs = (np.array(each.table_.values[4].values) for each in (model, rates))
+    assert np.corrcoef(ours, theirs)[0, 1] > 1 - 1e-12
+    assert_allclose(model.predict(frame), rates.predict(frame), rtol=1e-7)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_target_statistics_of_residual_losses_are_those_of_the_rest(several):
+    frame, _, y = claims_of_models()
+    o = np.random.default_rng(1).normal(size=(len(y), 2) if several else len(y))
+    y = np.stack([y, -y], axis=1) if several else y
+    model = GradientBoostingRegressor(loss="absolute_error", **coarsely()).fit(frame, y, offset=o)
+    rest = GradientBoostingRegressor(loss="absolute_error", **coarsely()).fit(frame, y - o)
+    assert_allclose(model.predict(frame), rest.predict(frame), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_target_statistics_of_classes_are_those_beyond_the_offset(n_classes):
+    """What the offset predicts of the models is no effect of them."""
+    frame = claims_of_models(600)[0]
+    number = frame["model"].str[1:].to_numpy(int)
+    scores = np.where(number % 2, 2.0, -2.0)
+    o = scores if n_classes == 2 else np.column_stack([scores, -scores, 0.0 * scores])
+    rng = np.random.default_rng(0)
+    labels = (rng.logistic(size=600) < scores).astype(int)
+    if n_classes == 3:
+        labels = (o + rng.gumbel(size=o.shape)).argmax(axis=1)
+    plain, beyond = (GradientBoostingClassifier(**coarsely()).fit(frame, labels, offset=each) for each in (0.0 * o, o))
+    assert np.ptp(plain.table_.values[4].values) > 0.3
+    assert np.ptp(beyond.table_.values[4].values) < 1e-9
+    without = GradientBoostingClassifier(**coarsely()).fit(frame, labels)
+    assert_allclose(plain.predict_proba(frame), without.predict_proba(frame), rtol=1e-7)
+
+
 def test_totals_over_any_base_learner():
     """Boosted lines reach the maximum of the likelihood, which is that of weighted rates."""
     X, e, y = claims()

@@ -25,13 +25,19 @@ from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.gradient.leaf_values import add_lines
 from committee.objectives.losses import Loss, LossChoice, write_gradients
 from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.links.mean import Identity, Log, Ordered
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
 
 if TYPE_CHECKING:
     import os
 
+    from committee.data.target_statistics import NumberTarget
     from committee.files.journal import Checkpoint
+    from committee.learners.base.fit_tasks import FitTasks
+
+_MOST_LOG = 100.0  # largest difference of a log exposure from their median, as target statistics need finite numbers
+_LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,33 @@ class Target:
         """Return the scores of the rows before the first round, ``(n,)`` or ``(D, n)``."""
         F = constant_scores(intercept, self.y.shape[-1])
         return F if self.offset is None else F + self.offset
+
+    def response(self, n_scores: int) -> NumberTarget:
+        """Return the targets without their offsets, for target statistics.
+
+        These are y - offset of the identity link; y / exp(offset), of weight exp((2 - p) offset), of losses whose
+        variance is a power p of the mean; else Newton's responses -g / h, of weight h, at the best constant scores, of
+        several classes -g.
+        """
+        from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
+
+        assert self.offset is not None
+        if isinstance(self.loss.link, (Identity, Ordered)):
+            z = self.y.astype(np.float64) - self.offset
+            return NumberTarget(z) if z.ndim == 1 else SeveralTargets(np.ascontiguousarray(self.in_units(z).T))
+        if isinstance(self.loss.link, Log):
+            offset = np.clip(self.offset - np.median(self.offset), -_MOST_LOG, _MOST_LOG)
+            z = self.y.astype(np.float64) * np.exp(-offset)
+            if z.ndim == 2:
+                return SeveralTargets(np.ascontiguousarray(self.in_units(z).T))
+            return WeightedTarget(z, np.exp((2.0 - getattr(self.loss, "variance_power", 1.0)) * offset))
+        F = self.first_scores(self.best_constant(n_scores))
+        gradient, hessian = np.empty_like(F), np.empty_like(F)
+        write_gradients(self.loss, self.y, F, None, gradient, hessian)
+        if F.ndim == 2:
+            return SeveralTargets(np.ascontiguousarray(-gradient.T))
+        hessian = np.maximum(hessian, _LEAST_HESSIAN * float(hessian.max()))
+        return WeightedTarget(-gradient / hessian, hessian)
 
     def mean_loss(self, F: F64) -> float:
         shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight may overflow
@@ -299,6 +332,16 @@ class LossBoosting(Boosting):
 
     @abstractmethod
     def _chosen_loss(self) -> Loss: ...
+
+    def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
+        rows = super()._opened(tasks, X, y, sample_weight, checkpoint)
+        if rows.levels is None or rows.offset is None or self._n_classes == 1 or not np.ptp(rows.offset, axis=0).any():
+            return rows
+        target = Target.of(self._chosen_loss(), rows)
+        numbered, self.table_ = replace(rows, response=target.response(target.n_scores(self._n_classes))).with_numbers(
+            self.table_
+        )
+        return numbered
 
     @property
     def _n_classes(self) -> int | None:
