@@ -21,10 +21,10 @@ class PyDeepGrower : public PyTreeGrower {
                               min_gain};
     require_limits(limits);
     const CriterionName name = criterion_named(criterion);
-    require(limits.min_gain >= 0.0 || name != CriterionName::squared_error,
-            "min_gain must not be negative for criterion 'squared_error', which does not know pure nodes");
-    require(name == CriterionName::gini || name == CriterionName::entropy || name == CriterionName::squared_error,
-            "deep trees are grown by criterion 'gini', 'entropy' or 'squared_error'");
+    require(limits.min_gain >= 0.0 || !is_of_targets(name),
+            "min_gain must not be negative for a criterion of targets, which does not know pure nodes");
+    require(name == CriterionName::gini || name == CriterionName::entropy || is_of_targets(name),
+            "deep trees are grown by criterion 'gini', 'entropy', 'squared_error', 'poisson' or 'absolute_error'");
     make<DeepTableGrower>(n_bins, categorical, name, limits, n_threads);
   }
 

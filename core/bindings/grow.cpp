@@ -23,8 +23,9 @@ class PyGrower : public PyTreeGrower {
                               min_gain};
     require_limits(limits);
     const CriterionName name = criterion_named(criterion);
-    require(limits.min_gain >= 0.0 || name != CriterionName::squared_error,
-            "min_gain must not be negative for criterion 'squared_error', which does not know pure nodes");
+    require(limits.min_gain >= 0.0 || !is_of_targets(name),
+            "min_gain must not be negative for a criterion of targets, which does not know pure nodes");
+    require(name != CriterionName::absolute_error, "only deep trees are grown by criterion 'absolute_error'");
     require(name != CriterionName::abstaining || max_depth == 1,
             "criterion 'abstaining' grows stumps: max_depth must be 1");
     make<TableGrower>(n_bins, categorical, name, limits, n_threads);

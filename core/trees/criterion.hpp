@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -103,6 +104,26 @@ struct SquaredError {
   }
 };
 
+// sum w y ln(mean y): minus half the Poisson deviance of the rows from their mean, up to a constant of the parent. Of
+// several targets it is the sum over them. Targets are not centred, and a side on which one of them is 0 throughout is
+// no side, as its mean allows no row above 0.
+struct Poisson : SquaredError {
+  static double node(const double* m, int planes) {
+    double logs = 0.0;
+    for (int k = 1; k < planes; ++k)
+      if (m[k] > 0.0 && m[0] > 0.0) logs += m[k] * std::log(m[k] / m[0]);
+    return logs;
+  }
+  static double pair(const double* left, const double* right, int planes) {
+    for (int k = 1; k < planes; ++k)
+      if (!(left[k] > 0.0 && right[k] > 0.0)) return -std::numeric_limits<double>::infinity();
+    return node(left, planes) + node(right, planes);
+  }
+};
+
+// -sum w |y - median|, which no sums of cells give: deep trees find it row by row (deep/median_scan.hpp).
+struct AbsoluteError {};
+
 // -Z of the best stump whose sides vote for a class or abstain. With shares P right, N wrong, A abstained,
 //     Z = A + K P^(1/K) (N / (K - 1))^((K - 1)/K),   (K - 1) P > N;   K = 2: Z = 1 - (sqrt P - sqrt N)^2.
 // A node alone abstains: Z = its weight.
@@ -127,7 +148,10 @@ struct Abstaining : ByClassShare {
   }
 };
 
-enum class CriterionName { gini, entropy, error, confidence, abstaining, squared_error };
+enum class CriterionName { gini, entropy, error, confidence, abstaining, squared_error, poisson, absolute_error };
+
+// Does a criterion take numbers, and not classes?
+inline bool is_of_targets(CriterionName name) { return name >= CriterionName::squared_error; }
 
 inline CriterionName criterion_named(const std::string& name) {
   if (name == "gini") return CriterionName::gini;
@@ -136,9 +160,11 @@ inline CriterionName criterion_named(const std::string& name) {
   if (name == "confidence") return CriterionName::confidence;
   if (name == "abstaining") return CriterionName::abstaining;
   if (name == "squared_error") return CriterionName::squared_error;
+  if (name == "poisson") return CriterionName::poisson;
+  if (name == "absolute_error") return CriterionName::absolute_error;
   throw std::invalid_argument("criterion is '" + name +
-                              "'; it must be 'gini', 'entropy', 'error', 'confidence', 'abstaining' or "
-                              "'squared_error'");
+                              "'; it must be 'gini', 'entropy', 'error', 'confidence', 'abstaining', "
+                              "'squared_error', 'poisson' or 'absolute_error'");
 }
 
 }  // namespace committee

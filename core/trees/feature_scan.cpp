@@ -29,6 +29,8 @@ ScanFeatures scan_of(CriterionName criterion) {
       return scan_features<Confidence>;
     case CriterionName::abstaining:
       return scan_features<Abstaining>;
+    case CriterionName::poisson:
+      return scan_features<Poisson>;
     default:
       return scan_features<SquaredError>;
   }

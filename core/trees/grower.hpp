@@ -24,13 +24,12 @@ class Grower {
   virtual ~Grower() = default;
 
   FlatTree grow_classes(const std::uint16_t* labels, const WeightedRows& rows, std::uint64_t seed) {
-    if (criterion_ == CriterionName::squared_error)
-      throw std::invalid_argument("criterion 'squared_error' grows on targets, not on classes");
+    if (is_of_targets(criterion_)) throw std::invalid_argument("the criterion grows on targets, not on classes");
     return on_classes(labels, rows, seed);
   }
   FlatTree grow_targets(const Targets& targets, const WeightedRows& rows, std::uint64_t seed) {
-    if (criterion_ != CriterionName::squared_error)
-      throw std::invalid_argument("only criterion 'squared_error' grows on targets");
+    if (!is_of_targets(criterion_))
+      throw std::invalid_argument("only criteria 'squared_error', 'poisson' and 'absolute_error' grow on targets");
     return on_targets(targets, rows, seed);
   }
   virtual std::int64_t n_rows() const = 0;

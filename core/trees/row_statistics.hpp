@@ -61,27 +61,36 @@ struct Targets {
   double of(std::int32_t row, std::int64_t k) const { return values[row * n_targets + k]; }
 };
 
-// The units of moments w (z - mean z), which are centred so that no digit is spent on what no split can change. Several
-// targets have one unit, that of the largest: a split gains what it gains on all of them, in their own units.
-inline Units moment_units(const FixedPoint& fixed, const RowList& rows, const Targets& targets, const double* weights) {
+// The units of moments w (z - mean z), which are centred so that no digit is spent on what no split can change; those
+// of the Poisson deviance are w z. Several targets have one unit, that of the largest: a split gains what it gains on
+// all of them, in their own units.
+inline Units moment_units(const FixedPoint& fixed, const RowList& rows, const Targets& targets, const double* weights,
+                          CriterionName criterion) {
   Units units{fixed};
+  const bool poisson = criterion == CriterionName::poisson;
   double largest = 0.0;
   for (std::int64_t k = 0; k < targets.n_targets; ++k) {
-    double total = 0.0, sum = 0.0, moment = 0.0;
+    double total = 0.0, sum = 0.0, moment = 0.0, squares = 0.0;
     for (std::int64_t i = 0; i < rows.size(); ++i) {
       const std::int32_t row = rows[i];
       const double z = targets.of(row, k);
       if (!std::isfinite(z)) throw std::invalid_argument("a target is not finite");
+      if (poisson && z < 0.0)
+        throw std::invalid_argument("a target is negative, which criterion 'poisson' does not take");
       total += weights[row];
       sum += weights[row] * z;
     }
-    units.centre.push_back(sum / total);
+    units.centre.push_back(poisson ? 0.0 : sum / total);
     if (!std::isfinite(units.centre[k])) break;
     for (std::int64_t i = 0; i < rows.size(); ++i) {
       const double z = targets.of(rows[i], k) - units.centre[k];
       moment += weights[rows[i]] * std::abs(z);
-      units.spread += weights[rows[i]] * z * z;
+      squares += weights[rows[i]] * z * z;
     }
+    if (poisson)
+      units.spread += moment > 0.0 ? moment * (1.0 + std::abs(std::log(moment / total))) : 0.0;
+    else
+      units.spread += criterion == CriterionName::absolute_error ? moment : squares;
     largest = std::max(largest, moment);
   }
   units.moment_unit = largest > 0.0 ? std::ldexp(1.0, 61) / largest : 1.0;

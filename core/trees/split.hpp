@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "histogram/histogram.hpp"
 #include "threads/lanes.hpp"
@@ -312,7 +314,8 @@ class FeatureScan {
   }
 
   // Ordered by the share of one of two classes (Breiman 1984) or by mean target (Fisher 1958) the best subset
-  // is a prefix; with more classes each class's ordering is tried. Missing is one more category.
+  // is a prefix; with more classes each class's ordering is tried. Missing is one more category. Names decide nothing:
+  // of equal shares the lighter category comes first, and no prefix parts categories of equal sums.
   void scan_categories(std::int64_t missing_bin) {
     present_.clear();
     for (std::int64_t b = 0; b <= missing_bin; ++b)
@@ -323,20 +326,29 @@ class FeatureScan {
       sides_.clear_left();
       for (std::int64_t i = 0; i + 1 < present_.size(); ++i) {
         sides_.add_left(cells_ + present_[i], stride_);
-        if (!offer()) continue;
+        if (compare(present_[i], present_[i + 1]) == 0 || !offer()) continue;
         best_.category_is_left.assign(missing_bin + 1, 0);
         for (std::int64_t k = 0; k <= i; ++k) best_.category_is_left[present_[k]] = 1;
       }
     }
     if (best_.category_is_left.empty()) return;
-    // categories this node never saw follow the child that weighs more
-    if (sides_.left_is_larger(best_.left.data())) {
-      Vector<std::uint8_t> seen(best_.category_is_left.size(), 0);
-      for (const std::int64_t b : present_) seen[b] = 1;
-      for (std::int64_t b = 0; b < seen.size(); ++b) best_.category_is_left[b] |= !seen[b];
-    }
+    if (put_heavier_left())  // and with it the categories that this node never saw
+      for (std::int64_t b = 0; b <= missing_bin; ++b)
+        best_.category_is_left[b] |= is_empty(cells_ + b, stride_, planes());
     best_.missing_left = best_.category_is_left.back();
     best_.category_is_left.pop_back();
+  }
+
+  // Changes the sides of the best split if the right one weighs more, so that the order of classes decides no side;
+  // true if the left one weighs more then.
+  bool put_heavier_left() {
+    if (sides_.left_is_larger(best_.left.data())) return true;
+    Vector<std::uint64_t> right(planes());
+    for (int k = 0; k < planes(); ++k) right[k] = sides_.sums()[k] - best_.left[k];
+    if (!sides_.left_is_larger(right.data())) return false;
+    best_.left = std::move(right);
+    for (const std::int64_t b : present_) best_.category_is_left[b] ^= 1;
+    return true;
   }
 
   void order_by(int ordering) {
@@ -352,8 +364,19 @@ class FeatureScan {
           weight > 0.0 ? Criterion::share(shares.data(), planes(), ordering) : -std::numeric_limits<double>::infinity(),
           b);
     }
-    std::sort(keyed.begin(), keyed.end());
+    std::sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : compare(a.second, b.second) < 0;
+    });
     for (std::int64_t i = 0; i < keyed.size(); ++i) present_[i] = keyed[i].second;
+  }
+
+  // Of the sums of two cells, the first that differs.
+  std::strong_ordering compare(std::int64_t one, std::int64_t other) const {
+    for (int k = 0; k < planes(); ++k)
+      if (const auto a = units_.whole(cells_[k * stride_ + one], k), b = units_.whole(cells_[k * stride_ + other], k);
+          a != b)
+        return a <=> b;
+    return std::strong_ordering::equal;
   }
 
   const Units& units_;

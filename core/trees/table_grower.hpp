@@ -57,7 +57,7 @@ class TableGrower final : public Grower {
     const std::scoped_lock one_at_a_time(growing_);
     ThreadTeam team(n_threads_);
     const RowList rows = use_rows(weighted, team);
-    const Units units = moment_units(pack(weighted, rows, team), rows, targets, weighted.weights);
+    const Units units = moment_units(pack(weighted, rows, team), rows, targets, weighted.weights, criterion_);
     const std::int64_t q = targets.n_targets;
     const int planes = static_cast<int>(1 + q);
     buffers_.moments.resize(table_.n_rows * q);

@@ -11,7 +11,8 @@
 namespace committee {
 
 // Reads packed sums as doubles in the user's units. `moment_unit` > 0: the planes after the first are signed moments of
-// targets that were centred, one plane for each target; `spread` is their weighted sum of squares, of all together.
+// targets that were centred, one plane for each target; `spread` is the scale of gains, of all together: their weighted
+// sum of squares, or what another criterion has in its place.
 struct Units {
   FixedPoint fixed;
   double moment_unit = 0.0;
@@ -25,6 +26,10 @@ struct Units {
   }
   std::uint64_t pack_moment(double w, double z, std::int64_t target) const {
     return word_of(std::llround(w * (z - centre[target]) * moment_unit));
+  }
+  // One of the sums, of the plane k, in integers.
+  std::int64_t whole(std::uint64_t sum, int k) const {
+    return signed_of(moment_unit > 0.0 && k > 0 ? sum : sum >> fixed.count_bits);
   }
   std::int64_t count(const std::uint64_t* sums, int planes) const {
     std::int64_t n = 0;

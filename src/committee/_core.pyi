@@ -22,7 +22,9 @@ U16: TypeAlias = NDArray[np.uint16]
 U8: TypeAlias = NDArray[np.uint8]
 Codes: TypeAlias = U8 | U16
 Nodes: TypeAlias = tuple[I32, I32, I32, U8, I64, U32, F64, I64, F64]
-Criterion: TypeAlias = Literal["gini", "entropy", "error", "confidence", "abstaining", "squared_error"]
+Criterion: TypeAlias = Literal[
+    "gini", "entropy", "error", "confidence", "abstaining", "squared_error", "absolute_error", "poisson"
+]
 
 source_digest: str
 """Digest of the kernels' sources without comments, 16 hexadecimal digits."""
@@ -193,12 +195,12 @@ class Grower:
         columns, and each node ``max_features`` of these.
         """
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Grow a tree on class labels, by any criterion but "squared_error".
+        """Grow a tree on class labels, by a criterion of these.
 
         ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only).
         """
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Grow a tree on targets ``(n,)``, or ``(n, q)`` whose squared errors are summed.
+        """Grow a tree on targets ``(n,)``, or ``(n, q)`` whose errors are summed, by "squared_error" or "poisson".
 
         ``sums``: ``(N, 1 + q)``, the weight of each node's rows and their weighted targets.
         """
@@ -217,7 +219,7 @@ class DeepGrower:
         codes: Codes | SparseCodes,
         n_bins: I32,
         categorical: U8,
-        criterion: Literal["gini", "entropy", "squared_error"],
+        criterion: Literal["gini", "entropy", "squared_error", "absolute_error", "poisson"],
         n_classes: int,
         *,
         max_depth: int,

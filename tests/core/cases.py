@@ -17,7 +17,7 @@ from tests.oracles import grow as oracle
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 CLASS_CRITERIA = ("gini", "entropy", "error", "confidence", "confidence_mh", "abstaining")
-OF_TARGETS = ("squared_error", "several_targets")
+OF_TARGETS = ("squared_error", "several_targets", "poisson")
 CRITERIA = (*CLASS_CRITERIA, *OF_TARGETS)
 
 
@@ -44,7 +44,7 @@ class Case:
 
     @property
     def table(self) -> oracle.Table:
-        if self.kind in OF_TARGETS:
+        if self.kind in (*OF_TARGETS, "absolute_error"):
             statistics = oracle.target_statistics(self.targets, self.weights)
         else:
             statistics = oracle.class_statistics(self.labels, self.weights, self.n_classes)
@@ -87,7 +87,7 @@ class Case:
         }
 
     def grow_with(self, grower: _core.Grower | _core.DeepGrower, seed: int = 0) -> _core.GrownTree:
-        if self.kind in OF_TARGETS:
+        if self.kind in (*OF_TARGETS, "absolute_error"):
             return grower.grow_targets(self.targets, self.weights, self.rows, seed)
         return grower.grow_classes(self.labels, self.weights, self.rows, seed)
 
@@ -133,6 +133,8 @@ def random_case(
     if kind == "several_targets":
         others = (codes[:, [-1]] + rng.normal(size=(n, n_classes - 1))) * 10.0 ** np.arange(n_classes - 1)
         targets = np.column_stack([targets, others])
+    if kind == "poisson":
+        targets = np.maximum(targets, 0.0)
     return Case(
         kind=kind,
         codes=codes.astype(np.uint16) if wide else codes.astype(np.uint8),

@@ -36,6 +36,16 @@ def assert_same_tree(ours: _core.GrownTree, theirs: _core.GrownTree) -> None:
         assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
 
 
+def assert_same_splits(tree: _core.GrownTree, i: int, nodes: list[oracle.Node], k: int, n_bins: Any) -> None:
+    node = nodes[k]
+    assert tree.feature[i] == node.feature
+    if node.goes_left is None:
+        return
+    assert_array_equal(oracle.goes_left(tree, i, int(n_bins[node.feature]), categorical=False), node.goes_left)
+    assert_same_splits(tree, int(tree.left[i]), nodes, node.left, n_bins)
+    assert_same_splits(tree, int(tree.left[i]) + 1, nodes, node.left + 1, n_bins)
+
+
 class CheckedTree:
     """A grown tree beside the naive account of its nodes."""
 
@@ -93,7 +103,7 @@ class CheckedTree:
 
     @property
     def classes(self) -> bool:
-        return self.table.criterion != "squared_error"
+        return self.table.criterion not in oracle.OF_TARGETS
 
     def assert_leaf_of_row(self) -> None:
         expected = np.full(len(self.table.codes), -1)
@@ -128,6 +138,7 @@ class CheckedTree:
         # cells the node never saw follow the child that weighs more
         unseen &= counts == 0
         weight = oracle.cell_sums(self.table, rows, j)[2]
+        assert not self.table.categorical[j] or not oracle.outweighs(~mask & ~unseen, weight)
         assert (mask[unseen] == oracle.outweighs(mask & ~unseen, weight)).all()
 
     def assert_best(self) -> None:

@@ -12,16 +12,17 @@ from numpy.testing import assert_array_equal
 
 from committee import _core
 from tests.core.cases import Case, cases, limits_for, random_case
-from tests.core.checked_tree import CheckedTree, assert_same_tree
+from tests.core.checked_tree import CheckedTree, assert_same_splits, assert_same_tree
 from tests.oracles import grow as oracle
 
-KINDS = ("gini", "entropy", "squared_error", "several_targets")
+KINDS = ("gini", "entropy", "squared_error", "several_targets", "poisson")
+DEEP_KINDS = (*KINDS, "absolute_error")
 seeds = st.integers(0, 2**32 - 1)
 
 
 @st.composite
 def drawn(draw: st.DrawFn, **fixed: Any) -> tuple[Case, oracle.Limits]:
-    case = draw(cases(kinds=KINDS, **fixed))
+    case = draw(cases(**{"kinds": KINDS} | fixed))
     if draw(st.booleans()):
         rows = draw(st.permutations(range(len(case.codes))))
         rows = rows[: draw(st.integers(1, len(rows)))]
@@ -72,13 +73,31 @@ def test_wide_tables(max_features):
     assert_same_tree(tree, case.grow(oracle.Limits(), max_features, seed=1))
 
 
-@given(drawn(max_rows=40))
+@given(drawn(kinds=DEEP_KINDS, max_rows=40))
 def test_every_split_is_the_best_one(table):
     case, limits = table
     CheckedTree(case.grow_with(case.deep_grower(limits)), case.table, limits).assert_right()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@given(cases(kinds=("absolute_error",), weights="integer", categorical="none"), st.integers(1, 3))
+def test_ties_of_medians_go_to_the_first_candidate(case, depth):
+    case, limits = replace(case, targets=np.round(case.targets)), oracle.Limits(max_depth=depth)
+    assert_same_splits(case.grow_with(case.deep_grower(limits)), 0, oracle.grow(case.table, limits), 0, case.n_bins)
+
+
+@given(cases(kinds=("absolute_error",), categorical="all"), st.randoms(use_true_random=False))
+def test_the_order_of_categories_changes_no_tree_of_medians(case, random):
+    """Unless categories are alike in weight, median and sum."""
+    other, limits = case.codes.copy(), oracle.Limits(max_depth=3)
+    for j, n in enumerate(case.n_bins):
+        order = list(range(n))
+        random.shuffle(order)
+        other[:, j] = np.array([*order, n])[case.codes[:, j]]
+    one, two = (each.grow_with(each.deep_grower(limits)) for each in (case, replace(case, codes=other)))
+    assert_array_equal(one.leaf_of_row, two.leaf_of_row)
+
+
+@pytest.mark.parametrize("kind", DEEP_KINDS)
 def test_trees_grown_at_the_same_time(kind):
     case = random_case(np.random.default_rng(0), kind, 3000, 6, n_classes=3, max_bins=60)
     grower = case.deep_grower(oracle.Limits(), 2, n_threads=2)
@@ -89,7 +108,7 @@ def test_trees_grown_at_the_same_time(kind):
         assert_same_tree(ours, theirs)
 
 
-@given(drawn(), seeds)
+@given(drawn(kinds=DEEP_KINDS), seeds)
 def test_a_used_grower_grows_the_same_trees(table, seed):
     case, limits = table
     rng = np.random.default_rng(seed)

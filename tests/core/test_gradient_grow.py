@@ -39,6 +39,26 @@ def test_every_split_is_the_best(n, n_bins, categories, seed, n_outputs, limits)
     drawn=st.booleans(),
     limits=limits_of_trees,
 )
+def test_the_order_of_categories_changes_no_tree(n, seed, n_outputs, drawn, limits):
+    codes, n_bins, categorical = table(n, [2, 9, 2, 5], [1, 0, 1, 1], seed)
+    g, h = gradients(n, n_outputs, seed)
+    limits |= {"n_outputs": n_outputs, "max_features": 2, "draw_thresholds": drawn}
+    other = codes.copy()
+    for j, order in ((0, [1, 0, 2]), (2, [1, 0, 2]), (3, [2, 4, 1, 0, 3, 5])):
+        other[:, j] = np.array(order)[codes[:, j]]
+    one, its_leaves = grown((codes, n_bins, categorical), g, h, **limits)
+    two, leaves = grown((other, n_bins, categorical), g, h, **limits)
+    assert_array_equal(its_leaves, leaves)
+    assert_array_equal(one.value, two.value)
+
+
+@given(
+    n=st.integers(2, 120),
+    seed=st.integers(0, 10_000),
+    n_outputs=st.sampled_from([1, 3]),
+    drawn=st.booleans(),
+    limits=limits_of_trees,
+)
 def test_what_a_node_has_not_seen_follows_the_heavier_child(n, seed, n_outputs, drawn, limits):
     data = table(n, [9, 6, 30], [0, 1, 1], seed, missing=0.0)
     g, h = gradients(n, n_outputs, seed)

@@ -251,7 +251,7 @@ def assert_not_grown(grow: Any, given: dict[str, Any], wrong: dict[str, Any], er
             ],
             n_bins=[np.array(bins, dtype=np.int32) for bins in ([3], [3, 2, 1], [3, 0], [3, -2])],
             categorical=[np.array(flags, dtype=np.uint8) for flags in ([1], [1, 0, 0])],
-            criterion=["poisson", "", "abstaining"],
+            criterion=["gamma", "", "abstaining"],
             n_classes=[0, -1, 65_537],
             max_depth=[-1],
             min_samples_leaf=[0, -1],
@@ -261,7 +261,7 @@ def assert_not_grown(grow: Any, given: dict[str, Any], wrong: dict[str, Any], er
         ),
         {"codes": np.empty((4, 0), np.uint8), "n_bins": np.empty(0, np.int32), "categorical": np.empty(0, np.uint8)},
         {"criterion": "abstaining", "max_depth": 0},
-        {"min_gain": -0.1, "criterion": "squared_error"},
+        *({"min_gain": -0.1, "criterion": criterion} for criterion in ("squared_error", "poisson", "absolute_error")),
     ],
     ids="-".join,
 )
@@ -271,6 +271,7 @@ def test_tables_and_settings(make, wrong):
 
 def test_settings_of_one_grower():
     assert_refused(grower, {"max_leaf_nodes": -1})
+    assert_refused(grower, {"criterion": "absolute_error"})
     assert_refused(deep_grower, {"criterion": "confidence"})
 
 
@@ -332,6 +333,13 @@ def test_the_criterion_decides_what_can_be_grown(make):
         make(criterion="squared_error").grow_classes(**LABELS)
     with pytest.raises(ValueError):
         make().grow_targets(np.ones(4), np.ones(4), None, 0)
+    with pytest.raises(ValueError, match="negative"):
+        make(criterion="poisson").grow_targets(np.array([0.0, 1.0, -1.0, 2.0]), np.ones(4), None, 0)
+
+
+def test_medians_are_of_one_target():
+    with pytest.raises(ValueError, match="one target"):
+        deep_grower(criterion="absolute_error").grow_targets(np.ones((4, 2)), np.ones(4), None, 0)
 
 
 def test_confidence_of_several_classes_needs_weights_of_each():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.learners.gradient.leaf_values import LeafPenalty
-from tests.oracles.grow import outweighs, part_gap
+from tests.oracles.grow import outweighs, part_gap, ratio
 from tests.oracles.vote_graph import MASK, STRIDE, scramble
 
 Floats = NDArray[np.float64]
@@ -158,7 +158,9 @@ class GradientGrower:
         for j in tried.tolist():
             counts, G, H = self._cells(node.rows, j)
             weight = np.bincount(self.codes[node.rows, j], self._w[node.rows], len(counts))
-            masks = self._drawn(node, j, counts, weight) if self.draw_thresholds else self._masks(j, counts, weight)
+            masks = self._masks(j, counts, weight, G, H)
+            if self.draw_thresholds:
+                masks = self._drawn(node, j, counts, masks)
             if not len(masks):
                 continue
             for mask, gain in zip(masks, self._gains(node, j, masks, counts, G, H), strict=True):
@@ -186,17 +188,17 @@ class GradientGrower:
         np.add.at(H, code, self._h[:, rows].T)
         return np.bincount(code, minlength=len(G)), G, H
 
-    def _masks(self, j: int, counts: Counts, weight: Floats) -> Mask:
+    def _masks(self, j: int, counts: Counts, weight: Floats, G: Floats, H: Floats) -> Mask:
         """The candidate splits of a feature: which of its cells go left."""
         single = self.categorical[j]
-        found = list(single_masks(counts, weight) if single else numeric_masks(counts, weight, self.bounded))
+        found = list(single_masks(counts, weight, G, H) if single else numeric_masks(counts, weight, self.bounded))
         return np.array(found, dtype=bool).reshape(-1, len(counts))
 
-    def _drawn(self, node: Node, j: int, counts: Counts, weight: Floats) -> Mask:
+    def _drawn(self, node: Node, j: int, counts: Counts, masks: Mask) -> Mask:
         """One of the thresholds or categories of a feature that leave enough rows; missing values on either side."""
         enough = max(1, self.min_samples_leaf)
         if self.categorical[j]:
-            offered = [[mask] for mask in single_masks(counts, weight)]
+            offered = [[mask] for mask in masks]
         else:
             bins = np.arange(len(counts))
             offered = [[bins <= last] for last in np.flatnonzero(counts[:-1])]
@@ -317,9 +319,10 @@ def numeric_masks(counts: Counts, weight: Floats, bounded: bool) -> Iterator[Mas
             yield with_missing
 
 
-def single_masks(counts: Counts, weight: Floats) -> Iterator[Mask]:
-    """Each cell that holds rows against the rest."""
-    for cell in np.flatnonzero(counts):
+def single_masks(counts: Counts, weight: Floats, G: Floats, H: Floats) -> Iterator[Mask]:
+    """Each cell that holds rows against the rest, by mean gradient, so that of two the lower goes left."""
+    present = np.flatnonzero(counts)
+    for cell in present[np.lexsort(ratio(G[present], H[present]).T[::-1])]:
         yield side_mask(np.array([cell]), counts, weight)
 
 

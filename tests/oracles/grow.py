@@ -3,7 +3,8 @@
 Criteria are functions of a node's sums ``(..., planes)`` that return ``(...)``.
 
 The planes are the class weights; (no, yes) weights per class for "confidence" with several outputs;
-(sum w, sum w z) for squared error.
+(sum w, sum w z) for squared error and "poisson". The absolute error is no function of sums: its gains are found row by
+row (`gains_of_medians`).
 """
 
 from __future__ import annotations
@@ -46,6 +47,13 @@ def squared_error(sums: Array) -> Array:
     return ratio((sums[..., 1:] ** 2).sum(-1), sums[..., 0])
 
 
+def poisson(sums: Array) -> Array:
+    """S ln(S / W), summed over the targets."""
+    totals, mean = sums[..., 1:], ratio(sums[..., 1:], sums[..., :1])
+    logs: Array = (totals * np.log(np.where(mean > 0, mean, 1))).sum(-1)
+    return logs
+
+
 def error(sums: Array) -> Array:
     """Right, if the node votes for its heaviest class."""
     return sums.max(-1)
@@ -57,7 +65,9 @@ SCORES: dict[str, Callable[[Array], Array]] = {
     "error": error,
     "confidence": confidence,
     "squared_error": squared_error,
+    "poisson": poisson,
 }
+OF_TARGETS = ("squared_error", "poisson", "absolute_error")
 
 
 def refusal_loss(right: Array, wrong: Array, refused: Array, n_classes: int) -> Array:
@@ -89,6 +99,9 @@ def gain(criterion: str, left: Array, right: Array) -> Array:
     if criterion == "abstaining":
         return abstaining_gain(left, right)
     score = SCORES[criterion]
+    if criterion == "poisson":
+        parted = ((left[..., 1:] > 0) & (right[..., 1:] > 0)).all(-1)
+        return np.where(parted, score(left) + score(right) - score(left + right), -np.inf)
     return score(left) + score(right) - score(left + right)
 
 
@@ -176,9 +189,14 @@ class Table:
     @property
     def scale(self) -> float:
         """What a gain is compared with when it is called small."""
-        if self.criterion != "squared_error":
+        if self.criterion not in OF_TARGETS:
             return self.total
         sums = self.statistics[self.rows]
+        if self.criterion == "poisson":
+            totals = sums[:, 1:].sum(axis=0)
+            return float(sum(S * (1 + abs(np.log(S / self.total))) for S in totals if S > 0))
+        if self.criterion == "absolute_error":
+            return float(np.abs(sums[:, 1] - sums[:, 0] * sums[:, 1].sum() / self.total).sum())
         squares = (sums[:, 1:] ** 2).sum(axis=1)
         return float((np.divide(squares, sums[:, 0], out=np.zeros(len(sums)), where=sums[:, 0] > 0)).sum())
 
@@ -261,7 +279,7 @@ def numeric_masks(counts: Integers, weight: Floats) -> Iterator[Mask]:
 
 def shares(criterion: str, sums: Floats) -> list[Floats]:
     """The keys by which the cells of a categorical feature are put in order, one array per ordering."""
-    if criterion == "squared_error":
+    if criterion in ("squared_error", "poisson"):
         pairs = [(sums[:, k], sums[:, 0]) for k in range(1, sums.shape[1])]
     elif criterion == "error":
         pairs = [(sums[:, b], sums[:, a] + sums[:, b]) for a, b in combinations(range(sums.shape[1]), 2)]
@@ -271,7 +289,7 @@ def shares(criterion: str, sums: Floats) -> list[Floats]:
         pairs = [(sums[:, k + 1], sums[:, k] + sums[:, k + 1]) for k in range(0, sums.shape[1], 2)]
     else:
         pairs = [(sums[:, k], sums.sum(1)) for k in range(sums.shape[1])]
-    cell_weight = sums[:, 0] if criterion == "squared_error" else sums.sum(1)
+    cell_weight = sums[:, 0] if criterion in OF_TARGETS else sums.sum(1)
     keys = [np.where(weight > 0, ratio(part, weight), 0.5 * (criterion == "error")) for part, weight in pairs]
     return [np.where(cell_weight > 0, key, WEIGHTLESS) for key in keys]
 
@@ -289,20 +307,22 @@ def tied_groups(keys: Floats, cells: Integers) -> list[list[int]]:
 
 
 def side_masks(left: list[int], counts: Integers, weight: Floats) -> Mask:
-    """Cells without rows follow the child that weighs more."""
-    mask = np.zeros(len(counts), dtype=bool)
+    """The heavier side goes left, and with it the cells without rows."""
+    mask, seen = np.zeros(len(counts), dtype=bool), counts > 0
     mask[left] = True
-    mask[counts == 0] = outweighs(mask, weight)
+    if outweighs(seen & ~mask, weight):
+        mask = seen & ~mask
+    mask[~seen] = outweighs(mask, weight)
     return mask
 
 
-def categorical_masks(criterion: str, sums: Floats, counts: Integers, weight: Floats, any_tie: bool) -> Iterator[Mask]:
+def categorical_masks(keys_of: list[Floats], counts: Integers, weight: Floats, any_tie: bool) -> Iterator[Mask]:
     """Prefixes of every ordering.
 
     ``any_tie`` also parts groups of tied cells, in every way: the last bit of its keys decides which of these
     ways an implementation tries.
     """
-    for keys in shares(criterion, sums):
+    for keys in keys_of:
         groups = tied_groups(keys, np.flatnonzero(counts))
         for g, group in enumerate(groups):
             before = [cell for earlier in groups[:g] for cell in earlier]
@@ -323,7 +343,8 @@ def subset_masks(counts: Integers, weight: Floats) -> Iterator[Mask]:
 def masks_of(table: Table, rows: Integers, j: int, any_tie: bool = False) -> Mask:
     sums, counts, weight = cell_sums(table, rows, j)
     if table.categorical[j]:
-        found = list(categorical_masks(table.criterion, sums, counts, weight, any_tie))
+        keys = [medians(table, rows, j)] if table.criterion == "absolute_error" else shares(table.criterion, sums)
+        found = list(categorical_masks(keys, counts, weight, any_tie))
     else:
         found = list(numeric_masks(counts, weight))
     return np.array(found, dtype=bool).reshape(-1, len(counts))
@@ -338,7 +359,45 @@ def gains_of(table: Table, rows: Integers, j: int, masks: Mask, limits: Limits) 
     lightest = np.minimum(masks @ weight, ~masks @ weight)
     allowed = (fewest >= limits.min_samples_leaf) & (lightest >= limits.min_weight_leaf * table.total)
     allowed &= (fewest > 0) & (lightest > 0)
+    if table.criterion == "absolute_error":
+        return np.where(allowed, gains_of_medians(table, rows, j, masks), -np.inf)
     return np.where(allowed, gain(table.criterion, left, right), -np.inf)
+
+
+def lower_median(targets: Floats, weights: Floats) -> float:
+    """The first target, ascending, up to which half of the weight lies."""
+    order = np.argsort(targets, kind="stable")
+    below = np.cumsum(weights[order])
+    return float(targets[order][np.searchsorted(below, below[-1] * (0.5 - 1e-12))])
+
+
+def responses(table: Table, rows: Integers) -> tuple[Floats, Floats]:
+    """Targets and weights of the rows that have weight."""
+    rows = rows[table.weights[rows] > 0]
+    return table.statistics[rows, 1] / table.statistics[rows, 0], table.weights[rows]
+
+
+def absolute_error(table: Table, rows: Integers) -> float:
+    """Weighted sum of the distances from the median."""
+    targets, weights = responses(table, rows)
+    return float(weights @ np.abs(targets - lower_median(targets, weights))) if len(targets) else 0.0
+
+
+def medians(table: Table, rows: Integers, j: int) -> Floats:
+    """The median of each cell of a feature."""
+    keys = np.full(int(table.n_bins[j]) + 1, WEIGHTLESS)
+    for cell in range(len(keys)):
+        targets, weights = responses(table, rows[table.codes[rows, j] == cell])
+        if len(targets):
+            keys[cell] = lower_median(targets, weights)
+    return keys
+
+
+def gains_of_medians(table: Table, rows: Integers, j: int, masks: Mask) -> Floats:
+    """How much the absolute error about each side's own median is below that about the median of all."""
+    left = [rows[mask[table.codes[rows, j]]] for mask in masks]
+    both = [absolute_error(table, some) + absolute_error(table, np.setdiff1d(rows, some)) for some in left]
+    return absolute_error(table, rows) - np.array(both)
 
 
 # --- whole nodes --------------------------------------------------------------------------------------------
@@ -348,7 +407,7 @@ def pure(table: Table, rows: Integers) -> bool:
     """Whether no split can raise the score: one class, or one target, holds all the weight."""
     sums = table.statistics[rows]
     sums = sums[table.weights[rows] > 0]
-    if table.criterion == "squared_error":
+    if table.criterion in OF_TARGETS:
         targets = sums[:, 1:] / sums[:, :1]
         return len(targets) == 0 or bool((np.ptp(targets, axis=0) == 0).all())
     if table.criterion == "confidence" and table.statistics.shape[1] > 2:

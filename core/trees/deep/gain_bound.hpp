@@ -62,10 +62,13 @@ double most_gain(const Item* items, std::int64_t n, const std::uint64_t* sums, i
   } else if constexpr (std::is_same_v<Criterion, SquaredError> && std::is_same_v<Item, TargetItem>) {
     if (n <= kFewItems) pair = largest_pair(items, n, sums, units);
   }
-  if (!(pair < kUnknown)) return kUnknown;
-  double whole[2];
-  units.read(sums, 2, whole);
-  return pair - Criterion::node(whole, 2) + kRounding * pair;
+  if constexpr (!std::is_same_v<Criterion, AbsoluteError>) {
+    if (!(pair < kUnknown)) return kUnknown;
+    double whole[2];
+    units.read(sums, 2, whole);
+    return pair - Criterion::node(whole, 2) + kRounding * pair;
+  }
+  return kUnknown;
 }
 
 }  // namespace committee

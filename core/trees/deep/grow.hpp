@@ -1,7 +1,8 @@
 // trees/deep/: growth of deep trees for forests, in time that depends on a node's rows and not on the bins.
 //   grow           depth-first growth; grower: several trees at the same time
 //   rows           rows of a node with their statistics; node_features: the bins that these rows fall into
-//   scan           the best split over the touched bins; gain_bound: an upper bound that ends a scan early
+//   scan           the best split over the touched bins; gain_bound: an upper bound that ends a scan early;
+//                  median_scan: the best split by the absolute error
 //   out_of_bag     leaves of rows that the tree was not grown on
 //
 // Growth of a deep tree, as forests want them: thousands of small nodes that each look at a few features. Growth
@@ -13,12 +14,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "histogram/histogram.hpp"
 #include "threads/interrupt.hpp"
 #include "threads/vector.hpp"
 #include "trees/deep/gain_bound.hpp"
+#include "trees/deep/median_scan.hpp"
 #include "trees/deep/node_features.hpp"
 #include "trees/deep/rows.hpp"
 #include "trees/deep/scan.hpp"
@@ -35,6 +38,7 @@ struct DeepBuffers {
 
   Vector<Item> items, right_items;
   Vector<std::uint64_t> moments;  // of several targets
+  Vector<double> distinct;        // targets, of medians
   Nodes nodes;
   BinList list;
 };
@@ -48,7 +52,8 @@ class DeepGrowth {
         buffers_(buffers),
         planes_(planes),
         draw_(table.n_features, limits.max_features, seed, limits.max_features_tree, limits.feature_weights),
-        tree_(limits, units, planes) {
+        tree_(limits, units, planes),
+        medians_(tree_.rules(), buffers.distinct) {
     buffers.nodes.begin_tree(planes);
     buffers.list.make_room(most_bins(table), planes);
   }
@@ -123,8 +128,11 @@ class DeepGrowth {
 
   template <int kPlanes, bool kIdentity>
   Split find_split(const Node& node) {
-    ListScan<Criterion, kPlanes> scan(tree_.rules(), planes_of_node_.held(), running_);
+    constexpr bool kMedians = std::is_same_v<Criterion, AbsoluteError>;
+    using OfValues = std::conditional_t<kMedians, SquaredError, Criterion>;
+    [[maybe_unused]] ListScan<OfValues, kPlanes> scan(tree_.rules(), planes_of_node_.held(), running_);
     const auto width = planes_of_node_.held();
+    if constexpr (kMedians) medians_.start(buffers_.items.data() + node.begin, node.size());
     const double most = most_gain<Criterion>(buffers_.items.data() + node.begin, node.size(), slot_sums_.data(), width,
                                              tree_.rules().units);
     double largest = tree_.rules().limits.least();
@@ -132,13 +140,17 @@ class DeepGrowth {
     found_.clear();
     found_left_.resize(draw_.wanted() * width);
     for_features(node.path, settled, [&](std::int32_t j) {
-      buffers_.nodes.template count<kPlanes, kIdentity>(j, planes_of_node_, buffers_.list);
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
       const auto missing = static_cast<std::int32_t>(table_.missing_bin(j));
-      found_.push_back(table_.categorical[j]
-                           ? best_categories(scan_features<Criterion>, tree_.rules(), node_sums_.data(), buffers_.list,
-                                             planes_of_node_, missing, j, left)
-                           : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
+      if constexpr (kMedians) {
+        found_.push_back(medians_.best(buffers_.nodes.codes(node, j), missing, j, table_.categorical[j] != 0, left));
+      } else {
+        buffers_.nodes.template count<kPlanes, kIdentity>(j, planes_of_node_, buffers_.list);
+        found_.push_back(table_.categorical[j]
+                             ? best_categories(scan_features<Criterion>, tree_.rules(), node_sums_.data(),
+                                               buffers_.list, planes_of_node_, missing, j, left)
+                             : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
+      }
       if (found_.back().feature < 0)
         found_.pop_back();
       else if (is_larger(found_.back().gain, largest))
@@ -220,6 +232,7 @@ class DeepGrowth {
   Vector<Split> found_;
   Vector<std::uint64_t> found_left_, best_left_;
   RunningPlanes running_;
+  MedianScan medians_;
 };
 
 }  // namespace committee

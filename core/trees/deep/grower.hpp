@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "histogram/columns.hpp"
@@ -72,14 +73,26 @@ class DeepTableGrower final : public Grower {
 
   FlatTree on_targets(const Targets& targets, const WeightedRows& weighted, std::uint64_t seed) override {
     const RowList rows(weighted.rows, weighted.n_in_use, n_rows());
+    if (criterion_ == CriterionName::absolute_error) {
+      if (targets.n_targets > 1) throw std::invalid_argument("criterion 'absolute_error' takes one target");
+      const auto buffers = ranked_pool_.take(deep_);
+      const Units units = gather(buffers->items, buffers->distinct, rows, targets.values, weighted.weights);
+      return grow<AbsoluteError>(2, units, seed, *buffers);
+    }
     if (targets.n_targets > 1) {
       const auto buffers = targets_pool_.take(deep_);
-      const Units units = gather(buffers->items, buffers->moments, rows, targets, weighted.weights);
-      return grow<SquaredError>(static_cast<int>(1 + targets.n_targets), units, seed, *buffers);
+      const Units units = gather(buffers->items, buffers->moments, rows, targets, weighted.weights, criterion_);
+      return grow_on_means(static_cast<int>(1 + targets.n_targets), units, seed, *buffers);
     }
     const auto buffers = target_pool_.take(deep_);
-    const Units units = gather(buffers->items, rows, targets.values, weighted.weights);
-    return grow<SquaredError>(2, units, seed, *buffers);
+    const Units units = gather(buffers->items, rows, targets.values, weighted.weights, criterion_);
+    return grow_on_means(2, units, seed, *buffers);
+  }
+
+  template <class Buffers>
+  FlatTree grow_on_means(int planes, const Units& units, std::uint64_t seed, Buffers& buffers) const {
+    return criterion_ == CriterionName::poisson ? grow<Poisson>(planes, units, seed, buffers)
+                                                : grow<SquaredError>(planes, units, seed, buffers);
   }
 
   // Buffers that no tree is using; as many come to exist as trees ever grew at the same time.
@@ -114,6 +127,7 @@ class DeepTableGrower final : public Grower {
   Pool<ClassItem> class_pool_;
   Pool<TargetItem> target_pool_;
   Pool<TargetsItem> targets_pool_;
+  Pool<RankedItem> ranked_pool_;
 };
 
 }  // namespace committee

@@ -2,6 +2,7 @@
 // sequentially at every depth.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <stdexcept>
@@ -22,6 +23,10 @@ struct TargetItem {
   std::uint64_t packed;
   std::uint64_t moment;  // w (z - centre) in whole units, two's complement: sums wrap to the right number
   std::int32_t row;
+};
+
+struct RankedItem : TargetItem {  // for medians
+  std::int32_t rank;              // of the target among the distinct ones of the tree's rows
 };
 
 struct TargetsItem {  // several targets: the moments of a row stand where it was gathered, one for each
@@ -45,22 +50,39 @@ inline Units gather(Vector<ClassItem>& items, const RowList& rows, const std::ui
   return Units{fixed};
 }
 
-inline Units gather(Vector<TargetItem>& items, const RowList& rows, const double* targets, const double* weights) {
+template <class Item>
+Units gather(Vector<Item>& items, const RowList& rows, const double* targets, const double* weights,
+             CriterionName criterion) {
   ThreadTeam alone(1);
-  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, {targets, 1}, weights);
+  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, {targets, 1}, weights, criterion);
   items.resize(rows.size());
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     const std::int32_t row = rows[i];
-    items[i] = {units.fixed.pack(weights[row]), units.pack_moment(weights[row], targets[row], 0), row};
+    static_cast<TargetItem&>(items[i]) = {units.fixed.pack(weights[row]),
+                                          units.pack_moment(weights[row], targets[row], 0), row};
   }
+  return units;
+}
+
+// The same, and writes the distinct targets, less their mean, to `distinct`, ascending.
+inline Units gather(Vector<RankedItem>& items, Vector<double>& distinct, const RowList& rows, const double* targets,
+                    const double* weights) {
+  const Units units = gather(items, rows, targets, weights, CriterionName::absolute_error);
+  distinct.resize(rows.size());
+  for (std::int64_t i = 0; i < rows.size(); ++i) distinct[i] = targets[rows[i]] - units.centre[0];
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  for (std::int64_t i = 0; i < rows.size(); ++i)
+    items[i].rank = static_cast<std::int32_t>(
+        std::lower_bound(distinct.begin(), distinct.end(), targets[rows[i]] - units.centre[0]) - distinct.begin());
   return units;
 }
 
 // Writes the moments to `moments`, which must stay where it is while there are items.
 inline Units gather(Vector<TargetsItem>& items, Vector<std::uint64_t>& moments, const RowList& rows,
-                    const Targets& targets, const double* weights) {
+                    const Targets& targets, const double* weights, CriterionName criterion) {
   ThreadTeam alone(1);
-  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, targets, weights);
+  const Units units = moment_units(weight_unit(rows, weights, 1, alone), rows, targets, weights, criterion);
   const std::int64_t q = targets.n_targets;
   items.resize(rows.size());
   moments.resize(rows.size() * q);

@@ -3,7 +3,7 @@
 // (trees/leaf_value.hpp), summed over the outputs. Scans work in integer units, where the penalties are scaled to
 // match. Thresholds are tried on lanes (threshold_scan.hpp); where weights are bounded, and for categories, one by
 // one. Where thresholds are drawn, a feature has one that was. Ties go to the lowest feature, the lowest bin, missing
-// on the right.
+// on the right; of categories, whose numbers follow their names, to the lowest mean gradient.
 #pragma once
 
 #include <algorithm>
@@ -256,10 +256,10 @@ class GradientScan {
   void scan_drawn(std::int64_t cell, std::int64_t missing_bin, bool has_missing, bool categorical, int direction,
                   SplitMix& random, NodeSplit& split) const {
     split.gain = kNever;
-    const Parting all = parting(cell, missing_bin, categorical, std::numeric_limits<std::int64_t>::max());
+    if (categorical) return offer_drawn_category(cell, missing_bin, random, split);
+    const Parting all = parting(cell, missing_bin, std::numeric_limits<std::int64_t>::max());
     if (all.n == 0) return;
-    const std::int64_t bin = parting(cell, missing_bin, categorical, 1 + random.below(all.n)).last;
-    if (categorical) return offer_category(cell, missing_bin, bin, split);
+    const std::int64_t bin = parting(cell, missing_bin, 1 + random.below(all.n)).last;
     GradientSums left(n_outputs_);
     add(cell, cell + bin + 1, left);
     offer(left, bin, false, direction, split);
@@ -270,19 +270,20 @@ class GradientScan {
     std::int64_t n, last;
   };
 
-  // The first `most` bins with rows after which a threshold, or the first categories that alone, leave rows enough on
-  // both sides, missing values on either; without branches, as which they are is anyone's guess.
-  Parting parting(std::int64_t cell, std::int64_t missing_bin, bool categorical, std::int64_t most) const {
+  bool room(std::int64_t left) const {
+    return (left >= limits_.min_samples) & (sums_.count - left >= limits_.min_samples);
+  }
+
+  // The first `most` bins with rows after which a threshold leaves rows enough on both sides, missing values on either;
+  // without branches, as which they are is anyone's guess.
+  Parting parting(std::int64_t cell, std::int64_t missing_bin, std::int64_t most) const {
     const std::uint64_t* const words = histogram_.sums.data() + cell + (histogram_.narrow ? 0 : n_cells_);
-    const std::int64_t missing = categorical ? 0 : rows_in(cell + missing_bin);
-    const auto room = [least = limits_.min_samples, count = sums_.count](std::int64_t left) {
-      return (left >= least) & (count - left >= least);
-    };
+    const std::int64_t missing = rows_in(cell + missing_bin);
     Parting found{0, -1};
     std::int64_t left = 0;
-    for (std::int64_t b = 0; b < missing_bin + categorical && found.n < most; ++b) {
+    for (std::int64_t b = 0; b < missing_bin && found.n < most; ++b) {
       const std::int64_t here = histogram_.narrow ? layout_.count(words[b]) : layout_.wide_count(words[b]);
-      left = categorical ? here : left + here;
+      left += here;
       const bool parts = (here > 0) & (room(left) | room(left + missing));
       found.n += parts;
       found.last = parts ? b : found.last;
@@ -297,11 +298,33 @@ class GradientScan {
       if (rows_in(cell + b) > 0) offer_category(cell, missing_bin, b, split);
   }
 
+  // One of the categories that leave rows enough on both sides, drawn by its place among their mean gradients.
+  void offer_drawn_category(std::int64_t cell, std::int64_t missing_bin, SplitMix& random, NodeSplit& split) const {
+    Vector<std::int64_t> categories;
+    for (std::int64_t b = 0; b <= missing_bin; ++b)
+      if (const std::int64_t here = rows_in(cell + b); here > 0 && room(here)) categories.push_back(b);
+    if (categories.empty()) return;
+    std::stable_sort(categories.begin(), categories.end(),
+                     [&](std::int64_t a, std::int64_t b) { return has_lower_mean(at(cell + a), at(cell + b)); });
+    offer_category(cell, missing_bin, categories[random.below(categories.size())], split);
+  }
+
+  // Is the mean gradient lower, that of the first output in which they differ?
+  static bool has_lower_mean(const GradientSums& one, const GradientSums& other) {
+    const auto mean = [](const GradientSums& sums, std::int64_t d) {
+      return sums.hessian(d) > 0.0 ? sums.gradient(d) / sums.hessian(d) : 0.0;
+    };
+    for (std::int64_t d = 0; d < one.n_outputs(); ++d)
+      if (const double a = mean(one, d), b = mean(other, d); a != b) return a < b;
+    return false;
+  }
+
   void offer_category(std::int64_t cell, std::int64_t missing_bin, std::int64_t category, NodeSplit& split) const {
     const GradientSums left = at(cell + category);
     if (!allowed(left)) return;
     const double worth = worth_of(left) + worth_of(right_of(left));
-    if (!(worth > split.gain)) return;
+    const bool ties = worth == split.gain;  // as each of two categories does with the other
+    if (ties ? !has_lower_mean(left, left_of(split, cell, missing_bin)) : !(worth > split.gain)) return;
     split.gain = worth;
     split.category_is_left.assign(missing_bin, 0);
     split.missing_left = category == missing_bin;
