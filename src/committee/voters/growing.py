@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee._core import Grower, GrownTree, joined_nodes
+from committee._core import DeepGrower, Grower, GrownTree, joined_nodes
 from committee.data.bins import Binned, Bins
 from committee.data.column_parameters import check_draws, feature_weights
 from committee.voters.flat_trees import extents
@@ -18,6 +18,9 @@ from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
     from committee._core import Criterion, TreeNodes
+
+TargetCriterion: TypeAlias = Literal["squared_error", "absolute_error", "poisson"]
+DeepCriterion: TypeAlias = Literal["gini", "entropy"] | TargetCriterion
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,52 @@ def tree_grower(binned: Binned, criterion: Criterion, n_classes: int, limits: Gr
         **limits.sampled_features(binned.codes.shape[1]),
         n_threads=n_threads,
     )
+
+
+def deep_tree_grower(
+    binned: Binned, criterion: DeepCriterion, n_classes: int, limits: GrowthLimits, n_threads: int
+) -> DeepGrower:
+    """Create the native grower of deep trees on a binned table; limits have no `max_leaf_nodes`."""
+    return DeepGrower(
+        binned.codes,
+        binned.bins.n_bins,
+        binned.bins.categorical,
+        criterion,
+        n_classes,
+        max_depth=limits.max_depth or 0,
+        min_samples_leaf=limits.min_samples_leaf,
+        min_weight_leaf=limits.min_weight_leaf,
+        min_gain=limits.min_impurity_decrease,
+        **limits.sampled_features(binned.codes.shape[1]),
+        n_threads=n_threads,
+    )
+
+
+def check_target_criterion(criterion: DeepCriterion, target: NDArray[np.float64], max_leaf_nodes: int | None) -> None:
+    """Raise ``ValueError`` if trees of a criterion cannot be grown on targets ``(n,)`` or ``(n, q)``."""
+    if criterion == "poisson":
+        if (target < 0.0).any():
+            row = int((target.reshape(len(target), -1) < 0.0).any(axis=1).argmax())
+            raise ValueError(
+                f"criterion='poisson' is of counts and amounts, and y holds {target[row]} (row {row} of those with "
+                "weight); choose criterion='squared_error' or 'absolute_error' for negative numbers."
+            )
+        if (target.reshape(len(target), -1).sum(axis=0) <= 0.0).any():
+            raise ValueError(
+                "criterion='poisson' needs a number above 0, and all of y, or of one of its columns, are 0; choose "
+                "criterion='squared_error'."
+            )
+    if criterion == "absolute_error":
+        if target.ndim == 2:
+            raise ValueError(
+                f"criterion='absolute_error' takes one target, and y has {target.shape[1]} columns; wrap the learner "
+                "in sklearn.multioutput.MultiOutputRegressor, or choose criterion='squared_error'."
+            )
+        if max_leaf_nodes is not None:
+            raise ValueError(
+                f"max_leaf_nodes={max_leaf_nodes} limits trees that are grown best-first, and those of "
+                "criterion='absolute_error' are grown depth-first; set max_depth or min_samples_leaf instead."
+            )
 
 
 def n_sampled_features(max_features: int | float | str | None, p: int, name: str = "max_features") -> int:
@@ -152,6 +201,35 @@ def class_shares(tree: GrownTree) -> NDArray[np.float64]:
     share = np.full_like(tree.sums, 1.0 / tree.sums.shape[1])
     np.divide(tree.sums, total, out=share, where=total > 0)
     return share
+
+
+def leaf_values(
+    criterion: DeepCriterion, leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Prediction of each leaf by its rows, ``(N, q)``: the median for "absolute_error", else the mean."""
+    values = leaf_medians if criterion == "absolute_error" else leaf_means
+    return values(leaf, n_nodes, w, z).reshape(n_nodes, -1)
+
+
+def leaf_medians(
+    leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted median response of each leaf's rows, ``(N,)``, the middle of two if each halves them; 0 at other nodes.
+
+    All weights are positive.
+    """
+    order = np.lexsort((z, leaf))
+    nodes, last = np.unique(leaf[order][::-1], return_index=True)
+    last = len(order) - 1 - last
+    below, ordered = np.cumsum(w[order]), z[order]
+    total = np.diff(below[last], prepend=0.0)
+    # sums of weights that equal the half may miss it by rounding
+    half, rounding = below[last] - 0.5 * total, 1e-12 * total + 1e-14 * below[-1]
+    low = ordered[np.searchsorted(below, half - rounding)]
+    high = ordered[np.minimum(np.searchsorted(below, half + rounding, side="right"), last)]
+    medians = np.zeros(n_nodes)
+    medians[nodes] = low + 0.5 * (high - low)
+    return medians
 
 
 def leaf_means(

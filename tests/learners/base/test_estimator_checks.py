@@ -83,6 +83,7 @@ LEARNERS = [
     c.MatryoshkaClassifier([3, 2], collect="sign", n_draws=5),
     c.TreeRegressor(),
     c.TreeRegressor(max_depth=3, max_bins=8),
+    c.TreeRegressor(criterion="absolute_error"),
     c.GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1, random_state=0),
     c.GradientBoostingClassifier(
         5, loss="probit", min_samples_leaf=1, growth="depth", max_depth=3, leaf_l0=0.01, random_state=0

@@ -16,7 +16,7 @@ from tests.examples import examples
 from tests.learners.base.test_capabilities import words
 from tests.small_portfolio import use_small_members
 
-N = 120
+N, DEEP = 120, {"max_depth": 4, "max_features": 0.5, "random_state": 0}
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -39,6 +39,22 @@ def renamed(X: pd.DataFrame) -> pd.DataFrame:
 CLASSIFIERS = [
     c.GradientBoostingClassifier(n_estimators=2),
     c.GradientBoostingClassifier(n_estimators=2, learning_rate=0.3, early_stopping=True, validation_fraction=0.2),
+    c.GradientBoostingClassifier(n_estimators=2, max_features=0.5),
+    c.GradientBoostingClassifier(n_estimators=2, max_features=0.5, extra_trees=True),
+    c.RandomForestClassifier(3, max_features=0.5),
+    c.RandomForestClassifier(3, max_features=0.5, max_leaf_nodes=6, voting="hard"),
+    c.TreeVoter(max_features=0.5),
+    c.AdaBoostClassifier(3, max_depth=3, max_features=0.5),
+    c.SubaggingClassifier(c.TreeVoter(max_features=0.5), 2),
+    c.SBPMTClassifier(2, 2, 3, max_features=0.5),
+    c.ProbitModelTreeClassifier(3),
+    c.LogitBoostClassifier(2),
+    c.QuadBoostClassifier(n_estimators=3, dictionary="trees"),
+    c.ArcGVClassifier(3),
+    c.BoostingTreeClassifier(3),
+    c.MatryoshkaClassifier(levels=2),
+    c.ProbabilisticAdaBoostClassifier(3),
+    c.AbstainingStump(),
     c.FunctionalGradientBoostingClassifier(n_estimators=2, subsample=0.5),
     c.AdaBoostClassifier(3),
     c.SubaggingClassifier(n_estimators=3, max_samples=1.0),
@@ -50,7 +66,12 @@ REGRESSORS = [
     c.GradientBoostingRegressor(n_estimators=2),
     c.GradientBoostingRegressor(n_estimators=2, learning_rate=0.3, early_stopping=True, validation_fraction=0.2),
     c.FunctionalGradientBoostingRegressor(n_estimators=2, subsample=0.5),
+    c.GradientBoostingRegressor(n_estimators=2, max_features=0.5),
     c.RandomForestRegressor(3),
+    c.RandomForestRegressor(3, max_features=0.5, max_leaf_nodes=6),
+    c.TreeRegressor(max_features=0.5),
+    c.RandomForestRegressor(3, max_features=0.5, criterion="absolute_error"),
+    c.QuadBoostRegressor(None, n_estimators=3),
     c.ConformalRegressor(c.GradientBoostingRegressor(n_estimators=2, learning_rate=0.3), cv=2),
     c.CommitteeRegressor(cv=2),
 ]
@@ -80,6 +101,17 @@ def test_names_and_units_change_no_regressor(model):
     error = 1e-6 * y.std() if isinstance(model, c.CommitteeRegressor) else 0.0
     fahrenheit = clone(model).fit(X, 1.8 * y + 32.0).predict(X)
     assert_allclose((fahrenheit - 32.0) / 1.8, expected, rtol=1e-9, atol=error)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_names_of_two_categories_and_of_two_classes_change_no_forest(seed):
+    X, y = table(seed)
+    X = X.drop(columns="many").assign(few=X["few"].map({"f0": "a", "f1": "b", "f2": "b"}))
+    other, labels = X.assign(few=X["few"].map({"a": "z", "b": "y"})), y > 0.5
+    for model in (c.RandomForestClassifier(3, **DEEP), c.TreeVoter(calibrate=None, **DEEP)):
+        expected = clone(model).fit(X, labels).predict_proba(X)
+        assert_array_equal(clone(model).fit(other, labels).predict_proba(other), expected)
+        assert_allclose(clone(model).fit(X, ~labels).predict_proba(X)[:, ::-1], expected, rtol=1e-12)
 
 
 def coded(seed: int, *, numeric: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -216,6 +216,57 @@ def test_same_tree_as_scikit_learn(limits):
     assert_allclose(tree.feature_importances_, peer.feature_importances_, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("criterion", "limits"),
+    [("poisson", each) for each in LIMITS]
+    + [("absolute_error", each) for each in LIMITS if "max_leaf_nodes" not in each],
+    ids=str,
+)
+def test_same_tree_of_another_error_as_scikit_learn(criterion, limits):
+    X, y = coarse_numbers()
+    y, w = np.exp(0.3 * y), scaled_weights(random_weights())
+    peer = DecisionTreeRegressor(criterion=criterion, **of_scikit_learn(limits), random_state=0).fit(X, y, w)
+    tree = TreeRegressor(criterion=criterion, **limits).fit(X, y, w)
+    assert tree.committee_.n_nodes == peer.tree_.node_count
+    assert_allclose(tree.predict(X), peer.predict(X), rtol=1e-9)
+    assert_allclose(tree.feature_importances_, peer.feature_importances_, rtol=1e-9, atol=1e-12)
+    if criterion == "poisson":
+        forest = RandomForestRegressor(1, criterion=criterion, bootstrap=False, random_state=0, **limits).fit(X, y, w)
+        assert_allclose(forest.predict(X), peer.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("of", [TreeRegressor, RandomForestRegressor])
+def test_leaves_of_absolute_errors_hold_medians(of):
+    """Whole weights are repeated rows; of an even number of rows the median is the middle of two."""
+    y, w = np.array([0.0, 1.0, 5.0, 9.0, 2.0]), np.array([1.0, 1.0, 2.0, 0.0, 2.0])
+    settings = {"bootstrap": False, "n_estimators": 1} if of is RandomForestRegressor else {}
+    tree = of(criterion="absolute_error", min_samples_leaf=3, **settings)
+    assert tree.fit(np.zeros((5, 1)), y, w).predict([[0.0]]) == [2.0]
+    assert tree.fit(np.zeros((4, 1)), y[:4]).predict([[0.0]]) == [3.0]
+    frame = pl.DataFrame({"colour": ["a", "b", "c", None] * 9})
+    y = np.tile([1.0, 7.0, 1.5, 8.0], 9) + np.eye(36)[0] * 1000.0
+    assert set(tree.set_params(max_depth=1, min_samples_leaf=1).fit(frame, y).predict(frame)) == {1.5, 7.5}
+
+
+@pytest.mark.parametrize("of", [TreeRegressor, RandomForestRegressor])
+@pytest.mark.parametrize(
+    ("settings", "y", "message"),
+    [
+        (
+            {"criterion": "poisson"},
+            [1.0, -2.0, 0.0],
+            r"criterion='poisson' .* y holds -2.0 \(row 1 .* choose criterion=",
+        ),
+        ({"criterion": "poisson"}, [0.0, 0.0, 0.0], r"criterion='poisson' needs a number above 0"),
+        ({"criterion": "absolute_error"}, [[0.0, 1.0]] * 3, r"takes one target, and y has 2 columns; wrap"),
+        ({"criterion": "absolute_error", "max_leaf_nodes": 4}, [0.0, 1.0, 2.0], r"max_leaf_nodes=4 .* set max_depth"),
+    ],
+)
+def test_targets_that_a_criterion_does_not_take(of, settings, y, message):
+    with pytest.raises(ValueError, match=message):
+        of(**settings).fit([[0.0], [1.0], [2.0]], y)
+
+
 def test_the_best_two_sets_of_categories():
     rng = np.random.default_rng(2)
     colour = rng.integers(0, 5, 200)

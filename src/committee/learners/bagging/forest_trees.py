@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, InitVar, dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,22 @@ from committee.data.number_types import F64, Index
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.subsamples import draw_weights
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, class_shares, forest_from_grown, leaf_labels, leaf_means, tree_grower
+from committee.voters.growing import (
+    DeepCriterion,
+    GrowthLimits,
+    class_shares,
+    deep_tree_grower,
+    forest_from_grown,
+    leaf_labels,
+    leaf_values,
+    tree_grower,
+)
 
 if TYPE_CHECKING:
     from committee._core import GrownTree
     from committee.learners.base.fit_record import Codec
 
 I32: TypeAlias = NDArray[np.int32]
-DeepCriterion: TypeAlias = Literal["gini", "entropy", "squared_error"]
 R = TypeVar("R", Rows, TargetRows)
 
 
@@ -184,20 +192,7 @@ class ForestTrees(ABC, Generic[R]):
     def _deep_grower(self, n_threads: int) -> _core.DeepGrower | None:
         if self.limits.max_leaf_nodes:
             return None
-        limits = self.limits
-        return _core.DeepGrower(
-            self.binned.codes,
-            self.binned.bins.n_bins,
-            self.binned.bins.categorical,
-            self.criterion,
-            self.n_classes,
-            max_depth=limits.max_depth or 0,
-            min_samples_leaf=limits.min_samples_leaf,
-            min_weight_leaf=limits.min_weight_leaf,
-            min_gain=limits.min_impurity_decrease,
-            **limits.sampled_features(self.binned.codes.shape[1]),
-            n_threads=n_threads,
-        )
+        return deep_tree_grower(self.binned, self.criterion, self.n_classes, self.limits, n_threads)
 
     def _weights(self, times: NDArray[np.int64]) -> F64:
         return self.rows.weights
@@ -226,7 +221,7 @@ class ClassTrees(ForestTrees[Rows]):
 
 @dataclass(eq=False)
 class TargetTrees(ForestTrees[TargetRows]):
-    """Trees whose leaves have means."""
+    """Trees whose leaves have means, or medians."""
 
     def __post_init__(self, n_threads: int) -> None:
         super().__post_init__(n_threads)
@@ -234,10 +229,11 @@ class TargetTrees(ForestTrees[TargetRows]):
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_targets(self.target, weights, drawn, seed)
-        # the kernel's sums have fixed precision; the means of leaves are computed again at full precision
-        means = leaf_means(tree.leaf_of_row[drawn], len(tree.feature), weights[drawn], self.rows.target[drawn])
+        # the kernel's sums have fixed precision; the values of leaves are computed again at full precision
+        leaf, n_nodes = tree.leaf_of_row[drawn], len(tree.feature)
+        values = leaf_values(self.criterion, leaf, n_nodes, weights[drawn], self.rows.target[drawn])
         q = self.rows.n_targets
-        voter = forest_from_grown([tree], self.binned.bins, q, value=[means.reshape(-1, q)], weight=[tree.sums[:, 0]])
+        voter = forest_from_grown([tree], self.binned.bins, q, value=[values], weight=[tree.sums[:, 0]])
         return tree, voter
 
 

@@ -20,7 +20,6 @@ from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
 from committee.learners.bagging.forest_trees import (
     ClassTrees,
-    DeepCriterion,
     ForestTrees,
     RowDraw,
     TargetTrees,
@@ -47,7 +46,7 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits
+from committee.voters.growing import DeepCriterion, GrowthLimits, TargetCriterion, check_target_criterion
 
 R = TypeVar("R", Rows, TargetRows)
 
@@ -354,7 +353,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     """Random forest of regression trees.
 
     As `RandomForestClassifier`, but splits lower the weighted squared error, leaves hold the weighted mean of their
-    rows, and the forest predicts the mean of its trees [1]_, f(x) = 1/T sum_t mean_t(x).
+    rows, and the forest predicts the mean of its trees [1]_, f(x) = 1/T sum_t mean_t(x). Other errors of splits are
+    those of `criterion`; leaves of "absolute_error" hold the weighted median.
 
     `y` may have several columns. Then each tree is grown on all of them: leaves hold the mean of each target, and a
     split lowers the sum of their squared errors, each over the target's variance, so that units do not matter.
@@ -395,10 +395,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     _: KW_ONLY
     _takes_several_targets = True
 
-    criterion: Literal["squared_error"] = parameter("squared_error", "Error that a split lowers.")
-    min_impurity_decrease: float = shared.min_impurity_decrease(
-        of="mean squared error over the drawn weight", classes=False
-    )
+    criterion: TargetCriterion = shared.target_criterion()
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean error over the drawn weight", classes=False)
     max_features: int | float | str | None = shared.max_features(
         1.0,
         """Breiman's third takes a third of the time, but loses much where few columns matter; all of them lose little
@@ -406,6 +404,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     )
 
     def _trees(self, rows: TargetRows, **settings: Any) -> TargetTrees:
+        check_target_criterion(self.criterion, rows.target, self.max_leaf_nodes)
         return TargetTrees(rows, n_classes=rows.n_targets, **settings)
 
     def _oob_curve(self, rows: TargetRows) -> TargetOobCurve:

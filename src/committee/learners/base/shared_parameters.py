@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from numpy.random import Generator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -22,6 +22,9 @@ from committee.learners.base.parameters import (
     parameter,
     with_parameters,
 )
+
+if TYPE_CHECKING:
+    from committee.voters.growing import TargetCriterion
 
 T = TypeVar("T")
 
@@ -87,6 +90,15 @@ def min_impurity_decrease(
         return parameter(default, f"{text} {more}", NOT_NEGATIVE)
     text += " Below 0, such as -inf, allows splits that lower nothing, as a first step towards one that does (XOR)."
     return parameter(default, f"{text} {more}", Interval(Real, None, None, closed="both"))
+
+
+def target_criterion() -> TargetCriterion:
+    return parameter(
+        "squared_error",
+        """Error that a split lowers, about the best constants of both sides: "squared_error"; "absolute_error" about
+        medians, which leaves then hold, of one target and without `max_leaf_nodes`; "poisson", half the Poisson
+        deviance of counts and amounts y >= 0, sum w y ln(y / mean) - w (y - mean), with no side where all are 0.""",
+    )
 
 
 def max_features(

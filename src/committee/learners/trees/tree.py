@@ -28,9 +28,12 @@ from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
 from committee.voters.growing import (
     GrowthLimits,
+    TargetCriterion,
+    check_target_criterion,
     class_shares,
+    deep_tree_grower,
     forest_from_grown,
-    leaf_means,
+    leaf_values,
     majority_class,
     tree_grower,
 )
@@ -177,7 +180,7 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
 
 @with_parameters
 class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
-    """A regression tree: a leaf predicts the weighted mean of its training rows.
+    """A regression tree: a leaf predicts the weighted mean of its training rows, or their median.
 
     Splits maximise the decrease of the weighted squared error,
 
@@ -186,6 +189,8 @@ class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
     over at most `max_bins` thresholds a column. Missing values learn their side, and categories are split into the best
     two sets, which are intervals in the order of their mean targets [1]_ [2]_. `y` may have several columns: then
     squared errors, each over its target's variance, are summed, and categories tried in the order of each one's means.
+    Other errors are those of `criterion`; for "absolute_error" categories are tried in the order of their medians,
+    which need not have the best two sets.
 
     References
     ----------
@@ -206,17 +211,19 @@ class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
     _takes_several_targets = True
 
     _: KW_ONLY
-    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean squared error over all rows", classes=False)
+    criterion: TargetCriterion = shared.target_criterion()
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean error over all rows", classes=False)
 
     def _train(self, rows: TargetRows, tasks: FitTasks) -> dict[str, Any]:
+        check_target_criterion(self.criterion, rows.target, self.max_leaf_nodes)
         binned = rows.binned(self.table_, self.max_bins, n_threads(self.n_jobs))
         seed = int(tasks.random(rows).randint(2**31 - 1))
-        growing = tree_grower(binned, "squared_error", 1, GrowthLimits.of(self), n_threads(self.n_jobs))
+        kernel = deep_tree_grower if self.criterion == "absolute_error" else tree_grower
+        growing = kernel(binned, self.criterion, 1, GrowthLimits.of(self), n_threads(self.n_jobs))
         tree = growing.grow_targets(rows.comparable, rows.weights, None, seed)
-        value = leaf_means(tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
+        value = leaf_values(self.criterion, tree.leaf_of_row, len(tree.feature), rows.weights, rows.target)
         # a regression tree's sums are its weight and its weighted targets
-        q = rows.n_targets
-        forest = forest_from_grown([tree], binned.bins, q, value=[value.reshape(-1, q)], weight=[tree.sums[:, 0]])
+        forest = forest_from_grown([tree], binned.bins, rows.n_targets, value=[value], weight=[tree.sums[:, 0]])
         return {"committee_": RegressionCommittee(forest, np.ones(1), Identity(), self.table_)}
 
 
