@@ -20,17 +20,20 @@ from committee.dask.members import refuse_other_version
 from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, RemoteTrainingPieces, digests_of_kinds
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, digests_of_kinds
 from committee.data.out_of_core.sources import Piece
 from committee.data.out_of_core.table_summary import TableSummary
+from committee.data.out_of_core.training_pass import TrainingPieces
 from committee.data.table_schema import TableSchema
 from committee.learners.gradient.shards import ShardedCodes, Shards
 from committee.learners.gradient.target import Target
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedTable(RemoteTrainingPieces):
+class ShardedTable(TrainingPieces):
     """Dask collection whose partitions `parts`, of `sizes` rows, were scanned once by the workers."""
+
+    is_remote: ClassVar[bool] = True
 
     cluster: Cluster
     parts: Sequence[Delayed]

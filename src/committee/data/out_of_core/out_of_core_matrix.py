@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,10 @@ from committee import _core
 from committee.data.categories import UnknownCategoryError
 from committee.data.number_types import F64
 from committee.data.out_of_core.table_summary import category_hashes, column_edges, concatenate_edges
-from committee.data.out_of_core.training_pass import TrainingPieces
 from committee.data.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    from committee.data.out_of_core.training_pass import TrainingPieces
 
 I64: TypeAlias = NDArray[np.int64]
 
@@ -216,11 +217,3 @@ def replace_columns(X: F64 | OutOfCoreMatrix, columns: Sequence[int], numbers: F
     changed = X.copy()
     changed[:, list(columns)] = numbers
     return changed
-
-
-class RemoteTrainingPieces(TrainingPieces):
-    """Base class of training tables whose chunks are encoded by remote workers."""
-
-    @abstractmethod
-    def matrix(self, table: TableSchema, digests: bool) -> OutOfCoreMatrix:
-        """Return the encoded matrix of the rows with weight."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,6 +26,8 @@ _ZEROS = 2**20  # bytes that are written at a time if the system cannot reserve 
 @dataclass(frozen=True, eq=False)
 class TrainingPieces(OutOfCoreTable):
     """Training rows in pieces (chunks), with the labels, weights and column summary of the first pass."""
+
+    is_remote: ClassVar[bool] = False  # whether workers encode the pieces, and `matrix` gives the encoded rows
 
     pieces: Pieces
     summary: TableSummary

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.labels import Labels
 from committee.data.number_types import F64
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, RemoteTrainingPieces
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.out_of_core.scan import as_pieces
 from committee.data.out_of_core.training_pass import Storage, TargetCollector, TrainingPieces, scan_training_pieces
 from committee.data.rows import nonzero_weights
@@ -49,7 +49,7 @@ def encode_pieces(
         target, weights = target[keep], weights[keep]
     scanned = X.rescan(keep, X.summary.max_bins)
     table = scanned.summary.schema
-    if isinstance(scanned, RemoteTrainingPieces):
+    if scanned.is_remote:
         return scanned.matrix(table, digests), target, weights, uniform
     return OutOfCoreMatrix(scanned, table, digests), target, weights, uniform
 

@@ -10,7 +10,6 @@ from typing import Self
 import numpy as np
 
 from committee.data.dates import DURATION_FORMAT, SECONDS_PER_DAY, duration_unit, format_seconds, is_whole_days
-from committee.data.derived.date_parts import part_text
 from committee.data.number_types import F64
 
 # mantissas of logarithmic ticks; the first row with few enough ticks is used
@@ -181,6 +180,8 @@ class DatePartScale(Scale):
         return whole[:: max(1, math.ceil(len(whole) / max(1, most)))]
 
     def text(self, value: float) -> str:
+        from committee.data.derived.date_parts import part_text  # few axes have parts of dates
+
         return part_text(value, self.part) or super().text(value)
 
 
