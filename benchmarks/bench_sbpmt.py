@@ -23,7 +23,8 @@ from benchmarks.pairing import Spread, Trial, Work, interleave, timed
 from benchmarks.r_side import r_has, r_numbers
 from committee import SBPMTClassifier, _core
 from committee.data.design import Design
-from committee.data.readers.tables import read_table, split_target
+from committee.data.readers.table_reader import read_table
+from committee.data.readers.tables import split_target
 from committee.data.table_schema import TableSchema
 from committee.papers.sbpmt.table2 import classifier
 from tests.oracles import linear_boost as oracle

@@ -80,7 +80,8 @@ def test_python_and_the_command_line_give_the_same_model(name: str, tmp_path: Pa
 def test_frames_of_text_are_read_as_files(kind: str, tmp_path: Path) -> None:
     texts = pl.DataFrame(cells(), HEADER, orient="row")
     texts.write_parquet(tmp_path / "all.parquet")
-    frame = {"pandas": texts.to_pandas, "Arrow": texts.to_arrow, "polars": lambda: texts}[kind]()
+    frames: dict[str, Any] = {"pandas": texts.to_pandas(), "Arrow": texts.to_arrow(), "polars": texts}
+    frame = frames[kind]
     parameters: dict[str, Any] = {"target": "answer", "missing": ["-999"]}
     of_frame, reader = of_python(frame, **parameters)
     of_file, _ = of_python(tmp_path / "all.parquet", **parameters)
@@ -91,7 +92,7 @@ def test_frames_of_text_are_read_as_files(kind: str, tmp_path: Path) -> None:
 def test_typed_columns_of_frames_stay_as_they_are() -> None:
     table = pd.DataFrame(
         {
-            "day": pd.to_datetime(["2024-01-02 00:00", None, "2024-03-04 05:06"]),
+            "day": pd.to_datetime(["2024-01-02 00:00", "", "2024-03-04 05:06"]),
             "date": [dt.date(2024, 1, 2), None, dt.date(2024, 1, 4)],
             "level": pd.Categorical(["low", "high", None], ["low", "high"], ordered=True),
             "kind": pd.Categorical(["1", "2", "1"]),
