@@ -232,20 +232,20 @@ def learn_table(
     names, found, categories = set(given.explained), list[Derived](), list(given.categories)
     reasons: dict[int, str] = {}
     kept = set() if isinstance(keep, bool) else set(check_names(keep, given.names or (), "keep_identifiers"))
-    for j, name in enumerate(frame.columns):
+    for j, series in enumerate(frame.iter_columns()):  # names may be numbers
         one: Derived | None = None
         own = chosen is not None and bool(chosen[j])
         if derived not in (None, "text") and _holds_dates(given, j):
-            one = _date_columns(j, Column.read(frame[name], given.column(j)).numbers()[nonzero_weights(weights)])
+            one = _date_columns(j, Column.read(series, given.column(j)).numbers()[nonzero_weights(weights)])
         elif derived not in (None, "dates") and len(categories[j] or ()) >= FEWEST_TEXTS and not own:
-            column = Column.read(frame[name], given.column(j))
+            column = Column.read(series, given.column(j))
             if column.kind == "text" and not column.declared:
                 one, often = _text_columns(j, column_texts(column), weights)
                 categories[j] = categories[j] if often else ()
         if one is not None and names.isdisjoint(one.names(given.column(j))):
             found.append(one)
         elif keep is not True and not own and given.column(j) not in kept:
-            reason = identifier_reason(Column.read(frame[name], given.column(j)), weights)
+            reason = identifier_reason(Column.read(series, given.column(j)), weights)
             reasons |= {} if reason is None else {j: reason}
     reasons = reasons if len(reasons) < given.n_features else {}  # the only columns stay
     for j, reason in reasons.items():
