@@ -15,7 +15,6 @@ import typer
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee.cli.exposure import REMEDY, check_exposure_model
 from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
-from committee.cli.fit_folds import FOLDS, check_folds, committee_folds, dates_note, folds_of_fit
 from committee.cli.options import (
     FILES,
     Categorical,
@@ -316,6 +315,8 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
 
 
 def _fitted(learner: Any, rows: TrainingTable, options: FitOptions, checkpoint: Path | None) -> Any:
+    from committee.cli.fit_folds import FOLDS, check_folds, committee_folds
+
     conformal, given = options.conformal, rows.values.of_fit
     if conformal is None and options.model_name == "committee":
         with committee_folds(learner, options.columns, rows, of_classes=hasattr(learner, "predict_proba")):
@@ -364,10 +365,11 @@ def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
 
 def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, seconds: float) -> Estimate | None:
     """Print size, time and quality of a fitted model, and return the estimate of its quality on unseen rows."""
-    model, folds = options.model_name, FOLDS if options.folds is None else options.folds
+    from committee.cli.fit_folds import FOLDS, dates_note
     from committee.report.evaluation import baseline_comment
     from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate
 
+    model, folds = options.model_name, FOLDS if options.folds is None else options.folds
     vote, members = learner.committee_, has_members(learner)
     if folds or members:
         print_notes(map(with_options, dates_note(options.columns, table)))
@@ -407,6 +409,7 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int, options: Fi
     if table.files is not None:
         info(f"{NOT_KNOWN}, as tables in chunks are not cross-validated; evaluate the model on held-out rows")
         return None
+    from committee.cli.fit_folds import folds_of_fit
     from committee.files.documents import Estimate
     from committee.report.evaluation import out_of_fold
 
