@@ -36,6 +36,7 @@ LEARNERS = [
     TreeVoter(),
     TreeVoter(max_depth=4, criterion="entropy", max_features=0.5, max_bins=5, random_state=1),
     TreeRegressor(max_leaf_nodes=9),
+    TreeRegressor(criterion="absolute_error", max_depth=5),
     AbstainingStump(),
     AdaBoostClassifier(12),
     AdaBoostClassifier(5, max_depth=3, vote="confidence", max_bins=6),
