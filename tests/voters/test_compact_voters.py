@@ -74,7 +74,7 @@ def test_votes_and_explanations_stay_to_the_tolerance(learner, n_classes, tmp_pa
 
 
 def test_trees_of_deep_forests_take_a_fifth():
-    X, y, _ = rows(1000)
+    X, y, _ = rows(1200)
     model = RandomForestClassifier(3, random_state=0).fit(X, y > 0).committee_
     small = replace(model, voters=compact_voters(model.voters))
     assert small.file_bytes < model.file_bytes / 5
