@@ -13,7 +13,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_pinball_loss, precision_score, recall_score
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier
-from committee.report.members import MemberAnswers, classes_grid, disputed_grid, figures_grid, reliabilities, rows_grids
+from committee.report.members import (
+    MemberAnswers,
+    classes_grid,
+    disputed_grid,
+    estimate,
+    figures_grid,
+    reliabilities,
+    rows_grids,
+    stored_estimate,
+)
 from committee.report.model_pages import render_model
 from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores, numbers
@@ -195,3 +204,14 @@ def test_models_and_labels_that_are_refused(classes):
     with pytest.raises(ValueError, match="fitted on one class"):
         MemberAnswers.of(one, X)
     assert "Disagreement of members" not in render_model(one, X, np.zeros(len(X)))
+
+
+def test_the_constant_beside_a_weighted_estimate_has_the_weights_of_the_fit():
+    y, w = np.repeat(["a", "b"], [60, 20]), np.repeat([1.0, 5.0], [60, 20])
+    model = CommitteeClassifier(class_weight="balanced")
+    model.oof_loss_, model.oof_score_, model.classes_ = 0.5, 0.7, np.array(["a", "b"])
+    for weights in (None, w):
+        assert stored_estimate(model, y, weights).figures["accuracy_of_most_frequent"] == pytest.approx(0.5)
+    model.class_weight = {"b": 3.0}
+    assert stored_estimate(model, y, w).figures["accuracy_of_most_frequent"] == pytest.approx(300 / 360)
+    assert "most frequent class: 0.8333, rows weighted by class_weight" in estimate(model, y, w)

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from committee.data.number_types import F64, Index
+from committee.data.rows import ClassWeights
 from committee.data.text import byte_text, pluralize, shortened
 from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
@@ -117,7 +117,10 @@ def stored_estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = Non
 
 
 def _most_frequent(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> float:
-    weights = compute_sample_weight(model.class_weight, y) * (1.0 if sample_weight is None else sample_weight)
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if model.class_weight is not None:
+        labels = np.asarray(y)
+        weights = weights * ClassWeights.of(model.class_weight, labels, weights).of_rows(labels)
     return float(np.bincount(np.unique(y, return_inverse=True)[1], weights).max() / weights.sum())
 
 
