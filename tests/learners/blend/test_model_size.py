@@ -135,7 +135,7 @@ def test_sizes_that_are_none_and_those_that_fit_nothing_are_refused(kind):
 
 
 def test_default_sizes_follow_rows_and_classes():
-    assert [default_size("default", n, 1) for n in (10, 2500, 10_000, 10**7)] == [1e6, 1e6, 4e6, 15e6]
+    assert [default_size("default", n, 1) for n in (10, 2500, 12_000, 10**7)] == [1e6, 1e6, 4e6, 15e6]
     assert default_size("default", 10, 3) == 1.5e6
     assert default_size("fast", 36_600, 2) < 3e6 < default_size("best", 36_600, 2)
 

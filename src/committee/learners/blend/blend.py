@@ -156,9 +156,9 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         "auto",
         """Most bytes of the model's file: a number, or text such as "3 MB". If it is too large, fewer trees of a forest
         stay, but as many as vote on an out-of-bag row; then members whose gain is within a standard error are left out,
-        the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 400
-        bytes per row of the fit (80 and 1,600 if the effort is "fast" and "best"), 1 MB at least, as many at most as
-        for 37,500 rows, and K / 2 times as many for K classes. None: any.""",
+        the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 1 MB
+        per 3,000 rows of the fit, from 1 to 15 MB; a fifth per row if the effort is "fast", four times as much if it
+        is "best"; and K / 2 times as much for K classes. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         str,
         None,

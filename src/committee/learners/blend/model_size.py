@@ -18,9 +18,9 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
 
-ROW_BYTES: dict[Effort, float] = {"fast": 80.0, "default": 400.0, "best": 1600.0}
-"""Bytes per row of the default limit."""
-LEAST_SIZE, MOST_ROWS = 1e6, 37_500
+ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
+"""Training rows for each megabyte of the default limit."""
+LEAST_SIZE, MOST_ROWS = 1e6, 45_000
 """Least default limit in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4000.0, 1.02
 """Bytes of a file besides those of its members, and their size in the file by that in files of their own."""
@@ -34,9 +34,9 @@ def default_size(effort: Effort, n_rows: int, n_classes: int) -> float:
     """Limit of a committee's file in bytes, unless one is given; K / 2 times as much for K classes.
 
     >>> [default_size("default", n, 2) / 1e6 for n in (1000, 36_600, 10**6)], default_size("fast", 8000, 40) / 1e6
-    ([1.0, 14.64, 15.0], 20.0)
+    ([1.0, 12.2, 15.0], 20.0)
     """
-    of_rows: float = max(LEAST_SIZE, ROW_BYTES[effort] * min(n_rows, MOST_ROWS))
+    of_rows: float = max(LEAST_SIZE, 1e6 * min(n_rows, MOST_ROWS) / ROWS_OF_A_MEGABYTE[effort])
     return of_rows * max(1.0, n_classes / 2.0)
 
 
