@@ -46,6 +46,7 @@ NAMES = (
     "nesting",
     "paths",
     "margins",
+    "bounds",
     "certify",
     "conformal",
     "pruning",

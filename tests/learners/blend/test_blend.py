@@ -299,7 +299,7 @@ def test_rows_out_of_bag_are_unseen_unless_all_of_a_class_come_again(times, weig
     row = np.repeat(np.arange(60), times)
     rows = Rows(rng.normal(size=(60, 3))[row], (row % 2).astype(np.uint16), weights, bool((weights == 1.0).all()))
     table = TableSchema(None, (None, None, None))
-    assert oob_is_held_out(rows, table, list(Folds.of(rows, 4))) == unseen
+    assert oob_is_held_out(rows, table, sum(fold.n_test for fold in Folds.of(rows, 4))) == unseen
     assert (copied_rows(rows, 1) is None) == unseen
 
 

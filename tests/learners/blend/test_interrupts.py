@@ -106,7 +106,7 @@ def test_an_interrupt_while_members_are_weighed_costs_none(kind, monkeypatch):
 def test_from_its_checkpoint_an_interrupted_fit_goes_on_to_the_same_bits(kind, tmp_path):
     X, y = rows_for(kind)
     whole = kind("fast", cv=3, random_state=0).fit(X, y)
-    watched = CtrlC("large_trees" if kind is CommitteeClassifier else "small_trees")
+    watched = CtrlC("boosting" if kind is CommitteeClassifier else "small_trees")
     part = kind("fast", cv=3, on_interrupt="keep", random_state=0).set_callbacks(watched)
     with pytest.warns(UserWarning, match="interrupted"):
         part.fit(X, y, checkpoint=tmp_path / "c")

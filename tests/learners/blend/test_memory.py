@@ -117,13 +117,13 @@ def test_the_least_limit_that_is_told_is_enough(n):
 
 
 def test_draws_shrink_before_candidates_go():
-    memory, wanted = sizes(300_000), candidates(False, "default", 300_000)
+    memory, wanted = sizes(300_000), candidates(False, "best", 300_000)
     drawn = []
     for limit in (4e9, 9e8, 6e8, 4e8):
         chosen, left_out = memory.within(limit, wanted)
         assert not left_out
         drawn.append(next(one.parameters["max_samples"] for one in chosen if one.name == "forest"))
-    assert drawn[0] == MOST_DRAWN and drawn == sorted(drawn, reverse=True) and len(set(drawn)) == 4
+    assert drawn[0] == MOST_DRAWN["best"]["forest"] and drawn == sorted(drawn, reverse=True) and len(set(drawn)) == 4
     assert memory.within(2.5e8, wanted)[1]
 
 

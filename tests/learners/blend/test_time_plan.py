@@ -82,7 +82,7 @@ def test_without_time_for_a_fold_there_are_fewer_rows(clock):
 
 
 def test_a_forest_has_fewer_trees(clock):
-    forest = candidates(False, "fast")[1]
+    forest = candidates(False, "default")[1]
     plan = plan_of(26.0)
     plan.costs.seconds = lambda one, n: n / 1000 * one.parameters["n_estimators"] / 50
     assert chosen(plan, clock, forest).parameters["n_estimators"] == 150

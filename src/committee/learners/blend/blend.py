@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, replace
+from itertools import islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -269,10 +270,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         """Loss of predicted numbers, by `loss` and `quantile`; None for classes."""
         return None
 
-    def _wanted(self, n: float = 0.0) -> list[Candidate]:
+    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
         from committee.learners.blend.portfolio import candidates  # with all their learners, which no prediction needs
 
-        return candidates(self._numbers, self.effort, n)
+        return candidates(self._numbers, self.effort, n, n_scores)
 
     def _suited(self, wanted: list[Candidate], rows: Any) -> tuple[list[Candidate], list[LeftOut]]:
         if not isinstance(rows.X, SparseMatrix):
@@ -328,12 +329,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         return len(self._wanted())
 
     def _trained(self, rows: Any, counted: Mask, tasks: FitTasks) -> dict[str, Any]:
-        folds, by_user = self._folds(rows, counted, tasks), self._has_splitter or tasks.groups is not None
-        wanted, left_out = self._suited(self._wanted(len(rows)), rows)
+        folds, n_dealt = self._folds(rows, counted, tasks)
+        by_user = self._has_splitter or tasks.groups is not None
+        n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
+        wanted, left_out = self._suited(self._wanted(len(rows), n_scores), rows)
         copied = None if by_user or not folds else copied_rows(rows, n_threads(self.n_jobs))
         if copied is not None:
             warn_of_copies(copied)
-        if by_user or copied is not None or not oob_is_held_out(rows, self.table_, folds):
+        if by_user or self.cv is not None:
+            wanted = [replace(one, n_fits=None) for one in wanted]
+        if by_user or copied is not None or not oob_is_held_out(rows, self.table_, n_dealt):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
         fits = FoldTrainer(rows, folds, categorical, int(tasks.random(rows).randint(2**30)), self.n_jobs)
@@ -447,15 +452,16 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         every = scatter_rows(predictions_of_all(rows, vote.row, vote.predictions, n_threads(self.n_jobs)), counted)
         return {OOF_ATTRIBUTES[1]: every[:, 0]} if self._numbers else {OOF_ATTRIBUTES[0]: every}
 
-    def _folds(self, rows: Rows | TargetRows, counted: Mask, tasks: FitTasks) -> list[Fold]:
-        # none if the rows are too few
+    def _folds(self, rows: Rows | TargetRows, counted: Mask, tasks: FitTasks) -> tuple[list[Fold], int]:
+        # folds that are trained on, none if the rows are too few, and the number of copies of rows that are dealt
         if self._has_splitter:
-            return splitter_folds(self.cv, rows, tasks.y, tasks.groups, counted)
-        k = default_n_folds(len(rows), self.effort) if self.cv is None else int(self.cv)
+            return splitter_folds(self.cv, rows, tasks.y, tasks.groups, counted), len(rows)
+        dealt, trained = default_n_folds(len(rows), self.effort) if self.cv is None else (int(self.cv),) * 2
         if (group := tasks.group_of(rows)) is not None:
-            return folds_of_groups(group, rows, k, getattr(self, "classes_", None))
-        folds = list(Folds.of(rows, k, n_threads(self.n_jobs)))
-        return folds if len(folds) > 1 else []
+            return folds_of_groups(group, rows, dealt, getattr(self, "classes_", None)), len(rows)
+        whole = Folds.of(rows, dealt, n_threads(self.n_jobs))
+        folds = list(islice(whole, trained))
+        return folds if len(folds) > 1 else [], int(whole.copies[whole.first >= 0].sum())
 
     @property
     def _has_splitter(self) -> bool:

@@ -232,10 +232,10 @@ class CommitteeRegressor(Blend, BaseRegressor):
     def number_loss(self) -> Loss:
         return resolve_loss(self.loss, self.quantile)
 
-    def _wanted(self, n: float = 0.0) -> list[Candidate]:
+    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
         from committee.learners.blend.portfolio import of_loss
 
-        return of_loss(super()._wanted(n), self.number_loss, self.effort)
+        return of_loss(super()._wanted(n, n_scores), self.number_loss, self.effort)
 
     def _suited(self, wanted: list[Candidate], rows: TargetRows) -> tuple[list[Candidate], list[LeftOut]]:
         from committee.learners.blend.portfolio import candidates_for_targets

@@ -21,14 +21,19 @@ from committee.learners.base.row_sampling import Fold, content_digests, group_fo
 from committee.learners.blend.members import Effort
 
 
-def default_n_folds(n: float, effort: Effort) -> int:
-    """Folds of candidates without out-of-bag predictions, for n rows.
+def default_n_folds(n: float, effort: Effort) -> tuple[int, int]:
+    """Folds into which n rows are dealt, and those on which candidates without out-of-bag predictions are trained.
 
-    >>> [default_n_folds(n, "default") for n in (500, 20_000, 10**6)], default_n_folds(500, "fast")
-    ([8, 5, 3], 4)
+    >>> [default_n_folds(n, "default") for n in (500, 20_000, 10**6)]
+    [(8, 8), (5, 3), (10, 2)]
+    >>> [default_n_folds(n, "fast") for n in (500, 2000, 20_000, 10**6)]
+    [(4, 4), (4, 2), (4, 2), (20, 2)]
     """
-    most = {"fast": 4, "default": 8, "best": 10}[effort]
-    return most if n < 10_000 else min(most, 5) if n < 100_000 else 3
+    if effort == "fast":
+        dealt = int(min(20, max(4, n // 10_000)))
+        return dealt, 4 if n < 1000 else 2
+    most, fewer = (8, 3) if effort == "default" else (10, 5)
+    return (most, most) if n < 10_000 else (5, fewer) if n < 100_000 else (10, fewer - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,15 +152,17 @@ def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], plac
             )
 
 
-def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, folds: Sequence[Fold]) -> bool:
+def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, n_dealt: int) -> bool:
     """Return whether out-of-bag predictions are valid held-out predictions, so that no folds are needed.
+
+    `n_dealt` is the number of copies of rows that are dealt to folds.
 
     They are not where a draw has copies of the rows that it leaves out: where folds count k equal rows as one, because
     others are repeated k times too. Nor where one high-cardinality column is the only one: then target statistics are
     means of all rows, as nothing distinguishes rows of a category.
     """
     single = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1  # only rows of a class are in no fold
-    if len(rows) > sum(fold.n_test for fold in folds) + single:
+    if len(rows) > n_dealt + single:
         return False
     if isinstance(rows.X, SparseMatrix) or table.n_levels.max(initial=0) <= MAX_SUBSET_CATEGORIES:
         return True

@@ -30,8 +30,16 @@ from committee.learners.gradient.growth import most_leaves
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 
-MOST_DRAWN = 30_000
-"""Most rows of a draw of candidates with out-of-bag predictions."""
+MOST_DRAWN: dict[Effort, dict[str, int]] = {
+    "fast": {"forest": 4000, "sbpmt": 2000},
+    "default": {"forest": 10_000, "sbpmt": 3000},
+    "best": {"forest": 30_000, "sbpmt": 15_000},
+}
+"""Most rows that a tree of a forest, or a committee of SBPMT, draws, by effort."""
+SHARED_FROM: dict[Effort, float] = {"fast": 5, "default": 20, "best": np.inf}
+"""Least number of classes with which trees of boosting are shared by the classes, by effort."""
+ONE_FIT_FROM = {"boosting": 100_000, "boosted_lines": 100_000}
+"""Least number of rows with which a candidate of the effort "fast" has one fit; 2,000 of others."""
 
 _CLASSES = {
     "sbpmt": Candidate("sbpmt", SBPMTClassifier, {}, out_of_bag=True),
@@ -65,8 +73,13 @@ _ON_LOSS = {
     ),
 }
 """Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
+_FEWER_VOTERS: dict[str, dict[str, Any]] = {
+    "forest": {"n_estimators": 100},
+    "sbpmt": {"n_estimators": 7, "n_boosting_rounds": 3},
+}
+"""Settings of the effort "fast"."""
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
-    "fast": ("sbpmt", "forest", "lines", "large_trees"),
+    "fast": ("sbpmt", "forest", "lines", "boosting"),
     "default": ("sbpmt", "forest", "lines", "large_trees", "random_thresholds", "adaboost_trees"),
     "best": tuple(_CLASSES),
 }
@@ -81,19 +94,32 @@ def _with(candidate: Candidate, **parameters: Any) -> Candidate:
     return replace(candidate, parameters=candidate.parameters | parameters)
 
 
-def candidates(numbers: bool, effort: Effort, n: float = 0.0) -> list[Candidate]:
-    """Candidates of an effort for n rows, in the order of training: those that are fitted once first.
+def candidates(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
+    """Candidates of an effort for n rows and so many classes, in the order of training: those fitted once first.
 
     >>> [one.name for one in candidates(True, "fast")]
     ['forest', 'boosted_lines', 'small_trees']
-    >>> candidates(True, "fast", 10**6)[0].parameters["max_samples"]
-    30000
+    >>> candidates(True, "default", 10**6)[0].parameters["max_samples"]
+    10000
     """
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
-    chosen = [table[name] for name in names[effort]]
-    if n <= 1.5 * MOST_DRAWN:
-        return chosen
-    return [_with(one, max_samples=MOST_DRAWN) if one.out_of_bag else one for one in chosen]
+    return [_bounded(table[name], effort, n, n_scores) for name in names[effort]]
+
+
+def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> Candidate:
+    # draws, trees and fits in proportion to the time of boosting
+    if effort == "fast":
+        for name, most in _FEWER_VOTERS.get(candidate.name, {}).items():
+            if name in candidate.learner.declared_parameters:
+                candidate = _with(candidate, **{name: min(most, candidate.parameters.get(name, most))})
+    if candidate.out_of_bag and candidate.name in MOST_DRAWN[effort]:
+        most = MOST_DRAWN[effort][candidate.name]
+        candidate = _with(candidate, max_samples=most) if n > 1.5 * most else candidate
+    elif issubclass(candidate.learner, GradientBoostingClassifier) and n_scores >= SHARED_FROM[effort]:
+        candidate = _with(candidate, tree="shared")
+    if effort == "fast" and n >= ONE_FIT_FROM.get(candidate.name, 2000):
+        candidate = replace(candidate, out_of_bag=False, n_fits=1)
+    return candidate
 
 
 def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Candidate]:
@@ -123,7 +149,7 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
 
     >>> chosen, left_out = candidates_for_sparse(candidates(False, "fast"))
     >>> [one.name for one in chosen], left_out[0]
-    (['forest', 'large_trees'], LeftOut(name='sbpmt', reason='takes no sparse rows', loss=nan, seconds=nan))
+    (['forest', 'boosting'], LeftOut(name='sbpmt', reason='takes no sparse rows', loss=nan, seconds=nan))
     >>> [one.name for one in candidates_for_sparse(candidates(True, "fast"))[0]]
     ['forest', 'boosting', 'small_trees']
     """
@@ -185,7 +211,7 @@ class FitMemory:
     settings, with deep trees as large as noisy targets make them.
 
     >>> memory = FitMemory(n=300_000, row=28 * 8.0, n_columns=28, n_scores=2, n_folds=3, n_trained=2e5, n_threads=1)
-    >>> chosen, left_out = memory.within(1e9, candidates(False, "default", 300_000))
+    >>> chosen, left_out = memory.within(1e9, candidates(False, "best", 300_000))
     >>> [one.parameters.get("max_samples") for one in chosen if one.name == "forest"] != [30_000]
     True
     """

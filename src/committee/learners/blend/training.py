@@ -47,29 +47,34 @@ Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
 
 @dataclass(frozen=True, eq=False)
 class TrainedFit:
-    """A trained committee, its predictions ``(n, K)`` for held-out rows, and its tuned learning rate, or 0."""
+    """A trained committee, its predictions ``(n, K)`` for held-out rows, and the settings that its trials chose."""
 
     committee: Committee | RegressionCommittee
     predictions: F64
-    rate: float
+    tuned: dict[str, Any] = field(default_factory=dict)
 
 
-def _encode_fit(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, F64]:
+def _encode_fit(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, Bytes]:
     from safetensors.numpy import save
 
     arrays: Arrays = {}
     text = json.dumps(describe_model(fit.committee, Tensors(arrays)), allow_nan=False)
     stored = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    return np.frombuffer(text.encode(), np.uint8), np.frombuffer(stored, np.uint8), fit.predictions, np.array(fit.rate)
+    tuned = np.frombuffer(json.dumps(fit.tuned).encode(), np.uint8)
+    return np.frombuffer(text.encode(), np.uint8), np.frombuffer(stored, np.uint8), fit.predictions, tuned
 
 
-def _decode_fit(text: Bytes, stored: Bytes, predictions: F64, rate: F64) -> TrainedFit:
+def _decode_fit(text: Bytes, stored: Bytes, predictions: F64, tuned: Bytes) -> TrainedFit:
     from safetensors.numpy import load
 
     document: dict[str, Any] = parse_json(text.tobytes().decode(), "member")
     if document.get("class") not in COMMITTEES:
         raise ValueError("a member is not a committee")
-    return TrainedFit(rebuild_model(document, Tensors(load(stored.tobytes()))), predictions, float(rate))
+    return TrainedFit(
+        rebuild_model(document, Tensors(load(stored.tobytes()))),
+        predictions,
+        parse_json(tuned.tobytes().decode(), "settings"),
+    )
 
 
 _FIT_CODEC = Codec(_encode_fit, _decode_fit)
@@ -109,7 +114,7 @@ class FoldTrainer:
             predictions = committee.link.evidence(model.decision_function(X), committee.total_weight)
         else:
             predictions = model.predict(X)[:, None]
-        return TrainedFit(committee, predictions, getattr(model, "learning_rate_", 0.0))
+        return TrainedFit(committee, predictions, _tuned(model))
 
     def sample(self, index: Index, size: int, number: int) -> Index:
         """Positions in `index` of a sample of these rows; one of fewer rows is its beginning."""
@@ -142,9 +147,9 @@ class FoldTrainer:
         model = self.model(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
         committee = model.committee_
         if isinstance(self.rows, TargetRows):
-            return TrainedFit(committee, model.oob_prediction_[:, None], 0.0)
+            return TrainedFit(committee, model.oob_prediction_[:, None])
         votes = model.oob_decision_function_ * committee.total_weight
-        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight), 0.0)
+        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight))
 
     def model(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
         """Learner trained on some rows with these weights."""
@@ -186,7 +191,7 @@ class ParallelFolds:
         self._begun = set[tuple[str, int]]()
         self._results: Iterator[Outcome] = iter(())
         self._found: dict[tuple[str, int], Outcome] = {}
-        self._rates: dict[str, float] = {}
+        self._tuned: dict[str, dict[str, Any]] = {}
         self.seconds: dict[str, float] = {}
 
     def fit(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
@@ -204,7 +209,7 @@ class ParallelFolds:
     def _keep(self, outcome: Outcome) -> None:
         self._found[outcome.name, outcome.number] = outcome
         if isinstance(outcome.fit, TrainedFit):
-            self._rates.setdefault(outcome.name, outcome.fit.rate)
+            self._tuned.setdefault(outcome.name, outcome.fit.tuned)
 
     def _begin(self, candidate: Candidate, settings: dict[str, Any], number: int) -> None:
         # this fit, and all that can begin with it
@@ -218,8 +223,8 @@ class ParallelFolds:
         for one in later:
             if not _tunes_rate(one, one.parameters):
                 others += self._jobs(one, one.parameters, 0)
-            elif one.name in self._rates:
-                others += self._jobs(one, one.parameters | {"learning_rate": self._rates[one.name]}, 1)
+            elif one.name in self._tuned:
+                others += self._jobs(one, one.parameters | self._tuned[one.name], 1)
             elif (one.name, 0) not in self._begun:
                 first.append((one, dict(one.parameters), 0))
         jobs = first + others
@@ -247,6 +252,20 @@ def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: b
 def n_fits(candidate: Candidate, folds: Sequence[Fold]) -> int:
     """Number of folds on which a candidate is fitted."""
     return len(folds) if candidate.n_fits is None else min(candidate.n_fits, len(folds))
+
+
+def _tuned(model: Any) -> dict[str, Any]:
+    # settings that boosting chose by trials, for fits on other folds
+    if not hasattr(model, "learning_rate_"):
+        return {}
+    found = {"learning_rate": model.learning_rate_}
+    if model.max_leaf_nodes == "auto":
+        found["max_leaf_nodes"] = model.max_leaf_nodes_
+    if model.subsample == "auto":
+        found["subsample"] = model.subsample_
+    if model.max_features == "auto" and model.max_features_ == 0:
+        found["max_features"] = None
+    return found
 
 
 def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
@@ -412,8 +431,7 @@ class CandidateRun:
                 self._end_part()
                 raise
             self._end_part()
-            if fits[-1].rate > 0.0:  # the learning rate is tuned once
-                settings["learning_rate"] = fits[-1].rate
+            settings |= fits[-1].tuned  # once
             longest = max(longest, time.perf_counter() - begun)
         return fits
 
