@@ -71,6 +71,17 @@ def test_weights_are_those_of_the_fit_and_of_its_scores(sales, tmp_path):
     assert predicted == np.where(direct.predict_proba(X)[:, 1] >= 0.3, "yes", "no").tolist()
 
 
+def test_out_of_bag_rows_are_certified_with_the_weights_of_the_fit(sales, tmp_path):
+    model = tmp_path / "forest.st"
+    binary = tmp_path / "binary.csv"
+    pl.read_csv(sales).with_columns((pl.col("w") > 0).cast(pl.Int64).alias("w")).write_csv(binary)
+    forest = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "--folds", 0)
+    succeed("fit", binary, "-t", "label", *forest, "--weight", "w", "-o", model)
+    shown = succeed("certify", model, binary, "--on", "oob", "--weight", "w").stdout
+    assert "From 18 held-out rows about" in shown, "a fifth of the 90 rows with weight"
+    assert "--weight is that of the fit, for --on oob" in fail("certify", model, binary, "--weight", "w")
+
+
 def test_members_of_a_committee_are_judged_by_groups_or_time(sales, tmp_path, monkeypatch):
     use_small_members(monkeypatch)
     model = tmp_path / "model.st"

@@ -300,6 +300,7 @@ class CertifyOptions:
         str,
         typer.Option(metavar="own|labels", help="own: the vote of the model; labels: each voter votes for one class."),
     ] = "own"
+    weight: Weight = None
     test: Annotated[Path | None, typer.Option(help="Labelled table whose error is shown beside the bounds.")] = None
     unlabelled: Annotated[Path | None, typer.Option(help="Table of unlabelled rows, for one more bound.")] = None
 
@@ -331,9 +332,13 @@ def certify(
         on, votes = options.on, options.votes
         check_choice("--on", on, ("validation", "oob"))
         check_choice("--votes", votes, ("own", "labels"))
+        if options.weight is not None and on != "oob":
+            raise ValueError(
+                "--weight is that of the fit, for --on oob; held-out rows count once each, so leave it out"
+            )
         learner = load_learner(model)
         require_classes(learner, model, "certified", "use committee evaluate to measure errors on new rows")
-        rows = read_labelled_rows(learner, data, options.target, table)
+        rows = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if on == "validation" and (learned := learned_from(learner, known_rows(learner, rows.X))):
             raise ValueError(
                 f"{learned}: they prove nothing about new rows; give rows not used in training, or --on oob to use"
@@ -351,6 +356,7 @@ def certify(
                 None if further is None else further.y,
                 bounds=split_names(options.bounds) or None,
                 votes=votes,  # type: ignore[arg-type]
+                sample_weight=rows.weights,
                 X_unlabelled=None if options.unlabelled is None else read_features(learner, options.unlabelled, table),
             )
         except TypeError as error:

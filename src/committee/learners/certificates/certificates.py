@@ -463,7 +463,7 @@ def certify(
 def _plan(losses: VoterLosses, headline: Bound, delta: float) -> HeldOutPlan | None:
     if losses.unseen is None or "wrong" in headline.terms or np.isnan(error := losses.error):
         return None
-    plan = HeldOutPlan.of(error, losses.n_rows, delta)
+    plan = HeldOutPlan.of(error, int(losses.unseen.any(axis=1).sum()), delta)
     return plan if plan.value < min(headline.value, headline.trivial) else None
 
 
