@@ -149,7 +149,7 @@ def has_leaves_of_light_rows(learner: Any) -> bool:
         case c.SubaggingClassifier():
             return not isinstance(learner.estimator, LogisticRegression)
         case c.AdaBoostClassifier():
-            return learner.vote == "discrete" and not isinstance(learner.voter, LogisticRegression)
+            return learner.vote in ("auto", "discrete") and not isinstance(learner.voter, LogisticRegression)
         case c.LPBoostClassifier():
             return isinstance(learner.dictionary, str)
         case c.MDBoostClassifier() | c.DOOMBoostClassifier():
