@@ -225,7 +225,7 @@ class TableSchema:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of the table's columns of text that become numbers."""
+        """Names of the columns of text that derived columns replace (`TextColumns`)."""
         return ()
 
     def by_part(self, shares: F64, axis: int = 0) -> F64:

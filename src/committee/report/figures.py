@@ -72,7 +72,7 @@ def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[M
 
 
 def weighted_quantile(y: F64, level: float, weights: F64 | None = None) -> float:
-    """Return a quantile of numbers (n,), of the rows by their weights if given: the least that has enough weight."""
+    """Return a quantile of numbers (n,); with weights, the least with at least the share `level` at or below it."""
     if weights is None:
         return float(np.quantile(y, level))
     order = np.argsort(y, kind="stable")

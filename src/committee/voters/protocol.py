@@ -38,7 +38,7 @@ class Voters(Protocol):
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Number of tree nodes of each voter, ``(T,)``; 0 for voters that are not trees."""
+        """Number of nodes of each voter in its trees or graph, ``(T,)``; 0 without any."""
 
     @property
     def nbytes(self) -> int:

@@ -300,7 +300,7 @@ class Folds:
         return cls(row[back], weights[back], copies[back], first[back], n_folds)
 
     def __iter__(self) -> Iterator[Fold]:
-        """Yield the folds that have a copy."""
+        """Yield the folds that have test rows."""
         begin, end = self.first, self.first + self.copies
         for k in range(self.n_folds):
             # multiples of the number of folds below a position, counted from the fold's own

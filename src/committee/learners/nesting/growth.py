@@ -202,9 +202,9 @@ class Growth:
         return float(self.weights @ ((self.expected > 0.0) != (self.positive == 1)))
 
     def reached(self, leaf: Leaf) -> F64:
-        """Return p(l, x_i), ``(n,)``, as kept, or from the weights w_i p(l, x_i) exp(-H y_i) of a leaf at one path.
+        """Return p(l, x_i), ``(n,)``: the leaf's `reach`, or else its weights over D_i exp(-H y_i), for a single path.
 
-        In float32 these are 0 where H y_i is above some 90; such a row's E[H] lacks later votes, but is far from 0.
+        In float32 the weights are 0 where H y_i > 90 or so; such a row's E[H] lacks later votes, but is far from 0.
         """
         if leaf.share == 1.0:
             return np.ones(len(self.weights))

@@ -60,8 +60,8 @@ class Pool(ABC):
     ) -> tuple[float, list[Candidate]]:
         """Return the largest correlation of all voters, and the candidates of the largest correlations.
 
-        `s` are row weights times classes of -1 and +1, ``(n,)``, `centre` their mean over the rounds so far. The
-        candidates have correlations above `least` and keys that are not in `known`; at most `most` are returned.
+        `s` are row weights times classes of -1 and +1, `centre` their mean over the rounds so far or `s` itself, each
+        ``(n,)``. At most `most` candidates are returned, of correlations above `least` and keys not in `known`.
         """
 
     @abstractmethod

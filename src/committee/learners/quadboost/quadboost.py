@@ -76,9 +76,10 @@ class QuadBoost(Boosting):
     _: KW_ONLY
     alpha: float | Literal["theory"] = parameter(
         0.01,
-        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. "theory": the value under which the penalised
-        risk is the bound, 4 R for "l1" and 8 sqrt(T) R for "l2", with R the Rademacher complexity of the stumps on
-        these rows, drawn with `random_state`, and T = `n_estimators`; far more than is best for predictions.""",
+        """The paper's lambda, >= 0, of "l1" and "l2"; that of "kl", > 0. "theory": the paper's values by its risk
+        bound, 4 R for "l1" and 8 sqrt(T) R for "l2" (see `theory_alpha`), with R the Rademacher complexity of the
+        stumps on these rows, drawn with `random_state`, and T = `n_estimators`; with the default `reweight` far more
+        than is best for predictions.""",
         NOT_NEGATIVE,
     )
     alpha_max: float = parameter(

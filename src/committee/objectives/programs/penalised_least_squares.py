@@ -43,7 +43,7 @@ class Penalty(ABC):
 
     @classmethod
     def theory_strength(cls, complexity: float, n_voters: int) -> float:
-        """Return the strength at which the penalised risk is the risk bound of T voters of this complexity."""
+        """Return the paper's strength for T voters of this complexity, see `theory_alpha`."""
         raise ValueError("The risk bound gives no strength for this penalty; set alpha to a number.")
 
     # --- one weight --------------------------------------------------------------------------------------------
