@@ -149,7 +149,8 @@ def has_leaves_of_light_rows(learner: Any) -> bool:
         case c.SubaggingClassifier():
             return not isinstance(learner.estimator, LogisticRegression)
         case c.AdaBoostClassifier():
-            return learner.vote in ("auto", "discrete") and not isinstance(learner.voter, LogisticRegression)
+            labels = learner.vote == "discrete" or (learner.vote == "auto" and not learner.early_stopping)
+            return labels and not isinstance(learner.voter, LogisticRegression)
         case c.LPBoostClassifier():
             return isinstance(learner.dictionary, str)
         case c.MDBoostClassifier() | c.DOOMBoostClassifier():
