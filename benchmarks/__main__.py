@@ -20,6 +20,7 @@ NAMES = (
     "forest_tables",
     "several_targets",
     "defaults",
+    "trials",
     "committee",
     "committee_losses",
     "committee_time",
