@@ -45,7 +45,7 @@ def boosted(**params: Any) -> AdaBoostClassifier:
 
 
 LEARNERS: dict[str, Callable[[], BaseEstimator]] = {
-    "discrete": boosted,
+    "discrete": lambda: boosted(vote="discrete"),
     "confidence": lambda: boosted(vote="confidence"),
     "subagged": lambda: SubaggingClassifier(boosted(), n_estimators=3, random_state=0),
     "soft": lambda: SubaggingClassifier(TreeVoter(max_depth=2), n_estimators=3, voting="soft", random_state=0),
@@ -64,7 +64,7 @@ BINARY: dict[str, Callable[[], BaseEstimator]] = {
 def small_file() -> tuple[bytes, np.ndarray]:
     """A small model's file, and what it must answer to `table`."""
     X, y = table()
-    model = boosted(n_estimators=2).fit(X, y)
+    model = boosted(n_estimators=2, vote="discrete").fit(X, y)
     with TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         return (Path(folder) / "model").read_bytes(), model.predict_proba(X)

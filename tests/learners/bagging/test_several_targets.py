@@ -91,7 +91,7 @@ def test_what_trees_say_of_rows_adds_up():
     forest = RandomForestRegressor(10, random_state=0).fit(X, Y)
     contributions = forest.contributions(X)
     assert contributions.shape == (len(X), X.shape[1] + 1, 4)
-    assert_allclose(contributions.sum(axis=1) / 10, forest.predict(X), atol=1e-9)
+    assert_allclose(contributions.sum(axis=1), forest.predict(X), atol=1e-9)
     votes = forest.committee_.votes(X)
     assert votes.shape == (len(X), 10, 4)
     assert_allclose(votes.mean(axis=1), forest.predict(X))

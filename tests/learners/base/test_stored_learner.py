@@ -153,7 +153,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("started tree", swap("intercept", lambda a: np.zeros((1, 1))), "intercept are not 1 finite"),
     ("tree", gain("intercept"), "array 'intercept' belongs to nothing"),
     ("tree", tell("intercept", value=True), "array 'intercept' is absent"),
-    ("tree", tell("class", value="TreeVoter"), "'classes' is absent"),
+    ("tree", tell("class", value="TreeVoter"), "'criterion' parameter of TreeVoter must be"),
     ("tree", tell("link", value={"name": "softmax"}), "mean link name is 'softmax'; it must be one of identity"),
     ("tree", tell("link", value={"name": "log", "scale": 1.0}), "mean link 'log' has no 'scale'"),
     ("tree", mislabel, "regression needs scores"),

@@ -35,7 +35,7 @@ STUMPS, REFUSING, TREES = "stumps", "abstaining stumps", "trees of 16 leaves"
 LEARNERS: dict[str, dict[str, Any]] = {
     STUMPS: {},
     REFUSING: {"vote": "abstaining"},
-    TREES: {"max_depth": None, "max_leaf_nodes": 16},
+    TREES: {"vote": "discrete", "max_depth": None, "max_leaf_nodes": 16},
 }
 """Parameters of AdaBoost by kind of voters."""
 

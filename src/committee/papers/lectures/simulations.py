@@ -82,7 +82,7 @@ class BoostingMethod:
 
     def model(self, rounds: int, seed: int) -> Any:
         if self.loss == ADABOOST:
-            return AdaBoostClassifier(rounds, calibrate=None, **TREES)
+            return AdaBoostClassifier(rounds, vote="discrete", calibrate=None, **TREES)
         options = {"n_estimators": rounds, "subsample": self.subsample, "random_state": seed, **STEP}
         if self.loss == "squared_error":
             return GradientBoostingRegressor(loss="squared_error", **options)
