@@ -216,7 +216,8 @@ def kill_one(client: Client) -> None:
     signal_worker(client, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("round_", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("round_", [1, 2])
 def test_a_worker_killed_in_a_round_changes_no_bit(client, round_):
     killed = KilledInRound(client, round_, kill_one)
     check_fit(client, frame(800), callbacks=[killed], settings=SMALL | {"n_estimators": 3})

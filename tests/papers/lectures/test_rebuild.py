@@ -13,6 +13,7 @@ from committee.papers.lectures.rebuild import rebuild
 from committee.papers.lectures.simulations import QUICK
 
 
+@pytest.mark.slow
 def test_everything_is_written(rebuilt):
     grids, out = rebuilt
     assert len(grids) == 4
@@ -74,6 +75,7 @@ def test_errors_of_the_command_are_one_line(folder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_losses_and_subsamples_have_their_lines(rebuilt):
     grids, _ = rebuilt
     grid = next(grid for grid in grids if grid.title.startswith("Gradient boosting"))
@@ -86,6 +88,7 @@ def test_losses_and_subsamples_have_their_lines(rebuilt):
         assert float(row[3].split()[0]) >= float(row[4]) - 0.01 and 1 <= int(row[5]) <= QUICK.boosting_rounds
 
 
+@pytest.mark.slow
 def test_l0_and_l1_make_leaves_zero_and_l2_does_not(rebuilt):
     grids, _ = rebuilt
     grid = next(grid for grid in grids if grid.title.startswith("Regularised leaves"))
