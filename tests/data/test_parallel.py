@@ -1,13 +1,20 @@
 """Threads and processes are as many as asked for, up to what a machine may have."""
 
 import threading
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from threading import Thread
 from types import SimpleNamespace
+from typing import Any
 
 from joblib import cpu_count, delayed
 
+from committee.data import parallel
 from committee.data.parallel import (
     MAX_THREADS,
+    _JobStoppedError,
+    _RunningJobs,
     completed_results,
     in_parallel,
     member_executor,
@@ -16,6 +23,7 @@ from committee.data.parallel import (
     n_threads,
     trained_members,
 )
+from tests.patience import PATIENCE
 
 
 def test_a_wild_number_of_jobs_starts_no_more_threads_than_there_may_be():
@@ -66,3 +74,29 @@ def test_other_threads_have_no_executor():
         thread.start()
         thread.join()
     assert found == [None]
+
+
+def test_a_job_that_ends_while_it_is_stopped_keeps_no_lock(monkeypatch):
+    """The exception that stops it comes while it waits for the lock by which it leaves."""
+    monkeypatch.setattr(parallel, "STOPPING_SECONDS", 0.03)
+    running, may_end = _RunningJobs(), threading.Event()
+
+    def started(function: Callable[[], Any]) -> Thread:
+        def work() -> None:
+            with suppress(_JobStoppedError):
+                running.run(function, (), {})
+
+        thread = Thread(target=work, daemon=True)
+        thread.start()
+        return thread
+
+    jobs = [started(may_end.wait) for _ in range(3)]
+    while len(running.threads) < 3:
+        time.sleep(0.001)
+    with running.lock:
+        may_end.set()
+        time.sleep(0.05)
+        running.stop()
+    for thread in [*jobs, started(may_end.wait)]:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from ctypes import c_ulong, py_object, pythonapi
 from multiprocessing import current_process, parent_process
-from threading import Condition, Thread, get_ident
-from time import monotonic
+from threading import RLock, Thread, get_ident
+from time import monotonic, sleep
 from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, cpu_count, effective_n_jobs
@@ -135,27 +135,38 @@ class _JobStoppedError(Exception): ...
 class _RunningJobs:
     # joblib would let jobs of a closed pool run on, and Python then aborts at exit
     def __init__(self) -> None:
-        self.changed = Condition()
+        self.lock = RLock()
         self.threads: set[int] = set()
         self.stopped = False
 
     def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        with self.changed:
+        thread = get_ident()
+        with self.lock:
             if self.stopped:
                 raise _JobStoppedError
-            self.threads.add(get_ident())
+            self.threads.add(thread)
         try:
             return function(*arguments, **named)
         finally:
-            with self.changed:
-                self.threads.discard(get_ident())
-                self.changed.notify_all()
+            # the exception of `stop` may come as soon as the lock is held, which must not stay so
+            try:
+                self.lock.acquire()
+            finally:
+                self.threads.discard(thread)
+                with suppress(RuntimeError):  # a signal ended the wait for the lock
+                    self.lock.release()
 
     def stop(self) -> None:
-        with self.changed:
+        with self.lock:
             self.stopped = True
-            deadline = monotonic() + STOPPING_SECONDS
-            while (running := self.threads - {get_ident()}) and monotonic() < deadline:
-                for thread in running:  # repeated: an exception in a weak reference's callback is lost
-                    pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(_JobStoppedError))
-                self.changed.wait(STOPPING_SECONDS / 6)
+        begun, times = monotonic(), 0
+        while self._others() and (elapsed := monotonic() - begun) < STOPPING_SECONDS:
+            if elapsed >= times * STOPPING_SECONDS / 6:  # repeated: one in a weak reference's callback is lost
+                times += 1
+                with self.lock:  # no thread leaves its job meanwhile
+                    for thread in self._others():
+                        pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread), py_object(_JobStoppedError))
+            sleep(0.005)
+
+    def _others(self) -> set[int]:
+        return self.threads - {get_ident()}
