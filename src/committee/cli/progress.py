@@ -187,7 +187,8 @@ class InterimResults:
         self.start: float = time.monotonic()
 
     def add(self, done: int, total: int, model: str, result: FoldResult) -> None:
-        self.done, self.total = done, total
+        self.done = done
+        self.total = total
         self.results.setdefault(model, []).append(result)
 
     def table(self) -> RenderableType:

@@ -194,7 +194,8 @@ class AdaBoostRun(BoostingRun):
     link: Link
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows) -> None:
-        self.rows, self.n_classes = rows, len(model.classes_)
+        self.rows: Rows = rows
+        self.n_classes: int = len(model.classes_)
         self.row_weights: F64 = rows.weights / rows.weights.sum()
         self.steps: list[Round] = []
 
@@ -221,8 +222,9 @@ class TreeRun(AdaBoostRun):
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
         super().__init__(model, rows)
-        self.seed, self.threads = seed, n_threads(model.n_jobs)
-        self.rule = RULES[model.vote_](self.n_classes, rows.count, model.learning_rate)
+        self.seed: int = seed
+        self.threads: int = n_threads(model.n_jobs)
+        self.rule: Rule = RULES[model.vote_](self.n_classes, rows.count, model.learning_rate)
         self.link = self.rule.link
         if self.rule.one_versus_rest:
             self.row_weights = np.repeat(self.row_weights[:, None] / self.n_classes, self.n_classes, axis=1)
@@ -266,7 +268,7 @@ class VoterRun(AdaBoostRun):
         self.y: NDArray[Any] = model.classes_[rows.labels]
         self.learning_rate: float = model.learning_rate
         voter = voter_template("voter", model.voter, model.table_)
-        self.clones = Clones(voter, np.random.RandomState(seed))
+        self.clones: Clones = Clones(voter, np.random.RandomState(seed))
         self.estimators: list[Any] = []
 
     def _train(self) -> Round:
@@ -325,7 +327,8 @@ class Rule(ABC):
     one_versus_rest = False
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
-        self.n_classes, self.learning_rate = n_classes, learning_rate
+        self.n_classes: int = n_classes
+        self.learning_rate: float = learning_rate
         self.eps: float = 0.5 / count
 
     @abstractmethod

@@ -58,7 +58,7 @@ class ThresholdModel:
 
     def __init__(self, model: Any, threshold: float) -> None:
         self.model = model
-        self.threshold = check_threshold(model, threshold)
+        self.threshold: float = check_threshold(model, threshold)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row, shape (n,)."""

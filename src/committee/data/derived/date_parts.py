@@ -156,7 +156,7 @@ class DateEncoder(ColumnEncoder):
         """
         self._validate_params()
         cells = self._cells(X, reset=True)
-        self.parts_ = [varying_parts(column) for column in cells.T]
+        self.parts_: list[tuple[DatePart, ...]] = [varying_parts(column) for column in cells.T]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:

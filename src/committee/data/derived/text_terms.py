@@ -239,7 +239,7 @@ class TextEncoder(ColumnEncoder):
         """
         self._validate_params()
         columns = [column_texts(column) for column in self._columns(X, reset=True)]
-        self.terms_ = [
+        self.terms_: list[TextTerms | None] = [
             TextTerms.learn([text for text in texts if text is not None], self.n_components) for texts in columns
         ]
         return self

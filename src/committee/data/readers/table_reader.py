@@ -345,12 +345,12 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         self, columns: LearnedColumns, notes: Sequence[str], left_out: Sequence[str], names: Sequence[str]
     ) -> None:
         self._columns = columns
-        self.forms_ = dict(columns.forms)
-        self.target_form_ = columns.target_form
-        self.left_out_ = tuple(left_out)
-        self.notes_ = tuple(dict.fromkeys(notes))
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
+        self.forms_: dict[str, str] = dict(columns.forms)
+        self.target_form_: str | None = columns.target_form
+        self.left_out_: tuple[str, ...] = tuple(left_out)
+        self.notes_: tuple[str, ...] = tuple(dict.fromkeys(notes))
+        self.feature_names_in_: NDArray[Any] = np.array(names, dtype=object)
+        self.n_features_in_: int = len(names)
 
     def rows(
         self,

@@ -116,7 +116,8 @@ class GrowingForest:
     """
 
     def __init__(self, oob: OobCurve | None, rule: Rule | None) -> None:
-        self.oob, self.rule = oob, rule
+        self.rule = rule
+        self.oob: OobCurve | None = oob
         self._leaves: list[NDArray[np.int32]] = []  # of each tree's out-of-bag rows, to count them again
         self._before: tuple[F64, Mask] | None = None  # losses a batch ago, and of which rows
         self._idle = 0

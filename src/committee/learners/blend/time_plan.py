@@ -58,7 +58,8 @@ class TimeLimit:
     """Seconds for a whole fit, or None, since `begun` by `time.perf_counter`."""
 
     def __init__(self, seconds: float | None, begun: float) -> None:
-        self.seconds, self._begun = seconds, begun
+        self._begun = begun
+        self.seconds: float | None = seconds
 
     def left(self) -> float:
         """Seconds left; infinite without a limit."""

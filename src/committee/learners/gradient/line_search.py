@@ -75,9 +75,13 @@ class LineSearch:
     """
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
-        self.target, self.penalty, self.F = target, penalty, F
-        self.n_threads, self.newton = n_threads, newton
-        self.total, self.spent = target.total, 0.0
+        self.F = F
+        self.target: Target = target
+        self.penalty: LeafPenalty = penalty
+        self.n_threads: int = n_threads
+        self.newton: bool = newton
+        self.spent = 0.0
+        self.total: float = target.total
         self.objectives: list[float] = [target.mean_loss(F)]
         """The objective over the total weight, before the first and after each round."""
 

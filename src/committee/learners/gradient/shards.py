@@ -79,7 +79,8 @@ class Shard:
         F = self.target.first_scores(intercept)
         self.runs[run] = ScoredShard(F, self.target, units, training)
         if self.gradient.shape != F.shape:
-            self.gradient, self.hessian = np.empty_like(F), np.empty_like(F)
+            self.gradient = np.empty_like(F)
+            self.hessian = np.empty_like(F)
 
     def begin(self, run: int, share: float, seed: int) -> None:
         state = self.runs[run]

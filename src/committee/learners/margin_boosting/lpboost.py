@@ -182,7 +182,7 @@ class LPRun(VotingRun):
     def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
         super().__init__(model, pool, rows, positive, count)
         self.tol: float = model.tol
-        self.program = SoftMarginLP(rows.weights, model.nu)
+        self.program: SoftMarginLP = SoftMarginLP(rows.weights, model.nu)
         self._known: set[Hashable] = set()
         self._bound = np.inf
         # the first row weights are feasible for any nu, so that their largest edge is a bound

@@ -207,7 +207,9 @@ class HeldOutErrors:
     """Weighted error on held-out rows of votes whose weights may all change in a round, with the ties of the link."""
 
     def __init__(self, run: ClassRuns[VotingRun], rows: Rows, link: Link) -> None:
-        self.run, self.rows, self.link = run, rows, link
+        self.run: ClassRuns[VotingRun] = run
+        self.rows: Rows = rows
+        self.link: Link = link
         self._read = run.pool.read(rows.dense)
         self._votes: list[list[NDArray[np.int8]]] = [[] for _ in run.runs]
 

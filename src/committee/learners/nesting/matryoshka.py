@@ -280,7 +280,9 @@ class GreedyNest:
     """
 
     def __init__(self, growth: Growth, collector: Collector, rate: Rate) -> None:
-        self.growth, self.collector, self.rate = growth, collector, rate
+        self.rate = rate
+        self.growth: Growth = growth
+        self.collector: Collector = collector
         self.next_voter: dict[Leaf, tuple[Branching | None, float]] = {}
 
     def grow(self, root: Leaf) -> Growing:

@@ -72,7 +72,9 @@ class StumpLearner:
     def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
         self._record: FitRecord | None = None
         self.columns: F64 = np.asfortranarray(rows.dense)  # a node reads one column
-        self.threads, self.edges, self.offset = threads, binned.bins.edges, binned.bins.offset
+        self.threads: int = threads
+        self.edges: F64 = binned.bins.edges
+        self.offset: NDArray[np.int64] = binned.bins.offset
         spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
         with np.errstate(over="ignore"):  # q is 1/2 everywhere
             self.softness: F64 = np.minimum(softness * spread, np.finfo(np.float64).max)
@@ -132,8 +134,10 @@ class VoterLearner:
     def __init__(
         self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
     ) -> None:
-        self.clones, self.estimate = Clones(voter, random), estimate
-        self.X, self.y, self.count = rows.dense, positive.astype(np.int64), rows.count
+        self.estimate = estimate
+        self.clones: Clones = Clones(voter, random)
+        self.X, self.y = rows.dense, positive.astype(np.int64)
+        self.count: float = rows.count
         self.seed: int = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
@@ -236,7 +240,8 @@ class SampledLearner:
     def __init__(
         self, learner: WeakLearner, stopping: Stopping, estimate: Estimate, random: np.random.RandomState
     ) -> None:
-        self.learner, self.stopping, self.estimate, self.random = learner, stopping, estimate, random
+        self.stopping, self.estimate, self.random = stopping, estimate, random
+        self.learner: WeakLearner = learner
 
     def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
         """Train a voter, and estimate q from its answers."""
@@ -268,7 +273,8 @@ class Sampling:
     """Answers drawn of one voter, and the estimate of q from them."""
 
     def __init__(self, answer: Answer, estimate: Estimate) -> None:
-        self.answer, self.estimate = answer, estimate
+        self.estimate = estimate
+        self.answer: Answer = answer
         self.count = answer().astype(np.int64)
         self.n_draws = 1
 

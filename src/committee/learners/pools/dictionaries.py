@@ -40,7 +40,10 @@ class StumpPool(Pool):
     exhaustive = True
 
     def __init__(self, binned: Binned, dictionary: StumpDictionary, n_threads: int, *, centred: bool = False) -> None:
-        self.codes, self.bins, self.dictionary, self.centred = binned.codes, binned.bins, dictionary, centred
+        self.codes: Codes = binned.codes
+        self.bins: Bins = binned.bins
+        self.dictionary: StumpDictionary = dictionary
+        self.centred: bool = centred
         self.cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
         self.mean: F64 = dictionary.mean if centred else np.zeros(len(dictionary))
         self.eta: F64 = dictionary.mean_square - self.mean**2
@@ -270,7 +273,8 @@ class GrownTrees(Dictionary):
     """Trees within the limits of the learner, grown for each round's row weights."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
-        self.n_threads, self.limits = n_threads, GrowthLimits.of(learner)
+        self.n_threads: int = n_threads
+        self.limits: GrowthLimits = GrowthLimits.of(learner)
         self.binned = rows.binned(table, learner.max_bins, n_threads)
         if np.array_equal(self.binned.dense.min(axis=0), self.binned.dense.max(axis=0)):
             raise _empty("trees")

@@ -231,7 +231,7 @@ class ClassifierPool(TrainedPool):
         labels: type[np.integer[Any]] = np.int64,
     ) -> None:
         super().__init__(row_weights)
-        self.clones = Clones(voter, np.random.RandomState(seed))
+        self.clones: Clones = Clones(voter, np.random.RandomState(seed))
         self.X, self.scaled, self.labels = X, scaled, labels
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
@@ -263,8 +263,11 @@ class RegressorPool(TrainedPool):
         self, voter: Any, X: F64, seed: int, row_weights: F64, weights_of_fits: F64 | None, *, centred: bool
     ) -> None:
         super().__init__(row_weights)
-        self.clones = Clones(voter, np.random.RandomState(seed))
-        self.X, self.w, self.weights_of_fits, self.centred = X, row_weights, weights_of_fits, centred
+        self.clones: Clones = Clones(voter, np.random.RandomState(seed))
+        self.X = X
+        self.w: F64 = row_weights
+        self.weights_of_fits: F64 | None = weights_of_fits
+        self.centred: bool = centred
 
     def _trained(self, positive: NDArray[np.bool_], weights: F64, s: F64) -> Candidate:
         residual = s / self.w

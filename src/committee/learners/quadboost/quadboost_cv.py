@@ -256,19 +256,23 @@ class FoldSums:
         intercept: bool,
         folds: list[NDArray[np.intp]],
     ) -> None:
-        self.dictionary, self.rows, self.y, self.intercept, self.folds = dictionary, rows, y, intercept, folds
+        self.folds = folds
+        self.dictionary: StumpDictionary = dictionary
+        self.rows: Rows = rows
+        self.y: F64 = y
+        self.intercept: bool = intercept
         codes: Any = binned.codes
         self.cells = [_core.Cells(np.ascontiguousarray(codes[held]), binned.bins.n_bins, 1) for held in folds]
         w = self.weights = [rows.weights[held] for held in folds]
-        self.total = np.array([weights.sum() for weights in w])
-        self.weight = np.stack([cells.sums(weights) for cells, weights in zip(self.cells, w, strict=True)])
-        self.target = np.stack(
+        self.total: NDArray[Any] = np.array([weights.sum() for weights in w])
+        self.weight: F64 = np.stack([cells.sums(weights) for cells, weights in zip(self.cells, w, strict=True)])
+        self.target: F64 = np.stack(
             [
                 np.stack([cells.sums(weights * of_class[held]) for of_class in y])
                 for cells, weights, held in zip(self.cells, w, folds, strict=True)
             ]
         )
-        self.start = np.stack([y[:, held] @ weights for weights, held in zip(w, folds, strict=True)])
+        self.start: F64 = np.stack([y[:, held] @ weights for weights, held in zip(w, folds, strict=True)])
         # the largest of the sums by far: those of one fold are taken again when it is left out, and never kept
         self.all_pairs = self.cells[0].pairs(w[0])
         for cells, weights in zip(self.cells[1:], w[1:], strict=True):

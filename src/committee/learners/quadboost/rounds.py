@@ -97,8 +97,10 @@ class ScoreRun(ABC):
     """
 
     def __init__(self, penalty: Penalty, schedule: Schedule, scale: float) -> None:
-        self.penalty, self.schedule, self.scale = penalty, schedule, scale
-        self.history = WeightHistory()
+        self.penalty: Penalty = penalty
+        self.schedule: Schedule = schedule
+        self.scale: float = scale
+        self.history: WeightHistory = WeightHistory()
         self.decreases: list[float] = []
         self.largest = self.missed = 0.0
         self.finished = False
@@ -148,9 +150,11 @@ class GramRun(ScoreRun):
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:
         super().__init__(penalty, schedule, float(np.sqrt(target_square)))
-        self.gram, self.b, self.c = gram, b, b.copy()
+        self.c = b.copy()
+        self.gram: F64 = gram
+        self.b: F64 = b
         self.alpha = np.zeros(len(b))
-        self.largest = float(np.abs(b).max(initial=0.0))
+        self.largest: float = float(np.abs(b).max(initial=0.0))
         self._entered: list[int] = []
 
     def advance(self, n_rounds: int) -> None:
@@ -168,7 +172,7 @@ class GramRun(ScoreRun):
 
     def _round(self) -> None:
         voter, weight, decrease = self._rounds(1)
-        self.finished = not len(voter)
+        self.finished: bool = not len(voter)
         if self.finished:
             return
         if int(voter[0]) not in self._entered:
@@ -202,7 +206,9 @@ class ResidualRun(ScoreRun):
     ) -> None:
         residual = target - (float(weights @ target) if intercept else 0.0)
         super().__init__(penalty, schedule, float(np.sqrt(weights @ residual**2)))
-        self.pool, self.weights, self.residual = pool, weights, residual
+        self.pool: Pool = pool
+        self.weights: F64 = weights
+        self.residual: F64 = residual
         self.finished = self.scale == 0.0
         self.candidates: list[Candidate] = []
         self.alpha: dict[Hashable, float] = {}
@@ -221,12 +227,12 @@ class ResidualRun(ScoreRun):
         if found is None:
             self.finished = True
             return
-        self.largest = max(self.largest, abs(found.c))
+        self.largest: float = max(self.largest, abs(found.c))
         held = self.alpha.get(found.key, 0.0)
         before = 0.0 if as_new else held
         penalised, best = self.penalty.decrease(np.array([found.c]), np.array([found.eta]), np.array([before]))
         if float(penalised[0]) <= (self.schedule.tol * self.scale) ** 2:
-            self.finished = True
+            self.finished: bool = True
             return
         step = float(best[0]) - before
         if found.key not in self.alpha:
@@ -433,7 +439,8 @@ class HeldOutRisk:
     """Mean squared residual of held-out rows, summed over the scores, as weights change round by round."""
 
     def __init__(self, run: QuadRun, X: F64, target: ScoreTargets) -> None:
-        self.run, self.target = run, target
+        self.run: QuadRun = run
+        self.target: ScoreTargets = target
         self.rows = run.pools[0].read(X)
         trained = run.target
         start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)

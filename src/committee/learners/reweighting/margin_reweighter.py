@@ -178,8 +178,12 @@ class MarginReweighter(TrainedEnsembleClassifier):
             self.objective_, self.classes_ = objective, committee.classes
             self.committee_, self.voters_ = weighed, voters
             self.weights_, self.own_weights_ = new, votes.weights
-            self.value_, self.value_before_, self.gap_ = solved.value, solved.before, solved.gap
-            self.status_, self.n_rows_used_, self.n_rounds_ = solved.status, solved.n_rows_used, solved.rounds
+            self.value_: float = solved.value
+            self.value_before_: float = solved.before
+            self.gap_: float = solved.gap
+            self.status_: str = solved.status
+            self.n_rows_used_: int = solved.n_rows_used
+            self.n_rounds_: int = solved.rounds
             self._all, self._lines = committee, lines
         return self
 

@@ -256,7 +256,10 @@ class ModelTreeTable:
     """Training rows, prepared once for any number of model trees on any of the rows and weights."""
 
     def __init__(self, rows: Rows, table: TableSchema, n_classes: int, max_bins: int, threads: int) -> None:
-        self.labels, self.weights, self.n_classes, self.threads = rows.labels, rows.weights, n_classes, threads
+        self.labels = rows.labels
+        self.weights: F64 = rows.weights
+        self.n_classes: int = n_classes
+        self.threads: int = threads
         self.binned = rows.binned(table, max_bins, threads)
         self.design: Design = Design.of_table(rows.dense, rows.weights, table, rows.room)
         self.D = rows.designed(self.design)
@@ -345,7 +348,8 @@ class ModelTreeVoters:
     """Fitted model trees, added one after the other, as voters with a training record."""
 
     def __init__(self, table: ModelTreeTable, link: LinkName) -> None:
-        self.table, self.link = table, link
+        self.link = link
+        self.table: ModelTreeTable = table
         self._waiting: list[BoostedTree] = []
         self._made: list[ModelForest] = []
 

@@ -151,7 +151,8 @@ class NewtonRun(BoostingRun):
     finished = False
 
     def __init__(self, boost: NewtonBoost, rows: Rows) -> None:
-        self.boost, self.rows = boost, rows
+        self.boost: NewtonBoost = boost
+        self.rows: Rows = rows
 
     def has_next(self) -> bool:
         return not self.finished
@@ -204,7 +205,7 @@ class LineRun(NewtonRun):
 
     def advance(self) -> None:
         if not self.n_rounds:
-            self.all = self._boosted(self.boost.n_steps)
+            self.all: Boosted = self._boosted(self.boost.n_steps)
         n_steps = self.all.path.shape[1]
         self.n_rounds = self.n_rounds + 1 if self.one_by_one else n_steps
         self.finished = self.n_rounds == n_steps
@@ -306,7 +307,8 @@ class StumpScore:
     """The boosted score of one output."""
 
     def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
-        self.boost, self.output = boost, output
+        self.boost: NewtonBoost = boost
+        self.output: int = output
         self.growing: _core.Grower | RecordedGrower = growing
         self.sign: F64 = boost.signs(rows.labels)[:, output]
         self.v = rows.weights / rows.weights.sum()
@@ -343,7 +345,7 @@ class StumpRun(NewtonRun):
         super().__init__(boost, rows)
         self.binned = rows.binned(table, boost.max_bins, boost.threads)
         growing = tree_grower(self.binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
-        self.scores = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
+        self.scores: list[StumpScore] = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
         self.rounds: list[list[Stump]] = []
 
     def keep(self, record: FitRecord) -> None:
@@ -356,7 +358,7 @@ class StumpRun(NewtonRun):
         self._add([stump for stump in stumps if stump.column > -2 or not self.rounds])
 
     def _add(self, stumps: list[Stump]) -> None:
-        self.finished = not stumps
+        self.finished: bool = not stumps
         if stumps:
             self.rounds.append(stumps)
             self.n_rounds += 1
@@ -401,7 +403,7 @@ class JointStumpRun(JointRun, StumpRun):
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows, table)
-        self.likelihood = JointLikelihood(boost.link)
+        self.likelihood: JointLikelihood = JointLikelihood(boost.link)
         self.v = rows.weights / rows.weights.sum()
         self.F = np.zeros((len(self.v), boost.n_outputs))
         self.risk = self.likelihood.risk(self.F, rows.labels, self.v)
@@ -437,7 +439,8 @@ class JointStumpRun(JointRun, StumpRun):
         decrease = self.risk - risk
         if decrease <= ROUNDING * self.risk or decrease < self.boost.tol or over.any():
             return []
-        self.F, self.risk = F, risk
+        self.F = F
+        self.risk = risk
         part = {each.stump.output: each.gain / gain for each in nearest}
         for score in self.scores:
             score.risks.append(score.risks[-1] - part[score.output] * decrease)

@@ -63,8 +63,11 @@ class ContributionDisplay(Display):
             )
         check_most("max_features", max_features)
         self.labels: list[str] = list(labels)
-        self.subject, self.total, self.remark = subject, total, remark
-        self.from_zero, self.max_features = from_zero, max_features
+        self.subject: str = subject
+        self.total: str = total
+        self.remark: str = remark
+        self.from_zero: bool = from_zero
+        self.max_features: int = max_features
 
     @classmethod
     def from_estimator(
@@ -197,7 +200,8 @@ class CoefficientMapDisplay(Display):
         self.rules: list[str] = list(rules[:max_leaves])
         self.columns: list[str] = [columns[c] for c in kept]
         self.subject = subject
-        self.n_leaves, self.n_columns = len(rules), len(columns)
+        self.n_leaves: int = len(rules)
+        self.n_columns: int = len(columns)
 
     @classmethod
     def from_estimator(

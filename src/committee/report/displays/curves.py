@@ -402,7 +402,9 @@ class PruningPathDisplay(Display):
         shapes = [each.shape for each in (self.n_nodes, self.lost, self.lost_error) if each is not None]
         if len(set(shapes)) > 1 or self.n_nodes.ndim != 1 or not self.n_nodes.size:
             raise ValueError(f"n_nodes, lost and lost_error have shapes {shapes}; they must be of one length, not 0")
-        self.metric, self.max_loss, self.chosen = metric, max_loss, chosen
+        self.metric: str = metric
+        self.max_loss: float | None = max_loss
+        self.chosen: int | None = chosen
         self.unit = "nodes"
 
     @classmethod

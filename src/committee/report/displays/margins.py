@@ -234,7 +234,9 @@ class MarginChangeDisplay:
                 f"before is of {self.before.n_rows} rows and after of {self.after.n_rows}, not the same ones; give "
                 "margins of the same rows in the same order"
             )
-        self.highlighted = None if highlighted is None else _highlighted(highlighted, self.before.margins)
+        self.highlighted: NDArray[np.bool_] | None = (
+            None if highlighted is None else _highlighted(highlighted, self.before.margins)
+        )
         self.highlighted_name = highlighted_name
         if highlighted_name is None and isinstance(highlighted, float):
             self.highlighted_name = f"lowest {100.0 * highlighted:.3g}% before"

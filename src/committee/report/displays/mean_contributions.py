@@ -84,7 +84,8 @@ class MeanContributionDisplay(Display):
         self.mean: F64 = np.asarray(np.average(self.sizes, axis=0, weights=weights))
         # the least size at or below which are 10 % and 90 % of the rows: weights are repeated rows
         self.spread: F64 = np.quantile(self.sizes, _SPREAD_LEVELS, axis=0, weights=weights, method="inverted_cdf")
-        self.subject, self.max_features = subject, max_features
+        self.subject: str = subject
+        self.max_features: int = max_features
 
     @classmethod
     def from_estimator(

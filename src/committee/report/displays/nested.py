@@ -127,7 +127,8 @@ class NestDisplay(Display):
         max_voters: int = 20,
     ) -> None:
         self.words: list[str] = list(words)
-        self.subject, self.max_voters = subject, max_voters
+        self.subject: str = subject
+        self.max_voters: int = max_voters
         T = len(self.words)
         self.following = np.asarray(following, dtype=np.int64)
         self.vote: F64 = np.asarray(vote, dtype=np.float64)
@@ -327,7 +328,9 @@ class BoundDisplay(ChartDisplay):
             self.bounds[name] = values
         if edge is not None and not 0.0 < edge < 0.5:
             raise ValueError(f"edge={edge} has no bound; give a number in (0, 1/2), or None for no reference curves")
-        self.edge, self.n_scores, self.subject = edge, n_scores, subject
+        self.edge: float | None = edge
+        self.n_scores: int = n_scores
+        self.subject: str = subject
 
     @classmethod
     def from_estimator(

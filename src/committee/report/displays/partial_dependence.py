@@ -92,8 +92,11 @@ class PartialDependenceDisplay(PanelsDisplay):
             )
         if kind == "individual" and len(outputs) > 1:
             raise ValueError(f"kind='individual' draws one output, and there are {len(outputs)}; choose one by target")
-        self.effects, self.outputs = list(effects), list(outputs)
-        self.of_classes, self.kind, self.centered = of_classes, kind, centered
+        self.effects: list[Effect] = list(effects)
+        self.outputs: list[tuple[int, str]] = list(outputs)
+        self.kind = kind
+        self.of_classes: bool = of_classes
+        self.centered: bool = centered
 
     @classmethod
     def from_estimator(

@@ -116,8 +116,10 @@ class QuadBoostPathDisplay:
             )
         check_most("max_columns", max_columns)
         check_most("max_voters", max_voters)
-        self.penalty, self.subject = penalty, subject
-        self.max_columns, self.max_voters = min(max_columns, MOST_NAMED), max_voters
+        self.penalty: str | None = penalty
+        self.subject: str = subject
+        self.max_columns: int = min(max_columns, MOST_NAMED)
+        self.max_voters: int = max_voters
 
     @classmethod
     def from_path(

@@ -76,7 +76,9 @@ class TreeDisplay(Display):
         max_leaves: int | None = 16,
     ) -> None:
         self.words: list[str] = list(words)
-        self.title, self.colors_tell, self.max_leaves = title, colors_tell, max_leaves
+        self.title: str = title
+        self.colors_tell: str = colors_tell
+        self.max_leaves: int | None = max_leaves
         N = len(self.words)
         self.children = np.asarray(children, dtype=np.int64)
         self.shares = None if shares is None else np.asarray(shares, dtype=np.float64)
